@@ -1,0 +1,62 @@
+# Everything needs only a Python of at least 3.11 and make: each target first creates .venv from the lock file.
+
+PYTEST_ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+# The name says what was installed: a changed lock or pyproject installs again, whatever the files' times say.
+READY := $(VENV)/.ready-$(shell cat pyproject.toml requirements.lock 2>/dev/null | cksum | tr ' ' '-')
+
+.PHONY: help demo test slow lint format bench fuzz lock clean
+
+help:
+	@echo 'make demo    run the demo query over bundled web sources on this machine'
+	@echo 'make test    the fast tests'
+	@echo 'make slow    the long randomised tests, bounded (20,000 random queries, or FFF_FUZZ_COUNT)'
+	@echo 'make lint    ruff, mypy and the import rules'
+	@echo 'make format  let ruff rewrite what it can'
+	@echo 'make bench   the benchmarks'
+	@echo 'make fuzz    random queries against the oracle (FFF_FUZZ_SEED, FFF_FUZZ_COUNT)'
+	@echo 'make lock    pin all dependencies anew'
+
+$(READY):
+	@sh .ci/venv $(VENV)
+	@rm -f $(VENV)/.ready-*
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@touch $@
+
+demo: $(READY)
+	@$(BIN)/fff demo
+
+test: $(READY)
+	$(BIN)/python -m pytest -m 'not slow' -n 2 $(PYTEST_ARGS)
+
+slow: $(READY)
+	$(BIN)/python -m pytest -m slow -n 2 $(PYTEST_ARGS)
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks
+
+fuzz: $(READY)
+	$(BIN)/python -m pytest tests/fuzz -m slow -n 2 $(PYTEST_ARGS)
+
+# uv finds one set of versions for every supported Python and platform; only this target needs it.
+lock: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade \
+	  --extra build --extra lint --extra test \
+	  --no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command 'make lock' \
+	  --output-file requirements.lock pyproject.toml
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,132 @@
+"""The engine's own time: 100,000 rows a table in pages of 1,000 through a star join of scans, no network.
+
+    python -m benchmarks.engine [--rows N] [--page N] [--tables K] [--runs N] [--profile]
+
+Prints medians and ratios: each policy against the same engine with a fixed order, and against DuckDB on one thread
+joining the same data to Arrow (native tables). The only numbers that carry over to another machine are the ratios.
+With --profile, where the time of one run goes, by function.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import pstats
+import random
+import statistics
+import time
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from fff.dataflow.eddy import Eddy, EddyOptions
+from fff.dataflow.events import Emit, Event, Route, ScanEnd, ScanRows, Start
+from fff.dataflow.expressions import Column
+from fff.dataflow.plan import AliasPlan, BlockPlan, EqualityClass, ScanPlan, TablePlan
+from fff.policies import make_policy
+from fff.schema import Field
+
+
+def star(tables: int) -> BlockPlan:
+    """Every table scanned once, all equal on their first column."""
+    fields = (Field.of("unique2", "bigint"), Field.of("payload", "string"))
+    return BlockPlan(
+        tables=tuple(TablePlan(f"bench.t{i}", fields, scans=(ScanPlan("scan"),)) for i in range(tables)),
+        aliases=tuple(AliasPlan(f"t{i}", i, active=True) for i in range(tables)),
+        equalities=(EqualityClass(tuple(Column(i, 0) for i in range(tables))),),
+        output=(Column(0, 0), *(Column(i, 1) for i in range(tables))),
+    )
+
+
+def make_data(tables: int, rows: int) -> list[pa.RecordBatch]:
+    """Wisconsin-style: a permuted key and a short string."""
+    rng = np.random.default_rng(7)
+    made = []
+    for _ in range(tables):
+        keys = rng.permutation(rows)
+        made.append(
+            pa.record_batch({"unique2": keys, "payload": [f"row {key:06d}" for key in keys.tolist()]})
+        )
+    return made
+
+
+def join(policy: str, data: list[pa.RecordBatch], page: int, route_size: int) -> float:
+    """Seconds from the first page to the last joined Arrow row."""
+    plan = star(len(data))
+    eddy = Eddy(plan, make_policy(policy, plan), random.Random(1), EddyOptions(route_size=route_size))
+    rows = len(data[0])
+    found = 0
+
+    def feed(event: Event) -> None:
+        nonlocal found
+        for instruction in eddy.handle(event):
+            if isinstance(instruction, Emit):
+                found += len(eddy.gather(instruction.batch))
+
+    started = time.perf_counter()
+    feed(Start())
+    for at in range(0, rows, page):
+        for table, batch in enumerate(data):
+            feed(ScanRows(table, 0, batch.slice(at, page)))
+            while eddy.has_work:
+                feed(Route())
+    for table in range(len(data)):
+        feed(ScanEnd(table, 0, rows))
+    seconds = time.perf_counter() - started
+    assert eddy.finished
+    assert found == rows, f"{found} rows instead of {rows}"
+    return seconds
+
+
+def duck(data: list[pa.RecordBatch]) -> float:
+    """Seconds for DuckDB to join the same rows, from native tables to Arrow."""
+    with duckdb.connect() as connection:
+        connection.execute("SET threads = 1")
+        for number, batch in enumerate(data):
+            connection.register("batch", pa.table(batch))
+            connection.execute(f"CREATE TABLE t{number} AS SELECT * FROM batch")
+            connection.unregister("batch")
+        joins = " ".join(f"JOIN t{n} ON t{n}.unique2 = t0.unique2" for n in range(1, len(data)))
+        columns = ", ".join(["t0.unique2", *(f"t{n}.payload" for n in range(len(data)))])
+        started = time.perf_counter()
+        table = connection.sql(f"SELECT {columns} FROM t0 {joins}").to_arrow_table()
+        seconds = time.perf_counter() - started
+        assert len(table) == len(data[0])
+        return seconds
+
+
+def main() -> None:
+    """Measure in turn, run after run, so that a slow moment hits everything alike."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--page", type=int, default=1_000)
+    parser.add_argument("--route-size", type=int, default=EddyOptions().route_size)
+    parser.add_argument("--tables", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--profile", action="store_true")
+    args = parser.parse_args()
+    data = make_data(args.tables, args.rows)
+    if args.profile:
+        profile = cProfile.Profile()
+        profile.runcall(join, "rank", data, args.page, args.route_size)
+        pstats.Stats(profile).sort_stats("tottime").print_stats(18)
+        return
+    times: dict[str, list[float]] = {"fixed": [], "rank": [], "lottery": [], "naive": [], "DuckDB": []}
+    for _ in range(args.runs):
+        for name, seconds in times.items():
+            seconds.append(duck(data) if name == "DuckDB" else join(name, data, args.page, args.route_size))
+    fixed = statistics.median(times["fixed"])
+    print(f"{args.tables} tables of {args.rows:,} rows, pages of {args.page:,}, medians of {args.runs} runs")
+    print(f"{'':10}{'ms':>8}{'ns/row':>9}{'/fixed':>9}{'/DuckDB':>9}")
+    for name, seconds in times.items():
+        median = statistics.median(seconds)
+        per_row = median / args.tables / args.rows * 1e9
+        against = median / statistics.median(times["DuckDB"])
+        print(f"{name:10}{median * 1e3:8.0f}{per_row:9.0f}{median / fixed:9.2f}{against:9.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,25 @@
+"""`--cache` and `--cache-ttl`, as `open_federation` takes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fff.errors import UsageError
+
+if TYPE_CHECKING:
+    from fff_cli.query import QueryArguments
+
+
+def cache_of(arguments: QueryArguments) -> dict[str, Any]:
+    """The cache to use as `open_federation` takes it; nothing for what the specs say. Raises UsageError.
+
+    A recording holds all that a query asks for, and what is replayed is no answer of today: neither knows a cache.
+    """
+    if arguments.cache_ttl is not None and arguments.cache is False:
+        raise UsageError("--no-cache and --cache-ttl exclude each other")
+    if arguments.record is not None or arguments.replay is not None:
+        if arguments.cache or arguments.cache_ttl is not None:
+            raise UsageError("--record and --replay exclude --cache and --cache-ttl")
+        return {"cache": False}
+    asked = {"cache": arguments.cache, "cache_ttl": arguments.cache_ttl}
+    return {name: value for name, value in asked.items() if value is not None}

@@ -1,0 +1,139 @@
+"""What the last seconds of a run say: rates, how long a source has been stalling or throttling, the time left.
+
+Pure: the live view hands in one snapshot after the other, and each gives a new History.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from fff.stats import AccessStats, Snapshot
+
+WINDOW_S = 5.0  # rates are those of so many seconds
+SOON_S = 1.5  # and whether keys still come in is a matter of the last ones
+LEAST_S = 0.5  # a rate over less than that says nothing
+ACTIVE = ("running", "stalled")
+
+Key: TypeAlias = tuple[str, str, str, str]
+Spell: TypeAlias = Literal["stalled", "throttled"]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The access methods at one moment of the last seconds."""
+
+    elapsed_s: float
+    access: Mapping[Key, AccessStats]
+
+
+@dataclass(frozen=True)
+class History:
+    """What a view remembers of the snapshots before."""
+
+    recent: tuple[Moment, ...] = ()  # of the last WINDOW_S seconds, oldest first
+    spells: Mapping[tuple[Key, Spell], float] = field(default_factory=dict)  # -> elapsed seconds at its start
+
+    def after(self, snapshot: Snapshot) -> History:
+        """The history with one more snapshot."""
+        now = snapshot.elapsed_s
+        moment = Moment(now, {key_of(one): one for one in snapshot.access})
+        last = self.recent[-1].access if self.recent else {}
+        spells: dict[tuple[Key, Spell], float] = {}
+        for key, one in moment.access.items():
+            on: dict[Spell, bool] = {
+                "stalled": one.state == "stalled",
+                "throttled": self._throttled(one, last.get(key)),
+            }
+            for spell in (spell for spell, holds in on.items() if holds):
+                spells[key, spell] = self.spells.get((key, spell), now)
+        kept = tuple(before for before in self.recent if now - WINDOW_S <= before.elapsed_s < now)
+        return History((*kept, moment), spells)
+
+    def _throttled(self, one: AccessStats, before: AccessStats | None) -> bool:
+        """Whether a source is telling us to slow down: it has, and no other answer has come since."""
+        if one.state not in ACTIVE:
+            return False
+        if before is None or one.throttled > before.throttled:
+            return one.throttled > 0
+        answers, answers_before = (other.requests - other.in_flight for other in (one, before))
+        return (key_of(one), "throttled") in self.spells and answers <= answers_before
+
+    def lasted(self, one: AccessStats, spell: Spell) -> float | None:
+        """Seconds for which an access method has been stalling or throttled; None when it is not."""
+        began = self.spells.get((key_of(one), spell))
+        return None if began is None or not self.recent else self.recent[-1].elapsed_s - began
+
+    def rate(self, one: AccessStats) -> float | None:
+        """Rows a second of a scan, answers a second of a lookup, over the last seconds; None while unknown."""
+        if one.kind == "scan":
+            return self._growth(one, lambda other: other.rows)
+        return self._growth(one, lambda other: other.requests - other.in_flight)
+
+    def _growth(
+        self, one: AccessStats, measure: Callable[[AccessStats], int], window_s: float = WINDOW_S
+    ) -> float | None:
+        if not self.recent:
+            return None
+        last, key = self.recent[-1], key_of(one)
+        within = (moment for moment in self.recent if moment.elapsed_s >= last.elapsed_s - window_s)
+        first = next((moment for moment in within if key in moment.access), None)
+        if first is None or last.elapsed_s - first.elapsed_s < LEAST_S:
+            return None
+        return (measure(one) - measure(first.access[key])) / (last.elapsed_s - first.elapsed_s)
+
+    def seconds_left(self, snapshot: Snapshot) -> float | None:
+        """Seconds until everything under way is fetched; None where a total or a rate is unknown."""
+        if snapshot.phase != "fetching":
+            return None
+        active = [one for one in snapshot.access if one.state in ACTIVE]
+        scans = self._longest(
+            self._scan_left(one, snapshot.elapsed_s) for one in active if one.kind == "scan"
+        )
+        if scans is None:
+            return None
+        lookups = self._longest(self._lookup_left(one, scans) for one in active if one.kind == "lookup")
+        return None if lookups is None or not active else max(scans, lookups)
+
+    def _scan_left(self, one: AccessStats, elapsed_s: float) -> float | None:
+        if one.state == "stalled" or one.total_rows is None:
+            return None
+        # Pages further apart than the window: the rate since the beginning is the one there is.
+        rate = self.rate(one) or one.rows / max(elapsed_s, LEAST_S)
+        return max(0, one.total_rows - one.rows) / rate if rate > 0 else None
+
+    def _lookup_left(self, one: AccessStats, scans_left: float) -> float | None:
+        """Keys still to be asked for, those that the scans will bring at the rate they do now included."""
+        sent = self._growth(one, lambda other: other.distinct_keys)
+        known = self._growth(one, lambda other: other.distinct_keys + other.pending_keys, SOON_S)
+        if not one.pending_keys and not scans_left:
+            return 0.0
+        if not sent or known is None:
+            return None
+        return (one.pending_keys + max(0.0, known) * scans_left) / sent
+
+    @staticmethod
+    def _longest(each: Iterable[float | None]) -> float | None:
+        longest = 0.0
+        for left in each:
+            if left is None:
+                return None
+            longest = max(longest, left)
+        return longest
+
+
+def key_of(one: AccessStats) -> Key:
+    """What tells an access method from the others of a run."""
+    return (one.source, one.table, one.kind, one.name)
+
+
+def duration(seconds: float) -> str:
+    """A length of time in one unit, as exact as a forecast is: 8 s, 45 s, 3 min, 2 h."""
+    if seconds < 20:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 90:
+        return f"{5 * round(seconds / 5)} s"
+    if seconds < 5400:
+        return f"{round(seconds / 60)} min"
+    return f"{round(seconds / 3600)} h"

@@ -1,0 +1,244 @@
+"""What standard error gets in words: progress lines while a query runs, and the account at its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from fff.errors import FFFError
+from fff.stats import Snapshot
+from fff_cli.forecast import History, duration
+from fff_cli.live import missing_text
+from fff_cli.values import line_printable
+
+if TYPE_CHECKING:
+    from fff.engine import Outcome
+
+LINE_EVERY_S = 2.0  # --progress on without a terminal
+JSON_EVERY_S = 0.5
+#: Fields of a snapshot that hold rows, or say something of each.
+_ROWS = (
+    "columns",
+    "sample",
+    "sample_is",
+    "sample_rows",
+    "group_keys",
+    "rests_on",
+    "settled",
+    "under_way",
+    "partial_columns",
+    "partial",
+)
+MISSING_SHOWN = 10  # missing parts told one by one; the report has them all
+
+
+def say(text: str) -> None:
+    """A message on standard error, whole lines, harmless to terminals; lost when standard error is closed."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(line_printable(text) + "\n")
+        sys.stderr.flush()
+
+
+def say_json(event: str, **fields: Any) -> None:
+    """One JSON object on a line of standard error."""
+    say(json.dumps({"event": event, **fields}, default=str))
+
+
+@dataclass(frozen=True)
+class Steering:
+    """What a live view can do to the run it shows, and what it must know of the statement."""
+
+    prioritize: Callable[..., None]  # predicates, in place of all before; raises QueryError
+    ordered: bool = False  # whether the statement orders its result
+
+
+class Progress:
+    """Tells how a run gets on. The base says nothing; `start` and `stop` bracket a run, `clear` makes room."""
+
+    def start(self, snapshot: Callable[[], Snapshot], steering: Steering | None = None) -> None:
+        """Begin to tell, reading `snapshot` from time to time."""
+
+    def clear(self) -> None:
+        """The result is about to be written to the same terminal: leave it clean, for good."""
+
+    async def stop(self) -> None:
+        """End, leaving the terminal clean."""
+
+    def interrupted(self) -> None:
+        """The user asked to stop fetching: say what a second Ctrl-C would do."""
+        say("stopping with what is there; Ctrl-C again aborts")
+
+    def skipped(self, statements: int) -> None:
+        """Tell how many statements of a script were not run."""
+        say(f"not run: {statements:,} statement{'' if statements == 1 else 's'}")
+
+    def error(self, error: FFFError) -> None:
+        """Tell why there is no result."""
+        say(f"error: {error.render()}")
+
+    def closing(self, account: Outcome, requests: int) -> None:
+        """Tell how the run ended."""
+        for line in closing_lines(account, requests):
+            say(line)
+
+
+class Quiet(Progress):
+    """Errors and nothing else."""
+
+    def interrupted(self) -> None:
+        """Say nothing."""
+
+    def skipped(self, statements: int) -> None:
+        """Say nothing."""
+
+    def closing(self, account: Outcome, requests: int) -> None:
+        """Say nothing."""
+
+
+class Watching(Progress, ABC):
+    """Watches the run in a task of the event loop."""
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, snapshot: Callable[[], Snapshot], steering: Steering | None = None) -> None:
+        """Begin the task."""
+        del steering  # only a live view has use for it
+        self._task = asyncio.create_task(self._run(snapshot))
+
+    async def stop(self) -> None:
+        """End the task."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    @abstractmethod
+    async def _run(self, snapshot: Callable[[], Snapshot]) -> None:
+        """Show snapshots until cancelled."""
+
+
+class _Periodic(Watching, ABC):
+    """Tells a snapshot every so often."""
+
+    every_s = LINE_EVERY_S
+    first_after_s = LINE_EVERY_S
+
+    async def _run(self, snapshot: Callable[[], Snapshot]) -> None:
+        await asyncio.sleep(self.first_after_s)
+        while True:
+            self.tell(snapshot())
+            await asyncio.sleep(self.every_s)
+
+    @abstractmethod
+    def tell(self, snapshot: Snapshot) -> None:
+        """Show a snapshot."""
+
+
+class Lines(_Periodic):
+    """A plain line every couple of seconds (`--progress on` without a terminal that can draw)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._history = History()
+
+    def start(self, snapshot: Callable[[], Snapshot], steering: Steering | None = None) -> None:
+        """Begin anew for each statement."""
+        self._history = History()
+        super().start(snapshot, steering)
+
+    def tell(self, snapshot: Snapshot) -> None:
+        """One line."""
+        self._history = self._history.after(snapshot)
+        requests = sum(access.requests for access in snapshot.access)
+        in_flight = sum(access.in_flight for access in snapshot.access)
+        left = self._history.seconds_left(snapshot)
+        say(
+            f"{snapshot.elapsed_s:.1f} s, {snapshot.phase}: {snapshot.rows:,} rows, "
+            f"{requests:,} requests, {in_flight} in flight"
+            + ("" if left is None else f", about {duration(left)} left")
+        )
+
+
+class JsonLines(_Periodic):
+    """One JSON object a line (`--progress json`): progress, interrupted, error, end."""
+
+    every_s = JSON_EVERY_S
+    first_after_s = 0.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._statement = 0
+        self._history = History()
+
+    def start(self, snapshot: Callable[[], Snapshot], steering: Steering | None = None) -> None:
+        """Begin anew for each statement; they are numbered."""
+        self._statement += 1
+        self._history = History()
+        super().start(snapshot, steering)
+
+    def tell(self, snapshot: Snapshot) -> None:
+        """The snapshot; of rows only how many there are, since they may be large or secret."""
+        self._history = self._history.after(snapshot)
+        left = self._history.seconds_left(snapshot)
+        fields = {name: value for name, value in asdict(snapshot).items() if name not in _ROWS}
+        fields["elapsed_s"] = round(snapshot.elapsed_s, 3)
+        groups = None
+        if snapshot.sample_is != "newest rows":
+            groups = {"known": snapshot.sample_rows, "final": sum(snapshot.settled)}
+        fields |= {"groups": groups, "partial_rows": len(snapshot.partial)}
+        fields["seconds_left"] = None if left is None else round(left, 1)
+        say_json("progress", statement=self._statement, **fields)
+
+    def interrupted(self) -> None:
+        """An object of its own."""
+        say_json("interrupted", statement=self._statement)
+
+    def skipped(self, statements: int) -> None:
+        """How many."""
+        say_json("not_run", statements=statements)
+
+    def error(self, error: FFFError) -> None:
+        """The error's text and exit code."""
+        say_json("error", exit_code=error.exit_code, message=error.render())
+
+    def closing(self, account: Outcome, requests: int) -> None:
+        """The account as one object."""
+        say_json(
+            "end",
+            statement=self._statement,
+            complete=account.complete,
+            exit_code=account.exit_code,
+            reason=account.reason,
+            rows=account.rows,
+            elapsed_s=round(account.elapsed_s, 3),
+            requests=requests,
+            missing=[asdict(one) for one in account.missing],
+            doubts=list(account.doubts),
+            warnings=list(account.warnings),
+        )
+
+
+def closing_lines(account: Outcome, requests: int) -> list[str]:
+    """The last words on standard error: rows, seconds, requests, and complete, or PARTIAL with what is missing."""
+    rows = f"{account.rows:,} row{'' if account.rows == 1 else 's'}"
+    asked = f"{requests:,} request{'' if requests == 1 else 's'}"
+    head = f"{rows} in {account.elapsed_s:.1f} s, {asked}, "
+    warnings = [f"warning: {text}" for text in account.warnings]
+    if account.complete:
+        return [*warnings, head + "complete"]
+    label = "PARTIAL, rows may be wrong" if account.doubts else "PARTIAL"
+    lines = [*warnings, head + label + (f": {account.reason}" if account.reason else "")]
+    lines += [f"  missing {missing_text(one)}" for one in account.missing[:MISSING_SHOWN]]
+    if len(account.missing) > MISSING_SHOWN:
+        lines.append(
+            f"  and {len(account.missing) - MISSING_SHOWN:,} more missing parts (--report tells them all)"
+        )
+    return lines

@@ -1,0 +1,117 @@
+"""`--report`: the accounts of the statements that ran, and of those that did not come to it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fff.errors import FFFError
+from fff_cli.interrupts import ABORTED
+from fff_cli.output import CannotWrite, file_target
+
+if TYPE_CHECKING:
+    from fff.engine import Execution, Prepared
+
+
+class Reports:
+    """Collects accounts and writes them: one object for one statement, a list for several."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._accounts: list[dict[str, Any]] = []
+        self.several = False
+        self.begun = 0  # statements of a script
+
+    def add(self, account: dict[str, Any]) -> None:
+        """A statement that has ended with a result."""
+        self._accounts.append(account)
+
+    def failed(self, execution: Execution, error: BaseException, exit_code: int | None = None) -> None:
+        """A statement without a whole result: failed, aborted (`exit_code` says how), or nobody reads on."""
+        if isinstance(error, FFFError) and not isinstance(error, CannotWrite) and exit_code is None:
+            self.add(execution.outcome.report)
+            return
+        snapshot = execution.snapshot()
+        code = exit_code_of(error)
+        account = {
+            **bare(execution.prepared.sql, _reason(error), code if exit_code is None else exit_code),
+            "elapsed_s": snapshot.elapsed_s,
+            "policy": snapshot.policy,
+            "seed": snapshot.seed,
+        }
+        self.add(account)
+
+    def refused(self, texts: Sequence[str], error: FFFError) -> None:
+        """Nothing ran: the SQL, the sources or the options are wrong. Says nothing when an account says it already."""
+        if not self._accounts:
+            self.add(bare("\n".join(texts), error.render(), error.exit_code))
+            self.write()
+
+    def ended(self, prepared: Sequence[Prepared], error: BaseException) -> None:
+        """The script ended by an error, which may have come before the statement begun had an account."""
+        if self.begun > len(self._accounts):
+            self.add(bare(prepared[len(self._accounts)].sql, _reason(error), exit_code_of(error)))
+
+    def not_run(self, prepared: Sequence[Prepared], exit_code: int) -> int:
+        """The statements after the last one that has an account; how many those are."""
+        rest = prepared[len(self._accounts) :]
+        for one in rest:
+            self.add(
+                bare(one.sql, "not run: the statements before it did not all end with a result", exit_code)
+            )
+        return len(rest)
+
+    def write(self) -> None:
+        """Write what there is. Raises UsageError when that cannot be."""
+        if self._path is None or not self._accounts:
+            return
+        account = self._accounts if self.several else self._accounts[-1]
+        target = file_target(self._path)
+        try:
+            target.out.write((json.dumps(account, indent=2, default=str, ensure_ascii=False) + "\n").encode())
+            target.keep()
+        finally:
+            target.drop()
+
+
+def bare(sql: str, reason: str, exit_code: int) -> dict[str, Any]:
+    """The account of a statement that yielded nothing."""
+    return {
+        "version": 1,
+        "sql": sql,
+        "complete": False,
+        "exit_code": exit_code,
+        "reason": reason,
+        "rows": 0,
+        "access": [],
+        "missing": [],
+        "warnings": [],
+    }
+
+
+def exit_code_of(error: BaseException) -> int:
+    """The exit code that goes with the end of a run by this exception."""
+    match error:
+        case FFFError():
+            return error.exit_code
+        case asyncio.CancelledError():
+            return ABORTED
+        case BrokenPipeError():
+            return 0
+        case _:
+            return 1
+
+
+def _reason(error: BaseException) -> str:
+    match error:
+        case FFFError():
+            return error.render()
+        case asyncio.CancelledError():
+            return "aborted"
+        case BrokenPipeError():
+            return "nobody reads the result any more: standard output was closed"
+        case _:
+            return f"internal error: {type(error).__name__}: {error}"

@@ -1,0 +1,162 @@
+"""Typed text cut into statements and commands, while it may still be unfinished. Nothing here knows a terminal.
+
+Checking SQL is the engine's; this only has to know where strings, quoted names and comments end, as Spark has it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Kind: TypeAlias = Literal["word", "name", "string", "number", "comment", "symbol"]
+
+#: Lines that mean a command though they do not begin with a backslash, at the beginning of a statement.
+BARE_COMMANDS = {"help": "\\?", "quit": "\\q", "exit": "\\q"}
+
+_LEXEME = re.compile(
+    r"""(?P<space>\s+)
+      | (?P<comment>--[^\n]*|/\*)
+      | (?P<raw>[rR](?:'[^']*'?|"[^"]*"?))
+      | (?P<string>'(?:[^'\\]|\\.)*(?:'|\\?\Z)|"(?:[^"\\]|\\.)*(?:"|\\?\Z))
+      | (?P<name>`(?:[^`]|``)*(?:`|\Z))
+      | (?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?\w*|\.\d+(?:[eE][+-]?\d+)?\w*)
+      | (?P<word>\w+)
+      | (?P<symbol>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_COMMENT_EDGE = re.compile(r"/\*|\*/")
+
+
+@dataclass(frozen=True)
+class Lexeme:
+    """A piece of SQL text, from `start` to `end` (exclusive); `closed` is false where the text ends inside it."""
+
+    kind: Kind
+    start: int
+    end: int
+    text: str
+    closed: bool = True
+
+
+def lexemes(text: str) -> Iterator[Lexeme]:
+    """The pieces of a text, without the space between them."""
+    index = 0
+    while index < len(text):
+        match = _LEXEME.match(text, index)
+        assert match is not None, "the last alternative takes any character"
+        found, end = match.lastgroup, match.end()
+        closed = True
+        if found == "comment":
+            if text.startswith("/*", index):
+                end, closed = _comment_end(text, index)
+            else:
+                closed = end < len(text)  # a line comment goes on while the line does
+        elif found in ("string", "raw"):
+            closed = _is_closed(text[index:end], raw=found == "raw")
+        elif found == "name":
+            closed = text[index:end].count("`") % 2 == 0
+        if found != "space":
+            kind: Kind = "string" if found == "raw" else found  # type: ignore[assignment]
+            yield Lexeme(kind, index, end, text[index:end], closed)
+        index = end
+
+
+def _comment_end(text: str, start: int) -> tuple[int, bool]:
+    """Where a bracketed comment ends; they nest."""
+    depth = 0
+    for edge in _COMMENT_EDGE.finditer(text, start):
+        depth += 1 if edge[0] == "/*" else -1
+        if depth == 0:
+            return edge.end(), True
+    return len(text), False
+
+
+def _is_closed(written: str, *, raw: bool) -> bool:
+    body = written[1:] if raw else written
+    if len(body) < 2 or body[-1] != body[0]:
+        return False
+    backslashes = len(body) - 1 - len(body[:-1].rstrip("\\"))
+    return raw or backslashes % 2 == 0
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing to do: a statement without its semicolon, or a command line; `line` is where it began, from 1."""
+
+    text: str
+    line: int
+    is_command: bool = False
+
+
+class Reader:
+    """Takes lines, gives statements and commands; what is unfinished waits for more lines."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._began = 1
+        self._line = 0
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is waiting: a new statement would begin on the next line."""
+        return all(one.kind == "comment" and one.closed for one in lexemes(self._held))
+
+    def feed(self, line: str) -> list[Item]:
+        """The items that end on this line (given without its line end)."""
+        self._line += 1
+        command = BARE_COMMANDS.get(line.strip().rstrip(";").lower(), line.strip())
+        if command.startswith("\\") and self.is_idle:
+            self._hold("", self._line + 1)
+            return [Item(command, self._line, is_command=True)]
+        self._held += line + "\n"
+        return (
+            list(self._cut()) if ";" in line else []
+        )  # so that a long statement is not read again for each line
+
+    def _cut(self) -> Iterator[Item]:
+        start, text, began = 0, self._held, self._began
+        first: Lexeme | None = None
+        for lexeme in lexemes(text):
+            if lexeme.kind == "symbol" and lexeme.text == ";":
+                if first is not None:
+                    line = began + text.count("\n", 0, first.start)
+                    yield Item(text[start : lexeme.start].strip(), line)
+                start, first = lexeme.end, None
+            elif lexeme.kind != "comment":
+                first = first or lexeme
+        self._hold(text[start:], began + text.count("\n", 0, start))
+
+    def _hold(self, text: str, began: int) -> None:
+        self._held, self._began = text, began
+
+    def rest(self) -> list[Item]:
+        """The last statement, which needs no semicolon where the text ends."""
+        first = first_word(self._held)
+        if first is None and self.is_idle:
+            return []
+        line = self._began + self._held.count("\n", 0, first.start if first is not None else 0)
+        text = self._held.strip()
+        self._hold("", self._line + 1)
+        return [Item(text, line)]
+
+
+def items_of(text: str) -> list[Item]:
+    """Everything in a whole text."""
+    reader = Reader()
+    found = [item for line in text.split("\n") for item in reader.feed(line)]
+    return found + reader.rest()
+
+
+def is_finished(text: str) -> bool:
+    """Whether Enter runs this text: it ends with a semicolon that ends a statement, or with a command."""
+    reader = Reader()
+    for line in text.split("\n"):
+        reader.feed(line)
+    return reader.is_idle
+
+
+def first_word(text: str) -> Lexeme | None:
+    """The first lexeme that is no comment."""
+    return next((one for one in lexemes(text) if one.kind != "comment"), None)

@@ -1,0 +1,173 @@
+"""`fff source`: what the catalog holds, and whether a spec is right."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from fff.errors import SecretError, SourceError, UsageError
+from fff_cli.console import is_terminal, output_screen
+from fff_cli.output import StandardOutput, choose_format, emit, writer, writing
+from fff_cli.progress import say
+from fff_cli.values import pad, printable, width
+
+if TYPE_CHECKING:
+    from fff.catalog import Catalog, Table
+
+
+def list_tables(sources: Sequence[Path], output: str | None) -> int:
+    """Print every table with its columns, key columns and access methods, in any result format."""
+    chosen = choose_format(output, None, terminal=is_terminal(sys.stdout))
+    rows = asyncio.run(_listed(sources))
+    if not rows:
+        say("no sources: name a spec with -s, or see `fff demo`")
+    write_listing(rows, chosen)
+    return 0
+
+
+def write_listing(rows: Sequence[tuple[str, ...]], chosen: str) -> None:
+    """Write rows of `listing` to standard output in a result format."""
+    names = ["table", "columns", "key_columns", "access", "description"]
+    columns = [pa.array([row[index] for row in rows], pa.string()) for index in range(len(names))]
+    batch = pa.RecordBatch.from_arrays(columns, names)
+    target = StandardOutput()
+    out = writer(chosen, target.out, output_screen())
+    with writing():
+        out.begin(batch.schema)
+        out.write(batch)
+        out.end()
+        target.keep()
+
+
+def show_table(name: str, sources: Sequence[Path]) -> int:
+    """Print one table; raises UsageError when the name means none or several."""
+    emit("\n".join(asyncio.run(_described(name, sources))) + "\n")
+    return 0
+
+
+async def _described(name: str, sources: Sequence[Path]) -> list[str]:
+    from fff_cli.federation import open_catalog  # noqa: PLC0415 - sources, only now
+
+    async with open_catalog(sources) as catalog:
+        await catalog.list_tables([name.split(".")])  # asks only sources that may have it
+        await catalog.discover([find(catalog, name)])  # asks only where no columns are declared
+        return described(find(catalog, name))
+
+
+def lint_file(file: Path) -> int:
+    """Print what is wrong with a spec, one mistake after the other; 2 when there is any."""
+    code = lint_errors(file)
+    if code == 0:
+        emit(f"{file}: no mistakes found\n")
+    return code
+
+
+def lint_errors(file: Path) -> int:
+    """Tell what is wrong with a spec; 2 when there is any, else 0 and no word."""
+    from fff_sources.load import lint  # noqa: PLC0415
+
+    errors = lint(file)
+    for error in errors:
+        say(f"error: {error.render()}")
+    return 2 if errors else 0
+
+
+async def _listed(sources: Sequence[Path]) -> list[tuple[str, ...]]:
+    from fff_cli.federation import open_catalog  # noqa: PLC0415 - sources, only now
+
+    async with open_catalog(sources) as catalog:
+        await list_all(catalog)
+        return listing(catalog)
+
+
+async def list_all(catalog: Catalog, name: str | None = None) -> None:
+    """Have the sources that find out their tables by asking do so, or those that may have a table of a name.
+
+    One that cannot be asked is told of, and left out.
+    """
+    for source in catalog.unlisted(None if name is None else [name.split(".")]):
+        try:
+            await catalog.list_source(source)
+        except (SourceError, SecretError) as error:
+            say(f"warning: {error.render()}")
+
+
+def listing(catalog: Catalog) -> list[tuple[str, ...]]:
+    """One row for each table: name, columns, key columns, access methods, description."""
+    return [
+        (
+            table.full_name,
+            ", ".join(column.name for column in table.columns),
+            ", ".join(key.name + ("*" if key.require == "required" else "") for key in table.key_columns),
+            ", ".join(access_names(table)),
+            table.description,
+        )
+        for table in catalog.tables()
+    ]
+
+
+def access_names(table: Table) -> list[str]:
+    """The ways to reach a table's rows, briefly: scan, lookup[zip], lookup[zip by 50]."""
+    lookups = [
+        f"lookup[{','.join(method.keys)}{f' by {method.batch_size}' if method.batch_size > 1 else ''}]"
+        for method in table.lookups
+    ]
+    return ["scan"] * len(table.scans) + lookups
+
+
+def find(catalog: Catalog, name: str) -> Table:
+    """The table a name means; raises UsageError with names that are close, or the several it can mean."""
+    found = catalog.find(name.split("."))
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(
+            f"{name!r} is in several sources", hint="one of " + ", ".join(one.full_name for one in found)
+        )
+    close = catalog.suggest(name)
+    raise UsageError(
+        f"there is no table {name!r}",
+        hint=f"did you mean {' or '.join(close)}?"
+        if close
+        else "`fff source list` shows the tables there are",
+    )
+
+
+def described(table: Table) -> list[str]:
+    """Everything the catalog knows about a table, as lines."""
+    lines = [
+        table.full_name + (f" - {printable(table.description)}" if table.description else ""),
+        "",
+        "columns",
+    ]
+    lines += _aligned(
+        [(column.name, column.type, "key" * (column.name in table.primary_key)) for column in table.columns]
+    )
+    if table.key_columns:
+        lines += ["", "key columns (what a request can be given)"]
+        lines += _aligned([(key.name, key.require, " ".join(key.operators)) for key in table.key_columns])
+    lines += ["", f"access methods (at most {table.max_in_flight} requests at once)"]
+    scans = [("scan", scan.name, "the whole table") for scan in table.scans]
+    lookups = [
+        (
+            "lookup",
+            one.name,
+            f"rows by {', '.join(one.keys)}" + (f", {one.batch_size} keys a request" * (one.batch_size > 1)),
+        )
+        for one in table.lookups
+    ]
+    return lines + _aligned([*scans, *lookups])
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    rows = [tuple(printable(text) for text in row) for row in rows]
+    sizes = [max(width(row[index]) for row in rows) for index in range(len(rows[0]))] if rows else []
+    return [
+        ("  " + "  ".join(pad(text, size) for text, size in zip(row, sizes, strict=True))).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,191 @@
+"""Statements that are iterated over: snapshots or batches, in a loop that may be left early."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Any, Generic, Self, TypeAlias, TypeVar
+
+from fff.api.loop import LoopThread
+from fff.api.result import RecordBatch, Result
+from fff.api.run import Run
+from fff.engine import Outcome
+from fff.errors import UsageError
+from fff.stats import Missing, Snapshot
+
+_T = TypeVar("_T")
+
+Begin: TypeAlias = Callable[[], AbstractAsyncContextManager[Run]]
+
+
+class _Once:
+    """What an iteration leaves behind."""
+
+    def __init__(self, begin: Begin) -> None:
+        self._begin = begin
+        self._begun = False
+        self._outcome: Outcome | None = None
+
+    def _start(self) -> AbstractAsyncContextManager[Run]:
+        if self._begun:
+            raise UsageError("a statement is iterated over once", hint="ask for it again")
+        self._begun = True
+        return self._begin()
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the statement ended; raises UsageError before it has."""
+        if self._outcome is None:
+            raise UsageError("the statement has not come to its end")
+        return self._outcome
+
+    @property
+    def complete(self) -> bool:
+        """Whether the answer rests on everything the sources hold; UsageError before the end."""
+        return self.outcome.complete
+
+    @property
+    def missing(self) -> tuple[Missing, ...]:
+        """The parts of tables that could not be read, or were not, and why; UsageError before the end."""
+        return self.outcome.missing
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is worth knowing and no error; UsageError before the end."""
+        return self.outcome.warnings
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """The account of the run as JSON-ready values; UsageError before the end."""
+        return self.outcome.report
+
+
+class AsyncStream(_Once):
+    """Partial results of one statement while it runs. `async for` runs it and gives snapshots; `result` comes after."""
+
+    def __init__(self, begin: Begin, interval: float) -> None:
+        super().__init__(begin)
+        self._interval = interval
+        self._result: Result | None = None
+
+    async def __aiter__(self) -> AsyncGenerator[Snapshot]:
+        async with self._start() as run:
+            while not await run.ended(self._interval):
+                yield run.execution.snapshot()
+            self._result = run.result()
+            self._outcome = run.execution.outcome
+            yield run.execution.snapshot()
+
+    @property
+    def result(self) -> Result:
+        """The result, once the last snapshot has come; raises UsageError before."""
+        if self._result is None:
+            raise UsageError("the statement has not come to its end")
+        return self._result
+
+
+class AsyncBatches(_Once):
+    """The rows of one statement as they are found. `async for` runs it; how it ended is known after."""
+
+    async def __aiter__(self) -> AsyncGenerator[RecordBatch]:
+        async with self._start() as run:
+            while await run.more():
+                yield run.take()
+            self._outcome = run.execution.outcome
+
+
+class _Steps(Iterator[_T], Generic[_T]):
+    """An asynchronous iteration taken step by step by code that blocks.
+
+    Args:
+        owner: what is not to be forgotten, and closed, before its iteration.
+    """
+
+    def __init__(self, owner: object, loop: LoopThread, source: AsyncGenerator[_T]) -> None:
+        self._owner = owner
+        self._steps = _stepped(loop, source)
+
+    def __next__(self) -> _T:
+        return next(self._steps)
+
+    def __iter__(self) -> Iterator[_T]:  # noqa: PYI034 - for the reason below
+        # A generator, since it learns that a loop was left early, by break or by an exception.
+        try:
+            yield from self._steps
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Stop the statement, unless it has ended."""
+        self._steps.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Stream(_Steps[Snapshot]):
+    """Partial results of one statement while it runs. A `for` loop runs it and gives snapshots; `result` comes after."""
+
+    def __init__(self, owner: object, loop: LoopThread, inner: AsyncStream) -> None:
+        super().__init__(owner, loop, aiter(inner))
+        self._inner = inner
+
+    @property
+    def result(self) -> Result:
+        """The result, once the last snapshot has come; raises UsageError before."""
+        return self._inner.result
+
+
+class Batches(_Steps[RecordBatch]):
+    """The rows of one statement as they are found. A `for` loop runs it; how it ended is known after."""
+
+    def __init__(self, owner: object, loop: LoopThread, inner: AsyncBatches) -> None:
+        super().__init__(owner, loop, aiter(inner))
+        self._inner = inner
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the statement ended; raises UsageError before it has."""
+        return self._inner.outcome
+
+    @property
+    def complete(self) -> bool:
+        """Whether the answer rests on everything the sources hold; UsageError before the end."""
+        return self._inner.complete
+
+    @property
+    def missing(self) -> tuple[Missing, ...]:
+        """The parts of tables that could not be read, or were not, and why; UsageError before the end."""
+        return self._inner.missing
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is worth knowing and no error; UsageError before the end."""
+        return self._inner.warnings
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """The account of the run as JSON-ready values; UsageError before the end."""
+        return self._inner.report
+
+
+def _stepped(loop: LoopThread, source: AsyncGenerator[_T]) -> Generator[_T]:
+    try:
+        while (item := loop.run(_next(source))) is not None:
+            yield item
+    finally:
+        loop.finish(_end(source))
+
+
+async def _next(source: AsyncGenerator[_T]) -> _T | None:
+    return await anext(source, None)
+
+
+async def _end(source: AsyncGenerator[_T]) -> None:
+    await source.aclose()

@@ -1,0 +1,93 @@
+"""One statement read by several readers: each runs it over a part of the only table's scan."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
+
+from fff.catalog import Catalog, Divisible, LookupMethod, Page, ScanMethod, SourceAdapter, Table
+from fff.engine import Federation, Prepared
+from fff.errors import InternalError
+from fff.stats import AccessMeter
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the scan of a table. Can be pickled; what the source knows of it is the source's own."""
+
+    table: str
+    scan: str
+    share: object
+
+
+async def divide(catalog: Catalog, prepared: Prepared, parts: int) -> list[Part]:
+    """Parts of the statement's only scan; none where its rows do not come from the pages of one table, row by row.
+
+    Raises SourceError: to know the number of pages, the first one is fetched.
+    """
+    table = _only_table(prepared)
+    if table is None or parts < 2:
+        return []
+    adapter = catalog.adapter_of(table)
+    if not isinstance(adapter, Divisible):
+        return []
+    method = table.scans[0]
+    shares = await adapter.divide(table, method, parts, meter=AccessMeter())
+    return [Part(table.full_name, method.name, share) for share in shares]
+
+
+def over_part(federation: Federation, part: Part) -> Federation:
+    """A federation whose only table is the part; it opens no connections of its own."""
+    [table] = federation.catalog.find(part.table.split("."))
+    catalog = Catalog()
+    catalog.add(_PartOfSource(federation.catalog.adapter_of(table), table, part))
+    return Federation(catalog)
+
+
+def _only_table(prepared: Prepared) -> Table | None:
+    if prepared.result is None or prepared.limit is not None or prepared.offset or not prepared.fetches:
+        return None
+    plan = prepared.only_block.plan
+    if len(plan.aliases) != 1 or plan.aliases[0].seeds or not plan.aliases[0].active:
+        return None
+    [table] = prepared.only_block.tables
+    return table if table.scans else None
+
+
+class _PartOfSource:
+    """A source that has one table, and of that one part."""
+
+    def __init__(self, whole: SourceAdapter, table: Table, part: Part) -> None:
+        self.name = whole.name
+        self._whole = whole
+        self._table = table
+        self._part = part
+        scans = tuple(method for method in table.scans if method.name == part.scan)
+        self.tables: Sequence[Table] = [replace(table, scans=scans, lookups=())]
+
+    def scan(
+        self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
+    ) -> AsyncIterator[Page]:
+        """The rows of the part."""
+        del table
+        if not isinstance(self._whole, Divisible):
+            raise InternalError(f"{self.name} has no parts")
+        return self._whole.scan_part(
+            self._table, method, columns, self._part.share, meter=meter, window=window
+        )
+
+    def lookup(
+        self,
+        table: Table,
+        method: LookupMethod,
+        columns: Sequence[str],
+        keys: Sequence[tuple[object, ...]],
+        *,
+        meter: AccessMeter,
+    ) -> AsyncIterator[Page]:
+        """Rows of other parts would come too."""
+        del columns, keys, meter
+        raise InternalError(f"{table.full_name} is read in part and has no lookup {method.name}")
+
+    async def close(self) -> None:
+        """The source is closed with the federation it is of."""

@@ -1,0 +1,67 @@
+"""One statement under way."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+
+from fff.api.own_spark import OwnSpark
+from fff.api.result import RecordBatch, Result
+from fff.engine import Execution
+from fff.errors import UsageError
+
+
+class Run:
+    """A task reads its batches, whoever wants them looks on."""
+
+    def __init__(self, execution: Execution, own_spark: OwnSpark) -> None:
+        self.execution = execution
+        self._own_spark = own_spark
+        self._found: deque[RecordBatch] = deque()
+        self._news = asyncio.Event()
+        self._task = asyncio.create_task(self._read(), name="fff-statement")
+
+    async def _read(self) -> None:
+        try:
+            async with contextlib.aclosing(self.execution.batches()) as found:
+                async for batch in found:
+                    self._found.append(batch)
+                    self._news.set()
+        finally:
+            self._news.set()
+
+    async def ended(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - a look, not a limit
+        """Whether the run is over, after waiting for it at most so long. Raises its error."""
+        await asyncio.wait([self._task], timeout=timeout)
+        if self._task.cancelled():
+            raise UsageError("the connection was closed while the statement ran")
+        if not self._task.done():
+            return False
+        self._task.result()
+        return True
+
+    async def more(self) -> bool:
+        """Wait for a batch; False when there is none any more. Raises the run's error, after the last batch."""
+        while not self._found:
+            if self._task.done():
+                return not await self.ended()
+            await self._news.wait()
+            self._news.clear()
+        return True
+
+    def take(self) -> RecordBatch:
+        """The next batch, after `more`."""
+        return self._found.popleft()
+
+    def result(self) -> Result:
+        """The result of a run that is over."""
+        schema = self._found[0].schema
+        return Result(schema, self._found, self.execution.outcome, self._own_spark.frame)
+
+    async def stop(self) -> None:
+        """End it, whatever it is doing; harmless when it is over. Its error, if any, was or will be asked for."""
+        self._task.cancel()
+        await asyncio.wait([self._task])
+        if not self._task.cancelled():
+            self._task.exception()

@@ -1,0 +1,97 @@
+"""Which answers a run keeps on disk, and for how long they count as fresh."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from fff.cache.place import byte_limit, cache_folder
+from fff.cache.source import CachedSource
+from fff.cache.store import RowStore
+from fff.catalog import Cacheable, SourceAdapter, Table
+from fff.errors import FFFError, UsageError
+from fff.limits import CACHE_BYTES
+
+#: Seconds that answers count as fresh where the cache is asked for and neither spec nor user says how long.
+DEFAULT_TTL = 300.0
+
+
+class RowCache:
+    """What is kept between runs.
+
+    Args:
+        folder: where.
+        every: of all sources, not only of those whose spec says so.
+        ttl: seconds that answers count as fresh, whatever specs say; of all sources then.
+        limit: bytes that it may take.
+        clock: seconds of the wall clock.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        every: bool = False,
+        ttl: float | None = None,
+        limit: int = CACHE_BYTES,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.store = RowStore(folder, limit=limit, clock=clock)
+        self._every = every
+        self._ttl = ttl
+
+    def source(self, table: Table, adapter: SourceAdapter) -> SourceAdapter:
+        """What to read a table from: the source with what is kept of it, or the source alone where nothing is to be kept."""
+        if not isinstance(adapter, Cacheable):
+            return adapter
+        ttl = self._ttl if self._ttl is not None else adapter.cache_ttl()
+        if ttl is None and self._every:
+            ttl = DEFAULT_TTL
+        if ttl is None or ttl <= 0:
+            return adapter
+        try:
+            fingerprint = adapter.fingerprint(table)
+        except FFFError:
+            return adapter  # a secret is missing, say: the source itself tells when it is asked
+        shape = self.store.shape(fingerprint)
+        if shape is None:
+            return adapter
+        return CachedSource(self.store, table, adapter, shape, ttl, wide=adapter.reads_whole_records(table))
+
+    def refresh(self) -> None:
+        """From now on this run asks the sources for what was fetched before."""
+        self.store.refresh()
+
+    def flush(self) -> None:
+        """Write what is new, for other runs and for the next statement."""
+        self.store.flush()
+
+    def close(self) -> None:
+        """Write what is new and let go of the folder."""
+        self.store.close()
+
+
+def row_cache(
+    environ: Mapping[str, str], *, enabled: bool | None = None, ttl: float | None = None
+) -> RowCache | None:
+    """The cache of this user; None where it is not wanted, or where there is no place for it.
+
+    Args:
+        environ: `XDG_CACHE_HOME`, `HOME`, `FFF_CACHE_MAX_BYTES`.
+        enabled: False: none; True: for every source; None: for the sources whose spec says so.
+        ttl: seconds that answers count as fresh, in place of what specs say; for every source.
+
+    Raises:
+        UsageError: the options contradict each other or are no numbers.
+    """
+    if ttl is not None and not 0 <= ttl < float("inf"):
+        raise UsageError(f"the time that answers count as fresh must be a number of seconds, not {ttl!r}")
+    if enabled is False:
+        if ttl is not None:
+            raise UsageError("a time for which answers are kept was given, and that none are kept")
+        return None
+    limit, folder = byte_limit(environ), cache_folder(environ)
+    if folder is None or limit == 0:
+        return None
+    return RowCache(folder, every=enabled is True, ttl=ttl, limit=limit)

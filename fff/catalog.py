@@ -1,0 +1,295 @@
+"""What sources offer: tables, columns, access methods; and the two calls by which the engine reads them.
+
+The engine knows sources only through this page. Adapters (`fff_sources`) implement `SourceAdapter` and are found
+through the entry-point group `fff.sources`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
+
+import pyarrow as pa
+
+from fff.schema import Field
+from fff.stats import AccessMeter
+
+RecordBatch: TypeAlias = pa.RecordBatch
+
+Requirement = Literal["required", "optional", "any_of"]
+
+
+@dataclass(frozen=True)
+class KeyColumn:
+    """A column a request can be given, and the operators the source applies to it."""
+
+    name: str
+    require: Requirement = "optional"
+    operators: tuple[str, ...] = ("=",)
+
+
+@dataclass(frozen=True)
+class ScanMethod:
+    """One way to read a whole table, page by page. Several on one table compete (mirrors)."""
+
+    name: str
+    endpoint: object = None  # the adapter's own description; opaque to the engine
+
+
+@dataclass(frozen=True)
+class LookupMethod:
+    """One index access: all rows having given values of `keys`. A request may carry up to `batch_size` keys."""
+
+    name: str
+    keys: tuple[str, ...]
+    batch_size: int = 1
+    endpoint: object = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A web table: its columns in order, and every way to reach its rows."""
+
+    source: str
+    name: str
+    columns: tuple[Field, ...]
+    primary_key: tuple[str, ...] = ()
+    key_columns: tuple[KeyColumn, ...] = ()
+    scans: tuple[ScanMethod, ...] = ()
+    lookups: tuple[LookupMethod, ...] = ()
+    max_in_flight: int = 8  # the declared ceiling of concurrent requests of its host
+    description: str = ""
+
+    @property
+    def full_name(self) -> str:
+        """`source.table`."""
+        return f"{self.source}.{self.name}"
+
+    def column(self, name: str) -> Field | None:
+        """The column of that name, whatever its case, or None."""
+        lower = name.lower()
+        return next((column for column in self.columns if column.name.lower() == lower), None)
+
+
+@dataclass(frozen=True)
+class Page:
+    """Rows of one answer: the asked columns, in the asked order, in their declared Arrow types.
+
+    `truncated` says why the answer is known not to hold every match (a page cap, a hit limit); such an answer never
+    counts as complete. `total_rows` is the source's own total where it tells one (an estimate, for display only).
+    """
+
+    rows: RecordBatch
+    truncated: str | None = None
+    total_rows: int | None = None
+
+
+class SourceAdapter(Protocol):
+    """A source: a declaration and two asynchronous generators. Both raise SourceError; ending normally means EOT."""
+
+    name: str
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """Every table of the source."""
+
+    def scan(
+        self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
+    ) -> AsyncIterator[Page]:
+        """Every row of the table. `window` bounds how many pages may be under way at once where pages are independent."""
+
+    def lookup(
+        self,
+        table: Table,
+        method: LookupMethod,
+        columns: Sequence[str],
+        keys: Sequence[tuple[object, ...]],
+        *,
+        meter: AccessMeter,
+    ) -> AsyncIterator[Page]:
+        """Every row matching one of the keys (values in the order of `method.keys`, Python values of the column types).
+
+        A row's key columns that the answer leaves out are filled from the key asked for.
+        """
+
+    async def close(self) -> None:
+        """Release connections."""
+
+
+@runtime_checkable
+class Discovering(Protocol):
+    """A source that may not know the columns of its tables before it has asked."""
+
+    async def discover(self, names: Collection[str], *, meter: AccessMeter) -> None:
+        """Find out the columns of those of the named tables that have none yet. Raises SourceError, SecretError."""
+
+
+@runtime_checkable
+class Listing(SourceAdapter, Protocol):
+    """A source that may not know which tables it has before it has asked; `tables` are those it knows so far."""
+
+    @property
+    def listed(self) -> bool:
+        """Whether `tables` are all there are."""
+
+    async def list_tables(self, *, meter: AccessMeter) -> None:
+        """Find out which tables there are; their columns are left to `discover`. Raises SourceError, SecretError."""
+
+
+@runtime_checkable
+class Cacheable(Protocol):
+    """A source whose answers may be kept on disk for later runs."""
+
+    def cache_ttl(self) -> float | None:
+        """Seconds that answers count as fresh, as the source is declared; None where nothing is said."""
+
+    def fingerprint(self, table: Table) -> bytes:
+        """A digest of all that the rows of the table depend on here: declaration, base URL, credentials.
+
+        Raises SecretError.
+        """
+
+    def reads_whole_records(self, table: Table) -> bool:
+        """Whether all columns come with every answer, however few are asked for, so that they may as well be kept."""
+
+
+@runtime_checkable
+class Divisible(Protocol):
+    """A source some of whose scans can be shared out among several readers, in other processes as well."""
+
+    async def divide(
+        self, table: Table, method: ScanMethod, parts: int, *, meter: AccessMeter
+    ) -> Sequence[object]:
+        """Parts that make up the scan, at most so many, each of which can be pickled; none where it cannot be divided.
+
+        What had to be fetched to know them is in the parts and is not fetched again. Raises SourceError.
+        """
+
+    def scan_part(
+        self,
+        table: Table,
+        method: ScanMethod,
+        columns: Sequence[str],
+        part: object,
+        *,
+        meter: AccessMeter,
+        window: int,
+    ) -> AsyncIterator[Page]:
+        """The rows of one part. Readers of all parts at once stay together below the ceilings of the host."""
+
+
+@dataclass
+class Catalog:
+    """The tables a query may name.
+
+    Sources that are only offered come after all others and are read when somebody needs them: one of them when a
+    statement names it, all of them when tables are listed or a table's own name is in no source that was added.
+    """
+
+    adapters: list[SourceAdapter] = field(default_factory=list)
+    _tables: dict[str, tuple[SourceAdapter, Table]] = field(default_factory=dict, repr=False)
+    _offered: dict[str, Callable[[], SourceAdapter]] = field(default_factory=dict, repr=False)
+    _from_offers: set[str] = field(default_factory=set, repr=False)  # names of sources, in lower case
+
+    def add(self, adapter: SourceAdapter) -> None:
+        """Add a source; one of the same name that was added earlier keeps its place (first spec wins)."""
+        if any(known.name == adapter.name for known in self.adapters):
+            return
+        self._offered.pop(adapter.name.lower(), None)
+        self.adapters.append(adapter)
+        self._learn(adapter)
+
+    def offer(self, name: str, read: Callable[[], SourceAdapter]) -> None:
+        """Offer a source by its name; one of the same name that was added or offered earlier keeps its place.
+
+        `read` may raise SpecError, and so does whatever needs the source then.
+        """
+        if name.lower() not in {known.name.lower() for known in self.adapters}:
+            self._offered.setdefault(name.lower(), read)
+
+    def _take(self, name: str) -> None:
+        """Read a source that is offered, if there is one of that name."""
+        read = self._offered.get(name)
+        if read is not None:
+            self.add(read())
+            self._offered.pop(name, None)
+            self._from_offers.add(name)
+
+    def unlisted(self, names: Iterable[Sequence[str]] | None = None) -> list[Listing]:
+        """The sources to ask for their tables before these names can be said to mean nothing; without names, all such."""
+        waiting: list[Listing] = [one for one in self.adapters if isinstance(one, Listing) and not one.listed]
+        if names is None or not waiting:
+            return waiting
+        unknown = [name for name in names if not self.find(name)]
+        return [
+            adapter
+            for adapter in waiting
+            if any(len(name) == 1 or name[0].lower() == adapter.name.lower() for name in unknown)
+        ]
+
+    async def list_tables(self, names: Iterable[Sequence[str]] | None = None) -> None:
+        """Ask the sources that `unlisted` names for their tables.
+
+        Raises:
+            SourceError: a source cannot be asked.
+        """
+        for adapter in self.unlisted(names):
+            await self.list_source(adapter)
+
+    async def list_source(self, source: Listing) -> None:
+        """Ask one source for its tables. Raises SourceError where it cannot be asked."""
+        await source.list_tables(meter=AccessMeter())
+        self._learn(source)
+
+    def _learn(self, adapter: SourceAdapter) -> None:
+        self._tables |= {table.full_name.lower(): (adapter, table) for table in adapter.tables}
+
+    async def discover(self, tables: Iterable[Table]) -> None:
+        """Ask the sources for the columns of those tables that have none yet; one request a table.
+
+        Raises:
+            SourceError: a source cannot be asked, or tells no columns.
+        """
+        wanted: dict[str, list[str]] = {}
+        for table in tables:
+            if not table.columns:
+                wanted.setdefault(table.source, []).append(table.name)
+        for adapter in self.adapters:
+            if adapter.name in wanted and isinstance(adapter, Discovering):
+                await adapter.discover(wanted[adapter.name], meter=AccessMeter())
+                self._learn(adapter)
+
+    def tables(self, *, offered: bool = True) -> Iterable[Table]:
+        """Every table, in the order the sources were added; those that are only offered follow, unless they are to be left out."""
+        for name in list(self._offered) if offered else ():
+            self._take(name)
+        known = [table for _, table in self._tables.values()]
+        late = [table for table in known if table.source.lower() in self._from_offers]
+        own = [table for table in known if table.source.lower() not in self._from_offers]
+        return own + sorted(late, key=lambda table: table.source) if offered else known
+
+    def adapter_of(self, table: Table) -> SourceAdapter:
+        """The adapter that reads a table of this catalog."""
+        return self._tables[table.full_name.lower()][0]
+
+    def find(self, parts: Sequence[str]) -> list[Table]:
+        """Tables that a name of one or two parts can mean: none, one, or (ambiguous) several.
+
+        A table's own name means one of an offered source only where no other source has a table of that name.
+        """
+        wanted = ".".join(parts).lower()
+        if len(parts) > 1:
+            self._take(parts[0].lower())
+            hit = self._tables.get(wanted)
+            return [hit[1]] if hit else []
+        found = [table for _, table in self._tables.values() if table.name.lower() == wanted]
+        own = [table for table in found if table.source.lower() not in self._from_offers]
+        return own or [table for table in self.tables() if table.name.lower() == wanted]
+
+    def suggest(self, name: str) -> list[str]:
+        """Full names close to a misspelt one, best first."""
+        names = {table.full_name.lower(): table.full_name for table in self.tables()}
+        names |= {table.name.lower(): table.full_name for table in self.tables()}
+        return list(dict.fromkeys(names[hit] for hit in difflib.get_close_matches(name.lower(), names, n=3)))

@@ -1,0 +1,245 @@
+"""Access modules: scans and index lookups (S4 section 2.1.3), without their I/O.
+
+A lookup method asks for every distinct key once, whoever wants it and however often: keys pass through the states below
+and never go back. Answers end with EOT per key (covered) or with FAIL or TRUNCATED (failed), never in between.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+import pyarrow as pa
+
+from fff.dataflow.arrays import Bools, Growable, Int8, Int64
+from fff.dataflow.domains import Domain, PairDomain
+from fff.dataflow.identity import Answer
+from fff.dataflow.plan import LookupPlan, ScanPlan
+
+
+class ScanState(IntEnum):
+    """Where a scan is. Only COMPLETE covers anything."""
+
+    UNUSED = 0
+    RUNNING = 1
+    COMPLETE = 2
+    FAILED = 3
+    STOPPED = 4  # not needed any more
+
+
+@dataclass
+class ScanModule:
+    """One scan of one table. Held back by credits: it may deliver as many pages as it has been granted."""
+
+    plan: ScanPlan
+    state: ScanState = ScanState.UNUSED
+    credit: int = 0  # pages granted and not delivered; Invariant: credit >= 0
+    rows: int = 0
+    duplicates: int = 0  # rows that another access method, or this one, had delivered before
+    pages: int = 0
+    stalled: bool = False
+    reason: str = ""
+    answer: Answer = field(default_factory=Answer)
+
+
+class KeyState(IntEnum):
+    """Where a key of a lookup method is."""
+
+    UNKNOWN = 0
+    WANTED = 1  # a tuple would need it if the scan failed
+    PENDING = 2  # to be asked for as soon as a request is free
+    IN_FLIGHT = 3
+    COVERED = 4  # EOT is in: the SteM holds every match
+    FAILED = 5
+
+
+@dataclass
+class Request:
+    """One request under way, for one or more keys."""
+
+    number: int
+    keys: Int64
+    answer: Answer = field(default_factory=Answer)
+    rows: int = 0
+    urgent: bool = False  # one of the keys is prioritised
+
+
+class LookupModule:
+    """One index access method: key numbers, their states, the requests under way."""
+
+    def __init__(self, plan: LookupPlan, domains: Sequence[Domain]) -> None:
+        self.plan = plan
+        self._domains = tuple(domains)  # one per key column
+        self._pairs = tuple(PairDomain() for _ in domains[1:])
+        self._status = Growable(np.int8)
+        self._pending: deque[int] = deque()
+        self._urgent: OrderedDict[int, None] = OrderedDict()  # pending keys that go first
+        self._raised: set[int] = set()  # keys that became urgent later: their place in `_pending` is void
+        self.requests: dict[int, Request] = {}
+        self.reasons: dict[int, str] = {}  # failed key -> why
+        self.asked = 0  # distinct keys sent
+        self.issued = 0  # requests sent
+        self.rows = 0
+        self.duplicates = 0
+        self.strays = 0  # rows that did not have the key they were asked by
+
+    @property
+    def idle(self) -> bool:
+        """Nothing pending, nothing in flight."""
+        return not self.pending and not self.requests
+
+    @property
+    def pending(self) -> int:
+        """Keys waiting for a free request."""
+        return len(self._urgent) + len(self._pending) - len(self._raised)
+
+    def keys(self, numbers: Sequence[Int64]) -> Int64:
+        """Key numbers from the value numbers of the key columns; -1 where one of them is NULL."""
+        result = numbers[0]
+        for pair, more in zip(self._pairs, numbers[1:], strict=True):
+            result = pair.number(result, more)
+        return result
+
+    def row_keys(self, numbers: Mapping[int, Int64]) -> Int64:
+        """Key numbers of rows of the table."""
+        return self.keys([numbers[column] for column in self.plan.columns])
+
+    def values(self, key: int) -> tuple[object, ...]:
+        """The key as Python values, in the order of the method's columns."""
+        parts: list[int] = []
+        for pair in reversed(self._pairs):
+            key, last = pair.pair(key)
+            parts.append(last)
+        parts.append(key)
+        return tuple(domain.value(part) for domain, part in zip(self._domains, reversed(parts), strict=True))
+
+    def columns(self, keys: Int64) -> list[pa.Array]:
+        """The keys as Arrow columns, in the order of the method's columns."""
+        parts: list[Int64] = []
+        for pair in reversed(self._pairs):
+            keys, last = pair.pairs(keys)
+            parts.append(last)
+        parts.append(keys)
+        return [domain.values(part) for domain, part in zip(self._domains, reversed(parts), strict=True)]
+
+    def states(self, keys: Int64) -> Int8:
+        """The state of each key. Keys are at least 0."""
+        if len(keys):
+            self._status.extend_to(int(keys.max()) + 1)
+        return self._status.view[keys]
+
+    def want(self, keys: Int64) -> None:
+        """Remember keys that would have to be asked for if the scan failed."""
+        fresh = keys[self.states(keys) == KeyState.UNKNOWN]
+        self._status.view[fresh] = KeyState.WANTED
+
+    def wanted(self) -> Int64:
+        """The keys remembered by `want` and not asked for yet."""
+        return np.flatnonzero(self._status.view == KeyState.WANTED)
+
+    def request(self, keys: Int64, *, urgent: bool = False) -> int:
+        """Queue the keys that nobody has asked for; returns how many those are. Urgent keys go before all others."""
+        if urgent:
+            self.hurry(keys)
+        fresh = keys[self.states(keys) < KeyState.PENDING]
+        if not len(fresh):
+            return 0
+        fresh = np.unique(fresh)
+        self._status.view[fresh] = KeyState.PENDING
+        if urgent:
+            self._urgent.update(dict.fromkeys(fresh.tolist()))
+        else:
+            self._pending.extend(fresh.tolist())
+        return len(fresh)
+
+    def hurry(self, keys: Int64) -> None:
+        """Raise those of the keys that are pending (P35)."""
+        pending = keys[self.states(keys) == KeyState.PENDING]
+        if len(pending):
+            raised = [key for key in np.unique(pending).tolist() if key not in self._urgent]
+            self._urgent.update(dict.fromkeys(raised))
+            self._raised.update(raised)
+
+    def calm(self) -> None:
+        """No pending key is urgent any more."""
+        self._pending = deque(self._drain())
+
+    def queued(self) -> Int64:
+        """The pending keys, in the order they will be sent."""
+        return np.array([*self._urgent, *(key for key in self._pending if key not in self._raised)], np.int64)
+
+    def _drain(self) -> list[int]:
+        keys: list[int] = self.queued().tolist()
+        self._pending.clear()
+        self._urgent.clear()
+        self._raised.clear()
+        return keys
+
+    def _next_key(self) -> int:
+        while (key := self._pending.popleft()) in self._raised:
+            self._raised.remove(key)
+        return key
+
+    def next_request(self, number: int) -> Request | None:
+        """The next request to send, if a key is pending and the window has room."""
+        if not self.pending or len(self.requests) >= self.plan.window:
+            return None
+        size, urgent = min(self.plan.batch_size, self.pending), bool(self._urgent)
+        keys = np.array(
+            [self._urgent.popitem(last=False)[0] if self._urgent else self._next_key() for _ in range(size)],
+            np.int64,
+        )
+        self._status.view[keys] = KeyState.IN_FLIGHT
+        self.requests[number] = request = Request(number, keys, urgent=urgent)
+        self.issued += 1
+        self.asked += size
+        return request
+
+    def matching(self, request: Request, row_keys: Int64) -> Bools:
+        """Which rows of an answer have a key that was asked for; the others are strays (ledger P25)."""
+        request.rows += len(row_keys)
+        self.rows += len(row_keys)
+        right: Bools = (
+            np.isin(row_keys, request.keys) if len(request.keys) > 1 else row_keys == request.keys[0]
+        )
+        self.strays += len(row_keys) - int(right.sum())
+        return right
+
+    def cover(self, request: Request) -> None:
+        """EOT for every key of the request."""
+        del self.requests[request.number]
+        self._status.view[request.keys] = KeyState.COVERED
+
+    def fail(self, request: Request, reason: str) -> None:
+        """FAIL or TRUNCATED for every key of the request."""
+        del self.requests[request.number]
+        self._give_up(request.keys, reason)
+
+    def give_up_pending(self, reason: str) -> Int64:
+        """Fail every key that has not been sent."""
+        keys = np.array(self._drain(), np.int64)
+        self._give_up(keys, reason)
+        return keys
+
+    def drop_pending(self) -> None:
+        """Forget keys not sent: something else covers them."""
+        keys = np.array(self._drain(), np.int64)
+        self._status.view[keys] = KeyState.WANTED
+
+    def _give_up(self, keys: Int64, reason: str) -> None:
+        self._status.view[keys] = KeyState.FAILED
+        for key in keys.tolist():
+            self.reasons[key] = reason
+
+    def under_way(self) -> Int64:
+        """Keys pending or in flight."""
+        return np.flatnonzero(
+            (self._status.view == KeyState.PENDING) | (self._status.view == KeyState.IN_FLIGHT)
+        )
+
+    def count(self, state: KeyState) -> int:
+        """How many keys are in a state."""
+        return int(np.count_nonzero(self._status.view == state))

@@ -1,0 +1,500 @@
+"""The eddy: a pure state machine that routes batches of tuples among access modules, SteMs and selection modules.
+
+`handle(event) -> instructions` is the only door. No I/O, no clock, no global randomness: the same events, policy and
+seed give the same run. Execution semantics: parked probers (ledger section 5); `semantics="paper"` gives the rules of
+S4 Table 2 with feasible-only routing, where every row probes and nothing parks. Both give the same bag.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from fff.dataflow import inside
+from fff.dataflow.access import LookupModule, Request, ScanState
+from fff.dataflow.arrays import Int64
+from fff.dataflow.batch import TupleBatch
+from fff.dataflow.block import Block
+from fff.dataflow.events import (
+    Cancel,
+    CancelLookup,
+    Emit,
+    Event,
+    FetchPages,
+    Finish,
+    Instruction,
+    Lookup,
+    LookupAnswers,
+    LookupEnd,
+    LookupFailed,
+    LookupRows,
+    Prioritize,
+    Route,
+    ScanEnd,
+    ScanFailed,
+    ScanRows,
+    ScanStalled,
+    Start,
+    StopScan,
+)
+from fff.dataflow.expressions import Column
+from fff.dataflow.identity import Answer
+from fff.dataflow.partial import PartialTuples, partial_tuples
+from fff.dataflow.plan import BlockPlan
+from fff.dataflow.policy import RoutingPolicy
+from fff.dataflow.queue import Pick, WaitingTuples
+from fff.dataflow.router import Router
+from fff.limits import HELD_TUPLES
+from fff.stats import Missing
+
+Semantics = Literal["parked", "paper"]
+
+
+@dataclass(frozen=True)
+class EddyOptions:
+    """How an eddy runs; none of it changes the answer.
+
+    `route_size`: tuples routed together at most; 1 is the papers' eddy. `pick`: which waiting batch goes next (fuzzing);
+    None routes the furthest-travelled first. `start_all_scans`: run competing scans at once instead of on failure or
+    stall. `scan_credit`: pages a scan may be ahead. `max_lookup_window`: requests per lookup method under way at most.
+    """
+
+    semantics: Semantics = "parked"
+    route_size: int = 4096
+    pick: Pick | None = None
+    start_all_scans: bool = False
+    scan_credit: int = 2
+    max_lookup_window: int | None = None
+
+
+class Eddy:
+    """One select-project-join block in execution."""
+
+    def __init__(
+        self,
+        plan: BlockPlan,
+        policy: RoutingPolicy,
+        rng: random.Random,
+        options: EddyOptions = EddyOptions(),
+    ) -> None:
+        self.options = options
+        self.block = Block(plan, all_fire=options.semantics == "paper", max_window=options.max_lookup_window)
+        self.router = Router(self.block, policy, rng, WaitingTuples(options.route_size, options.pick))
+        self._requests: dict[int, tuple[int, int]] = {}  # request -> (table, lookup)
+        self._held: set[tuple[int, int]] = set()  # scans whose next credit is due
+        self._sequence = 0
+        self._next_request = 0
+        self._out: list[Instruction] = []
+        self.started = False
+        self.finished = False
+
+    def handle(self, event: Event) -> list[Instruction]:
+        """Take in one event; returns what the runtime shall do."""
+        if self.finished:
+            return []
+        match event:
+            case Route():
+                self.router.route()
+            case ScanRows():
+                self._scan_rows(event)
+            case LookupRows():
+                self._lookup_rows(event)
+            case LookupEnd():
+                self._lookup_end(event)
+            case LookupAnswers():
+                self._lookup_answers(event)
+            case ScanEnd():
+                self._scan_end(event)
+            case LookupFailed():
+                self._lookup_failed(event)
+            case ScanFailed():
+                self._scan_failed(event)
+            case ScanStalled():
+                self._scan_stalled(event)
+            case Prioritize():
+                self.router.prioritize(event.predicates)
+            case Cancel():
+                self._cancel(event.reason)
+            case Start():
+                self._start()
+        self._out.extend(Emit(batch) for batch in self.router.taken())
+        self._finish_if_done()
+        if not self.finished:
+            self._send_lookups()
+            self._give_credit()
+        out, self._out = self._out, []
+        return out
+
+    @property
+    def has_work(self) -> bool:
+        """A batch is waiting: feed `Route()`."""
+        return bool(self.router.waiting) and not self.finished
+
+    @property
+    def missing(self) -> tuple[Missing, ...]:
+        """The parts of tables the answer does not rest on."""
+        return self.block.missing.listed()
+
+    def gather(self, batch: TupleBatch) -> pa.RecordBatch:
+        """The block's output columns of result tuples, in the plan's order."""
+        return self.block.gather(batch)
+
+    def row_ids(self, batch: TupleBatch) -> list[Int64]:
+        """Row numbers by alias, the identity of result tuples."""
+        return [batch.rows[alias] for alias in range(len(self.block.plan.aliases))]
+
+    def partial_rows(self, limit: int) -> tuple[tuple[object, ...], ...]:
+        """Waiting tuples as result rows, MISSING where a table has not answered yet (H9); at most `limit` of them."""
+        return () if self.finished else inside.partial_rows(self.router, limit)
+
+    def partial_tuples(self, required: Iterable[int], limit: int) -> tuple[PartialTuples, ...]:
+        """As Arrow tables: tuples in which these output columns are known (P37); none once the end is near."""
+        return () if self.finished or self.block.cancelled else partial_tuples(self.router, required, limit)
+
+    def open_values(self, columns: Sequence[Column]) -> pa.Table | None:
+        """What further results may have in these columns, each combination once; None while it may be anything.
+
+        An empty table: no further result. Once a combination is missing from an answer, it comes no more.
+        """
+        if not self.started:
+            return None
+        return inside.open_values(self.router, columns)
+
+    def _start(self) -> None:
+        assert not self.started
+        self.started = True
+        if self.block.plan.limit == 0:
+            return
+        for table, scans in enumerate(self.block.scans):
+            for index in range(len(scans) if self.options.start_all_scans else min(1, len(scans))):
+                self._start_scan(table, index)
+        for alias in self.block.plan.aliases:
+            for seed in alias.seeds:
+                module = self.block.lookups[alias.table][seed.lookup]
+                for key in seed.keys:
+                    if all(value is not None for value in key):
+                        numbers = [
+                            self.block.constant(alias.table, column, value)
+                            for column, value in zip(module.plan.columns, key, strict=True)
+                        ]
+                        module.request(module.keys([np.array([number]) for number in numbers]))
+        if self.router.priorities is not None:
+            self.router.hurry()
+
+    def _start_scan(self, table: int, index: int) -> None:
+        scan = self.block.scans[table][index]
+        scan.state = ScanState.RUNNING
+        scan.credit = self.options.scan_credit
+        self._out.append(FetchPages(table, index, scan.credit))
+
+    def _scan_rows(self, event: ScanRows) -> None:
+        scan = self.block.scans[event.table][event.index]
+        if scan.state is not ScanState.RUNNING:
+            return
+        assert scan.credit > 0, "a page without credit"
+        scan.credit -= 1
+        scan.pages += 1
+        scan.rows += len(event.rows)
+        scan.stalled = False
+        self._held.add((event.table, event.index))
+        numbers = self.block.stems[event.table].number(event.rows)
+        scan.duplicates += self._ingest(event.table, event.rows, numbers, scan.answer)
+
+    def _give_credit(self) -> None:
+        """Hold scans back while too many tuples wait; nothing else is ever held back (design: back-pressure).
+
+        A scan that parked tuples wait for is not: they would wait for ever.
+        """
+        if not self._held:
+            return
+        full = self.router.waiting.tuples + self.router.parked_tuples() > HELD_TUPLES
+        for table, index in sorted(self._held):
+            if full and not self.block.awaited[table]:
+                continue
+            self._held.remove((table, index))
+            scan = self.block.scans[table][index]
+            if scan.state is ScanState.RUNNING:
+                count = self.options.scan_credit - scan.credit
+                scan.credit += count
+                self._out.append(FetchPages(table, index, count))
+
+    def _scan_end(self, event: ScanEnd) -> None:
+        scan = self.block.scans[event.table][event.index]
+        if scan.state is not ScanState.RUNNING:
+            return
+        assert event.rows == scan.rows, f"EOT of {scan.plan.name} counts {event.rows} rows, {scan.rows} came"
+        scan.state = ScanState.COMPLETE
+        stem = self.block.stems[event.table]
+        stem.complete = True
+        self.router.scans_over(event.table)
+        for index, other in enumerate(self.block.scans[event.table]):
+            if other.state is ScanState.RUNNING:
+                self._stop_scan(event.table, index)
+        for module in self.block.lookups[event.table]:  # everything a lookup could bring is here
+            self._cancel_lookups(module)
+        if any(not stem.alias_rows[alias] for alias in stem.aliases):
+            # An inner join with nothing is nothing (P28b): no other answer is needed.
+            self._stop_everything()
+            self.block.missing.clear()
+
+    def _stop_scan(self, table: int, index: int) -> None:
+        self.block.scans[table][index].state = ScanState.STOPPED
+        self._out.append(StopScan(table, index))
+
+    def _cancel_lookups(self, module: LookupModule) -> None:
+        module.drop_pending()
+        for request in list(module.requests.values()):
+            module.fail(request, "not needed")
+            del self._requests[request.number]
+            self._out.append(CancelLookup(request.number))
+
+    def _scan_failed(self, event: ScanFailed) -> None:
+        scan = self.block.scans[event.table][event.index]
+        if scan.state is not ScanState.RUNNING:
+            return
+        scan.state, scan.reason = ScanState.FAILED, event.reason
+        if not self._next_scan(event.table) and not any(
+            other.state is ScanState.RUNNING for other in self.block.scans[event.table]
+        ):
+            self.router.scans_over(event.table)
+            self._read_by_keys(event.table)
+            if not self._recovered(event.table):
+                self.block.missing.scan(event.table, event.reason)
+
+    def _scan_stalled(self, event: ScanStalled) -> None:
+        scan = self.block.scans[event.table][event.index]
+        if scan.state is ScanState.RUNNING and not scan.stalled:
+            scan.stalled = True
+            if not self._next_scan(event.table):
+                self._read_by_keys(event.table)
+
+    def _next_scan(self, table: int) -> bool:
+        """Start a competing scan that has not been used, if there is one."""
+        for index, scan in enumerate(self.block.scans[table]):
+            if scan.state is ScanState.UNUSED:
+                self._start_scan(table, index)
+                return True
+        return False
+
+    def _recovered(self, table: int) -> bool:
+        """Whether lookups bring everything that the failed scans of a table would have brought."""
+        return all(
+            alias in self.block.constraints.guarded or self.block.plan.aliases[alias].seeds
+            for alias in self.block.stems[table].aliases
+            if self.block.plan.aliases[alias].active
+        )
+
+    def _read_by_keys(self, table: int) -> None:
+        """From now on, and for everything that has asked so far, ask this table by key (P21)."""
+        self.block.by_keys[table] = True
+        for index, module in enumerate(self.block.lookups[table]):
+            module.request(module.wanted())
+            if self._scans_failed(table):
+                for key, reason in module.reasons.items():
+                    self.block.missing.key(table, index, module, key, reason)
+        if self.router.priorities is not None:
+            self.router.hurry()
+
+    def _scans_failed(self, table: int) -> bool:
+        return all(scan.state in (ScanState.FAILED, ScanState.UNUSED) for scan in self.block.scans[table])
+
+    def _send_lookups(self) -> None:
+        if self.block.cancelled:
+            return
+        for table, modules in enumerate(self.block.lookups):
+            for index, module in enumerate(modules):
+                while (request := module.next_request(self._next_request)) is not None:
+                    self._next_request += 1
+                    self._requests[request.number] = table, index
+                    keys = tuple(module.values(key) for key in request.keys.tolist())
+                    self._out.append(Lookup(request.number, table, index, keys))
+
+    def _asked(self, number: int) -> tuple[int, int, LookupModule, Request] | None:
+        where = self._requests.get(number)
+        if where is None:
+            return None  # cancelled
+        module = self.block.lookups[where[0]][where[1]]
+        return *where, module, module.requests[number]
+
+    def _lookup_rows(self, event: LookupRows) -> None:
+        asked = self._asked(event.request)
+        if asked is None or not len(event.rows):
+            return
+        table, _, module, request = asked
+        self._answered(table, module, [(request, event.rows)])
+
+    def _answered(
+        self, table: int, module: LookupModule, answers: Sequence[tuple[Request, pa.RecordBatch]]
+    ) -> None:
+        """Build what answers of one lookup method brought. Where rows are compared, answers come one by one (P22)."""
+        batches = [rows for _, rows in answers]
+        rows = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+        numbers = self.block.stems[table].number(rows)
+        keys = module.row_keys(numbers)
+        ends = np.cumsum([len(batch) for batch in batches])
+        right = np.concatenate(
+            [
+                module.matching(request, keys[end - len(batch) : end])
+                for (request, batch), end in zip(answers, ends, strict=True)
+            ]
+        )
+        if not right.all():
+            kept = np.flatnonzero(right)
+            rows = rows.take(pa.array(kept))
+            numbers = {column: values[kept] for column, values in numbers.items()}
+        urgent = any(request.urgent for request, _ in answers)
+        module.duplicates += self._ingest(table, rows, numbers, answers[0][0].answer, urgent=urgent)
+
+    def _lookup_answers(self, event: LookupAnswers) -> None:
+        together: dict[tuple[int, int], list[tuple[Request, pa.RecordBatch]]] = {}
+        for answer in event.rows:
+            asked = self._asked(answer.request)
+            if asked is None or not len(answer.rows):
+                continue
+            table, index, _, request = asked
+            if self.block.stems[table].identity.compares:
+                self._lookup_rows(answer)
+            else:
+                together.setdefault((table, index), []).append((request, answer.rows))
+        for (table, index), answers in together.items():
+            self._answered(table, self.block.lookups[table][index], answers)
+        for end in event.ends:
+            self._lookup_end(end)
+
+    def _lookup_end(self, event: LookupEnd) -> None:
+        asked = self._asked(event.request)
+        if asked is None:
+            return
+        table, index, module, request = asked
+        assert event.rows == request.rows, (
+            f"EOT of {module.plan.name} counts {event.rows} rows, {request.rows} came"
+        )
+        module.cover(request)
+        del self._requests[event.request]
+        self.block.stems[table].covered += len(request.keys)
+        self.router.release(table, index, request.keys)
+
+    def _lookup_failed(self, event: LookupFailed) -> None:
+        asked = self._asked(event.request)
+        if asked is None:
+            return
+        table, index, module, request = asked
+        module.fail(request, event.reason)
+        del self._requests[event.request]
+        self._keys_failed(table, index, request.keys)
+
+    def _keys_failed(self, table: int, index: int, keys: Int64) -> None:
+        """Offer the tuples parked on failed keys to another lookup; what no lookup answers goes missing (P18)."""
+        module = self.block.lookups[table][index]
+        lost = self.router.reoffer(table, index, keys)
+        # What a scan still brings is not missing; what it fails to bring is listed then.
+        table_scans = self.block.scans[table]
+        seeded = any(self.block.plan.aliases[alias].seeds for alias in self.block.stems[table].aliases)
+        alone = not table_scans and (seeded or self.options.semantics == "paper")
+        needed = lost or alone or (self.block.by_keys[table] and self._scans_failed(table))
+        if needed and not self.block.stems[table].complete:
+            for key in keys.tolist():
+                self.block.missing.key(table, index, module, key, module.reasons[key])
+
+    def _ingest(
+        self,
+        table: int,
+        rows: pa.RecordBatch,
+        numbers: dict[int, Int64],
+        answer: Answer,
+        *,
+        urgent: bool = False,
+    ) -> int:
+        """Build arriving rows (rule 1) and let them join the dataflow; returns how many were duplicates."""
+        stem = self.block.stems[table]
+        if not len(rows):
+            return 0
+        duplicates = stem.duplicates
+        passes = {alias: self.block.selections.arriving(alias, rows, numbers) for alias in stem.aliases}
+        new, self._sequence = stem.build(rows, numbers, passes, answer, self._sequence)
+        for alias in stem.aliases if len(new) else ():
+            mask = stem.passing(alias, new)
+            mine = new if mask is None else new[mask]
+            if len(mine):
+                self.router.arrive(alias, mine, urgent=urgent)
+        return stem.duplicates - duplicates
+
+    def _cancel(self, reason: str) -> None:
+        """Stop fetching; what is here is still joined, what is not goes missing."""
+        if self.block.cancelled:
+            return
+        self.block.cancelled = True
+        self.block.missing.cancelled = reason
+        for table, scans in enumerate(self.block.scans):
+            for index, scan in enumerate(scans):
+                if scan.state is ScanState.RUNNING:
+                    self._stop_scan(table, index)
+                    scan.state = ScanState.FAILED
+            self.router.scans_over(table)
+            if scans and not self.block.stems[table].complete:
+                self.block.missing.scan(table, reason)
+        for table, modules in enumerate(self.block.lookups):
+            for index, module in enumerate(modules):
+                keys = [module.give_up_pending(reason)]
+                for request in list(module.requests.values()):
+                    module.fail(request, reason)
+                    del self._requests[request.number]
+                    self._out.append(CancelLookup(request.number))
+                    keys.append(request.keys)
+                self._keys_failed(table, index, np.concatenate(keys))
+
+    def _stop_everything(self) -> None:
+        for table, scans in enumerate(self.block.scans):
+            for index, scan in enumerate(scans):
+                if scan.state is ScanState.RUNNING:
+                    self._stop_scan(table, index)
+        for modules in self.block.lookups:
+            for module in modules:
+                self._cancel_lookups(module)
+        self.router.drop()
+
+    def _finish_if_done(self) -> None:
+        if (
+            self.block.plan.limit is not None
+            and self.started
+            and self.router.emitted >= self.block.plan.limit
+        ):
+            self._stop_everything()
+            self.block.missing.clear()  # any n rows are the whole answer
+            self.finished = True
+            self._out.append(Finish(complete=True, reason="limit"))
+        elif self.started and not self.router.waiting and self._quiet():
+            assert not self.router.parked_tuples(), "tuples are parked and nothing is under way"
+            self.finished = True
+            missing = bool(self.block.missing)
+            reason: Literal["done", "cancelled", "failed"] = "done"
+            if missing:
+                reason = "cancelled" if self.block.cancelled else "failed"
+            self._out.append(Finish(complete=not missing, reason=reason))
+
+    def _quiet(self) -> bool:
+        """No scan is running and no lookup is pending or in flight."""
+        return all(
+            scan.state is not ScanState.RUNNING for scans in self.block.scans for scan in scans
+        ) and all(module.idle for modules in self.block.lookups for module in modules)
+
+    def validate(self) -> None:
+        """Assert every internal invariant (ledger section 6); cheap enough for tests, not called in production."""
+        self.router.validate()
+        for stem in self.block.stems:
+            assert stem.duplicates >= 0
+            assert all(column.length == len(stem) for column in stem.columns)
+            assert all(known.length == len(stem) for known in stem.numbers.values())
+            if len(stem) > 1:
+                assert (np.diff(stem.sequence.view) > 0).all(), "sequence numbers ascend"
+            assert all(len(stem.index(column)) <= len(stem) for column in stem.numbers)
+        for number, (table, index) in self._requests.items():
+            assert number in self.block.lookups[table][index].requests
+        if self.finished:
+            assert not self.router.waiting
+            assert not self.router.parked_tuples()

@@ -1,0 +1,162 @@
+"""Every error a user can meet, and the exit code each ends with.
+
+    FFFError
+    ├── QueryError            1   the SQL is wrong or cannot be run; underlines the place
+    │   ├── UnsupportedSQL    1   valid SQL that FFF does not run (yet, or ever)
+    │   ├── InfeasibleQuery   1   a table whose key columns nothing binds
+    │   └── SparkError        1   Spark refused or failed the upper query
+    ├── UsageError            2   wrong option or configuration
+    │   ├── SpecError         2   a source spec: file, key path, line
+    │   └── SecretError       2   a secret that cannot be found
+    └── SourceError           4   a web source: URL without secrets, status, attempts
+    InternalError                 a bug in FFF; never caught as one of the above
+
+Foreign exceptions (aiohttp, pyspark, sqlglot, pydantic) are turned into these at one border each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class FFFError(Exception):
+    """Base of everything FFF reports to users: one or a few lines, and what to do next."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def render(self) -> str:
+        """What is wrong, where, and what to do next, as plain text without a trailing newline."""
+        return self.message if self.hint is None else f"{self.message}\n  {self.hint}"
+
+    def __str__(self) -> str:
+        return self.render()
+
+
+@dataclass(frozen=True)
+class Span:
+    """A place in the SQL text: character offsets, end exclusive."""
+
+    start: int
+    end: int
+
+
+class QueryError(FFFError):
+    """The SQL is wrong or cannot be run."""
+
+    exit_code = 1
+
+    def __init__(
+        self, message: str, *, sql: str | None = None, span: Span | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.sql = sql
+        self.span = span
+
+    def render(self) -> str:
+        """The message, the line of SQL with the place underlined, and the hint."""
+        lines = [self.message]
+        if self.sql is not None and self.span is not None:
+            lines += underline(self.sql, self.span)
+        if self.hint is not None:
+            lines.append(f"  {self.hint}")
+        return "\n".join(lines)
+
+
+class UnsupportedSQL(QueryError):  # noqa: N818 - reads as the noun users see
+    """Valid SQL that FFF does not run."""
+
+
+class InfeasibleQuery(QueryError):  # noqa: N818
+    """A table needs key columns that nothing in the query binds.
+
+    `unreached` are the entries of the FROM clause that cannot be read, by their place; the message names one of them.
+    """
+
+    unreached: tuple[int, ...] = ()
+
+
+class SparkError(QueryError):
+    """Spark refused or failed the part of the query above the eddy."""
+
+
+class UsageError(FFFError):
+    """Wrong option or configuration."""
+
+    exit_code = 2
+
+
+class SpecError(UsageError):
+    """A source spec that does not say what it must: file, key path and line."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str | None = None,
+        path: str | None = None,
+        line: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        where = ":".join(str(part) for part in (file, line) if part is not None)
+        prefix = ": ".join(part for part in (where, path) if part)
+        super().__init__(f"{prefix}: {message}" if prefix else message, hint=hint)
+        self.file = file
+        self.path = path
+        self.line = line
+
+
+class SecretError(UsageError):
+    """A secret named by a spec that cannot be found. Never carries the secret."""
+
+
+class SourceError(FFFError):
+    """A web source could not be read: who, where (URL without secrets), status and attempts."""
+
+    exit_code = 4
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        source: str | None = None,
+        table: str | None = None,
+        url: str | None = None,
+        status: int | None = None,
+        attempts: int = 1,
+        hint: str | None = None,
+    ) -> None:
+        who = ".".join(part for part in (source, table) if part)
+        text = f"{who}: {message}" if who else message
+        if attempts > 1:
+            text += f" after {attempts} attempts"
+        if url is not None:
+            text += f" ({url})"
+        super().__init__(text, hint=hint)
+        self.reason = message if attempts <= 1 else f"{message} after {attempts} attempts"
+        self.source = source
+        self.table = table
+        self.url = url
+        self.status = status
+        self.attempts = attempts
+
+
+class InternalError(Exception):
+    """A bug in FFF. Never raised for anything a user or a source did."""
+
+
+def underline(sql: str, span: Span) -> list[str]:
+    """The line of SQL holding the start of the span, and a line of carets under it."""
+    start = max(0, min(span.start, len(sql)))
+    line_start = sql.rfind("\n", 0, start) + 1
+    line_end = sql.find("\n", start)
+    line_end = len(sql) if line_end < 0 else line_end
+    end = max(start + 1, min(span.end, line_end))
+    number = sql.count("\n", 0, line_start) + 1
+    gutter = f"  {number} | "
+    text = sql[line_start:line_end].replace("\t", " ")
+    return [gutter + text, " " * (len(gutter) + start - line_start) + "^" * (end - start)]

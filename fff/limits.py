@@ -1,0 +1,45 @@
+"""Every bound in one place, with its unit and its reason."""
+
+from __future__ import annotations
+
+#: Tuples waiting and parked inside one eddy above which scans get no more credit.
+HELD_TUPLES = 500_000
+
+#: Pairs one probe may produce; a batch that would exceed it is probed in parts.
+PROBE_PAIRS = 1 << 20
+
+#: Missing parts listed one by one; the others are counted.
+MISSING_LISTED = 50
+
+#: Pages of one scan that may be under way at once, where pages do not depend on each other.
+SCAN_WINDOW = 8
+
+#: Seconds without a page after which a scan counts as stalled and its competitors are started.
+STALL_S = 10.0
+
+#: Seconds of routing after which the event loop gets its turn, so that answers are read while tuples travel.
+ROUTE_SLICE_S = 0.005
+
+#: Rows of the current result that a snapshot carries for display.
+SAMPLE_ROWS = 500
+
+#: Seconds between two looks whether Spark is up, or a refresh is due.
+SPARK_POLL_S = 0.05
+
+#: Partial rows that a snapshot carries for display.
+PARTIAL_ROWS = 50
+
+#: Tuples under way that a refresh of partial groups looks at.
+PARTIAL_TUPLES = 50_000
+
+#: Keys that one page of a feed holds at most, so that a fed block can be held back.
+FEED_PAGE_ROWS = 10_000
+
+#: Bytes of rows that a session keeps for later statements; beyond, the tables not used for longest are dropped.
+SESSION_BYTES = 256 << 20
+
+#: Bytes that rows kept on disk may take, unless FFF_CACHE_MAX_BYTES says otherwise; what was not used for longest goes first.
+CACHE_BYTES = 1 << 30
+
+#: Seconds that rows are kept on disk at most, whatever a run would still take for fresh.
+CACHE_KEPT_S = 30 * 86400.0

@@ -1,0 +1,33 @@
+"""Routing policies: which of the legal moves a batch takes. One file each; `make_policy` finds them by name."""
+
+from __future__ import annotations
+
+from fff.dataflow.plan import BlockPlan
+from fff.dataflow.policy import RoutingPolicy
+from fff.errors import UsageError
+from fff.policies.fixed import Fixed
+from fff.policies.lottery import Lottery
+from fff.policies.naive import Naive
+from fff.policies.rank import Rank
+
+POLICIES = ("fixed", "naive", "lottery", "rank")
+DEFAULT_POLICY = "rank"
+
+
+def make_policy(name: str, plan: BlockPlan) -> RoutingPolicy:
+    """A policy by name. `fixed:B,A,C` gives the order of the aliases; plain `fixed` takes that of the FROM clause.
+
+    Raises:
+        UsageError: no such policy, or an order that does not name each alias once.
+    """
+    kind, _, order = name.partition(":")
+    match kind:
+        case "fixed":
+            return Fixed(plan, [part.strip() for part in order.split(",")] if order else None)
+        case "naive" if not order:
+            return Naive()
+        case "lottery" if not order:
+            return Lottery()
+        case "rank" if not order:
+            return Rank()
+    raise UsageError(f"no routing policy is called {name!r}", hint=f"there are: {', '.join(POLICIES)}")

@@ -1,0 +1,154 @@
+"""One running block of a statement: its eddy, its driver, how it reads its tables, and the feeds that reach into it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+import pyarrow as pa
+
+from fff.catalog import Catalog, Table
+from fff.dataflow.eddy import Eddy, EddyOptions
+from fff.dataflow.events import Finish, Prioritize
+from fff.dataflow.expressions import Expr
+from fff.policies import make_policy
+from fff.runtime.driver import BlockDriver, Meters, TableAccess
+from fff.runtime.feeds import KeyFeed
+from fff.runtime.sharing import Lease, Use
+from fff.sql.planned import BlockQuery, Prepared
+from fff.stats import Missing
+
+
+class RunningBlock:
+    """Runs one block once.
+
+    Args:
+        number: ordinal among the statement's blocks.
+        query: what to run.
+        catalog: where its tables' sources are.
+        meters: of the statement.
+        seed: of the statement; each block draws a sequence of its own from it.
+        deliver: called with the block and each batch of its rows.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        query: BlockQuery,
+        catalog: Catalog,
+        meters: Meters,
+        *,
+        policy: str,
+        seed: int,
+        semantics: Literal["parked", "paper"],
+        stop_on_missing: bool,
+        deliver: Callable[[RunningBlock, pa.RecordBatch], None],
+    ) -> None:
+        self.number = number
+        self.query = query
+        self.finish: Finish | None = None
+        #: By table of the plan.
+        self.feeds: Mapping[int, KeyFeed] = {
+            feed.table: KeyFeed(query.tables[feed.table], feed.blocks, feed.query) for feed in query.feeds
+        }
+        self.access = [
+            self._table_access(ordinal, table, catalog, meters) for ordinal, table in enumerate(query.tables)
+        ]
+        # The first block routes as the only block of a statement would.
+        rng = random.Random(seed if number == 0 else f"{seed}/{number}")
+        self.eddy = Eddy(query.plan, make_policy(policy, query.plan), rng, EddyOptions(semantics=semantics))
+        self.driver = BlockDriver(
+            self.eddy,
+            self.access,
+            lambda batch: deliver(self, batch),
+            stop_on_missing=stop_on_missing,
+            eager=query.plan.limit is None,
+        )
+
+    def _table_access(self, ordinal: int, table: Table, catalog: Catalog, meters: Meters) -> TableAccess:
+        planned = self.query.plan.tables[ordinal]
+        fed = self.feeds.get(ordinal)
+        return TableAccess(
+            table=table,
+            adapter=catalog.adapter_of(table) if fed is None else fed,
+            columns=tuple(field.name for field in planned.columns),
+            scans=tuple(
+                next(scan for scan in table.scans if scan.name == wanted.name) for wanted in planned.scans
+            ),
+            lookups=tuple(
+                next(lookup for lookup in table.lookups if lookup.name == wanted.name)
+                for wanted in planned.lookups
+            ),
+            meters=meters if fed is None else Meters(),
+            fed=fed is not None,
+        )
+
+    async def run(self, lease: Lease) -> Finish:
+        """Run to the end. Raises what `BlockDriver.run` raises."""
+        for access in self.access:
+            if not access.fed:
+                access.adapter = lease.source(self.number, access.table, access.adapter)
+        self.finish = await self.driver.run()
+        return self.finish
+
+    def prioritize(self, predicates: tuple[Expr, ...]) -> None:
+        """Rows for which one of the predicates is true go first, in place of whatever that was before."""
+        event = Prioritize(predicates)
+        if self.eddy.started:
+            self.driver.post(event)
+        else:  # what the first requests are for depends on it
+            instructions = self.eddy.handle(event)
+            assert not instructions, "an eddy that has not begun wants nothing"
+
+    @property
+    def missing(self) -> tuple[Missing, ...]:
+        """Parts of web tables that are missing. Missing keys of a feed are not among them: their cause is elsewhere.
+
+        Unless the block was stopped before it had read them: then what they would have brought is missing here.
+        """
+        fed = {self.query.plan.tables[table].name for table in self.feeds}
+        parts = tuple(part for part in self.eddy.missing if part.table not in fed)
+        if not self.stopped:
+            return parts
+        told = {part.table for part in parts}
+        unread = next((part.reason for part in self.eddy.missing if part.table in fed), None)
+        tables = zip(self.access, self.eddy.block.stems, strict=True)
+        return parts + tuple(
+            Missing(access.table.full_name, "keys not asked for", unread)
+            for access, stem in tables
+            if unread is not None and not (access.fed or stem.complete or access.table.full_name in told)
+        )
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it was made to end before it had read what it would have read."""
+        return self.finish is not None and self.finish.reason == "cancelled"
+
+    @property
+    def broken(self) -> str | None:
+        """Once ended: why what it found is not all, if it is not."""
+        if self.finish is None or self.finish.complete:
+            return None
+        if self.missing:
+            part = self.missing[0]
+            return f"keys that {part.table} would bring are missing: {part.reason}"
+        # What it was fed with is not all: the reason is that of the block which should have found it.
+        return next((part.reason for part in self.eddy.missing), "a block that finds keys was stopped")
+
+
+def uses_of(catalog: Catalog, prepared: Prepared) -> list[Use]:
+    """The tables that a statement reads from the web, and what of them, block by block."""
+    return [
+        Use(
+            number,
+            table,
+            catalog.adapter_of(table),
+            tuple(field.name for field in planned.columns),
+            eager=block.plan.limit is None,
+        )
+        for number, block in enumerate(prepared.blocks)
+        if block.fetches
+        for ordinal, (table, planned) in enumerate(zip(block.tables, block.plan.tables, strict=True))
+        if all(feed.table != ordinal for feed in block.feeds)
+    ]

@@ -1,0 +1,297 @@
+"""The asyncio driver: performs one eddy's instructions, turns what sources answer into events.
+
+One task per running scan and per lookup request, none per tuple. All events of one loop turn are taken in before the
+next batch is routed, so that small answers merge.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import InitVar, dataclass, field
+from typing import Literal, cast
+
+import pyarrow as pa
+
+from fff.catalog import LookupMethod, Page, ScanMethod, SourceAdapter, Table
+from fff.dataflow.batch import TupleBatch, merge
+from fff.dataflow.eddy import Eddy
+from fff.dataflow.events import (
+    CancelLookup,
+    Emit,
+    Event,
+    FetchPages,
+    Finish,
+    Instruction,
+    Lookup,
+    LookupAnswers,
+    LookupEnd,
+    LookupFailed,
+    LookupRows,
+    Route,
+    ScanEnd,
+    ScanFailed,
+    ScanRows,
+    ScanStalled,
+    Start,
+    StopScan,
+)
+from fff.errors import SourceError
+from fff.limits import ROUTE_SLICE_S, SCAN_WINDOW, STALL_S
+from fff.runtime.feeds import FeedBroken
+from fff.stats import AccessMeter
+from fff.web.message import BudgetExhausted
+
+
+class Meters:
+    """The meters of a statement: one per access method, whichever blocks use it."""
+
+    def __init__(self) -> None:
+        self._meters: dict[tuple[str, str, str], AccessMeter] = {}
+
+    def of(self, table: Table, kind: Literal["scan", "lookup"], method: str) -> AccessMeter:
+        """The meter of one access method."""
+        return self._meters.setdefault((table.full_name, kind, method), AccessMeter())
+
+    def __iter__(self) -> Iterator[AccessMeter]:
+        return iter(self._meters.values())
+
+
+@dataclass
+class TableAccess:
+    """How the driver reads one table of the plan: the plan's scans and lookups, their methods and meters, in parallel.
+
+    `fed`: the table is made of what other blocks find; no source has answered when it has.
+    """
+
+    table: Table
+    adapter: SourceAdapter
+    columns: tuple[str, ...]
+    scans: tuple[ScanMethod, ...]
+    lookups: tuple[LookupMethod, ...]
+    meters: InitVar[Meters]
+    fed: bool = False
+    scan_meters: list[AccessMeter] = field(init=False)
+    lookup_meters: list[AccessMeter] = field(init=False)
+
+    def __post_init__(self, meters: Meters) -> None:
+        self.scan_meters = [meters.of(self.table, "scan", scan.name) for scan in self.scans]
+        self.lookup_meters = [meters.of(self.table, "lookup", lookup.name) for lookup in self.lookups]
+
+
+class BlockDriver:
+    """Runs one eddy to its end.
+
+    Args:
+        eddy: the core.
+        access: by table of the plan.
+        deliver: called with Arrow batches of the block's output columns as they are found.
+        stop_on_missing: raise the source's error as soon as the answer is known to be incomplete.
+        eager: False when few rows are wanted (LIMIT): pages are then asked for one by one.
+    """
+
+    def __init__(
+        self,
+        eddy: Eddy,
+        access: Sequence[TableAccess],
+        deliver: Callable[[pa.RecordBatch], None],
+        *,
+        stop_on_missing: bool = False,
+        eager: bool = True,
+    ) -> None:
+        self.eddy = eddy
+        self.access = access
+        self.finish: Finish | None = None
+        self.source_errors: list[SourceError] = []
+        self.answered = False  # some source has answered something
+        self._deliver = deliver
+        self._stop_on_missing = stop_on_missing
+        self._window = SCAN_WINDOW if eager else 1
+        self._events: deque[Event] = deque()
+        self._wake = asyncio.Event()
+        self._credits: dict[tuple[int, int], asyncio.Semaphore] = {}
+        self._scans: dict[tuple[int, int], asyncio.Task[None]] = {}
+        self._lookups: dict[int, asyncio.Task[None]] = {}
+        self._found: list[TupleBatch] = []
+        self._fatal: BaseException | None = None
+
+    def post(self, event: Event) -> None:
+        """Feed an event from outside (interrupt, deadline)."""
+        self._events.append(event)
+        self._wake.set()
+
+    def abort(self, error: BaseException) -> None:
+        """End the run with an error: what it would bring has no use any more."""
+        self._fatal = self._fatal or error
+        self._wake.set()
+
+    async def run(self) -> Finish:
+        """Drive the eddy until it finishes.
+
+        Raises:
+            SourceError: `stop_on_missing` and a source could not be read in full.
+            FFFError: whatever an adapter raises that is not a source's failure (a missing secret, say).
+        """
+        try:
+            self._handle(Start())
+            while self.finish is None:
+                await self._turn()
+            self._flush()
+        finally:
+            await self._stop_tasks()
+        return self.finish
+
+    async def _turn(self) -> None:
+        if not self._events and not self.eddy.has_work and self._fatal is None:
+            self._wake.clear()
+            await self._wake.wait()
+        if self._fatal is not None:
+            raise self._fatal
+        for event in self._heard():
+            if self.finish is None:
+                self._handle(event)
+        until = time.perf_counter() + ROUTE_SLICE_S
+        while self.eddy.has_work and self.finish is None and time.perf_counter() < until:
+            self._handle(Route())
+        self._flush()
+        await asyncio.sleep(0)
+
+    def _heard(self) -> list[Event]:
+        """The events of this turn, lookup answers that come one after another merged."""
+        events, self._events = self._events, deque()
+        merged: list[Event] = []
+        for lookups, some in itertools.groupby(
+            events, lambda event: isinstance(event, LookupRows | LookupEnd)
+        ):
+            if lookups:
+                answers = list(some)
+                rows = tuple(event for event in answers if isinstance(event, LookupRows))
+                ends = tuple(event for event in answers if isinstance(event, LookupEnd))
+                merged.append(LookupAnswers(rows, ends))
+            else:
+                merged += some
+        return merged
+
+    def _handle(self, event: Event) -> None:
+        for instruction in self.eddy.handle(event):
+            self._perform(instruction)
+        if self._stop_on_missing and self.source_errors and self.eddy.missing:
+            raise self.source_errors[-1]
+
+    def _flush(self) -> None:
+        if self._found:
+            found, self._found = merge(self._found), []
+            self._deliver(self.eddy.gather(found))
+
+    def _perform(self, instruction: Instruction) -> None:
+        match instruction:
+            case Emit(batch=batch):
+                self._found.append(batch)
+            case FetchPages(table=table, index=index, count=count):
+                self._grant(table, index, count)
+            case Lookup():
+                task = asyncio.create_task(self._look_up(instruction))
+                self._lookups[instruction.request] = task
+            case StopScan(table=table, index=index):
+                self._scans[table, index].cancel()
+            case CancelLookup(request=request):
+                if request in self._lookups:
+                    self._lookups[request].cancel()
+            case Finish():
+                self.finish = instruction
+            case _:
+                raise AssertionError(f"unknown instruction {instruction}")
+
+    def _grant(self, table: int, index: int, count: int) -> None:
+        credit = self._credits.get((table, index))
+        if credit is None:
+            credit = self._credits[table, index] = asyncio.Semaphore(0)
+            self._scans[table, index] = asyncio.create_task(self._scan(table, index, credit))
+        for _ in range(count):
+            credit.release()
+
+    async def _scan(self, table: int, index: int, credit: asyncio.Semaphore) -> None:
+        access = self.access[table]
+        method, meter = access.scans[index], access.scan_meters[index]
+        rows, truncated = 0, None
+        try:
+            asked = access.adapter.scan(
+                access.table, method, access.columns, meter=meter, window=self._window
+            )
+            async with _closing(asked) as pages:
+                while True:
+                    await credit.acquire()
+                    try:
+                        page = await self._next_page(pages.__anext__(), ScanStalled(table, index))
+                    except StopAsyncIteration:
+                        break
+                    self.answered = self.answered or not access.fed
+                    meter.total_rows = page.total_rows if page.total_rows is not None else meter.total_rows
+                    truncated = truncated or page.truncated
+                    rows += len(page.rows)
+                    self.post(ScanRows(table, index, page.rows))
+            self.post(ScanFailed(table, index, truncated) if truncated else ScanEnd(table, index, rows))
+            if truncated:
+                self._truncated(access, truncated)
+        except (BudgetExhausted, FeedBroken) as error:
+            self.post(ScanFailed(table, index, error.reason))
+        except SourceError as error:
+            self.source_errors.append(error)
+            self.post(ScanFailed(table, index, error.reason))
+        except Exception as error:  # noqa: BLE001 - raised again in run()
+            self.abort(error)
+
+    async def _next_page(self, page: object, stalled: ScanStalled) -> Page:
+        loop = asyncio.get_running_loop()
+        alarm = loop.call_later(STALL_S, self.post, stalled)
+        try:
+            return await page  # type: ignore[misc,no-any-return]
+        finally:
+            alarm.cancel()
+
+    async def _look_up(self, lookup: Lookup) -> None:
+        access = self.access[lookup.table]
+        method, meter = access.lookups[lookup.index], access.lookup_meters[lookup.index]
+        rows, truncated = 0, None
+        try:
+            asked = access.adapter.lookup(access.table, method, access.columns, lookup.keys, meter=meter)
+            async with _closing(asked) as pages:
+                async for page in pages:
+                    self.answered = True
+                    truncated = truncated or page.truncated
+                    if len(page.rows):
+                        rows += len(page.rows)
+                        self.post(LookupRows(lookup.request, page.rows))
+            if truncated:
+                self._truncated(access, truncated)
+                self.post(LookupFailed(lookup.request, truncated, truncated=True))
+            else:
+                self.answered = True
+                self.post(LookupEnd(lookup.request, rows))
+        except BudgetExhausted as error:
+            self.post(LookupFailed(lookup.request, error.reason))
+        except SourceError as error:
+            self.source_errors.append(error)
+            self.post(LookupFailed(lookup.request, error.reason))
+        except Exception as error:  # noqa: BLE001 - raised again in run()
+            self.abort(error)
+        finally:
+            self._lookups.pop(lookup.request, None)
+
+    def _truncated(self, access: TableAccess, reason: str) -> None:
+        self.source_errors.append(SourceError(reason, source=access.table.source, table=access.table.name))
+
+    async def _stop_tasks(self) -> None:
+        tasks = [*self._scans.values(), *self._lookups.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _closing(pages: AsyncIterator[Page]) -> aclosing[AsyncGenerator[Page]]:
+    """Leaving the pages, however that happens, cancels at once what their source has under way for them."""
+    return aclosing(cast("AsyncGenerator[Page]", pages))  # generators, as `SourceAdapter` says

@@ -1,0 +1,263 @@
+"""A shelf: what was read of one table, and how a block reads it from there."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Hashable, Sequence
+from contextlib import aclosing
+from typing import Protocol, TypeAlias
+
+import pyarrow as pa
+
+from fff.catalog import LookupMethod, Page, ScanMethod, SourceAdapter, Table
+from fff.limits import SCAN_WINDOW
+from fff.runtime.keyed import KeyIndex, having
+from fff.runtime.reading import Reading
+from fff.stats import AccessMeter
+
+Key: TypeAlias = tuple[object, ...]
+
+#: Rows of a page that is made of pages kept.
+_KEPT_PAGE_ROWS = 10_000
+
+
+class Keeper(Protocol):
+    """Who owns the shelves and watches how much they hold."""
+
+    def grew(self, shelf: Shelf) -> None:
+        """The shelf may hold more than before."""
+
+    def left(self, shelf: Shelf) -> None:
+        """Nobody uses the shelf any more."""
+
+
+class Shelf:
+    """What was read of one table, always the same columns of it."""
+
+    def __init__(self, store: Keeper, table: Table, adapter: SourceAdapter, columns: tuple[str, ...]) -> None:
+        self.table = table
+        self.adapter = adapter
+        self.columns = columns
+        self.users: set[Hashable] = set()  # blocks of running statements that may read this table
+        self.kept = False  # for later statements
+        self.too_large = False
+        self.window = SCAN_WINDOW
+        self._store = store
+        self._started: dict[str, set[Hashable]] = {}  # by scan: who has begun to read it
+        self._scans: dict[str, Reading] = {}
+        self._lookups: dict[str, dict[Key, Reading]] = {}
+        self._whole: pa.Table | None = None  # all rows, once a scan has brought them and somebody asks by key
+        self._indexes: dict[tuple[str, ...], KeyIndex] = {}
+        self._bytes_of_lookups = 0
+        self._bytes_of_whole = 0  # where the rows are held beside the pages
+
+    @property
+    def bytes(self) -> int:
+        """Bytes held: rows and indexes."""
+        scans = sum(reading.bytes for reading in self._scans.values())
+        indexes = sum(index.nbytes for index in self._indexes.values())
+        return scans + self._bytes_of_lookups + self._bytes_of_whole + indexes
+
+    @property
+    def retains(self) -> bool:
+        """Whether answers may be wanted again."""
+        return self.kept or len(self.users) > 1
+
+    def scan(self, user: Hashable, method: ScanMethod, meter: AccessMeter) -> tuple[Reading, bool]:
+        """The running or finished scan, and whether it was there already."""
+        self._started.setdefault(method.name, set()).add(user)
+        reading = self._scans.get(method.name)
+        if reading is not None and reading.readable:
+            return reading, True
+        pages = self.adapter.scan(self.table, method, self.columns, meter=meter, window=self.window)
+
+        def changed(reading: Reading) -> None:
+            self._scan_changed(method.name, reading)
+
+        reading = self._scans[method.name] = Reading(pages, ahead=False, changed=changed)
+        return reading, False
+
+    def _scan_changed(self, name: str, reading: Reading) -> None:
+        if reading.state in ("failed", "dropped") and self._scans.get(name) is reading:
+            del self._scans[name]  # whoever comes later tries anew
+        if not self.kept and self.users <= self._started.get(name, set()):
+            reading.trim()
+        if self.kept and reading.complete:
+            self._lookups.clear()  # whatever they could bring is here
+            self._bytes_of_lookups = 0
+        self._store.grew(self)
+
+    def covering(self, keys: Sequence[str]) -> KeyIndex | None:
+        """All rows by these columns, when a scan has brought them all."""
+        if not set(keys) <= set(self.columns):
+            return None
+        whole = next((reading for reading in self._scans.values() if reading.complete), None)
+        if whole is None:
+            self._whole, self._indexes, self._bytes_of_whole = None, {}, 0
+            return None
+        index = self._indexes.get(tuple(keys))
+        if index is None:
+            if self._whole is None:
+                self._whole = self._together(whole)
+            index = self._indexes[tuple(keys)] = KeyIndex(self._whole, keys)
+            self._store.grew(self)
+        return index
+
+    def _together(self, whole: Reading) -> pa.Table:
+        fields = [(field.name, field.arrow) for field in map(self.table.column, self.columns) if field]
+        batches = [page.rows for page in whole.pages()]
+        rows = pa.Table.from_batches(batches, pa.schema(fields)).combine_chunks()
+        if whole.idle:  # the pages become parts of the table, so that rows are held once
+            whole.replace([Page(batch) for batch in rows.to_batches(max_chunksize=_KEPT_PAGE_ROWS)])
+        else:
+            self._bytes_of_whole = int(rows.nbytes)
+        return rows
+
+    def answers(self, method: LookupMethod, keys: Sequence[Key]) -> dict[Reading, list[Key]]:
+        """The readings, under way or finished, that answer those of the keys that somebody has asked for."""
+        known = self._lookups.setdefault(method.name, {})
+        found: dict[Reading, list[Key]] = {}
+        for key in keys:
+            reading = known.get(key)
+            if reading is not None and reading.readable:
+                found.setdefault(reading, []).append(key)
+        return found
+
+    def ask(self, method: LookupMethod, keys: Sequence[Key], meter: AccessMeter) -> Reading:
+        """Ask the source for keys that nobody has asked for."""
+        pages = self.adapter.lookup(self.table, method, self.columns, keys, meter=meter)
+        known = self._lookups.setdefault(method.name, {})
+        size = 0
+
+        def changed(reading: Reading) -> None:
+            nonlocal size
+            over = reading.state in ("failed", "dropped") or (
+                reading.state == "ended" and reading.idle and not self.retains
+            )
+            if over:
+                for key in keys:
+                    if known.get(key) is reading:
+                        del known[key]
+            now = 0 if over else reading.bytes
+            if self._lookups.get(method.name) is known:
+                self._bytes_of_lookups += now - size
+            size = now
+            self._store.grew(self)
+
+        reading = Reading(pages, ahead=True, changed=changed)
+        for key in keys:
+            known[key] = reading
+        return reading
+
+    def release(self, user: Hashable) -> None:
+        """A block is over."""
+        self.users.discard(user)
+        for started in self._started.values():
+            started.discard(user)
+        if not self.users:
+            self._store.left(self)
+        else:
+            self._let_go()
+
+    def give_up(self) -> None:
+        """Too large to keep: hold only what running blocks may still want."""
+        self.kept, self.too_large = False, True
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self.kept:
+            return
+        for name, reading in list(self._scans.items()):
+            self._scan_changed(name, reading)
+        if not self.retains:
+            for known in self._lookups.values():
+                gone = {reading for reading in known.values() if reading.state == "ended" and reading.idle}
+                for key in [key for key, reading in known.items() if reading in gone]:
+                    del known[key]
+            self._bytes_of_lookups = sum(
+                reading.bytes for known in self._lookups.values() for reading in set(known.values())
+            )
+
+    def settle(self) -> bool:
+        """At the end of a statement: drop what is not complete; returns whether anything is left."""
+        self._scans = {name: reading for name, reading in self._scans.items() if reading.complete}
+        self._lookups = {
+            name: {key: reading for key, reading in known.items() if reading.complete}
+            for name, known in self._lookups.items()
+        }
+        self._bytes_of_lookups = sum(
+            reading.bytes for known in self._lookups.values() for reading in set(known.values())
+        )
+        self._started = {name: set() for name in self._scans}
+        return bool(self._scans) or any(self._lookups.values())
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._scans, self._lookups, self._started, self._indexes = {}, {}, {}, {}
+        self._whole, self._bytes_of_lookups, self._bytes_of_whole = None, 0, 0
+
+
+class SharedSource:
+    """A shelf as one block reads it. Implements `SourceAdapter`; `cached` counts what others had fetched."""
+
+    def __init__(self, shelf: Shelf, user: Hashable, asked: dict[tuple[str, str], set[Key]]) -> None:
+        self.name = shelf.table.source
+        self.tables = (shelf.table,)
+        self._shelf = shelf
+        self._user = user
+        self._asked = asked
+
+    async def scan(
+        self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
+    ) -> AsyncGenerator[Page]:
+        """Every row, from the first page on, whenever this begins."""
+        _ = table, window
+        reading, cached = self._shelf.scan(self._user, method, meter)
+        async with aclosing(reading.read(self._user)) as pages:
+            async for page in pages:
+                meter.cached += cached
+                yield Page(page.rows.select(list(columns)), page.truncated, page.total_rows)
+
+    async def lookup(
+        self,
+        table: Table,
+        method: LookupMethod,
+        columns: Sequence[str],
+        keys: Sequence[Key],
+        *,
+        meter: AccessMeter,
+    ) -> AsyncGenerator[Page]:
+        """Every row that has one of the keys; asked for are only those that nobody has asked for."""
+        self._asked.setdefault((table.full_name, method.name), set()).update(keys)
+        index = self._shelf.covering(method.keys)
+        if index is not None:
+            meter.cached += len(keys)
+            for rows in index.rows_of(keys, columns):
+                yield Page(rows)
+            return
+        left = list(keys)
+        while left:
+            found = self._shelf.answers(method, left)
+            known = {key for some in found.values() for key in some}
+            if new := [key for key in left if key not in known]:
+                reading, some = self._shelf.ask(method, new, meter), new
+                whole = True
+            else:
+                reading, some = next(iter(found.items()))
+                whole = False
+                meter.cached += len(some)
+            async with aclosing(
+                reading.read(object())
+            ) as pages:  # a block may read one answer more than once
+                async for page in pages:
+                    rows = page.rows if whole else _of_keys(page.rows, method.keys, some)
+                    yield Page(rows.select(list(columns)), page.truncated, page.total_rows)
+            done = set(some)
+            left = [key for key in left if key not in done]
+
+    async def close(self) -> None:
+        """Nothing of its own to release."""
+
+
+def _of_keys(rows: pa.RecordBatch, columns: Sequence[str], keys: Sequence[Key]) -> pa.RecordBatch:
+    """The rows that have one of the keys, of an answer that may be for other keys as well."""
+    return rows if not len(rows) else rows.filter(pa.array(having(rows, columns, keys)))

@@ -1,0 +1,108 @@
+"""Columns and their types: Spark SQL type names on the outside, Arrow types inside."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+
+#: pyarrow ships no types; these names say what is meant without pretending to check it.
+ArrowType: TypeAlias = pa.DataType
+
+_SIMPLE: dict[str, ArrowType] = {
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "byte": pa.int8(),
+    "smallint": pa.int16(),
+    "short": pa.int16(),
+    "int": pa.int32(),
+    "integer": pa.int32(),
+    "bigint": pa.int64(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "real": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestamp_ltz": pa.timestamp("us", tz="UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+
+_DECIMAL = re.compile(r"^(?:decimal|dec|numeric)(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?$")
+_TEXT = re.compile(r"^(?:varchar|char)\(\s*\d+\s*\)$")
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column as queries see it: its name, its Spark SQL type, and the Arrow type that carries it."""
+
+    name: str
+    type: str
+    arrow: ArrowType
+
+    @classmethod
+    def of(cls, name: str, type_name: str) -> Field:
+        """A field from a Spark SQL type name; raises ValueError for a type FFF does not know."""
+        return cls(name, type_name.strip().lower(), arrow_type(type_name))
+
+
+def arrow_type(type_name: str) -> ArrowType:
+    """The Arrow type carrying a Spark SQL type; raises ValueError with the unknown name."""
+    name = type_name.strip()
+    lower = name.lower()
+    if lower in _SIMPLE:
+        return _SIMPLE[lower]
+    if match := _DECIMAL.match(lower):
+        precision, scale = int(match[1] or 10), int(match[2] or 0)
+        if not 1 <= precision <= 38 or scale > precision:
+            raise ValueError(
+                f"decimal precision must be 1 to 38 and scale at most the precision, not {type_name}"
+            )
+        return pa.decimal128(precision, scale)
+    if _TEXT.match(lower):
+        return pa.string()
+    if lower.startswith("array<") and lower.endswith(">"):
+        return pa.list_(arrow_type(name[6:-1]))
+    if lower.startswith("map<") and lower.endswith(">"):
+        key, value = _split_top(name[4:-1])
+        return pa.map_(arrow_type(key), arrow_type(value))
+    if lower.startswith("struct<") and lower.endswith(">"):
+        members = [part.split(":", 1) for part in _split_top(name[7:-1])]
+        return pa.struct([pa.field(member.strip(), arrow_type(kind)) for member, kind in members])
+    raise ValueError(f"unknown type {type_name!r}")
+
+
+def spark_type(arrow: ArrowType) -> str:
+    """The Spark SQL name of an Arrow type that FFF produces."""
+    if pa.types.is_decimal(arrow):
+        return f"decimal({arrow.precision},{arrow.scale})"
+    if pa.types.is_timestamp(arrow):
+        return "timestamp" if arrow.tz is not None else "timestamp_ntz"
+    if pa.types.is_map(arrow):
+        return f"map<{spark_type(arrow.key_type)},{spark_type(arrow.item_type)}>"
+    if pa.types.is_list(arrow) or pa.types.is_large_list(arrow):
+        return f"array<{spark_type(arrow.value_type)}>"
+    if pa.types.is_struct(arrow):
+        return "struct<" + ",".join(f"{member.name}:{spark_type(member.type)}" for member in arrow) + ">"
+    for name, known in _SIMPLE.items():
+        if known == arrow:
+            return {"byte": "tinyint", "short": "smallint", "integer": "int"}.get(name, name)
+    raise ValueError(f"no Spark SQL type for {arrow}")
+
+
+def _split_top(text: str) -> list[str]:
+    """Split at the commas that stand outside angle and round brackets."""
+    parts, depth, start = [], 0, 0
+    for index, char in enumerate(text):
+        if char in "<(":
+            depth += 1
+        elif char in ">)":
+            depth -= 1
+        elif char == "," and depth == 0:
+            parts.append(text[start:index])
+            start = index + 1
+    return [*parts, text[start:]]

@@ -1,0 +1,374 @@
+"""The only module that imports pyspark and py4j: connects to a JVM or a Spark Connect server, and runs SQL there.
+
+What comes out of pyspark stays quiet (its loggers, its warnings), and its exceptions end here as `SparkError`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import socket
+import sys
+import threading
+import warnings
+from contextlib import ExitStack, contextmanager, suppress
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
+from py4j.java_gateway import java_import
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+from fff.errors import SparkError
+from fff.spark.spool import Spool
+
+if TYPE_CHECKING:
+    import socketserver
+    from collections.abc import Iterator, Mapping
+
+__all__ = [
+    "SESSION_CONF",
+    "DataSource",
+    "DataSourceReader",
+    "InputPartition",
+    "Session",
+    "active_session",
+    "arrow_schema",
+    "attach",
+    "connect",
+    "connect_remote",
+    "frame_in",
+    "use_this_python",
+]
+
+#: The rules every query runs under, whatever session it is given.
+SESSION_CONF = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.caseSensitive": "false",
+    # Arrow writes the calendar Spark 3 and later use; nothing in our files needs rebasing.
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    # Listing our own files in a distributed job costs more than it saves.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+}
+
+_IMPORTS = (
+    "org.apache.spark.SparkConf",
+    "org.apache.spark.api.java.*",
+    "org.apache.spark.api.python.*",
+    "org.apache.spark.ml.python.*",
+    "org.apache.spark.mllib.api.python.*",
+    "org.apache.spark.resource.*",
+    "org.apache.spark.sql.Encoders",
+    "org.apache.spark.sql.OnSuccessCall",
+    "org.apache.spark.sql.functions",
+    "org.apache.spark.sql.classic.*",
+    "org.apache.spark.sql.api.python.*",
+    "org.apache.spark.sql.hive.*",
+    "scala.Tuple2",
+)
+
+_LOST = "the connection was lost"
+#: Where a Spark Connect server listens unless told otherwise.
+_REMOTE_PORT = 15002
+#: How long to try to reach one, in seconds.
+_REACH_S = 10.0
+#: How often to ask again a server that has gone, which takes some five seconds in all.
+_REMOTE_RETRIES = 4
+_PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
+_PLAN_OR_PLACE = re.compile(
+    r"(?:\.?\s*SQLSTATE: \w+.*|;\s*line \d+ pos \d+.*|\n\s*== SQL.*|\n\s*\n\s*JVM stacktrace:.*)", re.DOTALL
+)
+#: What gRPC itself says of a call that failed, between the lines about its own state.
+_RPC = re.compile(r'details = "(?P<details>.*?)"\n', re.DOTALL)
+_JAVA_CLASS = re.compile(r"^(?:[a-z_][\w$]*\.)+[A-Z][\w$]*: ")
+
+
+class Session:
+    """A Spark session that takes named Arrow data and SQL, and gives Arrow back."""
+
+    def __init__(self, spark: Any, *, reads_files: bool, gateway: Any = None) -> None:
+        self.spark = spark
+        self._reads_files = reads_files  # executors see this machine's files
+        self._gateway = gateway
+        with _mapped():
+            for name, value in SESSION_CONF.items():
+                spark.conf.set(name, value)
+
+    def query(self, sql: str, views: Mapping[str, Spool | pa.Table]) -> pa.Table:
+        """The result of the SQL over the named data; raises SparkError."""
+        _be_quiet()
+        with _mapped(), _held(views, self._reads_files) as held:
+            try:
+                for name, data in held.items():
+                    self._frame(*data).createOrReplaceTempView(f"`{name}`")
+                return _nullable(self.spark.sql(sql).toArrow())
+            finally:
+                self._forget(held)
+
+    def frame(self, table: pa.Table) -> Any:
+        """A data frame of the rows, of this session; raises SparkError."""
+        return frame_in(self.spark, table)
+
+    def part(self) -> None:
+        """Before the JVM is killed: let py4j send it nothing more, such as which objects are no longer needed."""
+        if self._gateway is not None:
+            self._gateway._gateway_client.is_connected = False  # noqa: SLF001 - closing it would ask the JVM first
+
+    def leave_remote(self) -> None:
+        """End a session on a server, which is asked once and may be gone."""
+        self.spark.client.set_retry_policies([])
+        with suppress(SparkError), _mapped():
+            self.spark.stop()
+
+    def close(self) -> None:
+        """Let go of a JVM that is gone or about to be, so that another may be started in this process."""
+        if self._gateway is None:
+            return
+        gateway, self._gateway = self._gateway, None
+        _forget_context(gateway)
+
+    def _frame(self, schema: pa.Schema, source: pa.Table | list[str] | int) -> Any:
+        """A data frame with the schema's column names and exactly its types."""
+        if isinstance(source, int):  # rows without columns: only their number can be asked for
+            return self.spark.range(source).toDF("_")
+        if isinstance(source, list):
+            return self.spark.read.schema(_types(schema)).parquet(*source).toDF(*schema.names)
+        return _frame_of(self.spark, source)
+
+    def _forget(self, views: Mapping[str, Any]) -> None:
+        for name in views:
+            self.spark.catalog.dropTempView(name)
+
+
+def connect(port: int, secret: str) -> Session:
+    """A session in the JVM whose gateway listens there, with the configuration it was started with."""
+    _be_quiet()
+    with _mapped():
+        gateway = ClientServer(
+            java_parameters=JavaParameters(port=port, auth_token=secret, auto_convert=True),
+            python_parameters=PythonParameters(port=0, eager_load=False),
+        )
+        for name in _IMPORTS:
+            java_import(gateway.jvm, name)
+        context = SparkContext(gateway=gateway, conf=SparkConf(_jvm=gateway.jvm))
+        return Session(SparkSession(context), reads_files=context.master.startswith("local"), gateway=gateway)
+
+
+def attach() -> Session | None:
+    """A session of its own in the Spark this process already runs, None when it runs none."""
+    context = SparkContext._active_spark_context  # noqa: SLF001 - asking the public way would start one
+    if context is None or SparkContext._gateway is None:  # noqa: SLF001
+        return None
+    _be_quiet()
+    with _mapped():
+        return Session(SparkSession(context).newSession(), reads_files=context.master.startswith("local"))
+
+
+def active_session() -> Any:
+    """The session that this process's program works with, None without one."""
+    if SparkContext._active_spark_context is None:  # noqa: SLF001 - asking the public way would start one
+        return None
+    with _mapped():
+        return SparkSession.getActiveSession() or SparkSession._instantiatedSession  # noqa: SLF001
+
+
+def frame_in(spark: Any, table: pa.Table) -> Any:
+    """A data frame of the rows, of anybody's session, which stays as it is configured; raises SparkError."""
+    with _mapped():
+        return _frame_of(spark, table)
+
+
+def use_this_python() -> None:
+    """Let the workers of a Spark on this machine be this Python, unless somebody has said which one they shall be.
+
+    Spark takes the first python3 in PATH otherwise, which knows nothing of an environment that is not activated.
+    """
+    context = SparkContext._active_spark_context  # noqa: SLF001 - asking the public way would start one
+    if context is None or not context.master.startswith("local"):
+        return
+    if "PYSPARK_PYTHON" not in os.environ and context.getConf().get("spark.pyspark.python") is None:
+        context.pythonExec = sys.executable
+
+
+def arrow_schema(types: Any) -> Any:
+    """The Arrow schema in which Spark takes rows of a struct type from a data source."""
+    # UTC has been the default before the argument was introduced.
+    zone = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
+    return to_arrow_schema(types, **zone)
+
+
+def connect_remote(url: str) -> Session:
+    """A session on a Spark Connect server; raises SparkError also where its client is not installed."""
+    _be_quiet()
+    try:
+        from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415 - an optional extra
+        from pyspark.sql.connect.session import SparkSession as RemoteSession  # noqa: PLC0415
+    except ImportError as error:
+        raise SparkError(
+            f"--spark-remote needs packages that are not installed: {_message(error)}",
+            hint='Install them with: pip install "pyspark[connect]"',
+        ) from error
+    with _mapped():
+        builder = RemoteSession.builder.remote(url)
+        _reach(url)
+        spark = builder.create()
+        # Its own patience is ten minutes, in which nobody would know that the server is gone.
+        spark.client.set_retry_policies([DefaultPolicy(max_retries=_REMOTE_RETRIES)])
+        return Session(spark, reads_files=False)
+
+
+def _reach(url: str) -> None:
+    """Find out at once whether a server listens there. Raises SparkError."""
+    place = urlsplit(url)
+    if not place.hostname or any(name in os.environ for name in _PROXIES):
+        return  # the client judges the URL, and a proxy knows the way
+    try:
+        port = place.port or _REMOTE_PORT
+        socket.create_connection((place.hostname, port), timeout=_REACH_S).close()
+    except (OSError, ValueError) as error:
+        raise SparkError(
+            f"no Spark Connect server can be reached at {place.netloc.rpartition('@')[2]}: {error}",
+            hint="start one with start-connect-server.sh of Spark; it listens on port 15002 unless told otherwise",
+        ) from error
+
+
+def _forget_context(gateway: Any) -> None:
+    """Undo what pyspark keeps per process about a JVM, without asking the JVM, which is gone."""
+    context = SparkContext._active_spark_context  # noqa: SLF001 - pyspark has no way to drop a dead JVM
+    if context is not None and SparkContext._gateway is gateway:  # noqa: SLF001
+        server: socketserver.BaseServer = context._accumulatorServer  # noqa: SLF001
+        context._jsc = None  # noqa: SLF001
+        # Its loop looks up twice a second; nobody needs to wait for that.
+        threading.Thread(target=_close_server, args=(server,), name="fff-spark-close", daemon=True).start()
+        SparkContext._active_spark_context = None  # noqa: SLF001
+        SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+        SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001
+    gateway.close()
+
+
+def _close_server(server: socketserver.BaseServer) -> None:
+    server.shutdown()
+    server.server_close()
+
+
+def _be_quiet() -> None:
+    """Keep what pyspark and py4j have to say to themselves off the terminal."""
+    for name in ("py4j", "pyspark"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
+    logging.getLogger().addFilter(_not_from_py4j)  # it reports a lost connection to the root logger
+    warnings.filterwarnings("ignore", module=r"(pyspark|py4j)(\.|$)")
+
+
+def _not_from_py4j(record: logging.LogRecord) -> bool:
+    return Path(record.pathname).parent.name != "py4j"
+
+
+@contextmanager
+def _held(views: Mapping[str, Spool | pa.Table], reads_files: bool) -> Iterator[dict[str, tuple[Any, Any]]]:
+    """Each view's schema and rows, kept where they are until the query is over."""
+    with ExitStack() as stack:
+        held: dict[str, tuple[Any, Any]] = {}
+        for name, data in views.items():
+            if not data.schema.names:
+                held[name] = (data.schema, data.rows if isinstance(data, Spool) else data.num_rows)
+            elif not isinstance(data, Spool):
+                held[name] = (data.schema, data)
+            elif reads_files:
+                source = stack.enter_context(data.reading())
+                held[name] = (
+                    data.schema,
+                    [str(path) for path in source] if isinstance(source, list) else source,
+                )
+            else:
+                held[name] = (data.schema, data.table())
+        yield held
+
+
+def _frame_of(spark: Any, table: pa.Table) -> Any:
+    """A data frame with the table's column names and exactly its types."""
+    types = _types(table.schema)
+    frame = spark.createDataFrame(_unsliced(table).rename_columns(types.fieldNames()), schema=types)
+    return frame.toDF(*table.schema.names)
+
+
+def _types(schema: pa.Schema) -> Any:
+    """The schema in Spark's words. Any column name at all may come in; Spark's readers are spared the odd ones."""
+    fields = [pa.field(f"c{index}", kind) for index, kind in enumerate(schema.types)]
+    return from_arrow_schema(pa.schema(fields), prefer_timestamp_ntz=True)
+
+
+def _unsliced(table: pa.Table) -> pa.Table:
+    """The same table as pyspark can take it.
+
+    It trips over columns of no chunk at all, and over nested columns that are a slice of longer ones: those are copied.
+    """
+    if not table.num_rows:
+        return pa.Table.from_batches([pa.RecordBatch.from_pylist([], schema=table.schema)])
+    if not any(pa.types.is_nested(kind) for kind in table.schema.types):
+        return table
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return pa.ipc.open_stream(sink.getvalue()).read_all()
+
+
+def _nullable(table: pa.Table) -> pa.Table:
+    """The same values under a schema that says nothing but names and types, however Spark came by them."""
+    fields = [pa.field(name, kind) for name, kind in zip(table.schema.names, table.schema.types, strict=True)]
+    schema = pa.schema(fields)
+    return pa.Table.from_arrays(table.columns, schema=schema)
+
+
+@contextmanager
+def _mapped() -> Iterator[None]:
+    """Turn what pyspark and py4j raise into SparkError with Spark's own short message."""
+    try:
+        yield
+    except PySparkException as error:
+        raise SparkError(_short(_message(error))) from error
+    except Py4JJavaError as error:
+        raise SparkError(_short(_cause(error.java_exception))) from error
+    except (Py4JError, ConnectionError, EOFError) as error:
+        raise SparkError(f"Spark: {_LOST}") from error
+
+
+def _cause(exception: Any) -> str:
+    """What the innermost of a chain of Java exceptions says: the outer ones only tell how it got here."""
+    try:
+        message = str(exception.getMessage())
+        while (exception := exception.getCause()) is not None:
+            message = str(exception.getMessage() or message)
+    except (Py4JError, ConnectionError):  # asks the JVM, which may be what failed
+        return _LOST
+    return message
+
+
+def _message(error: Exception) -> str:
+    try:
+        told = error.getMessage() if isinstance(error, PySparkException) else None
+        return str(told or error)
+    except (Py4JError, ConnectionError):  # asks the JVM, which may be what failed
+        return _LOST
+
+
+def _short(message: str) -> str:
+    """Spark's error class and sentence, without the plan, the place in the rewritten SQL and the Java stack."""
+    rpc = _RPC.search(message)
+    message = message if rpc is None else rpc["details"]
+    text = _JAVA_CLASS.sub("", _PLAN_OR_PLACE.sub("", message.strip())).strip()
+    return f"Spark: {text.partition(chr(10))[0]}"

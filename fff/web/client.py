@@ -1,0 +1,360 @@
+"""WebClient: sends requests under the limits of their hosts, tries again where that helps, and says why where not.
+
+What goes wrong becomes a SourceError here. The network itself is behind `wire.Transport`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NoReturn
+from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit, urlunsplit
+
+from fff.errors import SourceError
+from fff.stats import AccessMeter
+from fff.web.clock import Clock
+from fff.web.limiter import HostLimiter, Permit, WaitTooLong
+from fff.web.message import BudgetExhausted, Credentials, Request, Response
+from fff.web.quota import quota_wait, quotas
+from fff.web.retry import backoff, is_retried, is_throttle, retry_after
+from fff.web.secrets import Redactor
+from fff.web.wire import USER_AGENT, Network, Outgoing, Transport, WireError
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_EXCERPT = 200  # characters of an error body that are shown
+_REDACTED = 2**16  # bytes of an error body that are looked at
+_HOPELESS = 10  # times max_attempts: refusals one request may meet while others succeed
+_CREDENTIAL_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
+
+
+class _Failed(Exception):  # noqa: N818 - one attempt's end, never leaves this module
+    """An attempt that did not bring an answer."""
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        again: bool,
+        status: int | None = None,
+        hint: str | None = None,
+        wait: float | None = None,
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.again = again  # whether another attempt may help
+        self.status = status
+        self.hint = hint
+        self.wait = wait  # seconds before the next attempt, where something else than the usual
+        self.refusal = False  # told to slow down: the host's pause does the waiting
+
+
+class WebClient:
+    """One session for all sources of a run, with one gate per host and credential.
+
+    Args:
+        max_requests: how many requests may go over the wire in all, retries and redirects included; None: no bound.
+        rng: draws the jitter.
+        clock: time and sleep.
+        redactor: removes secrets from everything this client says.
+        user_agent: what servers read.
+        transport: what carries the requests; the network by default.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_requests: int | None = None,
+        rng: random.Random | None = None,
+        clock: Clock | None = None,
+        redactor: Redactor | None = None,
+        user_agent: str = USER_AGENT,
+        transport: Transport | None = None,
+    ) -> None:
+        self.max_requests = max_requests
+        self.requests_sent = 0
+        self.redactor = redactor or Redactor()
+        self._rng = rng or random.Random()
+        self._clock = clock or Clock()
+        self._transport = transport or Network(user_agent)
+        self._limiters: dict[tuple[str, str], HostLimiter] = {}
+
+    async def request(self, req: Request, *, meter: AccessMeter) -> Response:
+        """The answer to `req`, read to its end.
+
+        Raises:
+            SourceError: no answer with a status of 2xx or in `req.accept` could be had.
+            BudgetExhausted: `max_requests` is used up.
+        """
+        attempt = refusals = 0
+        while True:
+            attempt += 1
+            limiter = self._limiter(req)
+            successes = limiter.successes
+            try:
+                response = await self._follow(req, limiter, meter)
+            except WaitTooLong as long:
+                meter.failed += 1
+                self._fail(
+                    req,
+                    _Failed(
+                        f"the server asks to wait {long.seconds:.0f} s",
+                        again=False,
+                        hint="try again later, or allow the wait with client.retry.max_wait in the spec",
+                    ),
+                    attempt,
+                )
+            except _Failed as failure:
+                if failure.refusal:
+                    refusals += 1
+                    if limiter.successes > successes and refusals < _HOPELESS * req.policy.max_attempts:
+                        attempt -= 1  # the host works, there were just too many of us
+                if not failure.again or attempt >= req.policy.max_attempts:
+                    meter.failed += 1
+                    self._fail(req, failure, attempt)
+                meter.retries += 1
+                if not failure.refusal:
+                    wait = failure.wait
+                    await self._clock.sleep(backoff(attempt, req.policy, self._rng) if wait is None else wait)
+            else:
+                return response if attempt == 1 else replace(response, attempts=attempt)
+
+    def limited_by(self, url: str) -> str | None:
+        """What held requests to a URL's host back longest: "concurrency", "rate", "throttled" or None."""
+        origin = _origin(url)
+        causes: dict[str, float] = {}
+        for (known, _), limiter in self._limiters.items():
+            if known == origin:
+                for cause, seconds in limiter.blocked.items():
+                    causes[cause] = causes.get(cause, 0.0) + seconds
+        return max(causes, key=causes.__getitem__, default=None)
+
+    def shown(self, url: str) -> str:
+        """A URL as it may be shown: without secrets."""
+        return self.redactor.url(url)
+
+    async def close(self) -> None:
+        """Close the connections. The client may be used again; it then opens new ones."""
+        for limiter in self._limiters.values():
+            limiter.close()
+        await self._transport.close()
+
+    async def _follow(self, req: Request, limiter: HostLimiter, meter: AccessMeter) -> Response:
+        """One attempt, with the redirects that lead to allowed hosts."""
+        for _ in range(req.policy.max_redirects + 1):
+            response = await self._send(req, limiter, meter)
+            location = response.headers.get("location")
+            if response.status in req.accept or response.status not in _REDIRECTS or location is None:
+                return response
+            req = self._redirected(req, response.status, response.url, location)
+            limiter = self._limiter(req)
+        raise _Failed(f"more than {req.policy.max_redirects} redirects", again=False)
+
+    def _redirected(self, req: Request, status: int, base: str, location: str) -> Request:
+        """The request a redirect asks for; never with credentials to another host, never to a host not allowed."""
+        try:
+            target = without_user(urljoin(base, location))
+            parts, here = urlsplit(target), urlsplit(req.url)
+            same = (parts.hostname, parts.port or _port(parts.scheme)) == (
+                here.hostname,
+                here.port or _port(here.scheme),
+            )
+        except ValueError:
+            raise _Failed(
+                "refused a redirect to something that is not a URL", again=False, status=status
+            ) from None
+        upgraded = (parts.scheme, here.scheme) == ("https", "http") and parts.hostname == here.hostname
+        if parts.scheme not in ("http", "https") or (here.scheme == "https" and parts.scheme == "http"):
+            raise _Failed(f"refused a redirect to {self.shown(target)}", again=False, status=status)
+        credentials, headers = req.credentials, req.headers
+        if not (same or upgraded):
+            if not host_allowed(target, req.policy.allowed_hosts):
+                raise _Failed(
+                    f"refused a redirect to another host: {self.shown(target)}",
+                    again=False,
+                    status=status,
+                    hint="list the host under client.allowed_hosts if it belongs to the source",
+                )
+            if status in (307, 308) and self._tells_secrets(req):
+                raise _Failed(
+                    f"refused to send secrets to another host: {self.shown(target)}",
+                    again=False,
+                    status=status,
+                )
+            credentials = Credentials()
+            headers = self.public_headers(headers)
+        elif credentials.params:  # the server may have copied them into the Location
+            kept = [
+                pair
+                for pair in parse_qsl(parts.query, keep_blank_values=True)
+                if pair[0] not in credentials.params
+            ]
+            target = urlunsplit(parts._replace(query=urlencode(kept, quote_via=quote)))
+        turned = status == 303 or (status in (301, 302) and req.method == "POST")
+        return replace(
+            req,
+            url=target,
+            params=(),
+            headers=headers,
+            credentials=credentials,
+            method="GET" if turned else req.method,
+            json=None if turned else req.json,
+            form=None if turned else req.form,
+        )
+
+    def public_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """The headers that may go to a host other than the source's own: none that holds a secret."""
+        return {
+            name: text
+            for name, text in headers.items()
+            if name.lower() not in _CREDENTIAL_HEADERS and not self.redactor.holds_secret(text)
+        }
+
+    def _tells_secrets(self, req: Request) -> bool:
+        body = str(req.json) if req.json is not None else "".join((req.form or {}).values())
+        return self.redactor.holds_secret(body)
+
+    async def _send(self, req: Request, limiter: HostLimiter, meter: AccessMeter) -> Response:
+        """One request over the wire, under the limits of its host."""
+        self._check_budget(req)
+        permit = await limiter.acquire(meter)
+        try:
+            self._check_budget(req)  # others may have used it up in the meantime
+            self.requests_sent += 1
+            meter.sent(self._clock.now())
+            try:
+                response = await self._exchange(req)
+            except WireError as error:
+                if error.overrun:
+                    limiter.unanswered(permit)
+                reason = self.redactor.text(error.reason)[:_EXCERPT]
+                raise _Failed(reason, again=error.again, wait=error.wait, hint=error.hint) from error
+            finally:
+                meter.answered(self._clock.now())
+            meter.bytes += len(response.body)
+            self._judge(req, response, limiter, permit, meter)
+        finally:
+            limiter.release(permit)
+        return response
+
+    async def _exchange(self, req: Request) -> Response:
+        """Send and read to the end."""
+        url = full_url(req)
+        out = Outgoing(
+            req.method,
+            url,
+            {**req.headers, **req.credentials.headers},
+            req.json,
+            req.form,
+            req.accept,
+            req.policy,
+            frozenset(req.credentials.headers),
+            frozenset(req.credentials.params),
+        )
+        answer = await self._transport.send(out)
+        return Response(answer.status, answer.headers, answer.body, url)
+
+    def _judge(
+        self, req: Request, response: Response, limiter: HostLimiter, permit: Permit, meter: AccessMeter
+    ) -> None:
+        """Tell the limiter what the answer means for the host; raises _Failed unless it is an answer."""
+        status, policy, wall = response.status, req.policy, self._clock.wall()
+        told = quotas(response.headers, policy, wall)
+        limiter.observe(permit, told)
+        if status not in req.accept and is_throttle(status, response.headers, policy):
+            meter.throttled += 1
+            wait = retry_after(response.headers, wall)
+            if wait is None:
+                wait = quota_wait(told)
+            if wait is None:
+                wait = policy.base_delay + backoff(1, policy, self._rng)
+            limiter.refused(permit, wait)
+            failure = self._status_failure(response, again=True)
+            failure.refusal = True
+            raise failure
+        answered = (
+            200 <= status < 300
+            or status in req.accept
+            or (status in _REDIRECTS and "location" in response.headers)
+        )
+        if answered or status < 500:
+            limiter.admitted(permit)
+        if not answered:
+            raise self._status_failure(response, again=is_retried(status, policy))
+
+    def _status_failure(self, response: Response, *, again: bool) -> _Failed:
+        hint = {401: "check the source's auth", 403: "check the source's auth"}.get(response.status)
+        excerpt = self._excerpt(response)
+        if excerpt and hint is None:
+            hint = f"the server says: {excerpt}"
+        elif excerpt:
+            hint = f"{hint}; the server says: {excerpt}"
+        return _Failed(f"HTTP {response.status}", again=again, status=response.status, hint=hint)
+
+    def _excerpt(self, response: Response) -> str:
+        kind = response.headers.get("content-type", "")
+        if not kind.startswith(("application/json", "application/problem+json", "text/plain")):
+            return ""
+        # Secrets go before anything is cut, so that none is cut in two.
+        text = self.redactor.text(response.body[:_REDACTED].decode("utf-8", "replace"))[: 8 * _EXCERPT]
+        text = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+        return text if len(text) <= _EXCERPT else text[:_EXCERPT] + "…"
+
+    def _limiter(self, req: Request) -> HostLimiter:
+        key = (_origin(req.url), req.credentials.identity)
+        limiter = self._limiters.get(key)
+        if limiter is None:
+            limiter = self._limiters[key] = HostLimiter(req.policy, self._clock)
+        elif req.policy is not limiter.policy:
+            limiter.tighten(req.policy)
+        return limiter
+
+    def _check_budget(self, req: Request) -> None:
+        if self.max_requests is not None and self.requests_sent >= self.max_requests:
+            raise BudgetExhausted(
+                f"the budget of {self.max_requests} requests is used up", source=req.source, table=req.table
+            )
+
+    def _fail(self, req: Request, failure: _Failed, attempts: int) -> NoReturn:
+        raise SourceError(
+            failure.reason,
+            source=req.source,
+            table=req.table,
+            url=self.shown(full_url(req)),
+            status=failure.status,
+            attempts=attempts,
+            hint=failure.hint,
+        ) from None
+
+
+def full_url(req: Request) -> str:
+    """The URL a request goes to, parameters and credentials included: for the wire, never for display."""
+    pairs = [*req.params, *req.credentials.params.items()]
+    if not pairs:
+        return req.url
+    parts = urlsplit(req.url)
+    query = urlencode(pairs, quote_via=quote, safe="")
+    return urlunsplit(parts._replace(query=f"{parts.query}&{query}" if parts.query else query))
+
+
+def without_user(url: str) -> str:
+    """A URL that a server gave, without user name and password: it does not choose who we are. Raises ValueError."""
+    parts = urlsplit(url)
+    if "@" not in parts.netloc:
+        return url
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def host_allowed(url: str, allowed: frozenset[str]) -> bool:
+    """Whether a URL's host is among those a spec allows (as `host` or `host:port`)."""
+    parts = urlsplit(url)
+    return parts.hostname in allowed or parts.netloc.rpartition("@")[2] in allowed
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.hostname}:{parts.port or _port(parts.scheme)}"
+
+
+def _port(scheme: str) -> int:
+    return 443 if scheme == "https" else 80

@@ -1,0 +1,78 @@
+"""Requests, answers, and the rules of a host: plain data without behaviour worth mocking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fff.errors import SourceError
+
+
+@dataclass(frozen=True)
+class HostPolicy:
+    """What a source declares about its host. Times in seconds, sizes in bytes.
+
+    A server's own word (Retry-After, rate-limit headers) is obeyed on top of it.
+    """
+
+    max_concurrency: int = 8
+    fill_rate: float | None = None  # requests per second; None: no rate of our own
+    bucket_size: int | None = None  # requests that may go out at once after a quiet time
+    connect_timeout: float = 10.0
+    read_timeout: float = 30.0  # between two reads of one body
+    total_timeout: float = 300.0  # for one answer
+    max_attempts: int = 5
+    base_delay: float = 0.5
+    max_delay: float = 30.0
+    max_wait: float = 300.0  # a server that asks for a longer wait has refused
+    extra_statuses: frozenset[int] = frozenset()  # further statuses that mean "slow down"
+    remaining_header: str | None = None
+    reset_header: str | None = None
+    allowed_hosts: frozenset[str] = frozenset()  # besides the request's own
+    max_redirects: int = 5
+    max_body: int = 256 * 2**20  # after decompression
+    max_ratio: int = 200  # decompressed over compressed, once past `body.GRACE` bytes
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """Headers and parameters that prove who asks: sent to the declared host only, shown to nobody.
+
+    `identity` tells credentials apart without revealing them; limits are kept per host and identity.
+    """
+
+    headers: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, str] = field(default_factory=dict)
+    identity: str = ""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One question. `url` is absolute and already escaped; `params` are escaped when sent."""
+
+    url: str
+    method: str = "GET"
+    params: tuple[tuple[str, str], ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    json: object = None  # body sent as JSON, when not None
+    form: Mapping[str, str] | None = None  # body sent as a form, when not None
+    credentials: Credentials = Credentials()
+    policy: HostPolicy = HostPolicy()
+    accept: frozenset[int] = frozenset()  # statuses besides 2xx that are answers, not errors
+    source: str | None = None  # for error messages
+    table: str | None = None
+
+
+@dataclass(frozen=True)
+class Response:
+    """An answer read to its end and decompressed. Header names are lower case; repeated headers are joined by ", "."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    url: str  # where the answer came from, after redirects; may hold secrets, never show it
+    attempts: int = 1
+
+
+class BudgetExhausted(SourceError):  # noqa: N818 - the noun the engine asks for
+    """The run's request budget is used up: this request was not sent."""

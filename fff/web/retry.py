@@ -1,0 +1,39 @@
+"""Which answers are worth another try, and how long a server wants to be left alone."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+from fff.web.message import HostPolicy
+from fff.web.quota import moment, number, server_time
+
+#: Besides 5xx. Everything else that is not 2xx is an answer that trying again does not change.
+RETRIED = frozenset({408, 425, 429})
+
+
+def is_retried(status: int, policy: HostPolicy) -> bool:
+    """Whether a status is worth another attempt."""
+    return status in RETRIED or status >= 500 or status in policy.extra_statuses
+
+
+def is_throttle(status: int, headers: Mapping[str, str], policy: HostPolicy) -> bool:
+    """Whether an answer tells the whole host's traffic to slow down."""
+    return status == 429 or status in policy.extra_statuses or (status == 503 and "retry-after" in headers)
+
+
+def retry_after(headers: Mapping[str, str], wall: float) -> float | None:
+    """Seconds asked for by Retry-After, given as seconds or as a date; None without a usable one."""
+    text = headers.get("retry-after", "").strip()
+    if not text:
+        return None
+    seconds = number(text)
+    if seconds is None:
+        when = moment(text)
+        seconds = None if when is None else when - server_time(headers, wall)
+    return None if seconds is None else max(0.0, seconds)
+
+
+def backoff(attempt: int, policy: HostPolicy, rng: random.Random) -> float:
+    """Seconds before the attempt after attempt number `attempt` (from 1): exponential, with full jitter."""
+    return rng.uniform(0, min(policy.max_delay, policy.base_delay * 2 ** (attempt - 1)))

@@ -1,0 +1,208 @@
+"""Secrets: found when first needed, and removed from every text that leaves FFF."""
+
+from __future__ import annotations
+
+import base64
+import html
+import importlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from urllib.parse import parse_qsl, quote, quote_plus, urlencode, urlsplit, urlunsplit
+
+from fff.errors import SecretError
+
+_REFERENCE = re.compile(r"\$\{(env|file|keyring):([^}]*)\}")
+MASK = "***"
+_CUT = "…"  # where a text was cut
+_TELLING = 4  # characters of a secret from which on its beginning is hidden, too
+_SHOWN = 1_000  # characters of a URL
+#: Parameters that hold secrets by their usual names, whether or not the spec calls them so.
+SECRET_PARAMS = frozenset(
+    {"access_token", "api-key", "api_key", "apikey", "auth_token", "client_secret"}
+    | {"password", "secret", "sig", "signature", "token"}
+)
+
+
+class Redactor:
+    """Knows every secret resolved so far and takes it, in any spelling, out of texts and URLs."""
+
+    def __init__(self) -> None:
+        self._forms: list[str] = []  # longest first, so that no part of a secret stays behind
+        #: What stands for a secret that cannot be found, where none is needed: a replay proves nothing to anybody.
+        self.stand_in: str | None = None
+
+    @property
+    def known(self) -> int:
+        """How much is known; it grows with every secret."""
+        return len(self._forms)
+
+    def add(self, secret: str) -> None:
+        """Remember a secret; an empty one hides nothing."""
+        if not secret:
+            return
+        spellings = {
+            secret,
+            quote(secret, safe=""),
+            quote(secret),
+            quote_plus(secret),
+            json.dumps(secret)[1:-1],
+            json.dumps(secret, ensure_ascii=False)[1:-1],
+            json.dumps(secret)[1:-1].replace("/", "\\/"),
+            html.escape(secret),
+            repr(secret)[1:-1],
+            base64.b64encode(secret.encode()).decode(),
+        }
+        lowered = {re.sub(r"%[0-9A-F]{2}", lambda match: match[0].lower(), form) for form in spellings}
+        self._forms = sorted({*self._forms, *spellings, *lowered}, key=len, reverse=True)
+
+    def strip(self, text: str) -> str:
+        """The text, which nobody cut, without any known secret."""
+        for form in self._forms:
+            if form in text:
+                text = text.replace(form, MASK)
+        return text
+
+    def text(self, text: str) -> str:
+        """The text without any known secret, nor the beginning of one where it was cut."""
+        text = self.strip(text)
+        if _CUT in text:  # a text cut inside a secret ends with the beginning of it
+            head, *rest = text.split(_CUT)
+            text = _CUT.join([*map(self._without_beginning, [head, *rest[:-1]]), rest[-1]])
+        return text
+
+    def _without_beginning(self, text: str) -> str:
+        for form in self._forms:
+            for length in range(min(len(form) - 1, len(text)), _TELLING - 1, -1):
+                if text.endswith(form[:length]):
+                    return text[:-length] + MASK
+        return text
+
+    def holds_secret(self, text: str) -> bool:
+        """Whether a known secret is in the text."""
+        return any(form in text for form in self._forms)
+
+    def url(self, url: str) -> str:
+        """The URL without user information, without known secrets, and without parameters that hold secrets by name."""
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            return "(not a URL)"
+        netloc = parts.netloc
+        if "@" in netloc:
+            netloc = f"{MASK}@{netloc.rpartition('@')[2]}"
+        query = parts.query
+        if any(name.lower() in SECRET_PARAMS for name, _ in parse_qsl(query, keep_blank_values=True)):
+            pairs = [
+                (name, MASK if name.lower() in SECRET_PARAMS else value)
+                for name, value in parse_qsl(query, keep_blank_values=True)
+            ]
+            query = urlencode(pairs, quote_via=quote, safe="*")
+        shown = self.text(urlunsplit((parts.scheme, netloc, parts.path, query, "")))
+        return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + _CUT
+
+
+class Secrets:
+    """Fills `${env:NAME}`, `${file:PATH}` and `${keyring:SERVICE/USER}` in texts of a spec.
+
+    `${env:NAME?}` may be missing: it is empty then, and `lacks` says so of a text.
+
+    Args:
+        environ: where `env` looks.
+        folder: what relative `file` paths start from.
+        redactor: told every value found.
+        escape: applied to every value put into a text, where the text has a syntax of its own.
+    """
+
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        folder: Path,
+        redactor: Redactor,
+        *,
+        escape: Callable[[str], str] | None = None,
+    ) -> None:
+        self._escape = escape
+        self._environ = environ
+        self._folder = folder
+        self._redactor = redactor
+
+    def fill(self, text: str) -> str:
+        """The text with every reference replaced; raises SecretError for one that cannot be found."""
+        return _REFERENCE.sub(lambda match: self._find(match[1], match[2]), text)
+
+    def lacks(self, text: str) -> bool:
+        """Whether the text names an environment variable that may be missing, and is."""
+        return any(
+            match[1] == "env" and match[2].endswith("?") and not self._environ.get(match[2][:-1])
+            for match in _REFERENCE.finditer(text)
+        )
+
+    def fill_all(self, value: object) -> object:
+        """The same for every string inside lists and mappings."""
+        if isinstance(value, str):
+            return self.fill(value)
+        if isinstance(value, Mapping):
+            return {key: self.fill_all(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.fill_all(item) for item in value]
+        return value
+
+    def _find(self, kind: str, name: str) -> str:
+        try:
+            secret = self._look_up(kind, name)
+        except SecretError:
+            if self._redactor.stand_in is None:
+                raise
+            secret = self._redactor.stand_in
+        self._redactor.add(secret)
+        return secret if self._escape is None else self._escape(secret)
+
+    def _look_up(self, kind: str, name: str) -> str:
+        if kind == "env":
+            return self._from_environment(name)
+        return self._from_file(name) if kind == "file" else _from_keyring(name)
+
+    def _from_environment(self, name: str) -> str:
+        if name.endswith("?"):
+            return self._environ.get(name[:-1], "")
+        if not self._environ.get(name):
+            raise SecretError(f"environment variable {name} is not set", hint=f"set it: export {name}=…")
+        return self._environ[name]
+
+    def _from_file(self, name: str) -> str:
+        path = self._folder / Path(name).expanduser()
+        try:
+            secret = path.read_text(encoding="utf-8").rstrip("\r\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SecretError(f"secret file {name} cannot be read: {type(error).__name__}") from error
+        if not secret:
+            raise SecretError(f"secret file {name} is empty")
+        return secret
+
+
+def references(text: str) -> list[str]:
+    """The secrets a text names, such as `env:GOV_TOKEN`."""
+    return [f"{match[1]}:{match[2]}" for match in _REFERENCE.finditer(text)]
+
+
+def _from_keyring(name: str) -> str:
+    service, slash, user = name.rpartition("/")
+    if not slash:
+        raise SecretError(f"${{keyring:{name}}} must read ${{keyring:SERVICE/USER}}")
+    try:
+        keyring = importlib.import_module("keyring")  # only those who use it need it
+    except ImportError as error:
+        raise SecretError(
+            f"${{keyring:{name}}} needs the keyring package", hint="install it: pip install keyring"
+        ) from error
+    try:
+        secret = keyring.get_password(service, user)
+    except keyring.errors.KeyringError as error:
+        raise SecretError(f"the keyring cannot be read: {type(error).__name__}") from error
+    if not secret:
+        raise SecretError(
+            f"the keyring has no password for {service}/{user}", hint=f"set it: keyring set {service} {user}"
+        )
+    return str(secret)

@@ -1,0 +1,7 @@
+"""Where Spark finds FFF's data source by itself: it looks into every module whose name begins with `pyspark_`."""
+
+from __future__ import annotations
+
+from fff.spark.datasource import FFFDataSource as DefaultSource
+
+__all__ = ["DefaultSource"]

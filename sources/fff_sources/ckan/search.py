@@ -1,0 +1,84 @@
+"""The parameters of `datastore_search`, and PostgreSQL's types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fff.web.message import Response
+from fff_sources.rest.fastjson import encode
+from fff_sources.rest.found import WHOLE_NUMBERS
+from fff_sources.rest.plan import Question
+from fff_sources.rest.templates import json_value
+
+Key = tuple[object, ...]
+
+ROW_NUMBER = "_id"  # CKAN's own column of every table it made
+_WHOLE = {
+    "int2": "smallint",
+    "int4": "int",
+    "int": "int",
+    "integer": "int",
+    "int8": "bigint",
+    "bigint": "bigint",
+}
+_TEXTS = frozenset({"text", "varchar", "bpchar", "citext"})
+#: Spark SQL types of PostgreSQL's; every other type is read as its text, or as its JSON text.
+_TYPES = {
+    **_WHOLE,
+    **dict.fromkeys(("numeric", "float8", "float4", "float", "double precision"), "double"),
+    **dict.fromkeys(("bool", "boolean"), "boolean"),
+    **dict.fromkeys(("timestamp", "timestamp without time zone"), "timestamp_ntz"),
+    **dict.fromkeys(("timestamptz", "timestamp with time zone"), "timestamp"),
+    "date": "date",
+}
+
+
+def spark_type(kind: str) -> str:
+    """The Spark SQL type for one of PostgreSQL's."""
+    return _TYPES.get(kind, "string")
+
+
+def is_exact(kind: str, spark: str) -> bool:
+    """Whether a value as we read it finds all rows that have it. A `numeric` has digits that a double has not."""
+    if kind in _WHOLE:
+        return spark == _WHOLE[kind] or (spark in WHOLE_NUMBERS and _WHOLE[kind] == "bigint")
+    if kind == "numeric":
+        return spark in WHOLE_NUMBERS
+    if kind in _TEXTS and kind != "citext":
+        return spark == "string"
+    return spark == _TYPES.get(kind) and spark in ("boolean", "date")
+
+
+@dataclass(frozen=True)
+class Search:
+    """How one access method asks. `first` is the column asked for where none is needed."""
+
+    resource: str
+    first: str
+    keys: tuple[str, ...] = ()
+    ordered: bool = True
+
+    def askable(self, keys: Sequence[Key]) -> Sequence[Key]:
+        """The keys that can be stored: PostgreSQL has no texts with a zero byte."""
+        return [key for key in keys if not any(isinstance(part, str) and "\0" in part for part in key)]
+
+    def question(self, columns: Sequence[str], keys: Sequence[Key], asked: Mapping[str, str]) -> Question:
+        """The request: only the columns that are needed, of the rows that are asked for, in an order that pages can rest on."""
+        params = {"resource_id": self.resource}
+        wanted = list(dict.fromkeys(columns or [self.first]))
+        if not any(
+            set(name) & set(',"') or name != name.strip() for name in wanted
+        ):  # what would split a name
+            params["fields"] = ",".join(wanted)
+        if keys:
+            [column] = self.keys
+            values = [json_value(value) for (value,) in keys]
+            params["filters"] = encode({column: values[0] if len(values) == 1 else values}).decode()
+        if self.ordered:
+            params["sort"] = ROW_NUMBER
+        return Question("api/3/action/datastore_search", (*params.items(), *asked.items()))
+
+    def failure(self, response: Response) -> str | None:  # noqa: ARG002 - CKAN tells failures by the status
+        """Nothing."""
+        return None

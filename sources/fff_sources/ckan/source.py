@@ -1,0 +1,117 @@
+"""CkanSource: the resources of a portal's DataStore as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+from fff.errors import SpecError
+from fff.stats import AccessMeter
+from fff_sources.adapter import SourceContext
+from fff_sources.ckan.search import ROW_NUMBER, Search, is_exact, spark_type
+from fff_sources.rest import spec
+from fff_sources.rest.found import FoundColumn, FoundSource, FoundSpec, together, unique_names
+from fff_sources.rest.plan import Access, Question
+from fff_sources.rest.worded import Draft
+
+_TOTAL = "result.total"
+
+
+class CkanSpec(FoundSpec):
+    """A whole source of type `ckan`. `resources` names some (table -> resource id); `datasets` have all theirs listed."""
+
+    type: Literal["ckan"]
+    resources: dict[str, str] | None = None
+    datasets: tuple[str, ...] = ()
+    page_size: spec.PageSize = 10_000
+    batch_size: spec.BatchSize = 100
+
+
+class CkanSource(FoundSource):
+    """A CKAN portal. Datasets are asked for their resources, and resources for their columns, when a statement needs them."""
+
+    model: ClassVar[type[FoundSpec]] = CkanSpec
+
+    def __init__(self, declared: CkanSpec, context: SourceContext) -> None:
+        super().__init__(declared, context)
+        self._declared = declared
+        self._resources: dict[str, str] = dict(declared.resources or {})  # table -> resource id
+        self._listed = not declared.datasets
+        self.name_tables(dict.fromkeys(self._resources, ""))
+
+    @classmethod
+    def read(cls, context: SourceContext) -> tuple[Any, list[SpecError]]:
+        """What the spec declares, where it can be read, and everything that is wrong with it."""
+        declared, found = super().read(context)
+        if declared is not None and not declared.datasets:
+            found += cls.strangers(context, declared.resources or {})
+            if not declared.resources:
+                found.append(
+                    context.document.error(
+                        ("sources", context.name),
+                        "names no tables",
+                        hint="add resources: {TABLE: RESOURCE_ID}, or datasets: [NAME]",
+                    )
+                )
+        return declared, found
+
+    @property
+    def listed(self) -> bool:
+        """Whether the resources of all datasets are known."""
+        return self._listed
+
+    async def list_tables(self, *, meter: AccessMeter) -> None:
+        """Ask for the datasets: one request each."""
+        told = await together(self._resources_of(name, meter) for name in self._declared.datasets)
+        titles = {ident: title for found in told for ident, title in found.items()}
+        known = set(self._resources.values())
+        names = unique_names([(ident, title) for ident, title in titles.items() if ident not in known])
+        fresh = {name: ident for ident, name in names.items() if name not in self._resources}
+        self._resources |= fresh
+        self.name_tables({name: titles[ident] for name, ident in fresh.items()})
+        self._listed = True
+
+    async def _resources_of(self, dataset: str, meter: AccessMeter) -> Mapping[str, str]:
+        """The resources of a dataset that are in the DataStore: id -> title."""
+        question = Question("api/3/action/package_show", (("id", dataset),))
+        found: Mapping[str, str] = await self.told(question, _datastore_resources, meter=meter)
+        return found
+
+    async def find_columns(self, name: str, meter: AccessMeter) -> Draft:
+        """A resource as the answer to a search for nothing describes it."""
+        resource = self._resources[name]
+        question = Question("api/3/action/datastore_search", (("resource_id", resource), ("limit", "0")))
+        columns = self.settled(name, await self.told(question, _fields, meter=meter, table=name))
+        first, numbered = next(iter(columns)), ROW_NUMBER in columns
+        lookups = tuple(
+            (self._access(Search(resource, first, (column.name,), numbered)), self._declared.batch_size)
+            for column in columns.values()
+            if is_exact(column.kind, column.type)
+        )
+        scan = self._access(Search(resource, first, (), numbered))
+        key = (ROW_NUMBER,) if numbered else ()
+        return self.draft(name, columns, primary_key=key, scan=scan, lookups=lookups)
+
+    def _access(self, search: Search) -> Access:
+        paging = {"type": "offset", "page_size": self._declared.page_size, "total_path": _TOTAL}
+        parts = {"path": "", "data_selector": "result.records", "paginator": paging}
+        return Access(spec.Endpoint.model_validate(parts), search.keys, words=search)
+
+    def expects(self) -> str:
+        """What `base_url` must be; a hint."""
+        return "client.base_url must be a CKAN portal, and the resource must be in its DataStore"
+
+
+def _datastore_resources(answer: Any) -> dict[str, str]:
+    return {
+        str(part["id"]): str(part.get("name") or "")
+        for part in answer["result"]["resources"]
+        if part.get("datastore_active") in (True, "true", "True")
+    }
+
+
+def _fields(answer: Any) -> list[FoundColumn]:
+    return [
+        FoundColumn(str(part["id"]), str(part["type"]), spark_type(str(part["type"])))
+        for part in answer["result"]["fields"]
+    ]

@@ -1,0 +1,106 @@
+"""Datasette's table pages: addresses, filters, columns; and SQLite's types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fff.web.message import Response
+from fff_sources.rest.fastjson import encode
+from fff_sources.rest.found import WHOLE_NUMBERS
+from fff_sources.rest.plan import Question
+from fff_sources.rest.templates import json_value, text_of
+
+Key = tuple[object, ...]
+
+_PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+_FRACTIONS = re.compile("DECIMAL|NUMERIC|NUMBER")
+#: Leave out of an answer what only people read.
+_BARE = (("_shape", "objects"), ("_size", "max"), ("_nofacet", "1"), ("_nosuggest", "1"))
+
+
+def tilde(name: str) -> str:
+    """A name as a part of Datasette's addresses, which have an encoding of their own."""
+    return "".join(
+        chr(byte) if byte in _PLAIN else "+" if byte == 0x20 else f"~{byte:02X}" for byte in name.encode()
+    )
+
+
+def affinity(declared: str) -> str:
+    """What SQLite makes of a declared type: it stores values so where it can, and any others as they are."""
+    kind = declared.upper()
+    if "INT" in kind:
+        return "INTEGER"
+    if any(part in kind for part in ("CHAR", "CLOB", "TEXT")):
+        return "TEXT"
+    if kind in ("", "ANY") or "BLOB" in kind:
+        return "NONE"
+    if any(part in kind for part in ("REAL", "FLOA", "DOUB")):
+        return "REAL"
+    return "NUMERIC"
+
+
+def spark_type(declared: str) -> str:
+    """The Spark SQL type for a declared one; text where values of several kinds are usual (dates, truth values, none declared)."""
+    match affinity(declared):
+        case "INTEGER":
+            return "bigint"
+        case "REAL":
+            return "double"
+        case "NUMERIC" if _FRACTIONS.search(declared.upper()):
+            return "double"
+        case _:
+            return "string"
+
+
+def is_exact(declared: str, spark: str) -> bool:
+    """Whether a value as we read it finds all rows that have it.
+
+    Without an affinity SQLite takes 5 and '5' for two values, and requests do not say which is meant.
+    """
+    match affinity(declared):
+        case "NONE":
+            return False
+        case "TEXT":
+            return spark == "string"
+        case "INTEGER":
+            return spark == "string" or spark in WHOLE_NUMBERS
+        case "REAL":
+            return spark == "double" or spark in WHOLE_NUMBERS
+        case _:
+            return spark in ("string", "double") or spark in WHOLE_NUMBERS
+
+
+@dataclass(frozen=True)
+class TablePage:
+    """How one access method asks. `first` is the column asked for where none is needed."""
+
+    path: str
+    first: str
+    keys: tuple[str, ...] = ()
+
+    def askable(self, keys: Sequence[Key]) -> Sequence[Key]:
+        """All of them."""
+        return keys
+
+    def question(self, columns: Sequence[str], keys: Sequence[Key], asked: Mapping[str, str]) -> Question:
+        """The request: only the columns that are needed, of the rows that are asked for."""
+        wanted = tuple(("_col", name) for name in dict.fromkeys(columns or [self.first]))
+        return Question(self.path, (*_BARE, *wanted, *self._filters(keys), *asked.items()))
+
+    def failure(self, response: Response) -> str | None:  # noqa: ARG002 - Datasette tells failures by the status
+        """Nothing."""
+        return None
+
+    def _filters(self, keys: Sequence[Key]) -> tuple[tuple[str, str], ...]:
+        if not keys:
+            return ()
+        if len(keys) == 1 and not isinstance(keys[0][0], float):
+            named = zip(self.keys, keys[0], strict=True)
+            return ("_nocount", "1"), *((f"{name}__exact", text_of(value)) for name, value in named)
+        [column] = self.keys
+        # A JSON array: separated by commas, values could hold none, nor begin or end with a space. Its numbers stay what
+        # they are, while SQLite may miss a fraction's last digit when it reads one from text.
+        values = encode([json_value(value) for (value,) in keys]).decode()
+        return ("_nocount", "1"), (f"{column}__in", values)

@@ -1,0 +1,170 @@
+"""DatasetteSource: the tables and views of one database, or of all databases of an instance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from fff.errors import SourceError
+from fff.stats import AccessMeter
+from fff_sources.adapter import SourceContext
+from fff_sources.datasette.asking import TablePage, is_exact, spark_type, tilde
+from fff_sources.rest import spec
+from fff_sources.rest.found import FoundColumn, FoundSource, FoundSpec
+from fff_sources.rest.plan import Access, Question
+from fff_sources.rest.worded import Draft
+
+_OWN = frozenset({"_memory", "_internal"})  # databases of Datasette itself
+_COLUMNS = 'select name, type, pk, "notnull" as filled from pragma_table_info(:t)'
+_REFUSED = frozenset({400, 403, 404})
+
+
+class DatasetteSpec(FoundSpec):
+    """A whole source of type `datasette`. `database` is the one to read, where the instance has several."""
+
+    type: Literal["datasette"]
+    database: str | None = None
+    hidden: bool = False
+    batch_size: spec.BatchSize = 100
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A table or view on the server."""
+
+    database: str
+    name: str
+
+    @property
+    def path(self) -> str:
+        """Of its rows."""
+        return f"{self.database}/{tilde(self.name)}.json".lstrip("/")
+
+
+class DatasetteSource(FoundSource):
+    """A Datasette. Which tables there are is asked when a statement names one, and then for that one's columns."""
+
+    model: ClassVar[type[FoundSpec]] = DatasetteSpec
+
+    def __init__(self, declared: DatasetteSpec, context: SourceContext) -> None:
+        super().__init__(declared, context)
+        self._declared = declared
+        self._places: dict[str, _Place] = {}  # by the name of the table
+        self._listed = False
+
+    @property
+    def listed(self) -> bool:
+        """Whether the tables are known."""
+        return self._listed
+
+    async def list_tables(self, *, meter: AccessMeter) -> None:
+        """Ask for the databases, unless the spec names one, and for the tables of each."""
+        databases = await self._databases(meter)
+        for database in databases:
+            listing = await self.told(Question(f"{tilde(database)}.json"), self._shown, meter=meter)
+            for name in listing:
+                place = _Place(tilde(database), name)
+                self._places[name if len(databases) == 1 else f"{database}_{name}"] = place
+        self.name_tables(dict.fromkeys(self._places, ""))
+        self._listed = True
+
+    async def find_columns(self, name: str, meter: AccessMeter) -> Draft:
+        """A table as SQLite describes it."""
+        place = self._places[name]
+        described = await self._described(place, name, meter)
+        columns = self.settled(name, [column for column, _ in described])
+        first = next(iter(columns))
+        size = self._declared.batch_size
+        lookups = [
+            (_access(TablePage(place.path, first, (column.name,))), size)
+            for column in columns.values()
+            if is_exact(column.kind, column.type)
+        ]
+        key = _key([part for part in described if part[0].name in columns])
+        if len(key) > 1 and all(_is_plain(columns[part]) for part in key):
+            lookups.append((_access(TablePage(place.path, first, key)), 1))
+        scan = _access(TablePage(place.path, first))
+        return self.draft(name, columns, primary_key=key, scan=scan, lookups=tuple(lookups))
+
+    async def _databases(self, meter: AccessMeter) -> Sequence[str]:
+        if self._declared.database is not None:
+            return [self._declared.database]
+        found: Sequence[str] = await self.told(Question("-/databases.json"), _databases, meter=meter)
+        return found
+
+    def _shown(self, answer: Any) -> list[str]:
+        """The tables that are not hidden, and the views, of a database's page."""
+        tables = [
+            part["name"]
+            for part in answer["tables"]
+            if self._declared.hidden or not part.get("hidden", False)
+        ]
+        return tables + [part["name"] for part in answer.get("views", [])]
+
+    async def _described(
+        self, place: _Place, name: str, meter: AccessMeter
+    ) -> list[tuple[FoundColumn, tuple[int, bool]]]:
+        """The columns, and for each its place in the primary key (0: none) and whether it is never NULL."""
+        params = (("sql", _COLUMNS), ("t", place.name), ("_shape", "objects"))
+        question = Question(f"{place.database}.json", params)
+        try:
+            told = await self.told(question, dict, meter=meter, table=name)
+        except SourceError as error:
+            if error.status not in _REFUSED:
+                raise
+            # An instance may refuse SQL of one's own. Its pages tell the names, and text holds whatever the types are.
+            question = Question(place.path, (("_shape", "objects"), ("_size", "1"), ("_extra", "columns")))
+            told = {"rows": await self.told(question, _named, meter=meter, table=name)}
+        rows = told["rows"]
+        if told.get("truncated"):
+            raise SourceError("has too many columns to describe", source=self.name, table=name)
+        return [
+            (FoundColumn(row["name"], row["type"], spark_type(row["type"])), (row["pk"], bool(row["filled"])))
+            for row in rows
+        ]
+
+    def expects(self) -> str:
+        """What `base_url` must be; a hint."""
+        return (
+            "client.base_url must be the root of a Datasette, and database the name of one of its databases"
+        )
+
+
+def _databases(answer: Any) -> list[str]:
+    """The names on the page of databases: a list, or in later versions an object that holds it."""
+    listed = answer["databases"] if isinstance(answer, dict) else answer
+    return [part.get("route") or part["name"] for part in listed if part["name"] not in _OWN]
+
+
+def _named(answer: Any) -> list[dict[str, Any]]:
+    """Columns without types, as SQL would tell them."""
+    names = answer.get("columns") or list(answer["rows"][0])
+    return [{"name": name, "type": "", "pk": 0, "filled": 0} for name in names]
+
+
+def _is_plain(column: FoundColumn) -> bool:
+    """Whether a value can be said as text."""
+    return is_exact(column.kind, column.type) and column.type != "double"
+
+
+def _key(described: Sequence[tuple[FoundColumn, tuple[int, bool]]]) -> tuple[str, ...]:
+    """The primary key, unless it may be NULL: SQLite lets any but an INTEGER one, where NOT NULL does not stand."""
+    parts = sorted(
+        ((place, filled, column) for column, (place, filled) in described if place), key=lambda part: part[0]
+    )
+    is_rowid = len(parts) == 1 and parts[0][2].kind.upper() == "INTEGER"
+    if is_rowid or all(filled for _, filled, _ in parts):
+        return tuple(column.name for _, _, column in parts)
+    return ()
+
+
+def _access(page: TablePage) -> Access:
+    paging = {
+        "type": "cursor",
+        "cursor_path": "next",
+        "cursor_param": "_next",
+        "total_path": "filtered_table_rows_count",
+    }
+    parts = {"path": "", "data_selector": "rows", "paginator": paging}
+    return Access(spec.Endpoint.model_validate(parts), page.keys, words=page)

@@ -1,0 +1,131 @@
+"""A spec file as plain data that remembers the line of every key. The only importer of PyYAML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fff.errors import SpecError
+
+Key = str | int
+KeyPath = tuple[Key, ...]
+
+_MAX_NODES = 200_000  # anchors can multiply; no honest spec comes near
+
+
+@dataclass
+class Document:
+    """One spec file: its data, and where in the text each part of it stands."""
+
+    file: str
+    data: Any
+    lines: dict[KeyPath, int] = field(default_factory=dict, repr=False)
+    problems: list[SpecError] = field(default_factory=list)  # what is wrong with it as YAML
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the file; relative paths in the spec start here."""
+        return Path(self.file).parent
+
+    def line(self, path: Sequence[Key]) -> int | None:
+        """The line of a key, or of the nearest part of its path that stands in the text."""
+        for length in range(len(path), 0, -1):
+            if (line := self.lines.get(tuple(path[:length]))) is not None:
+                return line
+        return None
+
+    def error(self, path: Sequence[Key], message: str, *, hint: str | None = None) -> SpecError:
+        """A SpecError at a key path."""
+        return SpecError(message, file=self.file, path=dotted(path), line=self.line(path), hint=hint)
+
+
+def dotted(path: Sequence[Key]) -> str:
+    """`("tables", "crime", "scan", 0)` as `tables.crime.scan[0]`."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def read_document(path: Path) -> Document:
+    """The file as data. Raises SpecError where it cannot be read or is not YAML; repeated keys become problems."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise SpecError(f"cannot be read: {reason}", file=str(path)) from error
+    return parse_document(text, str(path))
+
+
+def parse_document(text: str, file: str) -> Document:
+    """The same from text. Raises SpecError with the line of a YAML error."""
+    loader = yaml.SafeLoader(text)
+    try:
+        node = loader.get_single_node()
+        document = Document(file, None)
+        if node is not None:
+            document.data = _Builder(loader, document).build(node, ())
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark is not None else None
+        raise SpecError(f"not valid YAML: {error.problem}", file=file, line=line) from error
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise SpecError("not valid YAML", file=file) from error
+    finally:
+        loader.dispose()
+    return document
+
+
+class _Builder:
+    """Turns a node tree into data, noting lines and repeated keys."""
+
+    def __init__(self, loader: yaml.SafeLoader, document: Document) -> None:
+        self._loader = loader
+        self._document = document
+        self._nodes = 0
+
+    def build(self, node: yaml.Node, path: KeyPath) -> Any:
+        self._nodes += 1
+        if self._nodes > _MAX_NODES:
+            raise SpecError("too large when its anchors are written out", file=self._document.file)
+        self._document.lines.setdefault(path, node.start_mark.line + 1)
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, path)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.build(item, (*path, index)) for index, item in enumerate(node.value)]
+        return self._loader.construct_object(node, deep=True)
+
+    def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
+        written = [(key, value) for key, value in node.value if key.tag != "tag:yaml.org,2002:merge"]
+        self._loader.flatten_mapping(node)
+        own = {id(key) for key, _ in written}
+        data: dict[str, Any] = {}
+        seen: set[str] = set()
+        # Merged keys come first in a flattened node, so that the mapping's own keys win.
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                line = key_node.start_mark.line + 1
+                raise SpecError("keys must be plain text", file=self._document.file, line=line)
+            key = (
+                key_node.value
+            )  # as written: `on`, `no` and 404 are names here, not truth values and numbers
+            here = (*path, key)
+            if id(key_node) in own:
+                if key in seen:
+                    self._document.problems.append(
+                        SpecError(
+                            "stands here a second time",
+                            file=self._document.file,
+                            path=dotted(here),
+                            line=key_node.start_mark.line + 1,
+                            hint="keep one of the two",
+                        )
+                    )
+                    continue
+                seen.add(key)
+            self._document.lines[here] = key_node.start_mark.line + 1
+            data[key] = self.build(value_node, here)
+        return data

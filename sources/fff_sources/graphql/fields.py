@@ -1,0 +1,114 @@
+"""Fields of GraphQL as specs write them, and selection sets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from fff_sources.rest.jsonpath import JsonPath, Step
+
+_NAME = re.compile(r"[_A-Za-z][_0-9A-Za-z]*")
+_PIECE = re.compile(r'"(?:[^"\\\n]|\\.)*"|[(){}\[\]]|.', re.DOTALL)
+_CLOSING = {")": "(", "]": "[", "}": "{"}
+
+#: What is selected below a field: names with what is below them, in order.
+Selection = dict[str, "Selection"]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field on the way down, with its arguments as text and the variables in them."""
+
+    name: str
+    arguments: str = ""
+
+    @property
+    def variables(self) -> set[str]:
+        """The variables its arguments name, wherever they stand but in a string."""
+        bare = re.sub(r'"(?:[^"\\\n]|\\.)*"', "", self.arguments)
+        return set(re.findall(r"\$([_A-Za-z]\w*)", bare))
+
+    def given(self, names: Iterable[str]) -> Field:
+        """With further arguments, each the variable of its name."""
+        more = [f"{name}: ${name}" for name in names]
+        known = [self.arguments] if self.arguments.strip() else []
+        return replace(self, arguments=", ".join(known + more))
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.arguments})" if self.arguments else self.name
+
+
+def is_name(text: str) -> bool:
+    """Whether a text is a name in GraphQL."""
+    return _NAME.fullmatch(text) is not None
+
+
+def parse(text: str) -> tuple[Field, ...]:
+    """`a(x: 1).b` as fields; raises ValueError saying what cannot be read."""
+    found: list[Field] = []
+    for part in _split(text):
+        name, bracket, rest = part.strip().partition("(")
+        rest = rest.rstrip()
+        if not is_name(name.strip()) or (bracket and not rest.endswith(")")):
+            raise ValueError(f"{part.strip()!r} is no field: name or name(argument: value)")
+        found.append(Field(name.strip(), rest[:-1].strip() if bracket else ""))
+    return tuple(found)
+
+
+def _split(text: str) -> list[str]:
+    """The text cut at the dots outside of brackets and strings."""
+    parts, open_ = [""], []
+    for match in _PIECE.finditer(text):
+        piece = match[0]
+        if piece in "([{":
+            open_.append(piece)
+        elif piece in _CLOSING and (not open_ or open_.pop() != _CLOSING[piece]):
+            raise ValueError(f"{text!r} has a {piece!r} too many")
+        if piece == "." and not open_:
+            parts.append("")
+        else:
+            parts[-1] += piece
+    if open_:
+        raise ValueError(f"{text!r} lacks the end of a {open_[-1]!r}")
+    return parts
+
+
+def selection(paths: Iterable[JsonPath]) -> Selection:
+    """What must be selected for these places to be in the answer."""
+    tree: Selection = {}
+    for path in paths:
+        branch = tree
+        for step in path.steps:
+            if step.kind == "name":
+                branch = branch.setdefault(step.name, {})
+    return tree
+
+
+def written(tree: Mapping[str, Selection], more: Iterable[str] = ()) -> str:
+    """A selection as text, with further selections as a spec writes them."""
+    parts = [name + (f" {{ {written(below)} }}" if below else "") for name, below in tree.items()]
+    return " ".join([*parts, *more])
+
+
+def nested(fields: Iterable[Field], inner: str) -> str:
+    """A selection below fields."""
+    for one in reversed(tuple(fields)):
+        inner = f"{one} {{ {inner} }}" if inner else str(one)
+    return inner
+
+
+def place(fields: Iterable[Field], rest: Iterable[Step] = ()) -> JsonPath:
+    """Where in an answer the value of a field is."""
+    steps = (Step("name", "data"), *(Step("name", one.name) for one in fields), *rest)
+    return JsonPath(text_of(steps), steps)
+
+
+def text_of(steps: Iterable[Step]) -> str:
+    """A path as specs write it."""
+    text = ""
+    for step in steps:
+        text += {"every": "[*]", "index": f"[{step.index}]", "from": f"[{step.index}:]"}.get(
+            step.kind, f".{step.name}"
+        )
+    return text.removeprefix(".")

@@ -1,0 +1,168 @@
+"""What introspection tells: which fields of the query type are tables, and which scalars their records have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fff_sources.graphql.fields import Field
+from fff_sources.rest.fastjson import Struct, decode
+from fff_sources.rest.fastjson import field as member
+
+#: Asks for all types at once, with as many wrappers as `[[T!]!]!` has.
+INTROSPECTION = (
+    "query { __schema { queryType { name } types { name kind fields { name args { name defaultValue type { kind } } type { ...T } } } } } "
+    "fragment T on __Type { kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name } } } } }"
+)
+
+_SPARK = {"Int": "int", "Float": "double", "Boolean": "boolean"}
+_PAGING = frozenset(
+    {
+        "first",
+        "last",
+        "after",
+        "before",
+        "limit",
+        "offset",
+        "skip",
+        "take",
+        "page",
+        "perPage",
+        "pageSize",
+        "cursor",
+    }
+)
+
+
+class _Type(Struct):
+    kind: str
+    name: str | None = None
+    ofType: _Type | None = None  # noqa: N815 - GraphQL's own word
+
+
+class _Argument(Struct):
+    name: str
+    type: _Type
+    defaultValue: str | None = None  # noqa: N815
+
+
+class _Field(Struct):
+    name: str
+    type: _Type
+    args: list[_Argument] = member(default_factory=list)
+
+    @property
+    def needs_arguments(self) -> bool:
+        return any(one.type.kind == "NON_NULL" and one.defaultValue is None for one in self.args)
+
+    @property
+    def arguments(self) -> set[str]:
+        return {one.name for one in self.args}
+
+
+class _Named(Struct):
+    name: str
+    kind: str
+    fields: list[_Field] | None = None
+
+
+class _Query(Struct):
+    name: str
+
+
+class _Schema(Struct):
+    queryType: _Query  # noqa: N815
+    types: list[_Named]
+
+
+class _Data(Struct):
+    schema: _Schema = member(name="__schema")
+
+
+class _Answer(Struct):
+    data: _Data
+
+
+@dataclass(frozen=True)
+class Found:
+    """A field that is a table: its records' columns, and whether it is a connection with cursors."""
+
+    columns: dict[str, str]  # name -> Spark SQL type
+    is_connection: bool = False
+    is_paged: bool = False  # by arguments first and after
+
+
+class Schema:
+    """The types of an endpoint."""
+
+    def __init__(self, body: bytes) -> None:
+        """Raises MalformedJSON where the answer holds no schema."""
+        schema = decode(body, type=_Answer).data.schema
+        self._types = {one.name: {part.name: part for part in one.fields or ()} for one in schema.types}
+        self._query = schema.queryType.name
+
+    def tables(self) -> dict[str, Found]:
+        """Fields of the query type that are lists of objects or connections, need no arguments, and tell how they page."""
+        found = {}
+        for name, part in self._types.get(self._query, {}).items():
+            if name.startswith("__") or part.needs_arguments:
+                continue
+            table = self._found(part)
+            if table is None or not table.columns or not (table.is_connection or _is_list(part.type)):
+                continue
+            # A list with paging of some other kind would end after a page and look complete.
+            if table.is_paged if table.is_connection else not part.arguments & _PAGING:
+                found[name] = table
+        return found
+
+    def at(self, way: tuple[Field, ...]) -> Found | None:
+        """What is at the end of a way down from the query type; None where the schema has no such fields."""
+        part: _Field | None = None
+        kind = self._query
+        for step in way:
+            part = self._types.get(kind, {}).get(step.name)
+            if part is None:
+                return None
+            kind = _bare(part.type).name or ""
+        return None if part is None else self._found(part)
+
+    def _found(self, part: _Field) -> Found | None:
+        kind = _bare(part.type).name or ""
+        edges = self._types.get(kind, {}).get("edges")
+        node = None if edges is None else self._types.get(_bare(edges.type).name or "", {}).get("node")
+        if node is not None and "pageInfo" in self._types[kind]:
+            inner = _bare(node.type).name or ""
+            return Found(dict(self._columns(inner)), True, {"first", "after"} <= part.arguments)
+        return Found(dict(self._columns(kind))) if kind in self._types else None
+
+    def _columns(self, kind: str) -> Iterator[tuple[str, str]]:
+        """The scalar fields of a type; of names that differ only in case, queries could reach but the first."""
+        seen: set[str] = set()
+        for name, part in self._types.get(kind, {}).items():
+            bare = _bare(part.type)
+            if bare.kind not in ("SCALAR", "ENUM") or part.needs_arguments or name.lower() in seen:
+                continue
+            seen.add(name.lower())
+            spark = _SPARK.get(bare.name or "", "string")
+            for _ in range(_depth(part.type)):
+                spark = f"array<{spark}>"
+            yield name, spark
+
+
+def _bare(kind: _Type) -> _Type:
+    while kind.ofType is not None:
+        kind = kind.ofType
+    return kind
+
+
+def _depth(kind: _Type | None) -> int:
+    """How many lists are around a type."""
+    depth = 0
+    while kind is not None:
+        depth += kind.kind == "LIST"
+        kind = kind.ofType
+    return depth
+
+
+def _is_list(kind: _Type) -> bool:
+    return _depth(kind) == 1

@@ -1,0 +1,239 @@
+"""GraphQLSource: lists and connections of an endpoint as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from fff.errors import SourceError, SpecError
+from fff.stats import AccessMeter
+from fff_sources.adapter import SourceContext
+from fff_sources.graphql import fields
+from fff_sources.graphql.fields import Field
+from fff_sources.graphql.schema import INTROSPECTION, Found, Schema
+from fff_sources.graphql.spec import (
+    GraphQLColumn,
+    GraphQLLookup,
+    GraphQLSpec,
+    GraphQLTable,
+    PaginatorSpec,
+    Relay,
+    paging_variables,
+    read_graphql,
+)
+from fff_sources.graphql.words import GraphQLWords, Part, default_type, failure_of
+from fff_sources.rest import spec
+from fff_sources.rest.fastjson import MalformedJSON
+from fff_sources.rest.jsonpath import JsonPath, Step, literal_path, parse_path
+from fff_sources.rest.plan import Access, Question
+from fff_sources.rest.worded import Draft, WordedSource, first_of, secrets_missing
+
+
+class GraphQLSource(WordedSource):
+    """A GraphQL endpoint. It is asked for its schema once, when a table without declared columns is needed."""
+
+    def __init__(self, declared: GraphQLSpec, context: SourceContext) -> None:
+        super().__init__(declared.client, context)
+        self._declared = declared
+        self._schema: Schema | None = None
+        for name, table in (declared.tables or {}).items():
+            self.keep(Draft(name) if table.columns is None else self._draft(name, table, table.columns))
+
+    @classmethod
+    def from_spec(cls, context: SourceContext) -> GraphQLSource:
+        """The source of a document; raises SpecError for the first thing that is wrong with it."""
+        declared, found = read_graphql(context.name, context.document)
+        if declared is None or found:
+            raise first_of(context, found)
+        return cls(declared, context)
+
+    @classmethod
+    def lint(cls, context: SourceContext) -> list[SpecError]:
+        """Everything that is wrong with the source, secrets that cannot be found included."""
+        declared, found = read_graphql(context.name, context.document)
+        return found if declared is None else found + secrets_missing(context)
+
+    @property
+    def listed(self) -> bool:
+        """Whether the tables are known: where the spec names some, it names all."""
+        return bool(self._declared.tables) or self._schema is not None
+
+    async def list_tables(self, *, meter: AccessMeter) -> None:
+        """Every field of the query type that is a list or a connection and needs no arguments."""
+        if not self.listed:
+            for name, found in (await self._introspected(meter)).tables().items():
+                table = GraphQLTable(field=name, paginator=_relay(found))
+                self.keep(self._draft(name, table, _columns(found)))
+
+    async def discover(
+        self, names: Collection[str] | None = None, *, meter: AccessMeter | None = None
+    ) -> None:
+        """The columns of declared tables that have none yet: the scalar fields of their records."""
+        for known in list(self.tables):
+            if known.columns or (names is not None and known.name not in names):
+                continue
+            table = (self._declared.tables or {})[known.name]
+            schema = await self._introspected(meter or AccessMeter())
+            found = schema.at(fields.parse(table.field or ""))
+            if found is None or not found.columns:
+                raise SourceError(
+                    f"the schema has no field {table.field!r} with scalar fields below it",
+                    source=self.name,
+                    table=known.name,
+                    hint="declare the columns of the table",
+                )
+            if "paginator" not in table.model_fields_set:
+                table = table.model_copy(update={"paginator": _relay(found)})
+            self.keep(self._draft(known.name, table, _columns(found)))
+
+    async def _introspected(self, meter: AccessMeter) -> Schema:
+        if self._schema is None:
+            question = Question(headers={"Accept": "application/json"}, json={"query": INTROSPECTION})
+            response = await self.ask(question, method="POST", table=None, meter=meter)
+            hint = "declare the tables and their columns"
+            if (failure := failure_of(response)) is not None:
+                raise self.problem(f"introspection: {failure}", response, hint=hint)
+            try:
+                self._schema = Schema(response.body)
+            except MalformedJSON:
+                raise self.problem("introspection: the answer holds no schema", response, hint=hint) from None
+        return self._schema
+
+    # -------------------------------------------------------------------------------------------------------- tables
+
+    def _draft(self, name: str, table: GraphQLTable, columns: Mapping[str, GraphQLColumn]) -> Draft:
+        parts = {
+            column: Part(literal_path(column) if part.path is None else parse_path(part.path), part.select)
+            for column, part in columns.items()
+        }
+        kinds = {column: part.type for column, part in columns.items()}
+        scan = None
+        if table.field is not None:
+            scan = _access(fields.parse(table.field), parts, table.paginator, types=table.types or {})
+        lookups = []
+        for lookup in table.lookups:
+            for key in lookup.keys:
+                if key not in columns:
+                    raise SourceError(f"{key!r} is no field of its records", source=self.name, table=name)
+            lookups.append((_lookup(lookup, table, parts, kinds), lookup.batch_size))
+        return Draft(
+            name,
+            {column: (kinds[column], part.path) for column, part in parts.items()},
+            table.primary_key,
+            scan,
+            tuple(lookups),
+            table.on_bad_record,
+            table.description,
+        )
+
+
+def _lookup(
+    lookup: GraphQLLookup, table: GraphQLTable, parts: Mapping[str, Part], kinds: Mapping[str, str]
+) -> Access:
+    types = {key: default_type(kinds[key], batch=lookup.batch_size > 1) for key in lookup.keys}
+    types |= {**(table.types or {}), **(lookup.types or {})}
+    return _access(
+        fields.parse(lookup.field),
+        parts,
+        lookup.paginator,
+        types=types,
+        keys=lookup.keys,
+        batch=lookup.batch_size > 1,
+    )
+
+
+def _access(
+    way: tuple[Field, ...],
+    parts: Mapping[str, Part],
+    paginator: PaginatorSpec | None,
+    *,
+    types: Mapping[str, str],
+    keys: tuple[str, ...] = (),
+    batch: bool = False,
+) -> Access:
+    paging = paging_variables(paginator)
+    named = set[str]().union(*(one.variables for one in way))
+    way = (*way[:-1], way[-1].given(name for name in paging if name not in named))
+    within, beside, at_root, following = _paging(way, paginator)
+    words = GraphQLWords(way, parts, within, beside, at_root, {**paging, **types}, keys, batch)
+    records = place(way, within)
+    endpoint = spec.Endpoint.model_validate(
+        {
+            "path": "",
+            "method": "POST",
+            "data_selector": records.text,
+            "paginator": following,
+            # Where a key has no rows, an object on the way to them may be null.
+            "absent": "empty" if keys else "error",
+        }
+    )
+    return Access(endpoint, keys, words=words)
+
+
+def place(way: tuple[Field, ...], within: tuple[str, ...]) -> JsonPath:
+    """Where the records are: the list itself, or what is inside each of the edges."""
+    steps: list[Step] = []
+    for number, name in enumerate(within):
+        steps.append(Step("name", name))
+        if number == 0 and len(within) > 1:
+            steps.append(Step("every"))
+    return fields.place(way, steps)
+
+
+def _paging(
+    way: tuple[Field, ...], paginator: PaginatorSpec | None
+) -> tuple[tuple[str, ...], fields.Selection, str, Any]:
+    """What is between the last field and a record, what else is selected, and the paginator of the machinery."""
+    if paginator is None or isinstance(paginator, spec.SinglePage):
+        return (), {}, "", {"type": "single_page"}
+    beside: fields.Selection = {}
+    at_root: list[str] = []
+
+    def told(text: str | None) -> str | None:
+        """A place the paginator reads: below the field where it begins with a dot, else from the top of the data."""
+        if text is None:
+            return None
+        path = parse_path(text.removeprefix("."))
+        if text.startswith("."):
+            beside.update(_merged(beside, fields.selection([path])))
+            return fields.place(way, path.steps).text
+        at_root.append(fields.written(fields.selection([path])))
+        return fields.place((), path.steps).text
+
+    if isinstance(paginator, Relay):
+        within = ("nodes",) if paginator.nodes == "nodes" else ("edges", "node")
+        following: dict[str, object] = {
+            "type": "cursor",
+            "cursor_param": paginator.after,
+            "cursor_path": told(".pageInfo.endCursor"),
+            "has_more_path": told(".pageInfo.hasNextPage"),
+            "page_size": paginator.page_size,
+            "page_size_param": paginator.first,
+            "max_pages": paginator.max_pages,
+            "total_path": told(paginator.total_path),
+        }
+        return within, beside, " ".join(at_root), following
+    following = paginator.model_dump(exclude_unset=True)
+    for name in ("total_path", "total_rows_path", "has_more_path", "cursor_path"):
+        if isinstance(following.get(name), str):
+            following[name] = told(str(following[name]))
+    if isinstance(paginator, spec.PageNumber) and paginator.page_size is not None:
+        following["page_size_param"] = paginator.page_size_param or "perPage"
+    if isinstance(paginator, spec.Cursor) and paginator.page_size is not None:
+        following["page_size_param"] = paginator.page_size_param or "first"
+    return (), beside, " ".join(at_root), following
+
+
+def _merged(one: fields.Selection, other: fields.Selection) -> fields.Selection:
+    merged = dict(one)
+    for name, below in other.items():
+        merged[name] = _merged(merged[name], below) if name in merged else below
+    return merged
+
+
+def _relay(found: Found) -> Relay | None:
+    return Relay(type="relay") if found.is_paged else None
+
+
+def _columns(found: Found) -> dict[str, GraphQLColumn]:
+    return {name: GraphQLColumn(type=kind) for name, kind in found.columns.items()}

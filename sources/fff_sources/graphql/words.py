@@ -1,0 +1,145 @@
+"""The document and the variables of a GraphQL request. Values travel as variables, never as text of the document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fff.web.message import Response
+from fff_sources.graphql import fields
+from fff_sources.graphql.fields import Field, Selection
+from fff_sources.rest.fastjson import MalformedJSON, Raw, Struct, decode
+from fff_sources.rest.jsonpath import JsonPath
+from fff_sources.rest.plan import Question
+from fff_sources.rest.templates import json_value, text_of
+
+Key = tuple[object, ...]
+
+_MOST_SHOWN = 3  # errors of one answer
+_INT = range(-(2**31), 2**31)  # of GraphQL
+_ACCEPT = {"Accept": "application/json"}
+_REFUSED = frozenset({400, 422})  # a document that is not valid, says the body
+
+
+class _Error(Struct):
+    message: str = "an error without a message"
+
+
+class _Answer(Struct):
+    data: Raw = Raw(b"null")
+    errors: list[_Error] | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """How a column is had: its place in a record, and the selection that brings it there where a spec writes one."""
+
+    path: JsonPath
+    select: str | None = None
+
+
+@dataclass(frozen=True)
+class GraphQLWords:
+    """How one access method asks.
+
+    Args:
+        way: the fields from the query type down to the list or connection, paging arguments included.
+        columns: by name.
+        within: fields between the last of `way` and a record (`edges`, `node`).
+        beside: what else is selected there (`pageInfo`).
+        at_root: what else is selected at the top, as text.
+        types: of all variables.
+        keys: the columns whose values are variables; none for a scan.
+        batch: whether the variable is a list of keys.
+    """
+
+    way: tuple[Field, ...]
+    columns: Mapping[str, Part]
+    within: tuple[str, ...] = ()
+    beside: Selection = field(default_factory=dict)
+    at_root: str = ""
+    types: Mapping[str, str] = field(default_factory=dict)
+    keys: tuple[str, ...] = ()
+    batch: bool = False
+
+    def askable(self, keys: Sequence[Key]) -> Sequence[Key]:
+        """The keys that are values of their variables' types."""
+        return [
+            key
+            for key in keys
+            if all(_fits(self.types[name], value) for name, value in zip(self.keys, key, strict=True))
+        ]
+
+    def question(self, columns: Sequence[str], keys: Sequence[Key], asked: Mapping[str, str]) -> Question:
+        """The request, selecting only the columns that are needed."""
+        variables: dict[str, object] = {}
+        for name, text in asked.items():
+            variables[name] = int(text) if _base(self.types[name]) == "Int" else text
+        for position, name in enumerate(self.keys):
+            values = [_value(self.types[name], key[position]) for key in keys]
+            variables[name] = values if self.batch else values[0]
+        body: dict[str, object] = {"query": self.document(columns)}
+        if variables:
+            body["variables"] = variables
+        return Question(headers=_ACCEPT, json=body, accept=_REFUSED)
+
+    def document(self, columns: Sequence[str]) -> str:
+        """The query for some columns."""
+        parts = [self.columns[name] for name in columns or [*self.keys, *self.columns][:1]]
+        tree = fields.selection(part.path for part in parts if part.select is None)
+        record = fields.written(tree, dict.fromkeys(part.select for part in parts if part.select is not None))
+        inner = fields.nested(map(Field, self.within), record)
+        if self.beside:
+            inner += " " + fields.written(self.beside)
+        selected = fields.nested(self.way, inner)
+        if self.at_root:
+            selected += " " + self.at_root
+        used = set(re.findall(r"\$([_A-Za-z]\w*)", selected))
+        declared = ", ".join(f"${name}: {kind}" for name, kind in self.types.items() if name in used)
+        return f"query{f'({declared})' if declared else ''} {{ {selected} }}"
+
+    def failure(self, response: Response) -> str | None:
+        """The errors of an answer; part of the data would look like all of it."""
+        return failure_of(response)
+
+
+def failure_of(response: Response) -> str | None:
+    """What an answer says went wrong; None where it has data and no errors."""
+    try:
+        answer = decode(response.body, type=_Answer)
+    except MalformedJSON:
+        answer = _Answer()
+        if response.status not in _REFUSED:
+            return "the answer is no GraphQL response in JSON"
+    if answer.errors:
+        said = "; ".join(" ".join(error.message.split()) for error in answer.errors[:_MOST_SHOWN])
+        more = len(answer.errors) - _MOST_SHOWN
+        return f"{said}; and {more} more" if more > 0 else said
+    if response.status in _REFUSED:
+        return f"HTTP {response.status}"
+    return "the answer has no data" if bytes(answer.data) == b"null" else None
+
+
+def default_type(spark: str, *, batch: bool) -> str:
+    """The type of a variable for values of a column."""
+    kind = spark.lower()
+    known = {"boolean": "Boolean", "double": "Float", "float": "Float", "real": "Float"}
+    known |= dict.fromkeys(
+        ("tinyint", "byte", "smallint", "short", "int", "integer", "bigint", "long"), "Int"
+    )
+    name = known.get(kind, "String")
+    return f"[{name}!]!" if batch else f"{name}!"
+
+
+def _base(kind: str) -> str:
+    return kind.strip("[]! ")
+
+
+def _fits(kind: str, value: object) -> bool:
+    return _base(kind) != "Int" or (isinstance(value, int) and not isinstance(value, bool) and value in _INT)
+
+
+def _value(kind: str, value: object) -> object:
+    """A key as JSON: as text where text is meant."""
+    return text_of(value) if _base(kind) in ("String", "ID") else json_value(value)

@@ -1,0 +1,192 @@
+"""Which spec files there are, which adapter reads each source in them, and what is wrong with them."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import importlib
+import importlib.metadata
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from fff.catalog import Catalog, SourceAdapter
+from fff.errors import SpecError, UsageError
+from fff.web.client import WebClient
+from fff_sources.adapter import AdapterFactory, SourceContext
+from fff_sources.document import Document, read_document
+
+VERSION = 1  # of the spec format
+_GROUP = "fff.sources"
+_BUILT_IN = {"rest": "fff_sources.rest:RestSource"}  # found without installed metadata, too
+_ENDINGS = frozenset({".yaml", ".yml"})
+BUNDLED = Path(__file__).parent / "catalog"
+
+
+def load_catalog(
+    paths: Sequence[Path], *, environ: Mapping[str, str], cwd: Path, client: WebClient
+) -> Catalog:
+    """The tables of the given spec files and folders or, without any, of the usual places; the bundled catalog last.
+
+    The usual places are FFF_SOURCES (a path list) or, where it is not set, `./fff.yaml`, `./sources/` and
+    `$XDG_CONFIG_HOME/fff/`. A source of a name that came before is left out. Nothing is sent; no secret is looked up.
+    The bundled sources are offered: each is a file of its name, read when somebody asks for it.
+
+    Raises:
+        SpecError: a spec is wrong. Files of `./sources/` that are no specs are passed over.
+        UsageError: a path does not exist.
+    """
+    catalog = Catalog()
+    for file, strict in _files(paths, environ, cwd):
+        document = read_document(file) if strict else _spec_or_none(file)
+        if document is None:
+            continue
+        found = _outer_problems(document)
+        if found:
+            raise found[0]
+        for name in document.data["sources"]:
+            context = SourceContext(name, document, environ, cwd, client)
+            catalog.add(_factory(context).from_spec(context))
+    for file in _folder(BUNDLED):
+        catalog.offer(file.stem, functools.partial(_bundled, file, environ, cwd, client))
+    return catalog
+
+
+def _bundled(file: Path, environ: Mapping[str, str], cwd: Path, client: WebClient) -> SourceAdapter:
+    """A source of the bundled catalog."""
+    context = SourceContext(file.stem, read_document(file), environ, cwd, client)
+    return _factory(context).from_spec(context)
+
+
+def lint(
+    path: Path,
+    *,
+    environ: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    client: WebClient | None = None,
+) -> list[SpecError]:
+    """Everything that is wrong with a spec file, or with the files of a folder, missing secrets included."""
+    cwd = cwd or Path.cwd()
+    environ = os.environ if environ is None else environ
+    client = client or WebClient()
+    found: list[SpecError] = []
+    for file in _folder_or_file(path, cwd):
+        try:
+            document = read_document(file)
+        except SpecError as error:
+            found.append(error)
+            continue
+        outer = _outer_problems(document)
+        found += outer
+        if outer and not _readable(document):
+            continue
+        for name in document.data["sources"]:
+            context = SourceContext(name, document, environ, cwd, client)
+            try:
+                found += _factory(context).lint(context)
+            except SpecError as error:
+                found.append(error)
+    return sorted(found, key=lambda error: (error.file or "", error.line or 0))
+
+
+def known_types() -> list[str]:
+    """The values `type:` may have."""
+    return sorted({*_BUILT_IN, *(entry.name for entry in importlib.metadata.entry_points(group=_GROUP))})
+
+
+def _files(paths: Sequence[Path], environ: Mapping[str, str], cwd: Path) -> Iterator[tuple[Path, bool]]:
+    """Spec files in order of precedence, and whether each must be one."""
+    named = list(paths) or [Path(part) for part in environ.get("FFF_SOURCES", "").split(os.pathsep) if part]
+    for path in named:
+        for file in _folder_or_file(path, cwd):
+            yield file, True
+    if not named:
+        if (cwd / "fff.yaml").is_file():
+            yield cwd / "fff.yaml", True
+        yield from ((file, False) for file in _folder(cwd / "sources"))
+        config = environ.get("XDG_CONFIG_HOME") or (
+            Path(environ["HOME"]) / ".config" if environ.get("HOME") else None
+        )
+        if config is not None:
+            yield from ((file, False) for file in _folder(Path(config) / "fff"))
+
+
+def _folder_or_file(path: Path, cwd: Path) -> list[Path]:
+    full = cwd / path.expanduser()
+    if full.is_dir():
+        return _folder(full)
+    if not full.exists():
+        raise UsageError(
+            f"{path}: no such spec file or folder", hint="name one with -s, or write one: fff source init URL"
+        )
+    return [full]
+
+
+def _folder(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return []
+    return sorted(file for file in path.iterdir() if file.suffix in _ENDINGS and file.is_file())
+
+
+def _spec_or_none(file: Path) -> Document | None:
+    """A file met by chance: a spec only if it says `version:` and `sources:`."""
+    try:
+        document = read_document(file)
+    except SpecError:
+        text = file.read_text(encoding="utf-8", errors="replace")
+        if text.startswith("version:") or "\nversion:" in text:
+            raise  # meant to be a spec
+        return None
+    return (
+        document
+        if isinstance(document.data, dict) and {"version", "sources"} <= document.data.keys()
+        else None
+    )
+
+
+def _readable(document: Document) -> bool:
+    return isinstance(document.data, dict) and isinstance(document.data.get("sources"), dict)
+
+
+def _outer_problems(document: Document) -> list[SpecError]:
+    """What is wrong outside of the sources."""
+    data = document.data
+    if not isinstance(data, dict):
+        return [document.error((), "is not a spec: it must have version: and sources:")]
+    found = list(document.problems)
+    for key in data:
+        if key not in ("version", "sources"):
+            close = difflib.get_close_matches(str(key), ["version", "sources"], n=1)
+            hint = f"did you mean {close[0]!r}?" if close else "known here: sources, version"
+            found.append(document.error((str(key),), "unknown key", hint=hint))
+    if "version" not in data:
+        found.append(document.error(("version",), "is missing", hint=f"add version: {VERSION}"))
+    elif data["version"] != VERSION or isinstance(data["version"], bool):
+        found.append(document.error(("version",), f"must be {VERSION}, not {data['version']!r}"))
+    sources = data.get("sources")
+    if not isinstance(sources, dict) or not sources:
+        found.append(document.error(("sources",), "must name at least one source"))
+        return found
+    for name in sources:
+        if not isinstance(name, str) or not name.replace("_", "a").replace("-", "a").isalnum():
+            problem = "a source's name is letters, digits, - and _"
+            found.append(document.error(("sources", str(name)), problem))
+    return found
+
+
+def _factory(context: SourceContext) -> AdapterFactory:
+    """The adapter a source's `type:` names."""
+    raw = context.document.data["sources"][context.name]
+    kind: Any = raw.get("type", "rest") if isinstance(raw, dict) else "rest"
+    for entry in importlib.metadata.entry_points(group=_GROUP):
+        if entry.name == kind:
+            return cast("AdapterFactory", entry.load())
+    if kind in _BUILT_IN:
+        module, _, name = _BUILT_IN[kind].partition(":")
+        return cast("AdapterFactory", getattr(importlib.import_module(module), name))
+    raise context.document.error(
+        ("sources", context.name, "type"),
+        f"{kind!r} is no known type",
+        hint=f"known types: {', '.join(known_types())}",
+    )

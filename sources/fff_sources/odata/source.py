@@ -1,0 +1,221 @@
+"""ODataSource: the entity sets of a service as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from fff.errors import SourceError, SpecError
+from fff.stats import AccessMeter
+from fff_sources.adapter import SourceContext
+from fff_sources.odata import metadata
+from fff_sources.odata.edm import Property, edm_of
+from fff_sources.odata.spec import ODataSpec, ODataTable, read_odata
+from fff_sources.odata.words import ODataWords
+from fff_sources.rest import spec
+from fff_sources.rest.jsonpath import literal_path
+from fff_sources.rest.markup import MalformedMarkupError
+from fff_sources.rest.plan import Access, Question
+from fff_sources.rest.worded import Draft, WordedSource, first_of, secrets_missing
+
+_METADATA = Question("$metadata", headers={"Accept": "application/xml"})
+_COUNT = "['@odata.count']"
+
+
+class ODataSource(WordedSource):
+    """An OData 4 service. `$metadata` is asked for once, when a table without declared columns is needed."""
+
+    def __init__(self, declared: ODataSpec, context: SourceContext) -> None:
+        super().__init__(declared.client, context)
+        self._declared = declared
+        self._sets: dict[str, metadata.EntitySet] | None = None
+        for name, table in (declared.tables or {}).items():
+            self.keep(self._draft(name, table, _declared_set(name, table)) if table.columns else Draft(name))
+
+    @classmethod
+    def from_spec(cls, context: SourceContext) -> ODataSource:
+        """The source of a document; raises SpecError for the first thing that is wrong with it."""
+        declared, found = read_odata(context.name, context.document)
+        if declared is None or found:
+            raise first_of(context, found)
+        return cls(declared, context)
+
+    @classmethod
+    def lint(cls, context: SourceContext) -> list[SpecError]:
+        """Everything that is wrong with the source, secrets that cannot be found included."""
+        declared, found = read_odata(context.name, context.document)
+        return found if declared is None else found + secrets_missing(context)
+
+    @property
+    def listed(self) -> bool:
+        """Whether the tables are known: where the spec names some, it names all."""
+        return bool(self._declared.tables) or self._sets is not None
+
+    async def list_tables(self, *, meter: AccessMeter) -> None:
+        """Every entity set, with its columns: one request tells both."""
+        for name in await self._entity_sets(meter) if not self.listed else ():
+            self.keep(self._draft(name, ODataTable(), self._known(name, name)))
+
+    async def discover(
+        self, names: Collection[str] | None = None, *, meter: AccessMeter | None = None
+    ) -> None:
+        """The columns of declared tables that have none yet, from `$metadata`."""
+        waiting = [
+            table.name
+            for table in self.tables
+            if not table.columns and (names is None or table.name in names)
+        ]
+        if waiting:
+            await self._entity_sets(meter or AccessMeter())
+        for name in waiting:
+            table = (self._declared.tables or {})[name]
+            self.keep(self._draft(name, table, self._known(name, table.entity_set or name)))
+
+    async def _entity_sets(self, meter: AccessMeter) -> Mapping[str, metadata.EntitySet]:
+        if self._sets is None:
+            response = await self.ask(_METADATA, method="GET", table=None, meter=meter)
+            try:
+                self._sets = metadata.entity_sets(response.body)
+            except (MalformedMarkupError, RecursionError) as error:
+                said = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+                raise self.problem(
+                    f"$metadata cannot be read: {said}",
+                    response,
+                    hint="base_url must be the root of the service",
+                ) from None
+        return self._sets
+
+    def _known(self, table: str, entity_set: str) -> metadata.EntitySet:
+        found = (self._sets or {}).get(entity_set)
+        if found is None or not found.properties:
+            raise SourceError(
+                f"the service has no entity set {entity_set!r} with properties",
+                source=self.name,
+                table=table,
+                hint=f"it has {', '.join(sorted(self._sets or {}))}",
+            )
+        return found
+
+    def _draft(self, name: str, table: ODataTable, found: metadata.EntitySet) -> Draft:
+        """A table over an entity set, or over the part of it that a `filter` leaves."""
+        own = table.columns or {}
+        properties = dict(zip(own, found.properties, strict=True)) if own else _by_column(found)
+        columns = {
+            column: (own[column].type if own else prop.spark, literal_path(prop.name))
+            for column, prop in properties.items()
+        }
+        named = {prop.name: column for column, prop in properties.items()}
+        key = tuple(table.primary_key) or tuple(named[part] for part in found.key)
+        for wanted in (*key, *(table.lookups or ())):
+            if wanted not in properties:
+                raise SourceError(f"the entity set has no property {wanted!r}", source=self.name, table=name)
+        return Draft(
+            name,
+            columns,
+            key,
+            self._scan(name, table, found, properties, key),
+            self._lookups(table, found, properties, key),
+            table.on_bad_record,
+            table.description,
+        )
+
+    def _scan(
+        self,
+        name: str,
+        table: ODataTable,
+        found: metadata.EntitySet,
+        properties: Mapping[str, Property],
+        key: tuple[str, ...],
+    ) -> Access:
+        paging, size, count = self._settings(table)
+        if paging == "skip" and not key:
+            raise SourceError(
+                "pages can be counted only of an entity set with a key",
+                source=self.name,
+                table=name,
+                hint="set paging: next_link, or name a primary_key",
+            )
+        skipped = paging == "skip"
+        words = ODataWords(
+            found.name,
+            properties,
+            condition=table.filter,
+            order=key if skipped else (),
+            page_size=None if skipped else size,
+            count=count,
+        )
+        following: dict[str, object] = {"type": "json_link", "next_url_path": "['@odata.nextLink']"}
+        if skipped:
+            following = {
+                "type": "offset",
+                "offset_param": "$skip",
+                "page_size_param": "$top",
+                "page_size": size,
+            }
+        if count:
+            following["total_path"] = _COUNT
+        return Access(_endpoint(following), words=words)
+
+    def _lookups(
+        self,
+        table: ODataTable,
+        found: metadata.EntitySet,
+        properties: Mapping[str, Property],
+        key: tuple[str, ...],
+    ) -> tuple[tuple[Access, int], ...]:
+        """By every property whose values can be written exactly; by the whole key where it has several parts."""
+        single = [name for name, prop in properties.items() if prop.exact]
+        if table.lookups is not None:
+            single = [name for name in table.lookups if properties[name].exact]
+        wanted: list[tuple[str, ...]] = [(name,) for name in single]
+        if len(key) > 1 and all(properties[part].exact for part in key):
+            wanted.append(key)
+        batch = table.batch or self._declared.batch
+        size = self._settings(table)[1]
+        made = []
+        for keys in wanted:
+            words = ODataWords(
+                found.name,
+                properties,
+                keys,
+                table.filter,
+                batch.operator if batch is not None else "in",
+                page_size=size,
+            )
+            access = Access(
+                _endpoint({"type": "json_link", "next_url_path": "['@odata.nextLink']"}), keys, words=words
+            )
+            if batch is not None and len(keys) == 1:
+                made.append((access, batch.size))
+            made.append((access, 1))
+        return tuple(made)
+
+    def _settings(self, table: ODataTable) -> tuple[str, int | None, bool]:
+        """Paging, page size and counting: the table's own words over the source's."""
+        said = table.model_fields_set
+        source = self._declared
+        return (
+            table.paging if "paging" in said else source.paging,
+            table.page_size if "page_size" in said else source.page_size,
+            table.count if "count" in said else source.count,
+        )
+
+
+def _endpoint(paginator: dict[str, object]) -> spec.Endpoint:
+    return spec.Endpoint.model_validate({"path": "", "data_selector": "value", "paginator": paginator})
+
+
+def _declared_set(name: str, table: ODataTable) -> metadata.EntitySet:
+    """An entity set as the spec declares it, so that nothing need be asked."""
+    properties = tuple(
+        Property(column.path or name, column.edm or edm_of(column.type.strip().lower()))
+        for name, column in (table.columns or {}).items()
+    )
+    return metadata.EntitySet(table.entity_set or name, (), properties)
+
+
+def _by_column(found: metadata.EntitySet) -> dict[str, Property]:
+    """Columns are named like properties; of names that differ only in case, queries could reach but the first."""
+    first: dict[str, Property] = {}
+    for prop in found.properties:
+        first.setdefault(prop.name.lower(), prop)
+    return {prop.name: prop for prop in first.values()}

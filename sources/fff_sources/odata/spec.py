@@ -1,0 +1,81 @@
+"""What a spec may say of an OData source, and what is wrong with this one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fff.errors import SpecError
+from fff_sources.document import Document
+from fff_sources.odata.edm import edm_of
+from fff_sources.rest import spec
+from fff_sources.rest.check import read_as
+
+
+class ODataColumn(spec.Column):
+    """A property declared by hand; `path` is the property's name where it differs, `edm` its OData type."""
+
+    edm: str | None = None
+
+
+class ODataBatch(spec.Spec):
+    """Several keys in one `$filter`: `x eq … or x eq …`, or `x in (…)` for services of 4.01."""
+
+    size: spec.BatchSize
+    operator: Literal["in", "or"] = "or"
+
+
+class Paging(spec.Spec):
+    """How the pages of a scan follow one another."""
+
+    page_size: spec.PageSize | None = None
+    paging: Literal["next_link", "skip"] = "next_link"
+    count: bool = True
+    batch: ODataBatch | None = None
+
+
+class ODataTable(Paging):
+    """An entity set. Whatever is left out is the source's, or comes from $metadata."""
+
+    description: str = ""
+    entity_set: str | None = None
+    primary_key: tuple[str, ...] = ()
+    columns: dict[str, Annotated[ODataColumn, spec.short_for("type")]] | None = None
+    filter: str | None = None
+    lookups: tuple[str, ...] | None = None
+    on_bad_record: Literal["fail", "null", "skip"] = "fail"
+
+
+class ODataSpec(Paging):
+    """A whole source of type `odata`."""
+
+    type: Literal["odata"]
+    description: str = ""
+    client: spec.Client
+    tables: dict[str, ODataTable] | None = None
+    tests: tuple[str, ...] = ()
+
+
+def read_odata(name: str, document: Document) -> tuple[ODataSpec | None, list[SpecError]]:
+    """The spec of one source, and everything that is wrong with it."""
+    declared, found = read_as(ODataSpec, name, document)
+    if declared is None:
+        return None, found
+    base = ("sources", name)
+    if declared.paging == "skip" and declared.page_size is None:
+        found.append(document.error((*base, "paging"), "skip needs a page_size"))
+    for table, part in (declared.tables or {}).items():
+        here = (*base, "tables", table)
+        found += [
+            document.error(here, f"{key!r} is not a column")
+            for key in (*part.primary_key, *(part.lookups or ()))
+            if part.columns is not None and key not in part.columns
+        ]
+        for column, one in (part.columns or {}).items():
+            if one.edm is not None and not one.edm.startswith("Edm."):
+                problem = f"{one.edm!r} is no primitive type of OData"
+                found.append(
+                    document.error(
+                        (*here, "columns", column, "edm"), problem, hint=f"such as {edm_of('string')}"
+                    )
+                )
+    return declared, found

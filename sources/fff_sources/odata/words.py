@@ -1,0 +1,77 @@
+"""The query options of OData requests: `$select`, `$filter`, `$orderby`, `$count`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from fff.web.message import Response
+from fff_sources.odata.edm import Property, literal
+from fff_sources.rest.plan import Question
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class ODataWords:
+    """How one access method asks.
+
+    Args:
+        entity_set: the last part of the URL.
+        properties: by column.
+        keys: the columns whose values are asked for; none for a scan.
+        condition: a `$filter` of the spec's own, which holds for every row of the table.
+        operator: how several keys are said: `in`, or comparisons joined by `or`.
+        order: what a scan is ordered by, where its pages are counted.
+        page_size: rows a page should have, where the service chooses its pages.
+        count: whether to ask for the total.
+    """
+
+    entity_set: str
+    properties: Mapping[str, Property]
+    keys: tuple[str, ...] = ()
+    condition: str | None = None
+    operator: str = "in"
+    order: tuple[str, ...] = ()
+    page_size: int | None = None
+    count: bool = False
+
+    def askable(self, keys: Sequence[Key]) -> Sequence[Key]:
+        """The keys that are values of their properties' types."""
+        return [key for key in keys if None not in self._literals(key)]
+
+    def question(self, columns: Sequence[str], keys: Sequence[Key], asked: Mapping[str, str]) -> Question:
+        """The request: only the columns that are needed, of the rows that are asked for."""
+        wanted = list(columns) or [*self.keys, *self.properties][:1]
+        params = {"$select": ",".join(dict.fromkeys(self.properties[name].name for name in wanted))}
+        conditions = [f"({self.condition})"] if self.condition is not None else []
+        if keys:
+            conditions.append(self._bound(keys))
+        if conditions:
+            params["$filter"] = " and ".join(conditions) if len(conditions) > 1 else conditions[0]
+        if self.order:
+            params["$orderby"] = ",".join(self.properties[name].name for name in self.order)
+        if self.count and not keys:
+            params["$count"] = "true"
+        headers = {"Accept": "application/json", "OData-MaxVersion": "4.01"}
+        if self.page_size is not None:
+            headers["Prefer"] = f"odata.maxpagesize={self.page_size}"
+        return Question(quote(self.entity_set), (*params.items(), *asked.items()), headers)
+
+    def failure(self, response: Response) -> str | None:  # noqa: ARG002 - OData tells failures by the status
+        """Nothing."""
+        return None
+
+    def _literals(self, key: Key) -> list[str | None]:
+        return [literal(self.properties[name].edm, value) for name, value in zip(self.keys, key, strict=True)]
+
+    def _bound(self, keys: Sequence[Key]) -> str:
+        names = [self.properties[name].name for name in self.keys]
+        if len(keys) > 1 and len(names) == 1 and self.operator == "in":
+            return f"{names[0]} in ({','.join(str(self._literals(key)[0]) for key in keys)})"
+        rows = [
+            " and ".join(f"{name} eq {text}" for name, text in zip(names, self._literals(key), strict=True))
+            for key in keys
+        ]
+        return rows[0] if len(rows) == 1 else "(" + " or ".join(rows) + ")"

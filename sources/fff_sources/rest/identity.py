@@ -1,0 +1,73 @@
+"""What the answers of a source depend on, so that those kept of one are never taken for those of another."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from fff.catalog import Table
+from fff.web.secrets import Secrets
+from fff_sources.adapter import SourceContext
+from fff_sources.rest import spec
+from fff_sources.rest.plan import Access, PlannedTable
+from fff_sources.rest.settings import base_url_variable, notices
+
+#: Parts of a spec that say how answers are come by or shown, and nothing of what is in them.
+_CLIENT_ASIDE = frozenset({"rate_limit", "retry", "timeout", "cache", "max_body_mb"})
+_SOURCE_ASIDE = frozenset({"client", "tables", "tests", "description"})
+_TABLE_ASIDE = frozenset({"description"})
+
+
+class Kept:
+    """The part of a source that lets its answers be kept on disk. Implements `Cacheable`."""
+
+    _planned: dict[str, PlannedTable]
+    _secrets: Secrets
+
+    def __init__(self, declared: spec.RestSpec, context: SourceContext) -> None:
+        self.name = context.name
+        self.spec = declared
+        self._environ = context.environ
+        self._notices = notices(context.name, declared)
+        self._written: Mapping[str, Any] = context.document.data["sources"][context.name]
+
+    def cache_ttl(self) -> float | None:
+        """`client.cache.ttl`."""
+        return None if self.spec.client.cache is None else self.spec.client.cache.ttl
+
+    def fingerprint(self, table: Table) -> bytes:
+        """A digest of the source's part of the spec, all secrets filled in, and of the table. Raises SecretError."""
+        written = self._written
+        parts = {
+            "adapter": f"{type(self).__module__}.{type(self).__name__}",
+            "base_url": self._environ.get(base_url_variable(self.name), ""),
+            "client": _without(written.get("client"), _CLIENT_ASIDE),
+            "source": _without(written, _SOURCE_ASIDE),
+            "spec": _without(_tables(written).get(table.name), _TABLE_ASIDE),
+            "table": table.name,
+            "columns": [(field.name, field.type) for field in table.columns],
+            "paths": [(name, repr(path)) for name, path in self._planned[table.name].paths.items()],
+        }
+        text = json.dumps(self._secrets.fill_all(parts), sort_keys=True, default=repr)
+        return hashlib.blake2b(text.encode(), digest_size=32).digest()
+
+    def reads_whole_records(self, table: Table) -> bool:
+        """Unless the columns are part of the question, or one that does not fit costs its record."""
+        planned = self._planned[table.name]
+        endpoints: list[object] = [one.endpoint for one in planned.table.scans]
+        endpoints += [one.endpoint for one in planned.table.lookups]
+        worded = any(isinstance(one, Access) and one.words is not None for one in endpoints)
+        return not worded and planned.spec.on_bad_record != "skip"
+
+
+def _without(part: object, aside: frozenset[str]) -> object:
+    if not isinstance(part, Mapping):
+        return part
+    return {name: value for name, value in part.items() if name not in aside}
+
+
+def _tables(written: Mapping[str, Any]) -> Mapping[str, Any]:
+    tables = written.get("tables")
+    return tables if isinstance(tables, Mapping) else {}

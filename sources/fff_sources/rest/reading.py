@@ -1,0 +1,342 @@
+"""One access method carried out: from keys to requests, from answers to pages of rows."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from fff.catalog import Page
+from fff.errors import SourceError
+from fff.stats import AccessMeter
+from fff.web.message import BudgetExhausted, Response
+from fff_sources.rest import paginators, spec
+from fff_sources.rest.bodies import BodyReader
+from fff_sources.rest.jsonpath import JsonPath, parse_path
+from fff_sources.rest.paginators import Answer, Ask, PaginationError, Paginator
+from fff_sources.rest.parts import ScanPart, divided
+from fff_sources.rest.records import Origin
+
+
+class Fetch(Protocol):
+    """Sends one question of a reading."""
+
+    async def __call__(self, ask: Ask) -> Response:
+        """The answer; raises SourceError."""
+
+
+@dataclass
+class Reading:
+    """All pages of one endpoint for one set of keys.
+
+    `empty` are statuses that mean "no rows"; `shown` and `redact` take the secrets out of URLs and texts.
+    """
+
+    source: str
+    table: str
+    endpoint: spec.Endpoint
+    body: BodyReader
+    fetch: Fetch
+    meter: AccessMeter
+    empty: frozenset[int]
+    shown: Redacted
+    redact: Callable[[str], str]
+    fill: Mapping[str, object] | None = None
+    is_scan: bool = True
+    _records: int = 0
+    _pages: int = 0
+    _truncated: bool = False
+
+    async def pages(self, window: int, first: Response | None = None) -> AsyncGenerator[Page]:
+        """Every page. Pages that do not depend on one another are fetched up to `window` at once.
+
+        The first page is handed over before anything else is sent, so that whoever needs no more pays for no more.
+        `first` is its answer where that is there already.
+        """
+        paginator = make_paginator(self.endpoint)
+        ask: Ask | None = paginator.start()
+        assert ask is not None
+        ahead: asyncio.Task[Response] | None = None
+        limit, bound = _max_pages(self.endpoint), _bound(self.endpoint)
+        try:
+            while ask is not None:
+                if first is not None:
+                    response, first = first, None
+                else:
+                    response = await (ahead if ahead is not None else self.fetch(ask))
+                ahead = None
+                await asyncio.sleep(0)  # whoever got the freed place sends first; this can be read meanwhile
+                pages, answer = self._read(response, paginator)
+                following, rest = self._plan(paginator, ask, answer, self._pages == 1 and window > 1)
+                truncated = None
+                if following is not None and limit is not None and self._pages >= limit:
+                    truncated, following, rest = f"stopped after {limit} pages (max_pages)", None, None
+                if following is not None and bound is not None and following.position >= bound:
+                    truncated, following, rest = f"stopped at {bound} (maximum in the spec)", None, None
+                if rest is None and following is not None and window > 1 and self._pages > 1:
+                    ahead = asyncio.ensure_future(self.fetch(following))
+                for page in pages:
+                    yield page
+                if truncated is not None:
+                    self._truncated = True
+                    yield Page(self.body.empty(), truncated)
+                if rest is not None:
+                    async with contextlib.aclosing(
+                        self._concurrent(paginator, rest, window, limit)
+                    ) as others:
+                        async for page in others:
+                            yield page
+                    break
+                ask = following
+            self._compare_with_total(paginator)
+        finally:
+            if ahead is not None:
+                await _cancel([ahead])
+
+    async def part(self, part: ScanPart, window: int) -> AsyncGenerator[Page]:
+        """The pages of one part."""
+        if part.share is None:
+            async with contextlib.aclosing(self.pages(window, part.first)) as pages:
+                async for page in pages:
+                    yield page
+            return
+        paginator = make_paginator(self.endpoint)
+        assert isinstance(paginator, paginators.Offset | paginators.PageNumber), "others are not divided"
+        paginator.take_part(part.share)
+        if part.first is not None:
+            for page in self._read(part.first, paginator)[0]:
+                yield page
+        async with contextlib.aclosing(self._concurrent(paginator, part.asks, window, None)) as others:
+            async for page in others:
+                yield page
+
+    async def divide(self, parts: int) -> list[ScanPart]:
+        """The scan in parts of about the same length, after its first page; one part where there is no total."""
+        paginator = make_paginator(self.endpoint)
+        ask = paginator.start()
+        response = await self.fetch(ask)
+        _, answer = self._read(response, paginator)
+        following, rest = self._plan(paginator, ask, answer, independent=True)
+        # It goes to other processes: without headers and parameters that may be secrets.
+        kept = {name: text for name, text in response.headers.items() if name == "content-type"}
+        first = replace(response, headers=kept, url=self.shown(response.url))
+        if following is None or not rest:
+            return [ScanPart(first)]
+        return divided(first, answer, rest, parts, paginator.total(answer))
+
+    async def _concurrent(
+        self, paginator: Paginator, rest: Sequence[Ask], window: int, limit: int | None
+    ) -> AsyncGenerator[Page]:
+        """The pages after the first, as they arrive."""
+        waiting = deque(rest)
+        truncated = None
+        bound = _bound(self.endpoint)
+        if bound is not None and any(ask.position >= bound for ask in rest):
+            waiting = deque(ask for ask in rest if ask.position < bound)
+            truncated = f"stopped at {bound} (maximum in the spec)"
+        if limit is not None and len(waiting) > limit - self._pages:
+            waiting = deque(list(waiting)[: limit - self._pages])
+            truncated = f"stopped after {limit} pages (max_pages)"
+        running: dict[asyncio.Task[Response], Ask] = {}
+        spent: BudgetExhausted | None = None
+        try:
+            while waiting or running:
+                while waiting and len(running) < window:
+                    ask = waiting.popleft()
+                    running[asyncio.ensure_future(self.fetch(ask))] = ask
+                done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    ask = running.pop(task)
+                    try:
+                        response = task.result()
+                    except BudgetExhausted as error:
+                        spent = error  # what is under way was paid for
+                        waiting.clear()
+                        continue
+                    pages, answer = self._read(response, paginator)
+                    following, _rest = self._plan(paginator, ask, answer, independent=False)
+                    if following is not None and truncated is None:
+                        if limit is not None and self._pages + len(running) + len(waiting) >= limit:
+                            truncated = f"stopped after {limit} pages (max_pages)"
+                        elif bound is not None and following.position >= bound:
+                            truncated = f"stopped at {bound} (maximum in the spec)"
+                        elif spent is None:
+                            waiting.append(following)
+                    for page in pages:
+                        yield page
+            if spent is not None:
+                raise spent
+            if truncated is not None:
+                self._truncated = True
+                yield Page(self.body.empty(), truncated)
+        finally:
+            await _cancel(running)
+
+    def _plan(
+        self, paginator: Paginator, ask: Ask, answer: Answer, independent: bool
+    ) -> tuple[Ask | None, Sequence[Ask] | None]:
+        try:
+            rest = paginator.rest(ask, answer) if independent else None
+            following = paginator.after(ask, answer)
+            if following is not None and not _has_more(self.endpoint.paginator, answer):
+                return None, None
+        except PaginationError as error:
+            raise self._error(
+                str(error), answer.url
+            ) from None  # the cause would show the answer as it came, secrets and all
+        return following, rest if following is not None else None
+
+    def _read(self, response: Response, paginator: Paginator) -> tuple[list[Page], Answer]:
+        """The rows of one answer, and what the paginator may know about it."""
+        self._pages += 1
+        if self.is_scan:
+            self.meter.pages += 1
+        if response.status in self.empty:
+            return [], Answer(b"", response.headers, response.url, 0)
+        if self.is_scan and self._lacks_a_body(response):
+            raise self._error(f"the answer is empty, which is not {self.endpoint.format}", response.url)
+        origin = Origin(self.source, self.table, response.url, self._records, self.shown, self.redact)
+        blocks = list(self.body.blocks(response, meter=self.meter, origin=origin, fill=self.fill))
+        records = sum(block.records for block in blocks)
+        self._records += records
+        if isinstance(paginator, paginators.SinglePage):  # looks at nothing; the way of most lookups
+            if paginators.link_next(response.headers.get("link", "")) is not None:
+                self.meter.doubt(
+                    f"{self.source}.{self.table}: the answer has a next page (Link header), which was not read: "
+                    "the endpoint has no paginator"
+                )
+            return [Page(block.rows) for block in blocks], _NOTHING
+        answer = Answer(self.body.text(response), response.headers, response.url, records)
+        try:
+            total = paginator.total(answer)
+        except PaginationError as error:
+            raise self._error(
+                str(error), response.url
+            ) from None  # the cause would show the answer as it came, secrets and all
+        if total is not None and self.is_scan:
+            self.meter.total_rows = total
+        return [Page(block.rows, total_rows=total) for block in blocks], answer
+
+    def _lacks_a_body(self, response: Response) -> bool:
+        """Nothing where even no rows are some bytes. Taken for the end, it would silently lose whatever follows."""
+        if response.status == _NO_CONTENT or self.endpoint.format not in _NEVER_EMPTY:
+            return False
+        return not response.body.strip()
+
+    def _compare_with_total(self, paginator: Paginator) -> None:
+        """Totals are often estimates, so a gap is worth a warning, not an error."""
+        total = self.meter.total_rows
+        counted = isinstance(paginator, paginators.Offset | paginators.PageNumber)
+        if self.is_scan and counted and total is not None and self._records < total and not self._truncated:
+            self.meter.doubt(
+                f"{self.source}.{self.table}: the source speaks of {total} rows and gave {self._records}"
+            )
+
+    def _error(self, message: str, url: str) -> SourceError:
+        return SourceError(self.redact(message), source=self.source, table=self.table, url=self.shown(url))
+
+
+_NOTHING = Answer(b"", {}, "", 0)
+_NO_CONTENT = 204
+_NEVER_EMPTY = frozenset(
+    {"json", "xml", "html_table", "parquet"}
+)  # formats in which even no rows are some bytes
+
+
+class Redacted(Protocol):
+    """Turns a URL into one that may be shown."""
+
+    def __call__(self, url: str) -> str:
+        """Without secrets."""
+
+
+def make_paginator(endpoint: spec.Endpoint) -> Paginator:
+    """A paginator for one reading of an endpoint."""
+    match endpoint.paginator:
+        case spec.PageNumber() as p:
+            size_param = p.page_size_param or ("per_page" if p.page_size is not None else None)
+            return paginators.PageNumber(
+                p.page_param,
+                p.base_page,
+                size_param=size_param,
+                page_size=p.page_size,
+                pages_path=_path(p.total_path),
+                records_path=_path(p.total_rows_path),
+            )
+        case spec.Offset() as p:
+            return paginators.Offset(
+                p.offset_param,
+                p.page_size_param,
+                p.page_size,
+                _path(p.total_path),
+                p.base_offset,
+                short_page_ends=p.short_page_ends,
+            )
+        case spec.Cursor() as p:
+            first = _sizes(p) | ({p.cursor_param: p.initial} if p.initial is not None else {})
+            return paginators.Cursor(
+                {p.cursor_param: parse_path(p.cursor_path)},
+                None,
+                first,
+                _path(p.total_path),
+                reusable=p.reusable,
+            )
+        case spec.Keyset() as p:
+            sent = {name: parse_path(text) for name, text in p.cursors.items()}
+            return paginators.Cursor(sent, _path(p.cursor_path), _sizes(p), _path(p.total_path))
+        case spec.JsonLink() as p:
+            return paginators.NextLink(
+                [parse_path(p.next_url_path)],
+                header=False,
+                total_path=_path(p.total_path),
+                first_params=_sizes(p),
+            )
+        case spec.HeaderLink() as p:
+            return paginators.NextLink([], header=True, first_params=_sizes(p), relation=p.links_next_key)
+        case spec.Auto() as p:
+            return paginators.auto(is_json=endpoint.format == "json", first_params=_sizes(p))
+        case _:
+            return paginators.SinglePage()
+
+
+def _path(text: str | None) -> JsonPath | None:
+    return None if text is None else parse_path(text)
+
+
+def _sizes(paginator: spec.Paginated) -> dict[str, str]:
+    if paginator.page_size is None:
+        return {}
+    return {paginator.page_size_param or "per_page": str(paginator.page_size)}
+
+
+def _max_pages(endpoint: spec.Endpoint) -> int | None:
+    return endpoint.paginator.max_pages if isinstance(endpoint.paginator, spec.Paginated) else None
+
+
+def _bound(endpoint: spec.Endpoint) -> int | None:
+    """The offset or page number from which on nothing is asked."""
+    match endpoint.paginator:
+        case spec.PageNumber(maximum_page=bound) | spec.Offset(maximum_offset=bound):
+            return bound
+        case _:
+            return None
+
+
+def _has_more(paginator: spec.PaginatorSpec, answer: Answer) -> bool:
+    """What the answer says of further pages, where the spec knows a place for that. Raises PaginationError without it."""
+    text = getattr(paginator, "has_more_path", None)
+    if text is None:
+        return True
+    found = answer.at(parse_path(text))
+    if found is None:
+        raise PaginationError(f"the answer has no {text!r}")
+    return str(found).lower() not in ("false", "0", "")
+
+
+async def _cancel(tasks: Sequence[asyncio.Task[Response]] | Mapping[asyncio.Task[Response], Ask]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

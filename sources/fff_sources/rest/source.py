@@ -1,0 +1,497 @@
+"""RestSource: a source described in YAML, as the engine sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit, urlunsplit
+
+from fff.catalog import LookupMethod, Page, ScanMethod, Table
+from fff.errors import InternalError, SourceError, SpecError
+from fff.stats import AccessMeter
+from fff.web.client import host_allowed, without_user
+from fff.web.message import Credentials, HostPolicy, Request, Response
+from fff.web.secrets import Secrets
+from fff_sources.adapter import SourceContext
+from fff_sources.rest import infer, spec, templates
+from fff_sources.rest.auth import Authenticator
+from fff_sources.rest.batches import BatchTrust, Key
+from fff_sources.rest.bodies import BodyFormat, BodyReader
+from fff_sources.rest.check import read_rest
+from fff_sources.rest.identity import Kept
+from fff_sources.rest.jsonpath import parse_path
+from fff_sources.rest.paginators import Ask
+from fff_sources.rest.parts import ScanPart, is_divisible, policy_of_part
+from fff_sources.rest.plan import Access, PlannedTable, plan_table, problems
+from fff_sources.rest.reading import Reading, make_paginator
+from fff_sources.rest.records import ColumnPlan, Origin, RecordDecoder
+from fff_sources.rest.settings import (
+    base_url_variable,
+    check_base_url,
+    host_policy,
+    missing_secrets,
+)
+
+
+@dataclass(frozen=True)
+class _Host:
+    """The parts of `client` with their secrets filled in."""
+
+    base_url: str
+    headers: Mapping[str, str]
+    params: spec.Params
+
+
+class RestSource(Kept):
+    """Tables behind a REST API. Nothing is sent and no secret looked up before the first scan or lookup."""
+
+    def __init__(self, declared: spec.RestSpec, context: SourceContext) -> None:
+        super().__init__(declared, context)
+        self._client = context.client
+        self._secrets = Secrets(
+            context.environ, context.document.folder, context.client.redactor, escape=templates.escaped
+        )
+        plain = Secrets(context.environ, context.document.folder, context.client.redactor)
+        self._auth = Authenticator(declared.client.auth, plain, context.client, context.name)
+        self._policy = host_policy(declared.client)
+        self._host: _Host | None = None
+        self._readers: dict[tuple[str, str, tuple[str, ...], bool], BodyReader] = {}
+        self._planned = {name: self._plan(name, None) for name in declared.tables}
+        self._trusts: dict[tuple[str, str], BatchTrust] = {}
+
+    @classmethod
+    def from_spec(cls, context: SourceContext) -> RestSource:
+        """The source of a document; raises SpecError for the first thing that is wrong with it."""
+        declared, found = _read(context)
+        if declared is None or found:
+            more = (
+                f"; {len(found) - 1} more: fff source lint {context.document.file}" if len(found) > 1 else ""
+            )
+            first = found[0]
+            if more:
+                first.hint = f"{first.hint or ''}{more}".removeprefix("; ")
+            raise first
+        return cls(declared, context)
+
+    @classmethod
+    def lint(cls, context: SourceContext) -> list[SpecError]:
+        """Everything that is wrong with the source, secrets that cannot be found included."""
+        declared, found = _read(context)
+        if declared is not None:
+            secrets = Secrets(context.environ, context.document.folder, context.client.redactor)
+            found += missing_secrets(context, secrets)
+        return found
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """Every table; those whose columns are left to be inferred have none before `discover`."""
+        return [planned.table for planned in self._planned.values()]
+
+    async def discover(
+        self, names: Collection[str] | None = None, *, meter: AccessMeter | None = None
+    ) -> None:
+        """Infer the columns of tables declared without any (of `names`, or all) from their first page.
+
+        Raises SourceError where that page cannot be read or has no rows.
+        """
+        for name, planned in list(self._planned.items()):
+            if (
+                planned.spec.columns is None
+                and not planned.table.columns
+                and (names is None or name in names)
+            ):
+                columns = await self._infer(planned, meter or AccessMeter())
+                self._planned[name] = self._plan(name, columns)
+
+    async def scan(
+        self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
+    ) -> AsyncGenerator[Page]:
+        """Every row of the table, page by page."""
+        planned, access = self._planned[table.name], _access(method)
+        reading = self._reading(planned, method.name, access, columns, (), meter=meter)
+        async with contextlib.aclosing(reading.pages(window)) as pages:
+            async for page in pages:
+                yield page
+
+    async def lookup(
+        self,
+        table: Table,
+        method: LookupMethod,
+        columns: Sequence[str],
+        keys: Sequence[tuple[object, ...]],
+        *,
+        meter: AccessMeter,
+    ) -> AsyncGenerator[Page]:
+        """Every row matching one of the keys."""
+        planned, access = self._planned[table.name], _access(method)
+
+        def again(some: Sequence[Key]) -> AsyncGenerator[Page]:
+            return self._reading(planned, method.name, access, access.keys, some, meter=meter).pages(1)
+
+        for start in range(0, len(keys), method.batch_size):
+            some = keys[start : start + method.batch_size]
+            if access.words is not None and not (some := access.words.askable(some)):
+                continue
+            if _has_no_place(access, some):
+                meter.warn(
+                    f"{table.full_name}: an empty key cannot be put into the path; taken as having no rows"
+                )
+                continue
+            pages = self._reading(planned, method.name, access, columns, some, meter=meter).pages(1)
+            if len(some) > 1:
+                trust = self._trusts.setdefault(
+                    (table.name, method.name), BatchTrust(self.name, table.name, access.keys)
+                )
+                pages = trust.watched(pages, some, again)
+            async with contextlib.aclosing(pages):
+                async for page in pages:
+                    yield page
+
+    async def divide(
+        self, table: Table, method: ScanMethod, parts: int, *, meter: AccessMeter
+    ) -> Sequence[object]:
+        """Ranges of pages; never more parts than the host takes requests at once."""
+        planned, access = self._planned[table.name], _access(method)
+        if not is_divisible(access.endpoint):
+            return []
+        counted = [planned.table.columns[0].name]
+        reading = self._reading(planned, method.name, access, counted, (), meter=meter)
+        return await reading.divide(min(parts, self._policy.max_concurrency))
+
+    async def scan_part(
+        self,
+        table: Table,
+        method: ScanMethod,
+        columns: Sequence[str],
+        part: object,
+        *,
+        meter: AccessMeter,
+        window: int,
+    ) -> AsyncGenerator[Page]:
+        """The rows of a range of pages."""
+        if not isinstance(part, ScanPart):
+            raise InternalError(f"{part!r} is no part of a scan of a REST source")
+        planned, access = self._planned[table.name], _access(method)
+        policy = policy_of_part(self._policy, part)
+        reading = self._reading(planned, method.name, access, columns, (), meter=meter, policy=policy)
+        async with contextlib.aclosing(reading.part(part, window)) as pages:
+            async for page in pages:
+                yield page
+
+    async def close(self) -> None:
+        """Nothing of its own to release: the connections are the client's."""
+
+    # ------------------------------------------------------------------------------------------------------ requests
+
+    def _reading(
+        self,
+        planned: PlannedTable,
+        method: str,
+        access: Access,
+        columns: Sequence[str],
+        keys: Sequence[tuple[object, ...]],
+        *,
+        meter: AccessMeter,
+        policy: HostPolicy | None = None,
+    ) -> Reading:
+        fill = dict(zip(access.keys, keys[0], strict=True)) if len(keys) == 1 else None
+        while self._notices:
+            meter.warn(self._notices.pop())
+
+        async def fetch(ask: Ask) -> Response:
+            request = await self._request(planned, access, keys, ask, columns=columns, meter=meter)
+            if policy is not None:
+                request = replace(request, policy=policy)
+            response = await self._client.request(request, meter=meter)
+            if access.words is not None and (failure := access.words.failure(response)) is not None:
+                raise SourceError(
+                    self._client.redactor.text(failure),
+                    source=self.name,
+                    table=planned.table.name,
+                    url=self._client.shown(response.url),
+                )
+            return response
+
+        return Reading(
+            source=self.name,
+            table=planned.table.name,
+            endpoint=access.endpoint,
+            body=self._reader(planned, method, access, tuple(columns), filled=fill is not None),
+            fetch=fetch,
+            meter=meter,
+            empty=frozenset(rule.status_code for rule in planned.spec.on_status),
+            shown=self._client.shown,
+            redact=self._client.redactor.text,
+            fill=fill,
+            is_scan=not keys,
+        )
+
+    def _reader(
+        self, planned: PlannedTable, method: str, access: Access, columns: tuple[str, ...], *, filled: bool
+    ) -> BodyReader:
+        key = (planned.table.name, method, columns, filled)
+        reader = self._readers.get(key)
+        if reader is None:
+            plans = []
+            for name in columns:
+                column = planned.table.column(name)
+                if column is None:
+                    raise InternalError(f"{planned.table.full_name} has no column {name}")
+                plans.append(ColumnPlan(column, planned.paths[column.name]))
+            decoder = RecordDecoder(
+                plans, planned.spec.on_bad_record, frozenset(access.keys if filled else ())
+            )
+            form = _form(access.endpoint)
+            reader = self._readers[key] = BodyReader(form, decoder, _known_members(planned))
+        return reader
+
+    async def _request(
+        self,
+        planned: PlannedTable,
+        access: Access,
+        keys: Sequence[tuple[object, ...]],
+        ask: Ask,
+        *,
+        columns: Sequence[str],
+        meter: AccessMeter,
+    ) -> Request:
+        host = self._filled_host()
+        now = asyncio.get_running_loop().time()
+        credentials = await self._auth.credentials(self._policy, meter, now)
+        endpoint, fill = access.endpoint, self._secrets.fill
+        values = self._values(planned, access, keys)
+        question = None if access.words is None else access.words.question(columns, keys, ask.params)
+        headers = {**host.headers, **{name: fill(text) for name, text in endpoint.headers.items()}}
+        if headers:
+            texts = {name: value.text for name, value in values.items()}
+            headers = {name: templates.fill_text(text, texts) for name, text in headers.items()}
+        if question is not None:
+            headers |= question.headers
+        body, form = None, None
+        if ask.url is not None:
+            url, credentials, own = self._followed(planned, ask.url, host, credentials)
+            headers = headers if own else self._client.public_headers(headers)
+            params: tuple[tuple[str, str], ...] = ()
+        elif question is not None:
+            url = _join(host.base_url, question.path)
+            params = (*self._params(host.params, access, values, Ask()), *question.params)
+            body, form = question.json, question.form
+        else:
+            path = fill(endpoint.path or "")
+            if "{" in path or "}" in path:
+                path = templates.fill_text(path, {name: value.segment for name, value in values.items()})
+            url = _join(host.base_url, path)
+            params = self._params({**host.params, **endpoint.params}, access, values, ask)
+        if endpoint.body is not None:
+            body = templates.fill_json(
+                self._secrets.fill_all(endpoint.body), {name: value.json for name, value in values.items()}
+            )
+        return Request(
+            url=url,
+            method=endpoint.method,
+            params=params,
+            headers=headers,
+            json=body,
+            form=form,
+            credentials=credentials,
+            policy=self._policy,
+            accept=frozenset(rule.status_code for rule in planned.spec.on_status)
+            | (frozenset() if question is None else question.accept),
+            source=self.name,
+            table=planned.table.name,
+        )
+
+    def _values(
+        self, planned: PlannedTable, access: Access, keys: Sequence[tuple[object, ...]]
+    ) -> dict[str, _KeyValue]:
+        """What each key column stands for in this request."""
+        separator = access.batch.separator if access.batch is not None else None
+        values = {}
+        for position, name in enumerate(access.keys):
+            items = [key[position] for key in keys]
+            texts = [templates.text_of(item) for item in items]
+            if (
+                separator is not None
+                and len(texts) > 1
+                and (odd := next((t for t in texts if separator in t), None))
+            ):
+                raise SourceError(
+                    f"the key {odd!r} contains {separator!r}, which separates keys in one request",
+                    source=self.name,
+                    table=planned.table.name,
+                    hint="add a lookup without batch to the table",
+                )
+            values[name] = _KeyValue(items, texts, separator)
+        return values
+
+    def _params(
+        self, declared: spec.Params, access: Access, values: Mapping[str, _KeyValue], ask: Ask
+    ) -> tuple[tuple[str, str], ...]:
+        pairs: list[tuple[str, str]] = []
+        for name, template in declared.items():
+            if template is None or name in ask.params:
+                continue
+            for text in template if isinstance(template, list) else [template]:
+                if not self._secrets.lacks(text):
+                    pairs += [(name, one) for one in _expanded(self._secrets.fill(text), values)]
+        for key, param in access.params.items():
+            pairs = [pair for pair in pairs if pair[0] != param]
+            pairs += [(param, one) for one in values[key].sent]
+        return (*pairs, *ask.params.items())
+
+    def _followed(
+        self, planned: PlannedTable, url: str, host: _Host, credentials: Credentials
+    ) -> tuple[str, Credentials, bool]:
+        """A URL the source gave for its next page, and whether it is on the declared host; elsewhere no credentials go."""
+        here = urlsplit(host.base_url)
+        try:
+            url = without_user(url)
+            there = urlsplit(url)
+            own = there.port is None or there.port > 0  # reading the port checks it
+        except ValueError:
+            own, there = False, urlsplit("")
+        if own and (
+            here.scheme == "https"
+            and there.scheme == "http"
+            and there.hostname == here.hostname
+            and not there.port
+        ):
+            url, there = urlunsplit(there._replace(scheme="https")), there._replace(scheme="https")
+        if (there.scheme, there.netloc.rpartition("@")[2]) == (here.scheme, here.netloc.rpartition("@")[2]):
+            carried = {pair.split("=", 1)[0] for pair in there.query.split("&")}
+            params = {name: text for name, text in credentials.params.items() if name not in carried}
+            return url, Credentials(credentials.headers, params, credentials.identity), True
+        if there.scheme in ("http", "https") and host_allowed(url, self._policy.allowed_hosts):
+            return url, Credentials(), False
+        raise SourceError(
+            "refused to follow the next page to another host",
+            source=self.name,
+            table=planned.table.name,
+            url=self._client.shown(url),
+            hint="list the host under client.allowed_hosts if it belongs to the source",
+        )
+
+    def _filled_host(self) -> _Host:
+        if self._host is None:
+            client, fill = self.spec.client, self._secrets.fill
+            override = self._environ.get(base_url_variable(self.name))
+            base_url = override or templates.fill_text(fill(client.base_url), {})
+            check_base_url(self.name, base_url, self._client.shown(base_url))
+            self._host = _Host(
+                base_url,
+                {name: fill(text) for name, text in client.headers.items() if not self._secrets.lacks(text)},
+                client.params,
+            )
+        return self._host
+
+    # ----------------------------------------------------------------------------------------------------- inference
+
+    def _plan(self, name: str, columns: Mapping[str, spec.Column] | None) -> PlannedTable:
+        ceiling = self.spec.client.rate_limit.max_concurrency
+        return plan_table(self.name, name, self.spec.tables[name], max_in_flight=ceiling, columns=columns)
+
+    async def _infer(self, planned: PlannedTable, meter: AccessMeter) -> dict[str, spec.Column]:
+        access = _access(planned.table.scans[0])
+        reading = self._reading(planned, planned.table.scans[0].name, access, (), (), meter=meter)
+        response = await reading.fetch(make_paginator(access.endpoint).start())
+        columns: dict[str, str] = {}
+        if response.status not in reading.empty:
+            client = self._client
+            origin = Origin(
+                self.name, planned.table.name, response.url, shown=client.shown, redact=client.redactor.text
+            )
+            with reading.body.explained(response, origin):
+                columns = infer.columns_of(_form(access.endpoint), reading.body, response)
+        if not columns:
+            raise SourceError(
+                "the first page has no rows to infer columns from",
+                source=self.name,
+                table=planned.table.name,
+                url=self._client.shown(response.url),
+                hint="declare the table's columns",
+            )
+        return {name: spec.Column(type=kind) for name, kind in columns.items()}
+
+
+@dataclass(frozen=True)
+class _KeyValue:
+    """The values of one key column in a request."""
+
+    items: list[object]
+    texts: list[str]
+    separator: str | None
+
+    @property
+    def text(self) -> str:
+        """All of them as one text."""
+        return (self.separator or ",").join(self.texts)
+
+    @property
+    def sent(self) -> list[str]:
+        """As parameter values: joined, or one each where nothing separates them."""
+        return [self.text] if self.separator is not None else self.texts
+
+    @property
+    def json(self) -> object:
+        """In a JSON body: the value, or the list of them."""
+        if self.separator is not None:
+            return self.text
+        return self.items[0] if len(self.items) == 1 else list(map(templates.json_value, self.items))
+
+    @property
+    def segment(self) -> str:
+        """In a URL path: each escaped, the separator not."""
+        return (self.separator or ",").join(map(templates.segment, self.texts))
+
+
+def _read(context: SourceContext) -> tuple[spec.RestSpec | None, list[SpecError]]:
+    declared, found = read_rest(context.name, context.document)
+    if declared is not None:
+        found += problems(context.name, declared, context.document)
+    return declared, found
+
+
+def _access(method: ScanMethod | LookupMethod) -> Access:
+    if not isinstance(method.endpoint, Access):
+        raise InternalError(f"{method.name} is not an access method of a REST source")
+    return method.endpoint
+
+
+def _form(endpoint: spec.Endpoint) -> BodyFormat:
+    selector = parse_path(endpoint.data_selector)
+    columnar, may_lack = endpoint.layout == "columns", endpoint.absent == "empty"
+    return BodyFormat(endpoint.format, selector, endpoint.delimiter, columnar, may_lack)
+
+
+def _known_members(planned: PlannedTable) -> frozenset[str]:
+    """Members that tell a record of the table from any other object; empty where paths do not start at one."""
+    tops = [path.steps[0] for path in planned.paths.values() if path.steps]
+    if len(tops) < len(planned.paths) or any(step.kind != "name" for step in tops):
+        return frozenset()
+    return frozenset(step.name for step in tops)
+
+
+def _has_no_place(access: Access, keys: Sequence[tuple[object, ...]]) -> bool:
+    """Whether a key is empty and would have to be a path segment, where the collection itself would answer."""
+    named = templates.names(access.endpoint.path or "")
+    return any(
+        name in named and templates.text_of(key[position]) == ""
+        for key in keys
+        for position, name in enumerate(access.keys)
+    )
+
+
+def _expanded(template: str, values: Mapping[str, _KeyValue]) -> list[str]:
+    """A parameter's values: several where its template is one key column whose values nothing joins."""
+    alone = [name for name in templates.names(template) if template == f"{{{name}}}"]
+    if alone:
+        return values[alone[0]].sent
+    return [templates.fill_text(template, {name: value.text for name, value in values.items()})]
+
+
+def _join(base_url: str, path: str) -> str:
+    if path.startswith(("http://", "https://")):
+        return path
+    return f"{base_url.rstrip('/')}/{path.lstrip('/')}" if path else base_url

@@ -1,0 +1,137 @@
+"""SoQL: the query parameters of Socrata requests, and values as its literals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fff.web.message import Response
+from fff_sources.rest.found import WHOLE_NUMBERS
+from fff_sources.rest.plan import Question
+
+Key = tuple[object, ...]
+
+_PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
+_WORDS = frozenset(
+    [
+        "all",
+        "and",
+        "as",
+        "asc",
+        "between",
+        "by",
+        "case",
+        "cast",
+        "desc",
+        "distinct",
+        "else",
+        "end",
+        "false",
+        "from",
+        "full",
+        "group",
+        "having",
+        "hint",
+        "in",
+        "inner",
+        "is",
+        "join",
+        "lateral",
+        "left",
+        "like",
+        "limit",
+        "minus",
+        "not",
+        "null",
+        "offset",
+        "on",
+        "or",
+        "order",
+        "outer",
+        "over",
+        "partition",
+        "range",
+        "right",
+        "rows",
+        "search",
+        "select",
+        "then",
+        "true",
+        "union",
+        "when",
+        "where",
+        "window",
+        "with",
+    ]
+)
+_TEXTS = frozenset({"text", "html", "email", "drop_down_list"})
+_NUMBERS = frozenset({"number", "double", "money", "percent", "stars"})
+#: Spark SQL types of Socrata's; every other type (points, URLs, documents, …) is an object and is read as its JSON text.
+_TYPES = {
+    **dict.fromkeys(_NUMBERS, "double"),
+    "checkbox": "boolean",
+    "boolean": "boolean",
+    "calendar_date": "timestamp_ntz",
+    "floating_timestamp": "timestamp_ntz",
+    "date": "timestamp",
+    "fixed_timestamp": "timestamp",
+}
+
+
+def spark_type(kind: str) -> str:
+    """The Spark SQL type for one of Socrata's."""
+    return _TYPES.get(kind, "string")
+
+
+def is_exact(kind: str, spark: str) -> bool:
+    """Whether a value as we read it, written as a literal, finds all rows that have it.
+
+    Numbers are decimals of any length there and doubles here; only one declared as whole is the same on both sides.
+    """
+    if kind in _NUMBERS:
+        return spark in WHOLE_NUMBERS
+    return (kind in _TEXTS and spark == "string") or (_TYPES.get(kind) == "boolean" and spark == "boolean")
+
+
+def literal(value: object) -> str:
+    """A value as a literal. A quote in a text is written twice, which is all that could end one."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case _:
+            return "'" + str(value).replace("'", "''") + "'"
+
+
+def name(column: str) -> str:
+    """A column's name as SoQL reads it."""
+    return column if _PLAIN.fullmatch(column) and column not in _WORDS else f"`{column}`"
+
+
+@dataclass(frozen=True)
+class Soql:
+    """How one access method asks. `first` is the column asked for where none is needed."""
+
+    path: str
+    first: str
+    keys: tuple[str, ...] = ()
+
+    def askable(self, keys: Sequence[Key]) -> Sequence[Key]:
+        """All of them."""
+        return keys
+
+    def question(self, columns: Sequence[str], keys: Sequence[Key], asked: Mapping[str, str]) -> Question:
+        """The request: only the columns that are needed, of the rows that are asked for, in an order that pages can rest on."""
+        params = {"$select": ",".join(map(name, dict.fromkeys(columns or [self.first]))), "$order": ":id"}
+        if keys:
+            [column] = self.keys
+            literals = [literal(value) for (value,) in keys]
+            said = f"= {literals[0]}" if len(literals) == 1 else f"in ({', '.join(literals)})"
+            params["$where"] = f"{name(column)} {said}"
+        return Question(self.path, (*params.items(), *asked.items()))
+
+    def failure(self, response: Response) -> str | None:  # noqa: ARG002 - Socrata tells failures by the status
+        """Nothing."""
+        return None

@@ -1,0 +1,164 @@
+"""What a spec may say of a SPARQL source, and what is wrong with this one."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from fff.errors import SpecError
+from fff.schema import arrow_type
+from fff_sources.document import Document, Key
+from fff_sources.rest import spec
+from fff_sources.rest.check import read_as
+from fff_sources.sparql.terms import iri, is_kind
+
+#: Where in a table's query the keys go; a query without it is read in whole, and the keys are joined to its answer.
+KEYS = "{keys}"
+
+_PROLOGUE = re.compile(r"(?:\s+|#[^\n]*(?:\n|$)|PREFIX\s+[\w.-]*:\s*<[^>]*>|BASE\s+<[^>]*>)*", re.IGNORECASE)
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_WORDS = re.compile(
+    r"""(?P<skip><[^<>"{}|^`\\\x00-\x20]*>|\"(?:[^"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|\#[^\n]*)|[{}]|[?$]?\w+"""
+)
+_RESOURCE = re.compile(r"a|<[^<>\"{}|^`\\\s]+>|([A-Za-z][\w-]*)?:[\w./-]*")
+_PATH = re.compile(r"[\w:./|^()*+?!<>#%&=~@,;\-\s]+")  # of properties; without braces and quotes it stays one
+
+
+def prologue_of(query: str) -> tuple[str, str]:
+    """A query's PREFIX and BASE lines, and the rest of it."""
+    match = _PROLOGUE.match(query)
+    assert match is not None, "the pattern matches nothing as well"
+    return query[: match.end()], query[match.end() :]
+
+
+def _is_cut(query: str) -> bool:
+    """Whether LIMIT or OFFSET stands outside of all braces."""
+    depth = 0
+    for match in _WORDS.finditer(query):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if depth == 0 and match[0].upper() in ("LIMIT", "OFFSET"):
+            return True
+    return False
+
+
+class SparqlColumn(spec.Spec):
+    """A variable of the query. `term` says which RDF terms its values are, where all are of one kind."""
+
+    type: str = "string"
+    term: str | None = None
+    predicate: str | None = None
+    optional: bool = False
+    description: str = ""
+
+
+class Settings(spec.Spec):
+    """What a table may say for itself or take from its source."""
+
+    page_size: spec.PageSize | None = None
+    batch_size: spec.BatchSize = 50
+
+
+class SparqlTable(Settings):
+    """A table: `query`, or `class` with a predicate for each column."""
+
+    description: str = ""
+    query: str | None = None
+    of_class: Annotated[str | None, spec.named("class")] = None
+    class_predicate: str = "a"
+    columns: dict[str, Annotated[SparqlColumn, spec.short_for("type")]] | None = None
+    primary_key: tuple[str, ...] = ()
+    lookups: tuple[str, ...] | None = None
+    order_by: tuple[str, ...] = ()
+    on_bad_record: Literal["fail", "null", "skip"] = "fail"
+
+
+class SparqlSpec(Settings):
+    """A whole source of type `sparql`; `client.base_url` is the endpoint."""
+
+    type: Literal["sparql"]
+    description: str = ""
+    client: spec.Client
+    method: Literal["GET", "POST"] = "POST"
+    prefixes: dict[str, str] | None = None
+    tables: dict[str, SparqlTable]
+    tests: tuple[str, ...] = ()
+
+
+def read_sparql(name: str, document: Document) -> tuple[SparqlSpec | None, list[SpecError]]:
+    """The spec of one source, and everything that is wrong with it."""
+    declared, found = read_as(SparqlSpec, name, document)
+    if declared is None:
+        return None, found
+    base: tuple[Key, ...] = ("sources", name)
+    for prefix, place in (declared.prefixes or {}).items():
+        if iri(place) is None or not re.fullmatch(r"([A-Za-z][\w-]*)?", prefix):
+            found.append(
+                document.error((*base, "prefixes", prefix), f"{place!r} is not an IRI to abbreviate")
+            )
+    for table, part in declared.tables.items():
+        here = (*base, "tables", table)
+        found += [document.error((*here, *path), message) for path, message in _problems(part)]
+    return declared, found
+
+
+def _problems(table: SparqlTable) -> list[tuple[tuple[Key, ...], str]]:
+    found: list[tuple[tuple[Key, ...], str]] = []
+    if (table.query is None) == (table.of_class is None):
+        found.append(((), "needs either a query or a class"))
+    if table.query is not None and prologue_of(table.query)[1][:6].upper() != "SELECT":
+        found.append((("query",), "is not a SELECT query"))
+    elif table.query is not None and KEYS in table.query and _is_cut(table.query):
+        found.append(
+            (("query",), f"{KEYS} cannot stand in a query with LIMIT or OFFSET: its rows would be others")
+        )
+    columns = table.columns or {}
+    for name, column in columns.items():
+        found += [
+            (("columns", name, *path), message) for path, message in _column_problems(name, column, table)
+        ]
+    for part, names in (
+        ("primary_key", table.primary_key),
+        ("lookups", table.lookups or ()),
+        ("order_by", table.order_by),
+    ):
+        found += [
+            ((part,), f"{name!r} is not a column")
+            for name in names
+            if table.columns is not None and name not in columns
+        ]
+    if table.of_class is not None:
+        found += _class_problems(table, columns)
+    return found
+
+
+def _column_problems(
+    name: str, column: SparqlColumn, table: SparqlTable
+) -> list[tuple[tuple[Key, ...], str]]:
+    found: list[tuple[tuple[Key, ...], str]] = []
+    if not _NAME.fullmatch(name):
+        found.append(((), "is no name of a variable: letters, digits and _"))
+    try:
+        arrow_type(column.type)
+    except ValueError as error:
+        found.append((("type",), str(error)))
+    if column.term is not None and not is_kind(column.term):
+        found.append(
+            (("term",), f"{column.term!r} is none of iri, literal, a language (@en), a datatype (xsd:date)")
+        )
+    if column.predicate is not None and table.query is not None:
+        found.append((("predicate",), "has a place only in a table with a class"))
+    if column.predicate is not None and not _PATH.fullmatch(column.predicate):
+        found.append((("predicate",), f"{column.predicate!r} is no predicate"))
+    return found
+
+
+def _class_problems(
+    table: SparqlTable, columns: dict[str, SparqlColumn]
+) -> list[tuple[tuple[Key, ...], str]]:
+    found: list[tuple[tuple[Key, ...], str]] = []
+    for part, text in (("class", table.of_class or ""), ("class_predicate", table.class_predicate)):
+        if not _RESOURCE.fullmatch(text):
+            found.append(((part,), f"{text!r} is no IRI: wd:Q5 or <http://…>"))
+    if sum(column.predicate is None for column in columns.values()) != 1:
+        found.append((("columns",), "must have one column without a predicate: the resource itself"))
+    return found

@@ -1,0 +1,49 @@
+"""Results and descriptions that need Spark, in the JVM all tests share."""
+
+from __future__ import annotations
+
+import pytest
+
+import fff
+from fff.spark.session import SparkEngine
+from tests.api.conftest import Publish
+from tests.api.test_connection import TABLES, site
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+def test_a_data_frame_lives_as_long_as_its_connection(publish: Publish, spark: SparkEngine) -> None:
+    spark.wait()
+    with fff.connect(publish(site(), TABLES)) as federation:
+        result = federation.sql("SELECT a, b, a AS `odd name`, b AS a FROM web.r")
+        frame = result.to_spark()
+        assert frame.columns == ["a", "b", "odd name", "a"]
+        assert frame.count() == 45
+    with pytest.raises(fff.UsageError, match="closed"):
+        result.to_spark()
+    assert result.to_spark(frame.sparkSession).count() == 45
+
+
+def test_grouped_results(publish: Publish, spark: SparkEngine) -> None:
+    spark.wait()
+    sql = "SELECT b, count(*) AS n, CAST(avg(a) AS DECIMAL(9, 2)) FROM web.r GROUP BY b ORDER BY b"
+    with fff.connect(publish(site(), TABLES)) as federation:
+        fields = federation.describe(sql)
+        assert [(field.name, field.type) for field in fields] == [
+            ("b", "int"),
+            ("n", "bigint"),
+            ("CAST(avg(a) AS DECIMAL(9,2))", "decimal(9,2)"),
+        ]
+        stream = federation.stream(sql, interval=0.01)
+        assert [snapshot.phase for snapshot in stream][-1] == "done"
+        assert [row[:2] for row in stream.result] == [(0, 7), (1, 6), (2, 6), (3, 7), (4, 6), (5, 6), (6, 7)]
+        assert [field.name for field in fields] == stream.result.schema.names
+
+
+def test_spark_says_what_is_wrong(publish: Publish, spark: SparkEngine) -> None:
+    spark.wait()
+    with fff.connect(publish(site(), TABLES)) as federation:
+        with pytest.raises(fff.SparkError, match=r"(?i)nope"):
+            federation.describe("SELECT nope(b) FROM web.r GROUP BY 1")
+        with pytest.raises(fff.SparkError, match=r"(?i)nope"):
+            federation.sql("SELECT nope(b) FROM web.r GROUP BY 1")

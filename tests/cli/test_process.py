@@ -1,0 +1,389 @@
+"""The command line as a process, with and without a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.terminal import FAKE, REAL, Terminal, environment, fake
+
+
+def test_rows_go_to_standard_output_and_the_closing_line_to_standard_error():
+    done = fake("query", "rows 2")
+    assert done.returncode == 0
+    assert done.stdout == "n,name\n0,row 0\n1,row 1\n"
+    assert done.stderr == "2 rows in 1.2 s, 97 requests, complete\n"
+
+
+def test_quiet_says_nothing():
+    assert fake("query", "rows 2", "-q").stderr == ""
+
+
+def test_sql_comes_from_files_and_standard_input(tmp_path):
+    one, two = tmp_path / "one.sql", tmp_path / "two.sql"
+    one.write_text("rows 1; rows 0;\n")
+    two.write_text("\ufeffrows 2")
+    assert (
+        fake("query", "-q", "-f", str(one), "-f", str(two)).stdout
+        == "n,name\n0,row 0\nn,name\nn,name\n0,row 0\n1,row 1\n"
+    )
+    assert fake("query", "-q", stdin="rows 1").stdout == "n,name\n0,row 0\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("query", "select wrong"), 1, "error: no column wrong\n  1 | select wrong\n             ^^^^^\n  did you mean right?\n"),
+        (("query", "fail"), 4, "error: demo.Crime: HTTP 503 after 5 attempts (http://x/y)\n"),
+        (("query", "bug"), 1, "internal error: InternalError: illegal move; -v shows where\n"),
+        (("query",), 2, "error: the SQL is empty"),
+        (("query", "rows 1", "-f", "x.sql"), 2, "error: SQL was given both as an argument and with -f"),
+        (("query", "-f", "nowhere.sql"), 2, "error: cannot read 'nowhere.sql': No such file or directory"),
+        (("query", "rows 1", "--nope"), 2, "error: No such option: --nope"),
+        (("query", "rows 1", "--progress", "loud"), 2, "error: Invalid value for '--progress'"),
+        (("query", "rows 1", "--deadline", "-1"), 2, "error: Invalid value for '--deadline'"),
+        (("query", "rows 1", "-o", "xml"), 2, "error: unknown output format 'xml'\n  one of table, csv"),
+        (("query", "rows 1", "-O", "x.what"), 2, "error: cannot tell the format from the ending of 'x.what'"),
+        (("query", "rows 1", "-O", "nowhere/x.csv"), 2, "error: cannot write 'nowhere/x.csv': No such file or directory"),
+        (("query", "rows 1", "--report", "nowhere/x"), 2, "error: cannot write 'nowhere/x': there is no such folder"),
+        (("query", "rows 1", "-p", "zip"), 2, "error: -p zip: not of the form NAME=VALUE"),
+        (("query", "rows 1; rows 2", "-o", "parquet"), 2, "error: several statements have several results, and a parquet file holds one"),
+        (("query", "rows 1", "--spark-master", "x", "--spark-remote", "y"), 2, "error: --spark-master and --spark-remote exclude"),
+        (("nonsense",), 2, "error: No such command 'nonsense'"),
+    ],
+)  # fmt: skip
+def test_errors_are_short_leave_standard_output_empty_and_have_their_code(arguments, code, said, tmp_path):
+    done = fake(*arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr.startswith(said)
+    assert len(done.stderr.splitlines()) <= 4
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_traceback_comes_with_verbose_only():
+    assert "Traceback" not in fake("query", "fail").stderr
+    verbose = fake("query", "fail", "-v")
+    assert "Traceback" in verbose.stderr
+    assert verbose.returncode == 4
+
+
+def test_a_source_that_fails_late_ends_with_4_and_a_partial_result_with_3():
+    late = fake("query", "late")
+    assert late.returncode == 4
+    assert late.stderr == "error: demo.Crime: connection reset\n"
+    partial = fake("query", "partial")
+    assert partial.returncode == 3
+    assert partial.stdout.count("\n") == 4
+    said = partial.stderr.splitlines()
+    assert said[0] == "warning: 2 bad records"
+    assert said[1] == "3 rows in 1.2 s, 97 requests, PARTIAL: a source failed"
+    assert said[2] == "  missing demo.Crime where zip = '99999': HTTP 503 after 5 attempts"
+    assert said[-1] == "  and 2 more missing parts (--report tells them all)"
+
+
+def test_a_partial_statement_among_several_decides_the_exit_code():
+    done = fake("query", "partial; rows 1")
+    assert done.returncode == 3
+    assert done.stdout.endswith("n,name\n0,row 0\n")
+
+
+def test_files_appear_whole_or_not_at_all(tmp_path):
+    target = tmp_path / "out.csv"
+    target.write_text("old")
+    target.chmod(0o640)
+    assert fake("query", "late", "-O", str(target)).returncode == 4
+    assert target.read_text() == "old"
+    done = fake("query", "partial", "-O", str(target))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert target.read_text() == "n,name\n0,row 0\n1,row 1\n2,row 2\n"
+    assert target.stat().st_mode & 0o777 == 0o640
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+
+
+def test_a_new_file_has_the_usual_permissions_and_a_link_stays_a_link(tmp_path):
+    link = tmp_path / "link.json"
+    link.symlink_to("real.json")
+    fake("query", "rows 1", "-O", str(link), umask=0o027)
+    assert link.is_symlink()
+    assert json.loads((tmp_path / "real.json").read_text()) == [{"n": 0, "name": "row 0"}]
+    assert (tmp_path / "real.json").stat().st_mode & 0o777 == 0o640
+
+
+def test_devices_are_written_as_they_are():
+    assert fake("query", "-q", "rows 1", "-o", "csv", "-O", "/dev/stdout").stdout == "n,name\n0,row 0\n"
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_told():
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*FAKE, "query", "rows 1"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            env=environment(),
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr == b"error: cannot write the result: No space left on device\n"
+    done = fake("query", "rows 1", "-o", "csv", "-O", "/dev/full", "--report", "/dev/stdout")
+    assert (done.returncode, json.loads(done.stdout)["reason"]) == (
+        2,
+        "cannot write the result: No space left on device",
+    )
+
+
+def test_reports_are_written_also_when_there_is_no_result(tmp_path):
+    report = tmp_path / "report.json"
+    fake(
+        "query",
+        "rows 1; rows 2",
+        "--report",
+        str(report),
+        "--seed",
+        "7",
+        "--policy",
+        "naive",
+        "--deadline",
+        "9",
+    )
+    first, second = json.loads(report.read_text())
+    assert (first["rows"], second["rows"]) == (1, 2)
+    assert first["options"] | {"seed": "7", "policy": "naive", "deadline_s": "9.0"} == first["options"]
+    fake("query", "fail", "--report", str(report))
+    failed = json.loads(report.read_text())
+    assert (failed["complete"], failed["exit_code"], failed["rows"]) == (False, 4, 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ((), {"on_source_error": "fail", "hold_rows": "False", "refresh": "False"}),
+        (("--on-source-error", "fail"), {"on_source_error": "fail", "hold_rows": "True"}),
+        (("--on-source-error", "partial"), {"on_source_error": "partial", "hold_rows": "False"}),
+        (("--max-requests", "5", "--semantics", "paper"), {"max_requests": "5", "semantics": "paper"}),
+        (("--spark-master", "spark://x"), {"spark_master": "spark://x"}),
+    ],
+)
+def test_options_reach_the_engine(arguments, options, tmp_path):
+    report = tmp_path / "report.json"
+    fake("query", "rows 1", "--report", str(report), *arguments)
+    told = json.loads(report.read_text())["options"]
+    assert told | options == told
+
+
+def test_a_closed_pipe_ends_the_run_without_a_word():
+    command = " ".join([*FAKE, "query", "'rows 200000'"])
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command} | head -2"], capture_output=True, text=True, timeout=60, check=False, env=environment(),
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.stdout == "n,name\n0,row 0\n"
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_first_batch_is_out_while_the_run_goes_on():
+    with subprocess.Popen(
+        [*FAKE, "query", "wait"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        env=environment(),
+    ) as run:
+        assert [run.stdout.readline() for _ in range(4)] == [
+            b"n,name\n",
+            b"0,row 0\n",
+            b"1,row 1\n",
+            b"2,row 2\n",
+        ]
+        assert run.poll() is None
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate(timeout=60)
+    assert out == b"3,row 3\n4,row 4\n"
+    assert err.decode().splitlines() == [
+        "stopping with what is there; Ctrl-C again aborts",
+        "5 rows in 1.2 s, 97 requests, PARTIAL: interrupted",
+    ]
+    assert run.returncode == 3
+
+
+@pytest.mark.parametrize("scene", ["stuck", "blocked"])
+def test_the_second_interrupt_aborts_and_leaves_nothing_behind(scene, tmp_path):
+    arguments = [*FAKE, "query", scene, "-O", str(tmp_path / "out.csv")]
+    with subprocess.Popen(
+        arguments, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment()
+    ) as run:
+        while not list(tmp_path.iterdir()):  # the temporary file: the run is under way
+            assert run.poll() is None
+            os.sched_yield()
+        run.send_signal(signal.SIGINT)
+        assert run.stderr.readline() == b"stopping with what is there; Ctrl-C again aborts\n"
+        run.send_signal(signal.SIGINT)
+        assert run.stderr.read() == b"aborted\n"
+        assert run.wait(60) == 130
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_termination_leaves_nothing_behind_either(tmp_path):
+    arguments = [*FAKE, "query", "stuck", "-O", str(tmp_path / "out.csv")]
+    with subprocess.Popen(
+        arguments, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=environment()
+    ) as run:
+        while not list(tmp_path.iterdir()):
+            assert run.poll() is None
+            os.sched_yield()
+        run.terminate()
+        assert run.wait(60) == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_progress_as_json_is_one_object_a_line():
+    objects = [
+        json.loads(line) for line in fake("query", "rows 20000", "--progress", "json").stderr.splitlines()
+    ]
+    assert [one["event"] for one in objects] == ["progress", "end"]
+    assert objects[0]["access"][0]["rows"] == 7000
+    assert "sample" not in objects[0]
+    ended = json.loads(fake("query", "partial", "--progress", "json").stderr.splitlines()[-1])
+    assert (ended["event"], ended["exit_code"], ended["missing"][0]["table"]) == ("end", 3, "demo.Crime")
+    failed = json.loads(fake("query", "select wrong", "--progress", "json").stderr)
+    assert (failed["event"], failed["exit_code"]) == ("error", 1)
+
+
+def test_prefer_says_that_it_has_no_effect_yet():
+    assert fake("query", "rows 0", "--prefer", "cheap").stderr.startswith(
+        "warning: --prefer cheap has no effect yet\n"
+    )
+    assert "warning" not in fake("query", "rows 0", "--prefer", "balanced").stderr
+
+
+def test_explain_prints_the_plan():
+    done = fake("explain", "select :zip", "-p", "zip='02139'")
+    assert done.stdout == "plan of select :zip with {'zip': '02139'}\n"
+    assert fake("explain", "select wrong").returncode == 1
+
+
+# ----------------------------------------------------------------------------------------------------- on a terminal
+
+
+def test_a_terminal_gets_a_table_and_nothing_of_the_live_view_stays():
+    with Terminal((*FAKE, "query", "wait")) as terminal:
+        terminal.read_until("Spark   ")
+        terminal.interrupt()
+        assert terminal.finish() == 3
+        assert terminal.text.count("\x1b[?25l") == terminal.text.count("\x1b[?25h") == 1
+        assert terminal.screen()[:10] == [
+            "┌───┬───────┐", "│ n │ name  │", "├───┼───────┤", "│ 0 │ row 0 │", "│ 1 │ row 1 │", "│ 2 │ row 2 │",
+            "│ 3 │ row 3 │", "│ 4 │ row 4 │", "└───┴───────┘", "5 rows in 1.2 s, 97 requests, PARTIAL: interrupted",
+        ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_an_aborted_live_view_leaves_the_terminal_clean():
+    with Terminal((*FAKE, "query", "blocked")) as terminal:
+        terminal.read_until("Spark   ")
+        terminal.interrupt()
+        terminal.read_until("stopping")
+        terminal.interrupt()
+        assert terminal.finish() == 130
+        assert terminal.text.count("\x1b[?25h") == 1
+        assert [line for line in terminal.screen() if line] == ["aborted"]
+
+
+def test_rows_in_a_streaming_format_take_the_place_of_the_live_view():
+    with Terminal((*FAKE, "query", "wait", "-o", "csv")) as terminal:
+        terminal.read_until("2,row 2")
+        terminal.interrupt()
+        assert terminal.finish() == 3
+        assert terminal.screen()[:4] == ["n,name", "0,row 0", "1,row 1", "2,row 2"]
+
+
+@pytest.mark.slow
+def test_a_pipe_gets_no_control_characters_while_the_terminal_shows_the_live_view():
+    with Terminal((*FAKE, "query", "wait"), stdout_to_pipe=True) as terminal:
+        terminal.read_until("Spark   ")
+        terminal.interrupt()
+        assert terminal.finish() == 3
+        assert terminal.process.stdout.read() == b"n,name\n" + b"".join(
+            b"%d,row %d\n" % (n, n) for n in range(5)
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "environ"),
+    [(("--no-live",), {}), (("--progress", "off"), {}), (("-q",), {}), ((), {"TERM": "dumb"})],
+)
+@pytest.mark.slow
+def test_no_live_view_where_none_is_wanted_or_possible(options, environ):
+    with Terminal(
+        (*FAKE, "query", "wait", "-o", "csv", *options), environ=environment(**environ)
+    ) as terminal:
+        terminal.read_until("2,row 2")
+        terminal.interrupt()
+        assert terminal.finish() == 3
+        assert "\x1b" not in terminal.text
+
+
+@pytest.mark.slow
+def test_no_color_and_columns_are_obeyed():
+    with Terminal((*FAKE, "query", "wide 3"), environ=environment(NO_COLOR="1", COLUMNS="50")) as terminal:
+        assert terminal.finish() == 0
+        table = terminal.screen()[:5]
+        assert "\x1b" not in terminal.text
+        assert {len(line) for line in table} <= set(range(40, 51))
+        assert "…" in table[3]
+
+
+@pytest.mark.parametrize(
+    "form", ["table", "csv", *(pytest.param(form, marks=pytest.mark.slow) for form in ("markdown", "json"))]
+)
+def test_source_text_cannot_drive_the_terminal(form):
+    with Terminal((*FAKE, "query", "text", "-o", form), environ=environment(NO_COLOR="1")) as terminal:
+        assert terminal.finish() == 0
+        assert "\x1b" not in terminal.text
+        assert "\u202e" not in terminal.text or form == "json"
+
+
+def test_a_pipe_gets_source_text_as_it_is():
+    assert "\x1b[31mred" in fake("query", "text", "-o", "csv").stdout
+
+
+def test_binary_formats_are_not_for_terminals():
+    with Terminal((*FAKE, "query", "rows 1", "-o", "arrow")) as terminal:
+        assert terminal.finish() == 2
+        assert terminal.screen()[0] == "error: arrow is not for terminals"
+
+
+def test_without_sql_a_terminal_is_told_so():
+    with Terminal((*FAKE, "query")) as terminal:
+        assert terminal.finish() == 2
+        assert terminal.screen()[0] == "error: there is no SQL"
+
+
+def test_help_and_version_load_nothing_heavy():
+    code = "import sys; from fff_cli.app import run; run(['query', '--help']); run(['--version']); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=60,
+        check=False,
+    )
+    assert "--on-source-error" in done.stdout
+    heavy = {"pyarrow", "numpy", "rich", "pyspark", "sqlglot", "aiohttp", "asyncio"}
+    assert heavy & set(done.stderr.split()) == set()
+
+
+def test_a_bare_command_shows_help_and_is_a_usage_error():
+    done = subprocess.run([*REAL], capture_output=True, text=True, env=environment(), timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Commands:" in done.stderr

@@ -1,0 +1,224 @@
+"""Several statements in one command: checked first, run in order, their results, reports and exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from tests.cli.terminal import FAKE, Terminal, environment, fake
+
+
+def test_nothing_runs_when_any_statement_is_wrong(tmp_path):
+    report = tmp_path / "report.json"
+    report.write_text("of yesterday")
+    done = fake("query", "rows 1; rows 2; select wrong", "--report", str(report))
+    assert (done.returncode, done.stdout) == (1, "")
+    account = json.loads(report.read_text())
+    assert (account["complete"], account["exit_code"], account["rows"]) == (False, 1, 0)
+    assert account["reason"].startswith("no column wrong")
+
+
+def test_statements_share_a_session_and_what_is_granted(tmp_path):
+    report = tmp_path / "report.json"
+    fake("query", "rows 1; rows 2", "--report", str(report), "--max-requests", "9", "--deadline", "100")
+    first, second = (one["options"] for one in json.loads(report.read_text()))
+    assert first["expected"] == second["expected"] == 2
+    assert first["limit"] == 9
+    assert 0 < float(second["deadline_s"]) < float(first["deadline_s"]) == 100
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("csv", "n,name\n0,row 0\nn,name\n0,row 0\n"),
+        ("tsv", "n\tname\n0\trow 0\nn\tname\n0\trow 0\n"),
+        ("ndjson", '{"n":0,"name":"row 0"}\n' * 2),
+        ("json", '[\n{"n":0,"name":"row 0"}\n]\n' * 2),
+        ("markdown", "| n | name |\n| ---: | --- |\n| 0 | row 0 |\n\n| n | name |\n| ---: | --- |\n| 0 | row 0 |\n"),
+        ("table", " n | name\n---+-------\n 0 | row 0\n\n n | name\n---+-------\n 0 | row 0\n"),
+    ],
+)  # fmt: skip
+@pytest.mark.slow
+def test_results_follow_each_other_in_a_file_as_on_standard_output(form, text, tmp_path):
+    target = tmp_path / "out"
+    assert fake("query", "-q", "rows 1; rows 1", "-o", form).stdout == text
+    done = fake("query", "-q", "rows 1; rows 1", "-o", form, "-O", str(target))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert target.read_text() == text
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_a_binary_file_holds_one_result(form, tmp_path):
+    done = fake("query", "rows 1; rows 1", "-O", str(tmp_path / f"out.{form}"))
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: several statements have several results")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_first_statement_without_a_result_ends_the_script(tmp_path):
+    target, report = tmp_path / "out.csv", tmp_path / "report.json"
+    target.write_text("old")
+    done = fake("query", "partial; fail; rows 1", "-O", str(target), "--report", str(report))
+    assert done.returncode == 4
+    assert target.read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.csv", "report.json"]
+    assert done.stderr.splitlines()[-2:] == [
+        "not run: 1 statement", "error: demo.Crime: HTTP 503 after 5 attempts (http://x/y)",
+    ]  # fmt: skip
+    accounts = json.loads(report.read_text())
+    assert [one["exit_code"] for one in accounts] == [3, 4, 4]
+    assert accounts[2]["sql"] == "rows 1"
+    assert accounts[2]["reason"].startswith("not run")
+
+
+@pytest.mark.slow
+def test_the_worst_exit_code_counts():
+    assert fake("query", "-q", "partial; rows 0").returncode == 3
+    assert fake("query", "-q", "rows 0; partial").returncode == 3
+    assert fake("query", "-q", "partial; late").returncode == 4
+
+
+def test_the_first_interrupt_ends_the_script_with_what_is_there(tmp_path):
+    report = tmp_path / "report.json"
+    arguments = [*FAKE, "query", "wait; rows 1", "--report", str(report)]
+    with subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment()
+    ) as run:
+        assert run.stdout.readline() == b"n,name\n"
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate(timeout=60)
+    assert run.returncode == 3
+    assert out.endswith(b"4,row 4\n")
+    assert err.splitlines()[-1] == b"not run: 1 statement"
+    assert [one["complete"] for one in json.loads(report.read_text())] == [False, False]
+
+
+@pytest.mark.slow
+def test_an_aborted_run_has_a_report(tmp_path):
+    report = tmp_path / "report.json"
+    arguments = [*FAKE, "query", "stuck", "--report", str(report)]
+    with subprocess.Popen(
+        arguments,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+        env=environment(),
+    ) as run:
+        assert run.stdout.readline() == b"n,name\n"
+        run.terminate()
+        assert run.wait(60) == 128 + signal.SIGTERM
+    account = json.loads(report.read_text())
+    assert (account["exit_code"], account["reason"], account["complete"]) == (143, "aborted", False)
+
+
+@pytest.mark.slow
+def test_a_reader_that_has_enough_is_in_the_report(tmp_path):
+    report = tmp_path / "report.json"
+    reading, writing = os.pipe()
+    with subprocess.Popen([*FAKE, "query", "rows 100000", "--report", str(report)], stdout=writing, env=environment(),
+                          stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as run:  # fmt: skip
+        os.close(writing)
+        os.close(reading)
+        assert run.communicate(timeout=60)[1] == b""
+    assert run.returncode == 0
+    account = json.loads(report.read_text())
+    assert (account["complete"], account["exit_code"]) == (False, 0)
+    assert "standard output was closed" in account["reason"]
+
+
+def test_progress_objects_count_and_hold_no_rows():
+    lines = fake("query", "rows 3000; rows 3000", "--progress", "json").stderr.splitlines()
+    objects = [json.loads(line) for line in lines]
+    assert [(one["event"], one["statement"]) for one in objects] == [
+        ("progress", 1), ("end", 1), ("progress", 2), ("end", 2),
+    ]  # fmt: skip
+    assert objects[0]["groups"] == {"known": 61, "final": 0}
+    assert objects[0]["partial_rows"] == 0
+    assert objects[0]["priorities"] == []
+    assert {"sample", "partial", "rests_on", "columns"} & set(objects[0]) == set()
+    assert len(lines[0]) < 2500
+    skipped = fake("query", "fail; rows 1", "--progress", "json").stderr.splitlines()
+    assert [json.loads(line)["event"] for line in skipped] == ["not_run", "error"]
+
+
+def test_priorities_reach_the_engine(tmp_path):
+    report = tmp_path / "report.json"
+    fake("query", "rows 1", "--prioritize", "a = 1", "--prioritize", "b = 'x'", "--report", str(report))
+    assert json.loads(report.read_text())["options"]["prioritize"] == str(("a = 1", "b = 'x'"))
+
+
+def test_cron_has_no_terminal_no_home_and_closed_streams(tmp_path):
+    environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": environment()["PYTHONPATH"]}
+    command = " ".join([*FAKE, "query", "'rows 2'", "<&-", ">", str(tmp_path / "out.csv")])
+    done = subprocess.run(
+        ["sh", "-c", command], env=environ, cwd="/", capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "2 rows in 1.2 s, 97 requests, complete\n")
+    assert (tmp_path / "out.csv").read_text() == "n,name\n0,row 0\n1,row 1\n"
+
+
+# ----------------------------------------------------------------------------------------------------- on a terminal
+
+
+@pytest.mark.slow
+def test_groups_are_picked_in_the_live_view_and_the_terminal_is_given_back():
+    with Terminal((*FAKE, "query", "groups", "-o", "csv"), columns=100) as terminal:
+        before = terminal.settings()
+        terminal.read_until("q stop")
+        terminal.press("jj\x1b[B\x1b[A")
+        terminal.read_until("▸ ")
+        terminal.press("\r")
+        terminal.read_until("first    ")
+        terminal.resize(60, 15)
+        terminal.press("q")
+        assert terminal.finish() == 3
+        assert terminal.settings() == before
+        assert [line for line in terminal.screen() if line][:2] == [
+            "first",
+            "F.State = 'S001' AND C.rating = 1.0",
+        ] or [line for line in terminal.screen() if line][:2] == [
+            "first",
+            "F.State = 'S001' AND C.rating = 1",
+        ]
+
+
+@pytest.mark.slow
+def test_an_abort_gives_the_terminal_back():
+    with Terminal((*FAKE, "query", "blocked", "-O", os.devnull, "-o", "csv")) as terminal:
+        before = terminal.settings()
+        terminal.read_until("q stop")
+        assert terminal.settings() != before
+        terminal.press("q")
+        terminal.read_until("stopping")
+        terminal.interrupt()
+        assert terminal.finish() == 130
+        assert terminal.settings() == before
+
+
+@pytest.mark.slow
+def test_sql_through_standard_input_leaves_the_keys_alone(tmp_path):
+    (tmp_path / "q.sql").write_text("wait")
+    command = f"{' '.join(FAKE)} query -O {os.devnull} -o csv < {tmp_path}/q.sql"
+    with Terminal(("bash", "-c", f"exec {command}"), columns=40) as terminal:
+        before = terminal.settings()
+        terminal.read_until("Spark")
+        assert terminal.settings() == before
+        assert "q stop" not in terminal.text
+        terminal.interrupt()
+        assert terminal.finish() == 3
+        assert all(len(line) <= 40 for line in terminal.screen()[:-2])
+
+
+@pytest.mark.slow
+def test_a_picture_that_does_not_change_is_drawn_once():
+    with Terminal((*FAKE, "query", "still", "-O", os.devnull, "-o", "csv")) as terminal:
+        terminal.read_until("q stop")
+        terminal.press("zzzzzz")  # keys that mean nothing
+        terminal.interrupt()
+        assert terminal.finish() == 0
+        assert terminal.text.count("current") == 0
+        assert terminal.text.count("groups so far") == 1

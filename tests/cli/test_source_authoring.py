@@ -1,0 +1,157 @@
+"""`fff source init`, `test` and `schema` as commands, over the demo sources."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fff_cli.app import run
+from fff_sources.demo import SPEC
+from fff_sources.demo.process import DemoServer
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def base_url() -> Iterator[str]:
+    with DemoServer(delay_scale=0) as server:
+        yield server.base_url
+
+
+@pytest.fixture
+def fff(
+    base_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Run:
+    monkeypatch.setenv("FFF_DEMO_BASE_URL", base_url)
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments: str) -> tuple[int, str, str]:
+        capfd.readouterr()
+        code = run(["source", *arguments])
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    return command
+
+
+def test_from_url_to_tested_spec(fff: Run, base_url: str, tmp_path: Path) -> None:
+    code, out, err = fff("init", f"{base_url}/crime", "--name", "town", "-O", "fff.yaml")
+    assert (code, out) == (0, "")
+    assert "wrote fff.yaml; next: fff source lint fff.yaml && fff source test fff.yaml" in err
+    text = (tmp_path / "fff.yaml").read_text()
+    assert text.startswith("# yaml-language-server: $schema=fff.schema.json\n")
+    assert '{keys: [zip], endpoint: {path: "crime/{zip}"}}' in text
+    assert fff("lint", "fff.yaml")[0] == 0
+    code, out, err = fff("test", "fff.yaml")
+    assert code == 0, out
+    assert [line.split("  (")[0] for line in out.splitlines()] == [
+        "ok    town.tests[0]: SELECT * FROM town.crime LIMIT 5",
+        "ok    town.crime.scan",
+        "ok    town.crime.lookup[zip]",
+    ]
+    assert err.strip() == "3 tried, 0 failed, 0 to look at"
+    code, _, err = fff("init", f"{base_url}/crime", "-O", "fff.yaml")
+    assert code == 2
+    assert err.startswith("error: fff.yaml exists already\n")
+
+
+def test_trials_as_data(fff: Run) -> None:
+    code, out, _ = fff("test", str(SPEC), "-o", "json", "--table", "Crime")
+    assert code == 0
+    found = json.loads(out)
+    assert [one["name"].partition(":")[0] for one in found] == [
+        "demo.tests[0]",
+        "demo.Crime.scan",
+        "demo.Crime.lookup[zip]",
+    ]
+    assert {one["status"] for one in found} == {"ok"}
+    assert [one["requests"] for one in found] == [1, 2, 1]
+    assert found[1]["rows"] == 50
+    assert all(one["ms"] >= 0 and one["problems"] == [] for one in found)
+
+
+def test_what_is_wrong(fff: Run, tmp_path: Path) -> None:
+    good = SPEC.read_text()
+    broken = tmp_path / "s.yaml"
+    broken.write_text(good.replace("total_path: pages", "total_path: meta.pages"))
+    code, out, err = fff("test", "s.yaml")
+    assert code == 1
+    assert "fail  demo.FEC.scan" in out
+    assert "\n      total_path: the answer has no 'meta.pages'\n" in out
+    assert err.strip() == "5 tried, 1 failed, 0 to look at"
+
+
+def test_what_may_be_wrong(fff: Run, tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text(SPEC.read_text().replace("incidents: int", "incident: int"))
+    code, out, _ = fff("test", "s.yaml")
+    assert code == 0
+    assert "look: always NULL in 50 rows: incident" in out
+    assert fff("test", "s.yaml", "--strict")[0] == 1
+
+
+def test_wrong_specs_and_sources_that_are_away(
+    fff: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, broken = SPEC.read_text(), tmp_path / "s.yaml"
+    broken.write_text(good.replace("data_selector", "data_selektor"))
+    code, out, err = fff("test", "s.yaml")
+    assert (code, out) == (2, "")
+    assert "did you mean 'data_selector'?" in err
+    for arguments in (("nowhere.yaml",), (str(SPEC), "--table", "Nothing")):
+        code, _, err = fff("test", *arguments)
+        assert code == 2
+        assert err.startswith("error: ")
+    monkeypatch.setenv("FFF_DEMO_BASE_URL", "http://127.0.0.1:9")
+    broken.write_text(good.replace("rate_limit:", "retry: {max_attempts: 1}\n      rate_limit:"))
+    assert fff("test", "s.yaml", "--table", "FEC")[0] == 4
+
+
+def test_a_secret_is_told_by_its_variable_only(fff: Run, base_url: str) -> None:
+    code, out, err = fff("init", f"{base_url}/fec?page=1&api_key=geheim", "--name", "s")
+    assert code == 0
+    assert "geheim" not in out + err
+    assert 'api_key: "${env:S_API_KEY}"' in out
+    assert "secret: export S_API_KEY=…" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ((), 2, "nothing to draft a spec from"),
+        (("nonsense",), 2, "not an http or https URL"),
+        (("{url}/fec", "--name", "a b"), 2, "'a b' cannot name a source"),
+        (("{url}/fec", "-H", "nothing"), 2, "a header is written 'Name: value'"),
+        (("{url}/nowhere",), 4, "HTTP 404"),
+        (("--openapi", "nowhere.json"), 2, "nowhere.json cannot be read"),
+    ],
+)
+def test_what_init_refuses(
+    fff: Run, base_url: str, arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    found, out, err = fff("init", *(part.replace("{url}", base_url) for part in arguments))
+    assert (found, out) == (code, "")
+    assert err.startswith("error: ")
+    assert message in err
+
+
+def test_an_openapi_document(fff: Run, tmp_path: Path) -> None:
+    item = {"type": "object", "properties": {"id": {"type": "integer"}, "name": {"type": "string"}}}
+    answer = {"200": {"content": {"application/json": {"schema": {"type": "array", "items": item}}}}}
+    document = {
+        "openapi": "3.1.0",
+        "servers": [{"url": "https://x.org"}],
+        "paths": {"/a": {"get": {"responses": answer}}},
+    }
+    (tmp_path / "api.json").write_text(json.dumps(document))
+    code, out, _ = fff("init", "--openapi", "api.json", "-O", "x.yaml")
+    assert (code, out) == (0, "")
+    assert fff("lint", "x.yaml")[0] == 0
+
+
+def test_the_schema_is_json(fff: Run) -> None:
+    code, out, err = fff("schema")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["title"] == "FFF source spec"

@@ -1,0 +1,109 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fff.spark.session import SparkEngine
+
+PROJECT = Path(__file__).resolve().parent.parent
+
+#: Seconds after which one phase of a test is given up. Far above what any takes, far below what a stuck run costs.
+PATIENCE = 300
+PATIENCE_SLOW = 1800
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep what shares a JVM in one worker, and start nothing that outlives the tests."""
+    os.environ.setdefault("FFF_SPARK_ARCHIVE", "read")
+    # A shell that runs the tests in the background lets them, and all they start, ignore Ctrl-C; some test just that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Drawn once, by the process that starts the workers, so that the header can tell it.
+    os.environ.setdefault(
+        "FFF_FUZZ_LONG_SEED", os.environ.get("FFF_FUZZ_SEED", str(random.SystemRandom().getrandbits(40)))
+    )
+    if hasattr(config.option, "dist") and config.option.dist == "load":
+        config.option.dist = "loadgroup"
+
+
+def pytest_report_header() -> str:
+    return (
+        f"long fuzz run: FFF_FUZZ_SEED={os.environ['FFF_FUZZ_LONG_SEED']} "
+        f"FFF_FUZZ_COUNT={os.environ.get('FFF_FUZZ_COUNT', '20000')}"
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("spark") is not None:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item):
+    return (yield from _bounded(item))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item):
+    return (yield from _bounded(item))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item):
+    return (yield from _bounded(item))
+
+
+def _bounded(item: pytest.Item):
+    """Fail a test that is stuck, with what every thread was doing: a run that only ends says nothing."""
+    if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
+        return (yield)
+
+    def give_up(_number: int, _frame: object) -> None:
+        names = {thread.ident: thread.name for thread in threading.enumerate()}
+        stacks = [
+            f"{names.get(ident, '?')}:\n{''.join(traceback.format_stack(frame))}"
+            for ident, frame in sys._current_frames().items()
+        ]
+        pytest.fail("stuck\n" + "\n".join(stacks), pytrace=False)
+
+    patience = PATIENCE if item.get_closest_marker("slow") is None else PATIENCE_SLOW
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(patience)
+    try:
+        return (yield)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(scope="session")
+def project() -> Path:
+    """The folder of the checkout."""
+    return PROJECT
+
+
+@pytest.fixture(scope="session")
+def shared_folder() -> Path:
+    """Recorded answers of real servers and the like, which lie beside the checkout and are no part of it."""
+    folder = PROJECT.parent / "shared"
+    if not folder.is_dir():
+        pytest.skip("../shared, with recordings and tools, is not there")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkEngine]:
+    """One Spark for all tests that only ask it queries."""
+    with SparkEngine() as engine:
+        yield engine

@@ -1,0 +1,93 @@
+"""Growable arrays, chunked columns, ranks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fff.dataflow.arrays import ArrowColumn, Growable, numpy_mask, ranks
+from tests.dataflow.blocks import quick
+
+
+def test_growable_keeps_what_it_has_and_fills_the_rest() -> None:
+    array = Growable(np.int64, -1)
+    array.append(np.array([5, 6]))
+    array.extend_to(40)
+    assert array.view.tolist() == [5, 6] + [-1] * 38
+    array.extend_to(3)
+    assert array.length == 40
+    array.append(np.array([7]))
+    assert array.view[40] == 7
+    array.clear()
+    assert array.length == 0
+    array.extend_to(2)
+    assert array.view.tolist() == [-1, -1], "nothing of the past comes back"
+
+
+def test_growable_view_is_writable() -> None:
+    array = Growable(np.int8)
+    array.extend_to(3)
+    array.view[1] = 4
+    assert array.view.tolist() == [0, 4, 0]
+    assert array.nbytes == 16
+
+
+@quick
+@given(st.lists(st.lists(st.one_of(st.none(), st.text(max_size=3)), max_size=20), max_size=12), st.data())
+def test_a_column_takes_what_was_appended(chunks: list[list[str | None]], data: st.DataObject) -> None:
+    column = ArrowColumn(pa.string())
+    flat: list[str | None] = []
+    for chunk in chunks:
+        column.append(pa.array(chunk, pa.string()))
+        flat += chunk
+        assert column.length == len(flat)
+        if flat:
+            rows = data.draw(st.lists(st.integers(0, len(flat) - 1), max_size=5))
+            taken = column.take(np.array(rows, np.int64))
+            assert isinstance(taken, pa.Array)
+            assert taken.to_pylist() == [flat[row] for row in rows]
+            assert [column.value(row).as_py() for row in rows] == taken.to_pylist()
+    with pytest.raises(IndexError):
+        column.value(len(flat))
+
+
+def test_chunks_merge_geometrically() -> None:
+    column = ArrowColumn(pa.int64())
+    for start in range(1000):
+        column.append(pa.array([start]))
+    assert len(column._chunks) <= 11
+    assert column.take(np.array([999, 0, 500])).to_pylist() == [999, 0, 500]
+    assert column.take(np.arange(1000)).to_pylist() == list(range(1000))
+    assert len(column._chunks) == 1, "a large take merges"
+
+
+def test_an_empty_column_gives_nothing() -> None:
+    column = ArrowColumn(pa.date32())
+    column.append(pa.array([], pa.date32()))
+    assert column.length == 0
+    assert column.nbytes == 0
+    assert column.take(np.array([], np.int64)).to_pylist() == []
+
+
+def test_sliced_arrays_are_taken_at_their_offset() -> None:
+    column = ArrowColumn(pa.string())
+    column.append(pa.array(["x", "a", None, "y"]).slice(1, 2))
+    column.append(pa.array(["z", "b"]).slice(1))
+    assert column.take(np.array([2, 1, 0])).to_pylist() == ["b", None, "a"]
+
+
+@quick
+@given(st.lists(st.integers(-3, 3)))
+def test_ranks_count_equals_before(values: list[int]) -> None:
+    expected = [values[:index].count(value) for index, value in enumerate(values)]
+    assert ranks(np.array(values, np.int64)).tolist() == expected
+
+
+@pytest.mark.parametrize("values", [[True, None, False], [True, False], [None], []])
+def test_unknown_is_not_true(values: list[bool | None]) -> None:
+    mask = numpy_mask(pa.array(values, pa.bool_()))
+    assert mask.dtype == np.bool_
+    assert mask.tolist() == [value is True for value in values]

@@ -1,0 +1,90 @@
+"""The core under test, set up as a run says."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from fff.dataflow.eddy import Eddy, EddyOptions
+from fff.dataflow.events import Event, Instruction, LookupAnswers, LookupEnd, LookupRows
+from fff.dataflow.moves import Move, Outcome
+from fff.dataflow.plan import BlockPlan
+from fff.dataflow.policy import RoutingPolicy
+from fff.dataflow.state import TupleState
+from fff.policies import make_policy
+from tests.fuzz.world import Run
+
+
+class Stubborn:
+    """One move per state, drawn the first time and kept: as far from evenly random as a legal policy gets."""
+
+    name = "stubborn"
+
+    def __init__(self) -> None:
+        self._chosen: dict[TupleState, Move] = {}
+
+    def choose(self, state: TupleState, moves: Sequence[Move], rng: random.Random) -> Move:
+        return self._chosen.setdefault(state, rng.choice(moves))
+
+    def observe(self, outcome: Outcome) -> None:
+        pass
+
+
+def policy_of(plan: BlockPlan, run: Run) -> RoutingPolicy:
+    """The policy a run names; `shuffled` is a fixed order that is not the FROM clause's."""
+    if run.policy == "stubborn":
+        return Stubborn()
+    if run.policy == "shuffled":
+        names = [alias.name for alias in plan.aliases]
+        random.Random(run.seed).shuffle(names)
+        return make_policy(f"fixed:{','.join(names)}", plan)
+    return make_policy(run.policy, plan)
+
+
+def options_of(run: Run) -> EddyOptions:
+    """The core's options for a run."""
+    rng = random.Random(f"pick {run.seed}")
+    return EddyOptions(
+        semantics=run.semantics,  # type: ignore[arg-type]
+        route_size=run.route_size,
+        pick=None if run.most_processed_first else rng.randrange,
+        start_all_scans=run.start_all_scans,
+        scan_credit=run.scan_credit,
+        max_lookup_window=run.window,
+    )
+
+
+def make_core(plan: BlockPlan, run: Run) -> Eddy:
+    """A fresh core for a run."""
+    return Eddy(plan, policy_of(plan, run), random.Random(f"eddy {run.seed}"), options_of(run))
+
+
+class Merging:
+    """A core that is told what lookups answered as the runtime tells it: merged, at the next other event."""
+
+    def __init__(self, eddy: Eddy) -> None:
+        self._eddy = eddy
+        self._heard: list[LookupRows | LookupEnd] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._eddy, name)
+
+    @property
+    def has_work(self) -> bool:
+        return bool(self._heard) or self._eddy.has_work
+
+    def handle(self, event: Event) -> list[Instruction]:
+        if isinstance(event, LookupRows | LookupEnd):
+            self._heard.append(event)
+            return []
+        heard, self._heard = self._heard, []
+        rows = tuple(one for one in heard if isinstance(one, LookupRows))
+        ends = tuple(one for one in heard if isinstance(one, LookupEnd))
+        instructions = self._eddy.handle(LookupAnswers(rows, ends)) if heard else []
+        return instructions + self._eddy.handle(event)
+
+
+def make_merging(plan: BlockPlan, run: Run) -> Merging:
+    """A fresh core behind a runtime that merges."""
+    return Merging(make_core(plan, run))

@@ -1,0 +1,287 @@
+"""One join over servers that nobody here wrote. Each is started where it is installed (docs/real_servers.md)."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.real.running import CommandLine, executable, free_port, get, get_text, process
+
+pytestmark = pytest.mark.slow
+
+SQL = "SELECT r.id, r.x, r.v, s.y, s.grp FROM r JOIN s ON r.x = s.x"
+#: the tables of a spec: R as the server pages it, and S
+TABLES = """
+version: 1
+sources:
+  there:
+    client: {base_url: "<url>"}
+    tables:
+      r:
+        columns: {id: int, x: string, v: int}
+        scan: {endpoint: <scan>}
+      s:
+        columns: {x: string, y: int, grp: string}
+        key_columns: [{name: x, require: required}]
+        lookups: [<lookup>]
+"""
+
+
+@dataclass(frozen=True)
+class Data:
+    r: list[dict[str, Any]]
+    s: list[dict[str, Any]]
+    joined: list[tuple[str, ...]]
+
+
+@pytest.fixture(scope="session")
+def data(race_server: str) -> Data:
+    """R and S of the race server, with two keys of R missing in S and one twice."""
+    get(f"{race_server}/_config?page_ms=0&lookup_ms=0&max_inflight=0&fail_every=0&batch=250")
+    keys = ",".join(f"k{number:04d}" for number in range(250))
+    r, s = get(f"{race_server}/r.json"), get(f"{race_server}/s?x={keys}")
+    assert (len(r), len(s)) == (1000, 250)
+    plain = sorted(
+        tuple(row) for row in list(csv.reader(get_text(f"{race_server}/_expect.csv").splitlines()))[1:]
+    )
+    assert joined(r, s) == plain
+    s = [*s[2:], s[7] | {"y": 5000}]
+    return Data(r, s, joined(r, s))
+
+
+def joined(r: list[dict[str, Any]], s: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    by_key: dict[str, list[dict[str, Any]]] = {}
+    for row in s:
+        by_key.setdefault(row["x"], []).append(row)
+    return sorted(
+        (str(a["id"]), a["x"], str(a["v"]), str(b["y"]), b["grp"]) for a in r for b in by_key.get(a["x"], [])
+    )
+
+
+def spec(fff: CommandLine, url: str, scan: str, lookup: str) -> None:
+    fff.spec(TABLES.replace("<scan>", scan).replace("<lookup>", lookup), url=url)
+
+
+# --------------------------------------------------------------------------------------------------------- Datasette
+
+
+@pytest.fixture(scope="module")
+def datasette(data: Data, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    program = executable("datasette", "FFF_REAL_DATASETTE")
+    folder = tmp_path_factory.mktemp("datasette")
+    with contextlib.closing(sqlite3.connect(folder / "race.db")) as database, database:
+        database.execute("CREATE TABLE r (id INTEGER PRIMARY KEY, x TEXT, v INTEGER)")
+        database.execute("CREATE TABLE s (n INTEGER PRIMARY KEY, x TEXT, y INTEGER, grp TEXT)")
+        database.executemany("INSERT INTO r VALUES (:id, :x, :v)", data.r)
+        database.executemany("INSERT INTO s (x, y, grp) VALUES (:x, :y, :grp)", data.s)
+    port = free_port()
+    command = [program, "serve", str(folder / "race.db"), "-h", "127.0.0.1", "-p", str(port)]
+    with process(command, f"http://127.0.0.1:{port}/race.json", folder / "log"):
+        yield f"http://127.0.0.1:{port}/race"
+
+
+DATASETTE_SCANS = {
+    "next_url in the body": "{path: r.json, params: {_shape: objects}, data_selector: rows, paginator: {type: json_link, next_url_path: next_url, page_size: 100, page_size_param: _size}}",
+    "Link header": "{path: r.json, params: {_shape: array}, paginator: {type: header_link, page_size: 100, page_size_param: _size}}",
+    "cursor": "{path: r.json, params: {_shape: objects}, data_selector: rows, paginator: {type: cursor, cursor_path: next, cursor_param: _next, page_size: 100, page_size_param: _size}}",
+    "whatever there is": "{path: r.json, params: {_shape: objects, _size: 100}, data_selector: rows, paginator: auto}",
+    "CSV": '{path: r.csv, format: csv, params: {_stream: "on"}}',
+}  # fmt: skip
+DATASETTE_LOOKUPS = {
+    "one": ('{keys: [x], endpoint: {path: s.json, params: {x__exact: "{x}", _shape: array}}}', 250, "s.lookup[x]"),
+    "batch": (
+        '{keys: [x], batch: {size: 50, separator: ","}, endpoint: {path: s.json, params: {x__in: "{x}", _shape: objects}, data_selector: rows, paginator: {type: json_link, next_url_path: next_url, page_size: 20, page_size_param: _size}}}',
+        40,
+        "s.lookup[x]x50",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("scan", "lookup"),
+    [
+        *((scan, "one") for scan in DATASETTE_SCANS),
+        ("next_url in the body", "batch"),
+        ("Link header", "batch"),
+    ],
+)
+def test_datasette(fff: CommandLine, datasette: str, data: Data, scan: str, lookup: str) -> None:
+    text, most, name = DATASETTE_LOOKUPS[lookup]
+    spec(fff, datasette, DATASETTE_SCANS[scan], text)
+    ran = fff.rows(SQL)
+    assert ran.rows == data.joined
+    assert ran.access("r.scan")["requests"] == (1 if scan == "CSV" else 10)
+    access = ran.access(name)
+    assert access["distinct_keys"] == 250
+    assert access["requests"] == most if most == 250 else access["requests"] <= most
+
+
+DISCOVERED = """
+version: 1
+sources:
+  there:
+    type: datasette
+    client: {base_url: "<url>"}
+"""
+
+
+def test_datasette_tells_its_tables_itself(fff: CommandLine, datasette: str, data: Data) -> None:
+    fff.spec(DISCOVERED, url=datasette.removesuffix("/race"))
+    shown = fff.run("source", "show", "there.s")
+    assert shown.code == 0, shown.err
+    assert "lookup  s.lookup[x]x100" in shown.out
+    assert fff.run("source", "list", "-o", "csv").out.count("there.") == 2
+    ran = fff.rows(SQL)
+    assert ran.rows == data.joined
+    scan, lookup = ran.access("r.scan"), ran.access("s.lookup[x]x100")
+    assert scan["requests"] == 1, "as many rows a page as the server gives"
+    assert lookup["requests"] <= 4
+    one = fff.rows(f"{SQL} WHERE r.x = 'k0007' AND s.x = 'k0007'")
+    assert one.rows == [row for row in data.joined if row[1] == "k0007"]
+
+
+# ------------------------------------------------------------------------------------------------------- json-server
+
+
+@contextlib.contextmanager
+def json_server(program: str, data: Data, folder: Path, *options: str) -> Iterator[str]:
+    rows = [row | {"id": str(number)} for number, row in enumerate(data.s)]
+    file = folder / "db.json"
+    file.write_text(json.dumps({"r": data.r, "s": rows}))
+    port = free_port()
+    with process(
+        [program, *options, "--port", str(port), str(file)], f"http://127.0.0.1:{port}/s/1", folder / "log"
+    ):
+        yield f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="module")
+def json_server_0(data: Data, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    program = executable("json-server", "FFF_REAL_JSON_SERVER", "0.17")
+    folder = tmp_path_factory.mktemp("json-server")
+    with json_server(program, data, folder, "--host", "127.0.0.1", "--quiet") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def json_server_1(data: Data, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    program = executable("json-server", "FFF_REAL_JSON_SERVER_1", "1.")
+    folder = tmp_path_factory.mktemp("json-server-1")
+    with json_server(program, data, folder, "--host", "127.0.0.1") as url:
+        yield url
+
+
+ONE = "{keys: [x], endpoint: s}"
+REPEATED = "{keys: [x], batch: {size: 25}, endpoint: s}"
+LINKS = "{path: r, params: {_page: 1, _limit: 100}, paginator: header_link}"
+PAGES = (
+    "{path: r, paginator: {type: page_number, page_param: _page, page_size: 100, page_size_param: _limit}}"
+)
+BODY = "{path: r, data_selector: data, paginator: {type: page_number, page_param: _page, page_size: 100, page_size_param: _per_page, total_path: pages}}"
+NEXT = "{path: r, data_selector: data, params: {_page: 1, _per_page: 100}, paginator: {type: cursor, cursor_path: next, cursor_param: _page}}"
+
+
+@pytest.mark.parametrize("scan", [LINKS, PAGES])
+@pytest.mark.parametrize("lookup", [ONE, REPEATED])
+def test_json_server_0(fff: CommandLine, json_server_0: str, data: Data, scan: str, lookup: str) -> None:
+    spec(fff, json_server_0, scan, lookup)
+    ran = fff.rows(SQL)
+    assert ran.rows == data.joined
+    assert ran.access("r.scan")["requests"] == (10 if scan == LINKS else 11)
+    if lookup == ONE:
+        assert ran.access("s.lookup[x]")["requests"] == 250
+    else:
+        assert ran.access("s.lookup[x]x25")["requests"] <= 25
+
+
+@pytest.mark.parametrize("scan", [BODY, NEXT])
+def test_json_server_1(fff: CommandLine, json_server_1: str, data: Data, scan: str) -> None:
+    spec(fff, json_server_1, scan, ONE)
+    ran = fff.rows(SQL)
+    assert ran.rows == data.joined
+    assert ran.access("r.scan")["requests"] == 10
+    assert ran.access("s.lookup[x]")["requests"] == 250
+
+
+def test_a_batch_of_which_a_server_reads_the_last_key_alone_is_an_error(
+    fff: CommandLine, json_server_1: str
+) -> None:
+    spec(fff, json_server_1, BODY, REPEATED)
+    ran = fff.query(SQL, "--on-source-error", "fail")
+    assert (ran.code, ran.out) == (4, "")
+    assert "there.s" in ran.err
+    assert "batch" in ran.err
+
+
+# ----------------------------------------------------------------------------------------------------------- httpbin
+
+
+@pytest.fixture(scope="module")
+def httpbin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """httpbin is a module: the program is a Python that can import it."""
+    python = executable("python-with-httpbin", "FFF_REAL_HTTPBIN_PYTHON")
+    port = free_port()
+    command = [python, "-m", "httpbin.core", "--host", "127.0.0.1", "--port", str(port)]
+    with process(command, f"http://127.0.0.1:{port}/get", tmp_path_factory.mktemp("httpbin") / "log"):
+        yield f"http://127.0.0.1:{port}"
+
+
+HTTPBIN = """
+version: 1
+sources:
+  bin:
+    client:
+      base_url: "<url>"
+      headers: {X-Asked-By: fff}
+      auth: {type: http_basic, username: ada, password: "${env:BIN_PASSWORD}"}
+      retry: {max_attempts: 3, base_delay: 0.01, max_delay: 0.02}
+    table_defaults: {columns: {gzipped: boolean, deflated: boolean, asked: {type: string, path: "headers['X-Asked-By']"}, url: string, user: string}}
+    tables:
+      zipped: {scan: {endpoint: gzip}}
+      deflated_: {scan: {endpoint: deflate}}
+      redirected: {scan: {endpoint: redirect/3}}
+      guarded: {scan: {endpoint: basic-auth/ada/lovelace}}
+      slow: {scan: {endpoint: {path: drip, params: {duration: 1, numbytes: 3}}}}
+      lines: {columns: {id: int, url: string}, scan: {endpoint: {path: stream/5, format: ndjson}}}
+      status: {columns: {code: int, url: string}, lookups: [{keys: [code], endpoint: "status/{code}"}]}
+      elsewhere: {scan: {endpoint: {path: redirect-to, params: {url: "http://127.0.0.2:9/"}}}}
+"""  # fmt: skip
+
+
+def test_httpbin(fff: CommandLine, httpbin: str) -> None:
+    fff.spec(HTTPBIN, url=httpbin)
+    secret = {"BIN_PASSWORD": "lovelace"}
+    assert fff.rows("SELECT gzipped, asked FROM zipped", **secret).rows == [("true", "fff")]
+    assert fff.rows("SELECT deflated, asked FROM deflated_", **secret).rows == [("true", "fff")]
+    assert fff.rows("SELECT url FROM redirected", **secret).rows == [(f"{httpbin}/get",)]
+    assert fff.rows("SELECT user FROM guarded", **secret).rows == [("ada",)]
+    assert fff.rows("SELECT id, url FROM lines", **secret).rows == [
+        (str(number), f"{httpbin}/stream/5") for number in range(5)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("status WHERE code = 429", "429 after 3 attempts"),
+        ("status WHERE code = 503", "503 after 3 attempts"),
+        ("status WHERE code = 418", "418"),
+        ("slow", "not valid json"),
+        ("elsewhere", "127.0.0.2"),
+        ("guarded", "401"),
+    ],
+)
+def test_httpbin_at_its_worst(fff: CommandLine, httpbin: str, table: str, said: str) -> None:
+    fff.spec(HTTPBIN, url=httpbin)
+    ran = fff.query(f"SELECT url FROM {table}", BIN_PASSWORD="wrong-pass-word")
+    assert (ran.code, ran.out) == (4, "")
+    assert said in ran.err
+    assert "wrong-pass-word" not in ran.err

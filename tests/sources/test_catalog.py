@@ -1,0 +1,244 @@
+"""The bundled catalog: sound specs, read one at a time, in nobody's way; and what is written about them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fff_sources.load
+from fff.catalog import Catalog
+from fff.engine import Federation
+from fff.errors import QueryError
+from fff.web.client import WebClient
+from fff_sources.document import parse_document, read_document
+from fff_sources.load import BUNDLED, lint, load_catalog
+from fff_sources.rest import templates
+
+FILES = sorted(BUNDLED.glob("*.yaml"))
+NAMES = [file.stem for file in FILES]
+PROJECT = Path(__file__).parents[2]
+SAMPLES = {
+    file.name: file.read_text(encoding="utf-8") for file in (PROJECT / "sample_queries" / "web").glob("*.sql")
+}
+PAGES = PROJECT / "docs" / "catalog"
+#: Sources that cannot be asked without a secret, and the name of it.
+NEEDED = {"openfec": "OPENFEC_API_KEY", "census": "CENSUS_API_KEY", "edgar": "SEC_CONTACT"}
+EXPECTED = {
+    "openfec", "census", "usgs", "worldbank", "crossref", "datacite", "openalex", "gbif", "github", "hackernews",
+    "stackexchange", "wikidata", "zenodo", "nvd", "edgar", "openmeteo", "nager",
+}  # fmt: skip
+
+
+def texts(name: str) -> tuple[str, str]:
+    """The page and the spec of a source."""
+    return (PAGES / f"{name}.md").read_text(encoding="utf-8"), (BUNDLED / f"{name}.yaml").read_text(
+        encoding="utf-8"
+    )
+
+
+def declared(name: str) -> dict[str, Any]:
+    data: dict[str, Any] = read_document(BUNDLED / f"{name}.yaml").data["sources"][name]
+    return data
+
+
+@pytest.fixture
+async def federation(tmp_path: Path) -> AsyncIterator[Federation]:
+    client = WebClient()
+    catalog = load_catalog([], environ={}, cwd=tmp_path, client=client)
+    async with Federation(catalog, client) as opened:
+        yield opened
+
+
+def catalog_of(tmp_path: Path, text: str = "") -> Catalog:
+    paths = []
+    if text:
+        (tmp_path / "own.yaml").write_text(text, encoding="utf-8")
+        paths.append(tmp_path / "own.yaml")
+    return load_catalog(paths, environ={}, cwd=tmp_path, client=WebClient())
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The spec files that are read."""
+    seen: list[str] = []
+
+    def noting(file: Path):
+        seen.append(file.name)
+        return read_document(file)
+
+    monkeypatch.setattr(fff_sources.load, "read_document", noting)
+    return seen
+
+
+# ------------------------------------------------------------------------------------------------------------- specs
+
+
+def test_the_promised_sources_are_there() -> None:
+    assert set(NAMES) >= EXPECTED
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_spec_is_sound_and_a_file_is_one_source_of_its_name(name: str) -> None:
+    file = BUNDLED / f"{name}.yaml"
+    assert list(read_document(file).data["sources"]) == [name]
+    assert lint(file, environ=dict.fromkeys(NEEDED.values(), "x")) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_only_some_sources_need_a_secret(name: str) -> None:
+    problems = [str(error) for error in lint(BUNDLED / f"{name}.yaml", environ={})]
+    assert len(problems) == (name in NEEDED)
+    assert all(f"environment variable {NEEDED[name]} is not set" in one for one in problems)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_table_says_what_it_is_and_what_columns_it_has(name: str) -> None:
+    head = (BUNDLED / f"{name}.yaml").read_text(encoding="utf-8").split("version:")[0]
+    for part in ("# Documentation: https://", "# Key: ", "Limits: ", "Terms: "):
+        assert part in head
+    source = declared(name)
+    assert source["description"]
+    assert source["client"]["rate_limit"]["max_concurrency"]
+    for table in source["tables"].values():
+        assert table["description"]
+        assert table["columns"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_every_table_has_a_test_query_that_can_be_run(federation: Federation, name: str) -> None:
+    used = set()
+    for sql in declared(name)["tests"]:
+        assert federation.explain(federation.prepare(sql))
+        used |= set(re.findall(rf"\b{name}\.(\w+)", sql.replace("https://openalex.org", "")))
+    assert used == set(declared(name)["tables"])
+
+
+def test_no_column_filled_from_keys_alone_is_reached_without_them(tmp_path: Path) -> None:
+    """A column that no answer has would be NULL in a scan, and another in a lookup: a table must not be two."""
+    specs = {name: declared(name) for name in NAMES}
+    for table in catalog_of(tmp_path).tables():
+        pseudo = {
+            column
+            for column, part in specs[table.source]["tables"][table.name]["columns"].items()
+            if isinstance(part, dict) and part.get("path") == "asked"
+        }
+        assert not pseudo or not table.scans, table.full_name
+        assert all(pseudo <= set(method.keys) for method in table.lookups), table.full_name
+
+
+# ----------------------------------------------------------------------------------------------------------- loading
+
+
+async def test_only_the_sources_that_a_statement_names_are_read(
+    federation: Federation, read: list[str]
+) -> None:
+    federation.prepare("SELECT h.name FROM nager.holidays h WHERE h.country = 'AT' AND h.year = 2025")
+    assert read == ["nager.yaml"]
+    federation.prepare("SELECT k.cve, e.epss FROM cisa.exploited k JOIN EPSS.scores e ON e.cve = k.cve")
+    federation.prepare("SELECT n.name FROM nager.countries n")
+    assert read == ["nager.yaml", "cisa.yaml", "epss.yaml"]
+
+
+OWN = """
+version: 1
+sources:
+  mine:
+    client: {base_url: "http://127.0.0.1:9"}
+    tables:
+      works: {columns: {id: int}, scan: {endpoint: works}}
+  github:
+    client: {base_url: "http://127.0.0.1:9"}
+    tables:
+      things: {columns: {id: int}, scan: {endpoint: things}}
+"""
+
+
+def test_tables_of_ones_own_come_first_and_are_never_ambiguous(tmp_path: Path, read: list[str]) -> None:
+    catalog = catalog_of(tmp_path, OWN)
+    assert [table.full_name for table in catalog.find(["works"])] == ["mine.works"]
+    assert read == ["own.yaml"]
+    assert len(catalog.find(["crossref", "works"])) == 1
+    assert [table.full_name for table in catalog.find(["Works"])] == ["mine.works"]
+    listed = [table.full_name for table in catalog.tables()]
+    assert listed[:2] == ["mine.works", "github.things"]
+    bundled = [name.split(".")[0] for name in listed[2:]]
+    assert bundled == sorted(bundled)
+
+
+def test_a_source_of_ones_own_hides_the_bundled_one_of_its_name(tmp_path: Path) -> None:
+    catalog = catalog_of(tmp_path, OWN.replace("  github:", "  GitHub:"))
+    assert [t.full_name for t in catalog.tables() if t.source.lower() == "github"] == ["GitHub.things"]
+    assert catalog.find(["github", "issues"]) == []
+
+
+def test_a_bundled_table_may_go_by_its_own_name(tmp_path: Path) -> None:
+    catalog = catalog_of(tmp_path)
+    assert [table.full_name for table in catalog.find(["top_stories"])] == ["hackernews.top_stories"]
+    assert len(catalog.find(["works"])) > 1
+
+
+def test_tables_are_listed_without_any_secret(tmp_path: Path) -> None:
+    assert {table.source for table in catalog_of(tmp_path).tables()} == set(NAMES)
+
+
+async def test_a_misspelt_name_is_corrected_from_the_catalog(federation: Federation) -> None:
+    with pytest.raises(QueryError) as raised:
+        federation.prepare("SELECT 1 FROM hackernews.top_storys")
+    assert "hackernews.top_stories" in str(raised.value.hint)
+
+
+# ----------------------------------------------------------------------------------------------------- documentation
+
+
+def test_there_are_enough_samples() -> None:
+    assert len(SAMPLES) >= 8
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+async def test_a_sample_can_be_run_and_joins_sources(federation: Federation, sample: str) -> None:
+    assert federation.explain(federation.prepare(SAMPLES[sample]))
+    named = {name for name in NAMES if re.search(rf"\b{name}\.\w", SAMPLES[sample])}
+    assert len(named) > 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_source_is_in_a_sample(name: str) -> None:
+    assert any(f"{name}." in sql for sql in SAMPLES.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_the_page_of_a_source_tells_its_tables_and_secrets(federation: Federation, name: str) -> None:
+    page, text = texts(name)
+    for table, part in declared(name)["tables"].items():
+        assert f"`{name}.{table}`" in page
+        for lookup in part.get("lookups", []):
+            assert all(f"`{key}`" in page for key in lookup["keys"])
+    for secret in set(re.findall(r"\$\{env:(\w+)", text)):
+        assert secret in page
+    for url in re.findall(r"https://[^\s,)]+", text.split("Documentation:")[1].splitlines()[0]):
+        assert url in page
+    examples = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    assert examples
+    for sql in examples:
+        assert federation.explain(federation.prepare(sql))
+
+
+def test_the_index_names_every_page_and_every_sample() -> None:
+    index = (PAGES / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\]\((\w+)\.md\)", index)) == set(NAMES)
+    assert {path.stem for path in PAGES.glob("*.md")} == {*NAMES, "README"}
+    assert [sample for sample in SAMPLES if sample not in index] == []
+
+
+def test_templates_know_padding() -> None:
+    assert templates.names("CIK{cik:010}.json") == {"cik"}
+    assert templates.fill_text("CIK{cik:010}.json", {"cik": "320193"}) == "CIK0000320193.json"
+
+
+def test_catalogs_are_plain_yaml() -> None:
+    for file in FILES:
+        assert parse_document(file.read_text(encoding="utf-8"), str(file)).problems == []

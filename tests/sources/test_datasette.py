@@ -1,0 +1,276 @@
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from urllib.parse import unquote
+
+import pytest
+from aiohttp import web
+
+from fff.engine import Federation
+from fff.errors import QueryError, SourceError
+from fff_cli.source import list_all
+from fff_sources.datasette.asking import affinity, spark_type, tilde
+from fff_sources.load import lint
+from tests.sources.discovering import lookups, rows, types
+from tests.sources.reading import Reader
+from tests.web.serving import Serve, Served
+
+TABLES = """
+CREATE TABLE r (id INTEGER PRIMARY KEY, x TEXT, v INTEGER, f FLOAT, made DATE, odd, price NUMERIC(8,2), raw BLOB);
+CREATE TABLE "a table/" ("a b" TEXT NOT NULL, y INT NOT NULL, PRIMARY KEY ("a b", y));
+CREATE TABLE loose (x TEXT PRIMARY KEY, X2 TEXT);
+CREATE VIEW sums AS SELECT x, v + 1 AS w FROM r;
+CREATE TABLE r_fts (x TEXT);
+INSERT INTO "a table/" VALUES ('q''', 1), ('z, z', 2), ('[1]', 3), ('é&=', 4);
+"""
+
+
+class FakeDatasette:
+    """The pages of Datasette 0.65 over SQLite, as far as adapters ask for them; `later` speaks as 1.0 does."""
+
+    page = 3  # rows at most
+
+    def __init__(
+        self, *, sql: bool = True, later: bool = False, databases: tuple[str, ...] = ("race",)
+    ) -> None:
+        self.sql, self.later, self.databases = sql, later, databases
+        self.db = sqlite3.connect(":memory:")
+        self.db.row_factory = sqlite3.Row
+        self.db.executescript(TABLES)
+        for number in range(8):
+            values = (number, f"k{number % 4}", number, number / 2, "2024-01-01", "5", 1.5, None)
+            self.db.execute("INSERT INTO r VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
+
+    async def __call__(self, request: web.Request) -> web.Response:
+        path = unquote(request.path.replace("~2F", "%2F").replace("+", " "))
+        if path == "/-/databases.json":
+            listed = [{"name": name, "route": name} for name in (*self.databases, "_memory")]
+            return web.json_response({"ok": True, "databases": listed} if self.later else listed)
+        database, slash, table = path[1:].removesuffix(".json").partition("/")
+        if database not in self.databases:
+            return web.json_response({"ok": False, "error": "Database not found"}, status=404)
+        if slash:
+            return self._rows(table, request)
+        return self._described(request) if "sql" in request.query else self._listed()
+
+    def _listed(self) -> web.Response:
+        names = "SELECT name FROM sqlite_master WHERE type = ?"
+        tables = [{"name": name, "hidden": name == "r_fts"} for (name,) in self.db.execute(names, ("table",))]
+        views = [{"name": name} for (name,) in self.db.execute(names, ("view",))]
+        return web.json_response({"tables": tables, "views": views})
+
+    def _described(self, request: web.Request) -> web.Response:
+        if not self.sql:
+            return web.json_response({"ok": False, "error": "Permission denied"}, status=403)
+        found = self.db.execute(request.query["sql"], {"t": request.query["t"]})
+        return web.json_response({"ok": True, "rows": list(map(dict, found)), "truncated": False})
+
+    def _rows(self, table: str, request: web.Request) -> web.Response:
+        query, values, where = request.query, list[object](), "1"
+        for name, text in query.items():
+            column, _, operator = name.partition("__")
+            if operator == "exact":
+                where += f' AND "{column}" = ?'
+                values.append(text)
+            elif operator == "in":
+                many = json.loads(text) if text.startswith("[") else [one.strip() for one in text.split(",")]
+                where += f' AND "{column}" IN ({",".join("?" * len(many))})'
+                values += many
+        picked = ", ".join(f'"{name}"' for name in query.getall("_col", [])) or "*"
+        start = int(query.get("_next", 0))
+        sql = f'SELECT {picked} FROM "{table}" WHERE {where} LIMIT {self.page + 1} OFFSET {start}'
+        found = list(map(dict, self.db.execute(sql, values)))
+        following = str(start + self.page) if len(found) > self.page else None
+        answer = {"rows": found[: self.page], "next": following, "truncated": False}
+        return web.json_response(answer if self.later else {**answer, "filtered_table_rows_count": None})
+
+
+SPEC = """
+version: 1
+sources:
+  ds:
+    type: datasette
+    client: {{base_url: "{url}", retry: {{max_attempts: 1}}}}
+    {more}
+"""
+
+
+def spec(served: Served, more: str = "") -> str:
+    return SPEC.format(url=served.url, more=more)
+
+
+@pytest.mark.parametrize("later", [False, True])
+async def test_tables_and_columns_are_found(serve: Serve, read: Callable[..., Reader], later: bool) -> None:
+    served = await serve(FakeDatasette(later=later))
+    reader = read(spec(served))
+    assert served.asked == [], "nothing is asked before somebody asks"
+    assert list(reader.catalog.tables(offered=False)) == []
+    assert await types(reader, "ds.r") == {
+        "id": "bigint", "x": "string", "v": "bigint", "f": "double", "made": "string", "odd": "string",
+        "price": "double", "raw": "string",
+    }  # fmt: skip
+    assert len(served.asked) == 3, "the databases, the tables of one, the columns of one"
+    assert [table.name for table in reader.catalog.tables(offered=False)] == [
+        "r",
+        "a table/",
+        "loose",
+        "sums",
+    ]
+    assert reader.table("r").primary_key == ("id",)
+    assert lookups(reader, "ds.r") == {("id",), ("x",), ("v",), ("f",), ("made",), ("price",)}
+    assert await types(reader, "ds.sums") == {"x": "string", "w": "string"}
+    assert lookups(reader, "ds.sums") == {("x",)}, "an expression has no affinity"
+
+
+async def test_keys_that_may_be_null_identify_nothing(serve: Serve, read: Callable[..., Reader]) -> None:
+    reader = read(spec(await serve(FakeDatasette()), "database: race"))
+    await types(reader, "ds.loose")
+    await types(reader, "ds.a table/")
+    assert reader.table("loose").primary_key == ()
+    assert reader.table("a table/").primary_key == ("a b", "y")
+    assert ("a b", "y") in lookups(reader, "ds.a table/")
+
+
+async def test_a_scan_follows_the_cursor_and_asks_for_needed_columns(
+    serve: Serve, read: Callable[..., Reader]
+) -> None:
+    served = await serve(FakeDatasette())
+    reader = read(spec(served, "database: race"))
+    await types(reader, "ds.r")
+    before = len(served.asked)
+    found = await reader.scan("r", ["id", "f"])
+    assert found == [{"id": number, "f": number / 2} for number in range(8)]
+    asked = served.asked[before:]
+    assert [request.query.get("_next") for request in asked] == [None, "3", "6"]
+    assert {tuple(request.query.getall("_col")) for request in asked} == {("id", "f")}
+    assert {request.query["_size"] for request in asked} == {"max"}
+
+
+async def test_lookups_of_one_key_and_of_many(serve: Serve, read: Callable[..., Reader]) -> None:
+    served = await serve(FakeDatasette())
+    reader = read(spec(served, "database: race"))
+    await types(reader, "ds.a table/")
+    keys = [method.keys for method in reader.table("a table/").lookups]
+    before = len(served.asked)
+    for text, y in (("q'", 1), ("z, z", 2), ("[1]", 3), ("é&=", 4), ("none", None), ("", None)):
+        found = await reader.lookup("a table/", text, number=keys.index(("a b",)))
+        assert [row["y"] for row in found] == ([] if y is None else [y])
+    many = await reader.lookup("a table/", "z, z", "q'", "[1]", "", "none", number=keys.index(("a b",)))
+    assert sorted(row["y"] for row in many) == [1, 2, 3]
+    assert len(served.asked) == before + 7
+    assert await reader.lookup("a table/", ("[1]", 3), number=keys.index(("a b", "y"))) == [
+        {"a b": "[1]", "y": 3}
+    ]
+
+
+async def test_a_join_over_names_alone(serve: Serve, read: Callable[..., Reader]) -> None:
+    served = await serve(FakeDatasette())
+    reader = read(spec(served))
+    sql = "SELECT r.x, w FROM r JOIN ds.sums ON r.x = sums.x WHERE r.id IN (1, 2)"
+    federation = Federation(reader.catalog, reader.client)
+    with pytest.raises(QueryError, match="which tables ds has"):
+        federation.prepare(sql)
+    assert served.asked == []
+    assert await rows(reader, sql) == [("k1", "2"), ("k1", "6"), ("k2", "3"), ("k2", "7")]
+
+
+async def test_names_of_the_statement_itself_are_no_reason_to_ask(
+    serve: Serve, read: Callable[..., Reader]
+) -> None:
+    served, other = await serve(FakeDatasette()), await serve(FakeDatasette())
+    reader = read(spec(served) + spec(other)[spec(other).index("  ds:") :].replace("  ds:", "  other:"))
+    sql = "WITH few AS (SELECT x FROM ds.r) SELECT Few.x FROM Few JOIN ds.sums ON Few.x = sums.x"
+    await Federation(reader.catalog, reader.client).discover(sql)
+    assert (len(served.asked), other.asked) == (4, [])
+
+
+async def test_a_misspelt_table_is_asked_for_once(serve: Serve, read: Callable[..., Reader]) -> None:
+    served = await serve(FakeDatasette())
+    reader = read(spec(served))
+    for _ in range(2):
+        with pytest.raises(QueryError, match="did you mean"):
+            await rows(reader, "SELECT * FROM ds.loos")
+    assert len(served.asked) == 2
+
+
+async def test_a_source_that_cannot_be_asked_hides_no_other(
+    serve: Serve, read: Callable[..., Reader], capsys: pytest.CaptureFixture[str]
+) -> None:
+    served = await serve(FakeDatasette())
+    down = spec(await serve(FakeDatasette(databases=())), "database: race")
+    reader = read(spec(served) + down[down.index("  ds:") :].replace("  ds:", "  other:"))
+    await list_all(reader.catalog)
+    assert "warning: other" in capsys.readouterr().err
+    assert {table.source for table in reader.catalog.tables(offered=False)} == {"ds"}
+
+
+async def test_several_databases(serve: Serve, read: Callable[..., Reader]) -> None:
+    reader = read(spec(await serve(FakeDatasette(databases=("race", "log")))))
+    assert await rows(reader, "SELECT v FROM ds.log_r WHERE id = 3") == [(3,)]
+    assert {table.name for table in reader.catalog.tables(offered=False)} >= {"race_r", "log_r"}
+
+
+async def test_an_instance_without_sql(serve: Serve, read: Callable[..., Reader]) -> None:
+    reader = read(spec(await serve(FakeDatasette(sql=False)), "tables: {r: {columns: {v: int, ID: bigint}}}"))
+    found = await types(reader, "ds.r")
+    assert (found["v"], found["id"], found["x"]) == ("int", "bigint", "string")
+    assert lookups(reader, "ds.r") == set(), "without a type nobody knows what a request must say"
+    assert len(await reader.scan("r", ["id", "v"])) == 8
+
+
+async def test_hidden_tables_when_wanted(serve: Serve, read: Callable[..., Reader]) -> None:
+    reader = read(spec(await serve(FakeDatasette()), "hidden: true"))
+    assert await types(reader, "ds.r_fts") == {"x": "string"}
+
+
+async def test_what_is_no_datasette(serve: Serve, read: Callable[..., Reader]) -> None:
+    async def other(request: web.Request) -> web.Response:
+        return web.json_response({"hello": "world"})
+
+    reader = read(spec(await serve(other)))
+    with pytest.raises(
+        SourceError, match=r"ds: the answer does not describe a table \(it lacks 'databases'\)"
+    ) as caught:
+        await rows(reader, "SELECT * FROM ds.r")
+    assert "root of a Datasette" in str(caught.value.hint)
+
+
+async def test_a_type_for_a_column_that_is_none(serve: Serve, read: Callable[..., Reader]) -> None:
+    reader = read(spec(await serve(FakeDatasette()), "tables: {r: {columns: {nix: int}}}"))
+    with pytest.raises(SourceError, match="'nix', which is no column"):
+        await types(reader, "ds.r")
+
+
+async def test_fractions_are_asked_for_as_numbers(serve: Serve, read: Callable[..., Reader]) -> None:
+    served = await serve(FakeDatasette())
+    reader = read(spec(served, "database: race"))
+    await types(reader, "ds.r")
+    keys = [method.keys for method in reader.table("r").lookups]
+    assert await reader.lookup("r", 0.5, columns=["id"], number=keys.index(("f",))) == [{"id": 1}]
+    assert served.asked[-1].query["f__in"] == "[0.5]"
+
+
+def test_unknown_keys_and_types(tmp_path) -> None:
+    file = tmp_path / "fff.yaml"
+    file.write_text(
+        "version: 1\nsources:\n  d:\n    type: datasette\n    client: {base_url: 'https://d.example', ath: 1}\n"
+        "    databse: x\n    tables: {r: {columns: {a: strin}}}\n"
+    )
+    found = [error.message.partition(": ")[2] for error in lint(file, environ={}, cwd=tmp_path)]
+    assert len(found) == 3
+    assert any(text.startswith("sources.d.client.ath: unknown key") for text in found)
+    assert any(text.startswith("sources.d.databse: unknown key") for text in found)
+    assert any("sources.d.tables.r.columns.a" in text and "strin" in text for text in found)
+
+
+def test_types_of_sqlite() -> None:
+    said = ["INT", "varchar(20)", "", "any", "double precision", "BOOLEAN", "DATETIME", "decimal(5,2)"]
+    assert [affinity(kind) for kind in said] == [
+        "INTEGER", "TEXT", "NONE", "NONE", "REAL", "NUMERIC", "NUMERIC", "NUMERIC",
+    ]  # fmt: skip
+    assert [spark_type(kind) for kind in said] == [
+        "bigint", "string", "string", "string", "double", "string", "string", "double",
+    ]  # fmt: skip
+    assert tilde("a table/é") == "a+table~2F~C3~A9"

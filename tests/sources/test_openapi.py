@@ -1,0 +1,223 @@
+"""Specs drafted from OpenAPI documents."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from fff.errors import SourceError, UsageError
+from fff.web.client import WebClient
+from fff_sources.authoring.draft import Draft
+from fff_sources.authoring.openapi import draft_from_openapi
+from fff_sources.authoring.yamltext import yaml_text
+from fff_sources.document import parse_document
+from fff_sources.load import lint
+from tests.web.serving import Serve
+
+LIBRARY = """
+openapi: 3.0.3
+info: {title: Library, version: "1"}
+servers: [{url: "https://{region}.books.example.org/v2", variables: {region: {default: eu}}}]
+security: [{key: []}]
+paths:
+  /books:
+    get:
+      summary: All books.
+      parameters:
+        - {name: page, in: query, schema: {type: integer, default: 1}}
+        - {$ref: "#/components/parameters/Size"}
+        - {name: language, in: query, schema: {type: string}}
+        - {name: api_key, in: query, schema: {type: string}}
+      responses:
+        "200":
+          content:
+            application/json:
+              schema:
+                type: object
+                properties:
+                  meta: {type: object, properties: {total: {type: integer}, pages: {type: integer}}}
+                  books: {type: array, items: {$ref: "#/components/schemas/Book"}}
+  /books/{bookId}:
+    parameters: [{name: bookId, in: path, required: true, schema: {type: integer, format: int64}}]
+    get:
+      responses: {"200": {content: {application/json: {schema: {$ref: "#/components/schemas/Book"}}}}}
+  /books/{bookId}/loans:
+    get:
+      parameters:
+        - {name: bookId, in: path, required: true, schema: {type: integer}}
+        - {name: cursor, in: query, schema: {type: string}}
+      responses:
+        "200":
+          content:
+            application/json:
+              schema:
+                type: object
+                properties:
+                  next_cursor: {type: string, nullable: true}
+                  data: {type: array, items: {type: object, properties: {id: {type: string, format: uuid}, since: {type: string, format: date-time}}}}
+  /readers/{name}:
+    get:
+      parameters: [{name: name, in: path, required: true, schema: {type: string}}]
+      responses: {"200": {content: {application/json: {schema: {type: object, properties: {data: {type: object, properties: {name: {type: string}, since: {type: string, format: date}}}}}}}}}
+  /search:
+    get:
+      parameters: [{name: q, in: query, required: true, schema: {type: string}}]
+      responses: {"200": {content: {application/json: {schema: {type: array, items: {$ref: "#/components/schemas/Author"}}}}}}
+  /ping: {get: {responses: {"204": {description: nothing}}}}
+  /orders: {post: {responses: {"200": {content: {application/json: {schema: {type: array, items: {$ref: "#/components/schemas/Book"}}}}}}}}
+components:
+  parameters: {Size: {name: per_page, in: query, schema: {type: integer, maximum: 50}}}
+  securitySchemes: {key: {type: apiKey, in: header, name: X-Key}}
+  schemas:
+    Thing: {type: object, properties: {id: {type: integer}, created: {type: string, format: date-time}}}
+    Book:
+      allOf:
+        - {$ref: "#/components/schemas/Thing"}
+        - type: object
+          properties:
+            title: {type: [string, "null"]}
+            language: {type: string}
+            price: {type: number}
+            copies: {type: integer, format: int32}
+            tags: {type: array, items: {type: string}}
+            author: {$ref: "#/components/schemas/Author"}
+            similar: {type: array, items: {$ref: "#/components/schemas/Book"}}
+    Author: {type: object, properties: {name: {type: string}, best: {oneOf: [{type: "null"}, {$ref: "#/components/schemas/Short"}]}, self: {$ref: "#/components/schemas/Author"}}}
+    Short: {type: object, properties: {isbn: {type: string}}}
+"""  # fmt: skip
+
+
+async def drafted(document: str, folder: Path, **options: Any) -> tuple[Draft, dict[str, Any]]:
+    file = folder / "openapi.yaml"
+    file.write_text(dedent(document))
+    client = WebClient()
+    draft = await draft_from_openapi(
+        str(file), client, **{"url": None, "name": None, "headers": {}, "environ": {}} | options
+    )
+    await client.close()
+    text = yaml_text(draft)
+    spec = folder / "spec.yaml"
+    spec.write_text(text)
+    assert lint(spec, environ=dict.fromkeys(draft.variables, "x")) == []
+    return draft, parse_document(text, "draft").data["sources"][draft.name]
+
+
+async def test_lists_become_tables_and_their_siblings_lookups(tmp_path: Path) -> None:
+    draft, source = await drafted(LIBRARY, tmp_path, name="lib")
+    assert source["client"] == {
+        "base_url": "https://eu.books.example.org/v2",
+        "auth": {"type": "api_key", "name": "X-Key", "api_key": "${env:LIB_API_KEY}", "location": "header"},
+    }
+    assert list(source["tables"]) == ["books", "loans", "search", "reader"]
+    books = source["tables"]["books"]
+    assert books["scan"]["endpoint"] == {
+        "path": "books",
+        "data_selector": "books",
+        "paginator": {
+            "type": "page_number", "page_param": "page", "base_page": 1, "page_size": 50, "page_size_param": "per_page",
+            "total_path": "meta.pages", "total_rows_path": "meta.total",
+        },
+    }  # fmt: skip
+    assert books["lookups"] == [{"keys": ["id"], "endpoint": {"path": "books/{id}"}}]
+    assert books["key_columns"] == [{"name": "language"}, {"name": "id"}]
+    assert books["description"] == "All books"
+    assert {name: part if isinstance(part, str) else part["type"] for name, part in books["columns"].items()} == {
+        "id": "bigint", "created": "timestamp", "title": "string", "language": "string", "price": "double", "copies": "int",
+        "tags": "array<string>", "author_name": "string", "author_best_isbn": "string", "author_self": "string", "similar": "string",
+    }  # fmt: skip
+    assert books["columns"]["author_best_isbn"]["path"] == "author.best.isbn"
+    assert draft.unsure[0] == "base_url: region may be something else than 'eu'"
+
+
+async def test_what_a_request_needs_becomes_required_keys(tmp_path: Path) -> None:
+    _, source = await drafted(LIBRARY, tmp_path, name="lib")
+    loans, search, reader = (source["tables"][name] for name in ("loans", "search", "reader"))
+    assert loans["key_columns"] == [{"name": "bookId", "require": "required"}]
+    assert loans["columns"]["bookId"] == "bigint"
+    assert loans["lookups"][0]["endpoint"] == {
+        "path": "books/{bookId}/loans", "data_selector": "data",
+        "paginator": {"type": "cursor", "cursor_path": "next_cursor", "cursor_param": "cursor"},
+    }  # fmt: skip
+    assert search["lookups"] == [{"keys": ["q"], "endpoint": {"path": "search"}}]
+    assert reader["lookups"] == [
+        {"keys": ["name"], "endpoint": {"path": "readers/{name}", "data_selector": "data"}}
+    ]
+    assert reader["columns"] == {"name": "string", "since": "date"}
+
+
+MINIMAL = """
+openapi: 3.1.0
+paths: {/a: {get: {responses: {default: {content: {application/json: {schema: {type: array, items: {type: object, properties: {id: {type: integer}}}}}}}}}}}
+%s
+"""
+SCHEMES = [
+    ("{type: http, scheme: bearer}", {"type": "bearer", "token": "${env:S_TOKEN}"}),
+    ("{type: http, scheme: Basic}", {"type": "http_basic", "username": "${env:S_USER}", "password": "${env:S_PASSWORD}"}),
+    ("{type: apiKey, in: query, name: k}", {"type": "api_key", "name": "k", "api_key": "${env:S_API_KEY}", "location": "query"}),
+    ("{type: oauth2, flows: {clientCredentials: {tokenUrl: 'https://x/t', scopes: {}}}}", {"type": "oauth2_client_credentials", "access_token_url": "https://x/t", "client_id": "${env:S_CLIENT_ID}", "client_secret": "${env:S_CLIENT_SECRET}"}),
+    ("{type: mutualTLS}", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(SCHEMES)))
+async def test_security_schemes(tmp_path: Path, number: int) -> None:
+    scheme, auth = SCHEMES[number]
+    _, source = await drafted(
+        MINIMAL % f"components: {{securitySchemes: {{one: {scheme}}}}}", tmp_path, name="s"
+    )
+    assert source["client"].get("auth") == auth
+
+
+async def test_servers(tmp_path: Path, serve: Serve) -> None:
+    draft, source = await drafted(MINIMAL % "", tmp_path, name="s")
+    assert "base_url: the document names no host; write it, or give it as URL" in draft.unsure
+    _, source = await drafted(MINIMAL % "servers: [{url: /v3/}]", tmp_path, url="https://x.org/v4/", name="s")
+    assert source["client"]["base_url"] == "https://x.org/v4"
+    document = parse_document(MINIMAL % "servers: [{url: /v3/}]", "x").data
+
+    async def handler(request: web.Request) -> web.Response:
+        known = request.query.get("token") == "geheim"
+        return web.json_response(text=json.dumps(document)) if known else web.Response(status=403)
+
+    served = await serve(handler)
+    client = WebClient()
+    where = f"{served.url}/docs/openapi.json?token=${{env:T}}"
+    options: dict[str, Any] = {"url": None, "name": None, "headers": {}}
+    draft = await draft_from_openapi(where, client, **options, environ={"T": "geheim"})
+    assert draft.base_url == f"{served.url}/v3"
+    assert "geheim" not in yaml_text(draft)
+    with pytest.raises(SourceError, match="HTTP 403"):
+        await draft_from_openapi(f"{served.url}/docs/openapi.json", client, **options, environ={})
+    await client.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("swagger: '2.0'\npaths: {}\n", "only OpenAPI 3 is read, and this says 2.0"),
+        ("a: 1\n", "it has no paths"),
+        ("{", "not valid JSON"),
+        ("a: [\n", "not an OpenAPI document"),
+        (
+            "openapi: 3.0.0\npaths: {/a: {get: {responses: {'200': {description: x}}}}}\n",
+            "no GET that answers a list",
+        ),
+        ("openapi: 3.0.0\npaths: {/a: {get: {$ref: '#/paths/~1a/get'}}}\n", "no GET that answers a list"),
+    ],
+)
+async def test_what_is_no_such_document(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        await drafted(text, tmp_path)
+
+
+async def test_references_that_lead_out_of_the_document_are_told(tmp_path: Path) -> None:
+    more = "components: {}"
+    text = (MINIMAL % more).replace("{type: integer}", "{$ref: 'other.yaml#/Id'}")
+    draft, source = await drafted(text, tmp_path, name="s")
+    assert source["tables"]["a"]["columns"] == {"id": "string"}
+    assert "references that lead out of the document were left out: other.yaml#/Id" in draft.unsure

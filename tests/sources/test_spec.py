@@ -1,0 +1,361 @@
+"""Specs: what is wrong with them is said once, all at once, with the key, the line and what was probably meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from fff.catalog import Table
+from fff.errors import SpecError, UsageError
+from fff.web.client import WebClient
+from fff_sources.load import known_types, lint, load_catalog
+
+GOOD = """\
+    version: 1
+    sources:
+      gov:
+        client: {base_url: "https://api.example.gov/v1"}
+        tables:
+          crime:
+            columns: {zip: string, rating: {type: string, path: rating.value}, year: int}
+    """
+
+
+def written(folder: Path, text: str, name: str = "fff.yaml") -> Path:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(dedent(text), encoding="utf-8")
+    return file
+
+
+def problems(folder: Path, text: str, **environ: str) -> list[tuple[str | None, int | None, str, str | None]]:
+    file = written(folder, text)
+    return [
+        (
+            error.path,
+            error.line,
+            error.message.removeprefix(f"{file}:{error.line}: {error.path}: "),
+            error.hint,
+        )
+        for error in lint(file, environ=environ)
+    ]
+
+
+def table(folder: Path, rest: str) -> Table:
+    indent = " " * 12
+    text = dedent(GOOD) + "".join(f"{indent[4:]}{line}\n" for line in dedent(rest).strip().splitlines())
+    catalog = load_catalog([written(folder, text)], environ={}, cwd=folder, client=WebClient())
+    (found,) = catalog.find(["gov", "crime"])
+    return found
+
+
+def methods(found: Table) -> tuple[list[str], list[str]]:
+    return [scan.name for scan in found.scans], [lookup.name for lookup in found.lookups]
+
+
+def test_every_problem_is_reported_at_once_with_its_key_line_and_remedy(tmp_path: Path) -> None:
+    text = """\
+        version: 1
+        sources:
+          gov:
+            client:
+              base_url: https://api.example.gov
+              auth: {type: bearer, tokn: x}
+              retry: {max_attempts: 0}
+            table_defaults: {endpoint: {parms: {per_page: 100}}}
+            tables:
+              crime:
+                columns: {zip: strin, year: {type: int, pth: y}}
+                on_bad_record: ignore
+                scan:
+                  endpoint:
+                    path: crime
+                    paginator: {type: page_number, typ: 5}
+                lookups:
+                  - {keys: [zip], endpoint: {path: "c/{zip}", data_selector: "a["}}
+              other: {columns: {a: int}, scan: [{endpoint: {path: a, methd: GET}}]}
+        """
+    base = "sources.gov"
+    assert problems(tmp_path, text) == [
+        (f"{base}.client.auth.token", 6, "is missing", None),
+        (f"{base}.client.auth.tokn", 6, "unknown key", "did you mean 'token'?"),
+        (f"{base}.client.retry.max_attempts", 7, "Input should be greater than or equal to 1", None),
+        (f"{base}.table_defaults.endpoint.parms", 8, "unknown key", "did you mean 'params'?"),
+        (f"{base}.tables.crime.columns.zip", 11, "unknown type 'strin'", None),
+        (f"{base}.tables.crime.columns.year.pth", 11, "unknown key", "did you mean 'path'?"),
+        (f"{base}.tables.crime.on_bad_record", 12, "Input should be 'fail', 'null' or 'skip'", None),
+        (f"{base}.tables.crime.scan.endpoint.paginator.typ", 16, "unknown key", "did you mean 'type'?"),
+        (
+            f"{base}.tables.crime.lookups[0].endpoint.data_selector",
+            18,
+            "'a[' cannot be read as a path from '[' on",
+            None,
+        ),
+        (f"{base}.tables.other.scan[0].endpoint.methd", 19, "unknown key", "did you mean 'method'?"),
+    ]
+
+
+def test_an_error_names_file_line_and_key(tmp_path: Path) -> None:
+    file = written(tmp_path, GOOD.replace("columns:", "colums:") + "        scan: {endpoint: crime}\n")
+    with pytest.raises(SpecError) as error:
+        load_catalog([file], environ={}, cwd=tmp_path, client=WebClient())
+    assert str(error.value).startswith(
+        f"{file}:7: sources.gov.tables.crime.colums: unknown key\n  did you mean 'columns'?"
+    )
+    assert error.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("rest", "path", "message"),
+    [
+        ("", "tables.crime", "has neither scan nor lookups"),
+        ("scan: {endpoint: {params: {a: b}}}", "tables.crime.scan[0].endpoint.path", "is missing"),
+        ("scan: {endpoint: 'c/{zip}'}", "tables.crime.scan[0].endpoint", "nothing fills {zip}"),
+        (
+            "lookups: [{keys: [zp], endpoint: 'c/{zp}'}]",
+            "tables.crime.lookups[0].keys",
+            "'zp' is not a column",
+        ),
+        (
+            "lookups: [{keys: [zip], endpoint: 'c/{year}'}]",
+            "tables.crime.lookups[0].endpoint",
+            "nothing fills {year}",
+        ),
+        ("{scan: {endpoint: c}, primary_key: [id]}", "tables.crime.primary_key", "'id' is not a column"),
+        (
+            "{scan: {endpoint: c}, key_columns: [{name: ZIP}]}",
+            "tables.crime.key_columns",
+            "'ZIP' is not a column",
+        ),
+        (
+            "lookups: [{keys: [zip, year], batch: {size: 5}, endpoint: c}]",
+            "tables.crime.lookups[0]",
+            "a batch lookup takes one key column",
+        ),
+        (
+            "scan: {endpoint: {path: c, format: csv}}",
+            "tables.crime.columns.rating",
+            "a path into csv must be the name of a column",
+        ),
+        (
+            "scan: {endpoint: {path: c, format: ndjson, paginator: {type: cursor, cursor_path: a}}}",
+            "tables.crime.scan[0].endpoint.paginator",
+            "cursor reads the answer's JSON, but format is ndjson",
+        ),
+    ],
+)
+def test_well_formed_but_wrong(tmp_path: Path, rest: str, path: str, message: str) -> None:
+    lines = rest.strip("{}").replace("}, ", "}\n").splitlines() if rest.startswith("{") else [rest]
+    text = dedent(GOOD) + "".join(f"        {line}\n" for line in lines)
+    found = [(where, what) for where, _, what, _ in problems(tmp_path, text)]
+    assert (f"sources.gov.{path}", message) in found
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "line", "message"),
+    [
+        ("a: [1", None, 1, "not valid YAML"),
+        ("- 1", "", None, "is not a spec"),
+        ("", "", None, "is not a spec"),
+        ("version: 2\nsources: {a: {}}", "version", 1, "must be 1, not 2"),
+        ("sources: {}", "version", None, "is missing"),
+        ("version: 1", "sources", None, "must name at least one source"),
+        ("version: 1\nsourcs: {}\nsources: {a: {type: datasett}}", "sourcs", 2, "unknown key"),
+        ("version: 1\nsources:\n  a: {type: odatta}", "sources.a.type", 3, "'odatta' is no known type"),
+        ("version: 1\nsources:\n  a: 5", "sources.a", 3, "must be a mapping"),
+        ("version: 1\nsources:\n  a.b: {}", "sources.a.b", 3, "a source's name is"),
+        (
+            "version: 1\nsources:\n  a: {client: {base_url: x}}\n  a: {}",
+            "sources.a",
+            4,
+            "stands here a second time",
+        ),
+        ("version: 1\nsources: {? [a] : 1}", None, 2, "keys must be plain text"),
+        ("version: 1\nsources: &a {a: *a}", None, None, "not valid YAML"),
+    ],
+)
+def test_wrong_from_the_outside(
+    tmp_path: Path, text: str, path: str | None, line: int | None, message: str
+) -> None:
+    found = lint(written(tmp_path, text), environ={})
+    assert any(
+        message in error.message
+        and (path is None or (error.path or "") == path)
+        and (line is None or error.line == line)
+        for error in found
+    ), [str(error) for error in found]
+
+
+def test_anchors_that_explode_are_refused(tmp_path: Path) -> None:
+    levels = "\n".join(f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 10)}]" for n in range(1, 9))
+    found = lint(written(tmp_path, f"x0: &x0 1\n{levels}\n"), environ={})
+    assert "too large" in found[0].message
+
+
+def test_keys_are_read_as_written(tmp_path: Path) -> None:
+    text = (
+        GOOD.replace("{zip: string,", "{on: int, no: int, 404: int, zip: string,")
+        + "        scan: {endpoint: c}\n"
+    )
+    catalog = load_catalog([written(tmp_path, text)], environ={}, cwd=tmp_path, client=WebClient())
+    (found,) = catalog.tables(offered=False)
+    assert [column.name for column in found.columns] == ["on", "no", "404", "zip", "rating", "year"]
+
+
+def test_missing_secrets_are_problems_for_lint_only(tmp_path: Path) -> None:
+    text = (
+        GOOD.replace('/v1"', "/v1\", auth: {type: bearer, token: '${env:TOK}'}")
+        + "        scan: {endpoint: c}\n"
+    )
+    hint = "set it: export TOK=…"
+    assert problems(tmp_path, text) == [
+        ("sources.gov.client.auth.token", 4, "environment variable TOK is not set", hint)
+    ]
+    assert problems(tmp_path, text, TOK="x") == []
+    assert load_catalog([tmp_path / "fff.yaml"], environ={}, cwd=tmp_path, client=WebClient()).adapters
+
+
+# ----------------------------------------------------------------------------------------------------- access methods
+
+
+def test_scans_and_lookups_are_named_after_what_they_do(tmp_path: Path) -> None:
+    found = table(
+        tmp_path,
+        """
+        scan: [{endpoint: crime}, {endpoint: mirror}]
+        lookups:
+          - {keys: [zip], endpoint: "crime/{zip}"}
+          - {keys: [zip], endpoint: "other/{zip}"}
+          - {keys: [zip], batch: {size: 50, separator: ","}, endpoint: crime}
+          - {keys: [zip, year], endpoint: crime}
+        """,
+    )
+    assert methods(found) == (
+        ["crime.scan", "crime.scan[2]"],
+        ["crime.lookup[zip]", "crime.lookup[zip]#2", "crime.lookup[zip]x50", "crime.lookup[zip,year]"],
+    )
+    assert [lookup.batch_size for lookup in found.lookups] == [1, 1, 50, 1]
+    assert [(column.name, column.type) for column in found.columns] == [
+        ("zip", "string"),
+        ("rating", "string"),
+        ("year", "int"),
+    ]
+    assert found.max_in_flight == 8
+
+
+@pytest.mark.parametrize(
+    ("key_columns", "expected"),
+    [
+        ("[zip]", (["crime.scan"], ["crime.lookup[zip]"])),
+        ("[{name: zip, require: required}]", ([], ["crime.lookup[zip]"])),
+        ("[{name: zip, require: required}, {name: year}]", ([], ["crime.lookup[zip]"])),
+        (
+            "[{name: zip, require: required}, {name: year, require: required}]",
+            ([], ["crime.lookup[zip,year]"]),
+        ),
+        (
+            "[{name: zip, require: any_of}, {name: year, require: any_of}]",
+            ([], ["crime.lookup[zip]", "crime.lookup[year]"]),
+        ),
+        ("[{name: year, operators: ['>=', '<=']}]", (["crime.scan"], [])),
+    ],
+)
+def test_lookups_follow_from_key_columns(
+    tmp_path: Path, key_columns: str, expected: tuple[list[str], list[str]]
+) -> None:
+    assert methods(table(tmp_path, f"scan: {{endpoint: crime}}\nkey_columns: {key_columns}")) == expected
+
+
+def test_an_explicit_lookup_takes_the_place_of_the_derived_one(tmp_path: Path) -> None:
+    found = table(
+        tmp_path,
+        """
+        scan: {endpoint: crime}
+        lookups: [{keys: [zip], endpoint: "crime/{zip}"}]
+        key_columns: [{name: zip}, {name: year}]
+        """,
+    )
+    assert methods(found) == (["crime.scan"], ["crime.lookup[zip]", "crime.lookup[year]"])
+
+
+def test_defaults_lie_under_every_endpoint(tmp_path: Path) -> None:
+    text = """\
+        version: 1
+        sources:
+          gov:
+            client: {base_url: "https://h"}
+            table_defaults: {on_bad_record: skip, endpoint: {params: {per_page: 100, lang: en}, data_selector: d}}
+            tables:
+              a:
+                columns: {x: int}
+                endpoint: {params: {lang: de}, paginator: header_link}
+                scan: {endpoint: a}
+                lookups: [{keys: [x], endpoint: {path: "a/{x}", data_selector: $, params: {per_page: null}}}]
+              b: {columns: {x: int}, endpoint: b}
+        """
+    catalog = load_catalog([written(tmp_path, text)], environ={}, cwd=tmp_path, client=WebClient())
+    a, b = catalog.tables(offered=False)
+    scan, lookup = a.scans[0].endpoint.endpoint, a.lookups[0].endpoint.endpoint
+    assert (scan.path, scan.params, scan.data_selector, scan.paginator.type) == (
+        "a",
+        {"per_page": "100", "lang": "de"},
+        "d",
+        "header_link",
+    )
+    assert (lookup.params, lookup.data_selector) == ({"per_page": None, "lang": "de"}, "$")
+    assert [method.name for method in b.scans] == ["b.scan"]
+    assert b.scans[0].endpoint.endpoint.params["lang"] == "en"
+
+
+# ------------------------------------------------------------------------------------------------------------ loading
+
+
+def named(name: str) -> str:
+    return f"version: 1\nsources: {{{name}: {{client: {{base_url: 'http://h'}}, tables: {{t: {{columns: {{a: int}}, scan: {{endpoint: x}}}}}}}}}}\n"
+
+
+def names(folder: Path, *paths: str, **environ: str) -> list[str]:
+    catalog = load_catalog([Path(path) for path in paths], environ=environ, cwd=folder, client=WebClient())
+    return [adapter.name for adapter in catalog.adapters]
+
+
+def test_where_specs_are_looked_for(tmp_path: Path) -> None:
+    written(tmp_path, named("here"))
+    written(tmp_path, named("one"), "sources/b.yaml")
+    written(tmp_path, named("two"), "sources/a.yml")
+    written(tmp_path, "name: something else\n", "sources/ci.yaml")
+    written(tmp_path, "{{ not yaml", "sources/template.yaml")
+    written(tmp_path, "print()", "sources/code.py")
+    written(tmp_path, named("home"), "config/fff/x.yaml")
+    written(tmp_path, named("elsewhere"), "else/where.yaml")
+    written(tmp_path, named("deep"), "else/deep/no.yaml")
+    config = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
+    assert names(tmp_path, **config) == ["here", "two", "one", "home"]
+    assert names(tmp_path, "else", "fff.yaml", **config) == ["elsewhere", "here"]
+    assert names(tmp_path, FFF_SOURCES="else:sources/b.yaml", **config) == ["elsewhere", "one"]
+    assert names(tmp_path / "else") == []
+
+
+def test_explicit_paths_are_strict(tmp_path: Path) -> None:
+    written(tmp_path, "name: something else\n", "sources/ci.yaml")
+    assert names(tmp_path) == []
+    with pytest.raises(SpecError, match=r"version: is missing|unknown key"):
+        names(tmp_path, "sources")
+    with pytest.raises(UsageError, match="no such spec file"):
+        names(tmp_path, "nowhere.yaml")
+    written(tmp_path, "version: 1\nsources: {a: [", "sources/broken.yaml")
+    with pytest.raises(SpecError, match="not valid YAML"):
+        names(tmp_path)
+
+
+def test_the_first_source_of_a_name_wins(tmp_path: Path) -> None:
+    written(tmp_path, named("same"), "a.yaml")
+    written(tmp_path, named("same").replace("http://h", "http://other"), "b.yaml")
+    catalog = load_catalog([Path("b.yaml"), Path("a.yaml")], environ={}, cwd=tmp_path, client=WebClient())
+    assert [adapter.spec.client.base_url for adapter in catalog.adapters] == ["http://other"]
+
+
+def test_rest_is_always_known() -> None:
+    assert "rest" in known_types()

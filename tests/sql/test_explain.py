@@ -1,0 +1,108 @@
+"""`explain` says what will run where before anything runs."""
+
+from __future__ import annotations
+
+from planner_fakes import DEMO
+
+from fff.sql import explain, prepare
+
+CANONICAL = """SELECT AVG(F.contribution), AVG(D.householdIncome), F.State, C.crimeRating
+FROM FEC as F, Demographics as D, Crime as C
+WHERE F.zip = D.zip and F.zip = C.zip AND F.State LIKE 'C%'
+GROUP BY F.State, C.crimeRating"""
+
+
+def test_the_canonical_query() -> None:
+    assert (
+        explain(prepare(CANONICAL, DEMO))
+        == """\
+Block
+  web.FEC AS F: zip, State, contribution
+  web.Demographics AS D: zip, householdIncome
+  gov.crime AS C: zip, crimeRating
+  output: F.State, F.contribution, D.householdIncome, C.crimeRating
+Modules
+  scan FEC.scan
+  SteM web.FEC: every row arrives once
+  lookup Demographics.lookup[zip]
+  SteM web.Demographics: every row arrives once
+  scan crime.scan
+  lookup crime.lookup[zip]
+  lookup crime.lookup[zip]*50, up to 50 keys a request
+  SteM gov.crime: one row per zip
+Bindings
+  D through Demographics.lookup[zip]: zip from F.zip or C.zip
+  C through crime.lookup[zip]: zip from F.zip or D.zip
+  C through crime.lookup[zip]*50: zip from F.zip or D.zip
+Conditions
+  equal: F.zip = D.zip = C.zip
+  left to Spark: F.State LIKE 'C%' (LIKE)
+Feasible
+  F: scanned
+  C: scanned
+  D: looked up by the keys of what it is joined with (Demographics.lookup[zip])
+Legal moves
+  F → D[zip], C, C[zip], C[zip]x50
+  C → F, D[zip]
+  F+D → C, C[zip], C[zip]x50
+  F+C → D[zip]
+  D+C → F
+Requests
+  FEC.scan: one request per page, until the last page
+  Demographics.lookup[zip]: one request per distinct F.zip
+  crime.scan: one request per page, until the last page
+  crime.lookup[zip]: at most one request per distinct F.zip
+  crime.lookup[zip]*50: at most one request per 50 distinct F.zip
+Above the block
+  Spark: GROUP BY, predicate left to Spark: F.State LIKE 'C%'
+  SELECT AVG(__fff_block.contribution), AVG(__fff_block.householdIncome), __fff_block.State, __fff_block.crimeRating
+  FROM __fff_block WHERE (F.State LIKE 'C%')
+  GROUP BY __fff_block.State, __fff_block.crimeRating""".replace("(F.State", "(__fff_block.State")
+    )
+
+
+def test_constants_make_the_forecast_exact() -> None:
+    text = explain(prepare("SELECT price FROM prices WHERE sku IN ('a', 'b', 'c') AND region = 'x'", DEMO))
+    assert "  prices through prices.lookup[sku,region]: sku in ('a', 'b', 'c'); region = 'x'\n" in text
+    assert "  seed lookup: sku IN ('a', 'b', 'c')\n" in text
+    assert "  prices: looked up by constants, 3 keys\n" in text
+    assert text.endswith("Requests\n  prices.lookup[sku,region]: 3 requests")
+
+
+def test_seeds_and_joins_share_a_lookup() -> None:
+    sql = "SELECT a.zip FROM Demographics a, FEC f, Demographics b WHERE a.zip = '1' AND b.zip = f.zip"
+    assert "  Demographics.lookup[zip]: at least 1, then one request per distinct f.zip" in explain(
+        prepare(sql, DEMO)
+    )
+
+
+def test_keys_of_several_columns() -> None:
+    sql = "SELECT p.price FROM items i, regions r, prices p WHERE i.sku = p.sku AND r.region = p.region"
+    assert "  prices.lookup[sku,region]: one request per distinct (i.sku, r.region)" in explain(
+        prepare(sql, DEMO)
+    )
+
+
+def test_joins_across_types_are_warned_of() -> None:
+    text = explain(prepare("SELECT f.id FROM FEC f JOIN types t ON f.zip = t.i", DEMO))
+    assert text.endswith(
+        "Warnings\n  f.zip = t.i compares string with int: it is left to Spark and joins nothing while fetching; "
+        "declare one type for both columns"
+    )
+
+
+def test_nothing_is_fetched_when_nothing_can_match() -> None:
+    text = explain(prepare("SELECT zip FROM FEC WHERE 1 = 0", DEMO))
+    assert "  no rows: 1 = 0 is never true; nothing is fetched\n" in text
+    assert text.endswith("Requests\n  none")
+
+
+def test_a_query_without_tables() -> None:
+    assert explain(prepare("SELECT 1 AS one", DEMO)) == (
+        "Block\n  no table: nothing is fetched\n"
+        "Above the block\n  Spark: a SELECT without FROM\n  SELECT 1 AS one"
+    )
+
+
+def test_limits_are_told() -> None:
+    assert "  stops after 1 row\n" in explain(prepare("SELECT zip FROM FEC LIMIT 1", DEMO))

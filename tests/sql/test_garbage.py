@@ -1,0 +1,103 @@
+"""Whatever is typed, the answer is a plan or an FFFError: never another exception."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planner_fakes import DEMO
+
+from fff.errors import FFFError
+from fff.sql import explain, parameter_names, prepare, split_statements
+
+WORDS = [
+    *"""SELECT FROM WHERE AND OR NOT IN BETWEEN IS NULL TRUE FALSE JOIN INNER CROSS LEFT OUTER NATURAL SEMI USING ON AS
+    DISTINCT EXCEPT UNION ALL GROUP BY HAVING ORDER LIMIT OFFSET CASE WHEN THEN ELSE END CAST WITH LATERAL VIEW QUALIFY
+    WINDOW OVER PARTITION SORT VALUES INSERT EXISTS LIKE RLIKE INTERVAL DATE TIMESTAMP ROLLUP GROUPING SETS PIVOT
+    FEC F crime C Demographics D zip State id contribution crimeRating web gov types items x ts
+    count sum upper explode transform '94704' 'a 1 2.5 1e3 5L -3 :p ? * , ( ) . ; = <> < >= <=> == + - / || -> :: :
+    ` `zip` " "q" -- /* */ /*+ [ ] { } |> @ # $ % ! '' """.split(),  # noqa: SIM905 - reads as the vocabulary it is
+    "\n",
+    "\\",
+]
+
+VALID = (
+    """SELECT F.State, avg(F.contribution) FROM FEC AS F, crime C WHERE F.zip = C.zip AND C.year IN (2019, 2020)
+    GROUP BY F.State HAVING count(*) > 1 ORDER BY 2 DESC LIMIT 10""",
+    "SELECT * FROM FEC F JOIN Demographics D USING (zip) NATURAL JOIN crime WHERE NOT (F.id = 1 OR D.population < 5)",
+    "SELECT CASE WHEN i BETWEEN 1 AND 2 THEN 'x' ELSE st.n END FROM types t WHERE dt = DATE '2020-01-01' AND b",
+    "SELECT zip FROM (FEC CROSS JOIN items) WHERE FEC.zip = items.sku -- the end",
+)
+
+
+def survives(sql: str) -> None:
+    """Any exception but FFFError fails the test."""
+    calls = [
+        lambda: explain(prepare(sql, DEMO)),
+        lambda: explain(prepare(sql, DEMO, {"p": "94704"})),
+        lambda: split_statements(sql),
+        lambda: parameter_names(sql),
+    ]
+    messages = []
+    for call in calls:
+        try:
+            call()
+        except FFFError as error:
+            messages.append(error.render())
+    assert all(messages)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join))
+def test_word_soup(sql: str) -> None:
+    survives(sql)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.sampled_from(WORDS), max_size=15).map(
+        lambda words: "SELECT * FROM FEC F, crime " + " ".join(words)
+    )
+)
+def test_soup_behind_a_good_start(sql: str) -> None:
+    survives(sql)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(max_size=60))
+def test_any_text(sql: str) -> None:
+    survives(sql)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data())
+@pytest.mark.slow
+def test_damaged_queries(data: st.DataObject) -> None:
+    sql = data.draw(st.sampled_from(VALID))
+    for _ in range(data.draw(st.integers(1, 3))):
+        start = data.draw(st.integers(0, len(sql)))
+        end = min(len(sql), start + data.draw(st.integers(0, 6)))
+        sql = sql[:start] + data.draw(st.sampled_from([*WORDS, "", " "])) + sql[end:]
+    survives(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT " + "(" * 3000 + "1" + ")" * 3000,
+        "SELECT * FROM FEC WHERE " + "NOT " * 3000 + "id = 1",
+        "SELECT * FROM FEC WHERE " + "(" * 400 + "id = 1" + ")" * 400,
+        "SELECT " + "upper(" * 3000 + "zip" + ")" * 3000 + " FROM FEC",
+        "SELECT * FROM " + "(" * 3000 + "FEC" + ")" * 3000,
+    ],
+    ids=["brackets", "not", "bracketed condition", "calls", "bracketed table"],
+)
+def test_deep_nesting(sql: str) -> None:
+    survives(sql)
+
+
+def test_long_chains_are_planned() -> None:
+    conjuncts = prepare("SELECT id FROM FEC WHERE " + " AND ".join(["id > 1"] * 3000), DEMO)
+    assert len(conjuncts.only_block.plan.predicates) == 3000
+    either = prepare("SELECT id FROM FEC WHERE " + " OR ".join(f"id = {n}" for n in range(3000)), DEMO)
+    assert either.only_block.conjuncts[0].where == "engine"

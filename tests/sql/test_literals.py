@@ -1,0 +1,119 @@
+"""Which constants the engine takes for which column types, and as what value."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import pytest
+from planner_fakes import DEMO
+
+from fff.dataflow.expressions import Compare, Literal
+from fff.sql import prepare
+
+UTC = dt.UTC
+
+TAKEN = [
+    ("i8 = 127", 127),
+    ("i8 = -128", -128),
+    ("i16 = 5S", 5),
+    ("i = 5L", 5),
+    ("i = (5)", 5),
+    ("l = 9223372036854775807", 2**63 - 1),
+    ("l = '-12'", -12),
+    ("i = NULL", None),
+    ("d = 1", 1.0),
+    ("d = 0.1", 0.1),
+    ("d = 1e-3", 0.001),
+    ("d = -2.5D", -2.5),
+    ("d = 0.1F", 0.10000000149011612),
+    ("f = 0.5", 0.5),
+    ("f = 0.1F", 0.10000000149011612),
+    ("m = 7", Decimal("7.00")),
+    ("m = 7.5", Decimal("7.50")),
+    ("m = 7.500", Decimal("7.50")),
+    ("m = -7.25BD", Decimal("-7.25")),
+    ("w = 1234567890123456789012345678901234.5", Decimal("1234567890123456789012345678901234.5000")),
+    ("w = -1234567890123456789012345678901234.5", Decimal("-1234567890123456789012345678901234.5000")),
+    ("s = 'a'", "a"),
+    ('s = "a"', "a"),
+    ("s = ''", ""),
+    ("v = 'é'", "é"),
+    ("b = TRUE", True),
+    ("dt = '2020-02-29'", dt.date(2020, 2, 29)),
+    ("dt = DATE '2020-02-29'", dt.date(2020, 2, 29)),
+    ("dt = CAST('2020-02-29' AS DATE)", dt.date(2020, 2, 29)),
+    ("ts = '2020-01-01T00:00:00Z'", dt.datetime(2020, 1, 1, tzinfo=UTC)),
+    ("ts = TIMESTAMP '2020-01-01 00:00:00+01:00'", dt.datetime(2019, 12, 31, 23, tzinfo=UTC)),
+    ("tn = TIMESTAMP_NTZ '2020-01-01'", dt.datetime(2020, 1, 1)),  # noqa: DTZ001
+    ("tn = '2020-01-01 10:00:00.5'", dt.datetime(2020, 1, 1, 10, 0, 0, 500_000)),  # noqa: DTZ001
+]
+
+LEFT = [
+    "i8 = 128",
+    "i = 2147483648",
+    "i = 5.0",
+    "i = 1e0",
+    "i = ' 5'",
+    "i = '5.0'",
+    "i = TRUE",
+    "l = '9223372036854775808'",
+    "l = 9223372036854775808",
+    "d = '1'",
+    "d = 9007199254740993",
+    "d = 1e999",
+    "f = 0.1",
+    "f = 16777217",
+    "m = 7.555",
+    "m = 123456789.5",
+    "m = 7D",
+    "m = '7'",
+    "w = 0.00001",
+    "w = 12345678901234567890123456789012345",
+    "s = 5",
+    "s = TRUE",
+    "s = DATE '2020-01-01'",
+    r"s = 'a\n'",
+    "s = 'it''s'",
+    "s = 'a' 'b'",
+    "s = r'a'",
+    "b = 1",
+    "b = 'true'",
+    "dt = '2020-1-1'",
+    "dt = '2020-02-30'",
+    "dt = 20200101",
+    "dt = TIMESTAMP '2020-01-01 00:00:00Z'",
+    "ts = '2020-01-01 00:00:00'",
+    "ts = TIMESTAMP '2020-01-01 00:00:00'",
+    "ts = TIMESTAMP_NTZ '2020-01-01 00:00:00'",
+    "ts = DATE '2020-01-01'",
+    "tn = TIMESTAMP '2020-01-01 00:00:00Z'",
+    "x = X'1F'",
+    "a = NULL",
+    "st.k = 1",
+    "i + 1 = 2",
+    "d = l",
+    "m = w",
+    "ts = tn",
+]
+
+
+@pytest.mark.parametrize(("text", "value"), TAKEN)
+def test_taken(text: str, value: object) -> None:
+    predicate = prepare(f"SELECT 1 FROM types WHERE {text}", DEMO).only_block.conjuncts[0]
+    assert predicate.where == "engine"
+    assert isinstance(predicate.expr, Compare)
+    right = predicate.expr.right
+    assert isinstance(right, Literal)
+    assert right.value == value
+    assert type(right.value) is type(value)
+    column = predicate.expr.left
+    assert right.type == DEMO.find(["types"])[0].columns[column.index].arrow
+
+
+@pytest.mark.parametrize("text", LEFT)
+def test_left_to_spark(text: str) -> None:
+    prepared = prepare(f"SELECT 1 FROM types WHERE {text}", DEMO)
+    assert prepared.only_block.conjuncts[0].where == "spark"
+    assert prepared.upper is not None
+    assert prepared.upper.sql == f"SELECT 1 FROM __fff_block WHERE ({text})"

@@ -1,0 +1,209 @@
+"""Statements of a text, parameters, and the texts of errors that no statement of the table shows."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import pytest
+from planner_fakes import DEMO, catalog, table
+
+from fff.catalog import Catalog
+from fff.errors import InfeasibleQuery, QueryError, UnsupportedSQL, UsageError
+from fff.sql import parameter_names, prepare, split_statements
+
+
+@pytest.mark.parametrize(
+    ("text", "statements"),
+    [
+        ("", []),
+        (" ; ;; -- nothing\n /* at ; all */ ;", []),
+        ("SELECT 1", ["SELECT 1"]),
+        ("SELECT 1; SELECT 2 ;", ["SELECT 1", "SELECT 2"]),
+        ("SELECT ';' -- ; here\n, `;`; -- the end", ["SELECT ';' -- ; here\n, `;`"]),
+        (
+            "-- first\nSELECT 1 /* ; */ + 1;\nSELECT 'it\\'s; so'",
+            ["SELECT 1 /* ; */ + 1", "SELECT 'it\\'s; so'"],
+        ),
+    ],
+)
+def test_split(text: str, statements: list[str]) -> None:
+    assert split_statements(text) == statements
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SELECT 'a; SELECT 2", "this string does not end\n  1 | SELECT 'a; SELECT 2\n             ^"),
+        ("SELECT 1;\nSELECT `a", "this quoted name does not end\n  2 | SELECT `a\n             ^"),
+        ("SELECT 1 /* no end", "this comment does not end\n  1 | SELECT 1 /* no end\n               ^"),
+    ],
+)
+def test_what_does_not_end(text: str, message: str) -> None:
+    with pytest.raises(QueryError) as error:
+        split_statements(text)
+    assert error.value.render() == f"syntax error: {message}"
+
+
+@pytest.mark.parametrize("text", ["", "  ", "-- nothing", ";"])
+def test_no_statement(text: str) -> None:
+    with pytest.raises(QueryError, match="there is no SQL to run"):
+        prepare(text, DEMO)
+
+
+def test_parameter_names() -> None:
+    assert parameter_names("SELECT ':no', a FROM t -- :no\nWHERE x = :yes AND y=:also") == {"yes", "also"}
+
+
+@pytest.mark.parametrize(
+    ("value", "seeds"),
+    [
+        ("94704", (("94704",),)),
+        ("it's", (("it's",),)),
+        ("a\\b' OR 1=1 --", (("a\\b' OR 1=1 --",),)),
+        (None, ()),
+    ],
+)
+def test_string_parameters_bind_keys(value: object, seeds: tuple[tuple[object, ...], ...]) -> None:
+    prepared = prepare("SELECT zip FROM Demographics WHERE zip = :zip", DEMO, {"zip": value})
+    assert prepared.only_block.plan.aliases[0].seeds[0].keys == seeds
+    assert prepared.only_block.plan.limit == (None if seeds else 0)
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (5, "5"),
+        (-5, "(-5)"),
+        (True, "TRUE"),
+        (None, "NULL"),
+        (1.5, "(1.5D)"),
+        (float("inf"), "CAST('inf' AS DOUBLE)"),
+        (Decimal("1.50"), "(1.50BD)"),
+        ("it's", r"'it\'s'"),
+        ("a\\", r"'a\\'"),
+        ("x' OR '1'='1", r"'x\' OR \'1\'=\'1'"),
+        (dt.date(2020, 2, 29), "DATE '2020-02-29'"),
+        (
+            dt.datetime(2020, 1, 1, 12, tzinfo=dt.timezone(dt.timedelta(hours=1))),
+            "TIMESTAMP '2020-01-01 11:00:00Z'",
+        ),
+        (dt.datetime(2020, 1, 1, 12, 0, 0, 5), "TIMESTAMP_NTZ '2020-01-01 12:00:00.000005'"),  # noqa: DTZ001
+    ],
+)
+def test_parameters_reach_spark_as_literals(value: object, written: str) -> None:
+    prepared = prepare("SELECT concat(State, :x) FROM FEC", DEMO, {"x": value})
+    assert prepared.upper is not None
+    assert prepared.upper.sql == f"SELECT concat(State, {written}) FROM __fff_block"
+
+
+def test_a_limit_from_the_command_line_is_a_number() -> None:
+    assert prepare("SELECT id FROM FEC LIMIT :n", DEMO, {"n": "7"}).only_block.plan.limit == 7
+    upper = prepare("SELECT id FROM FEC ORDER BY id LIMIT :n", DEMO, {"n": "7"}).upper
+    assert upper is not None
+    assert upper.sql.endswith("ORDER BY id LIMIT 7")
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({}, "parameter :zip has no value\n  give it one with -p zip=VALUE"),
+        ({"zp": "1"}, "parameter :zip has no value\n  did you mean :zp?"),
+        ({"zip": "1", "more": 2}, "parameter more is not used: the SQL has no :more"),
+        (
+            {"zip": [1]},
+            """parameter zip has a value of type list, which SQL has no literal for
+  use a number, a string, a Boolean, a date, a datetime or None""",
+        ),
+    ],
+)
+def test_wrong_parameters(params: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        prepare("SELECT * FROM crime WHERE zip = :zip", DEMO, params)
+    assert error.value.render() == message
+    assert error.value.exit_code == 2
+
+
+def test_ambiguous_table() -> None:
+    both = catalog(table("a.t", "x int", scans=1), table("b.t", "x int", scans=1))
+    with pytest.raises(QueryError) as error:
+        prepare("SELECT x FROM t", both)
+    assert error.value.render() == (
+        "table t is ambiguous: a.t, b.t\n  1 | SELECT x FROM t\n                    ^\n  write source.table"
+    )
+    assert prepare("SELECT t.x FROM b.t", both).only_block.plan.tables[0].name == "b.t"
+
+
+def test_unknown_table_says_where_tables_come_from() -> None:
+    with pytest.raises(QueryError) as error:
+        prepare("SELECT x FROM nowhere", Catalog())
+    assert error.value.hint is not None
+    assert "FFF_SOURCES" in error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("declared", "sql", "message"),
+    [
+        ({}, "SELECT x FROM t", "a.t cannot be read: its source declares no scan"),
+        ({"scans": 1, "required": "x"}, "SELECT x FROM t", "its source declares no scan"),
+        ({"scans": 1, "required": "x", "lookups": ("x",)}, "SELECT x FROM t", "nothing binds x"),
+        ({"lookups": ("x", "y")}, "SELECT x FROM t", "nothing binds x or y"),
+        ({"lookups": ("x,y",)}, "SELECT x FROM t", "nothing binds x and y"),
+        ({"lookups": ("x,y",)}, "SELECT x FROM t WHERE x = 1", "nothing binds y"),
+        ({"lookups": ("x", "y"), "required": "x"}, "SELECT x FROM t WHERE y = 1", "nothing binds x"),
+        (
+            {"scans": 1, "lookups": ("x", "y"), "any_of": "x"},
+            "SELECT x FROM t WHERE y = 1",
+            "nothing binds x",
+        ),
+        (
+            {"lookups": ("y",)},
+            "SELECT x FROM t WHERE y = '1a'",
+            "y is of type int: y = '1a' does not compare it with one exactly",
+        ),
+    ],
+)
+def test_infeasible(declared: dict[str, object], sql: str, message: str) -> None:
+    with pytest.raises(InfeasibleQuery) as error:
+        prepare(sql, catalog(table("a.t", "x int, y int", **declared)))
+    assert message in error.value.render()
+    assert error.value.exit_code == 1
+
+
+def test_required_key_columns_are_bound_by_constants() -> None:
+    one = catalog(table("a.t", "x int, y int", scans=1, required="x", lookups=("x", "y")))
+    plan = prepare("SELECT y FROM t WHERE x = 5 AND y = 6", one).only_block.plan
+    assert not plan.tables[0].scans
+    assert [lookup.name for lookup in plan.tables[0].lookups] == ["t.lookup[x]"]
+
+
+def test_too_many_constants_are_scanned_for_instead() -> None:
+    listed = ", ".join(f"'{n}'" for n in range(10_001))
+    plan = prepare(f"SELECT zip FROM crime WHERE zip IN ({listed})", DEMO).only_block.plan
+    assert plan.tables[0].scans
+    assert not plan.aliases[0].seeds
+
+
+def test_windows_keep_the_host_busy() -> None:
+    one = catalog(table("a.t", "x int", lookups=("x*20",), max_in_flight=3))
+    lookup = prepare("SELECT x FROM t WHERE x = 5", one).only_block.plan.tables[0].lookups[0]
+    assert (lookup.batch_size, lookup.window) == (20, 6)
+
+
+def test_more_tables_than_stamps_have_room_for_are_refused() -> None:
+    tables = ", ".join(f"FEC t{number}" for number in range(65))
+    with pytest.raises(UnsupportedSQL, match="at most 64 tables, this one 65"):
+        prepare(f"SELECT t0.id FROM {tables}", DEMO)
+
+
+def test_columns_of_priorities_are_fetched_too() -> None:
+    plain = prepare("SELECT F.zip FROM FEC F, crime C WHERE F.zip = C.zip", DEMO)
+    assert [field.name for field in plain.only_block.plan.tables[0].columns] == ["zip"]
+    wished = prepare(
+        "SELECT F.zip FROM FEC F, crime C WHERE F.zip = C.zip", DEMO, {}, ["F.State = 'CA'", "year > 2010"]
+    )
+    assert [field.name for field in wished.only_block.plan.tables[0].columns] == ["zip", "State"]
+    assert "year" in [field.name for field in wished.only_block.plan.tables[1].columns]
+    assert [one.name for one in wished.result or ()] == ["zip"]
+    with pytest.raises(QueryError, match="syntax error"):
+        prepare("SELECT zip FROM FEC", DEMO, {}, ["State = ("])

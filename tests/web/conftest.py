@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from tests.web.serving import serve
+
+__all__ = ["serve"]

@@ -1,0 +1,397 @@
+"""The client over a real wire: limits, retries, redirects, caps, budgets, and what errors say."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import random
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from fff.errors import SourceError
+from fff.stats import AccessMeter
+from fff.web.client import WebClient
+from fff.web.message import BudgetExhausted, Credentials, HostPolicy, Request
+from tests.web.serving import FakeTime, Serve
+
+SECRET = "t0p s3cret/+"
+CREDENTIALS = Credentials({"Authorization": f"Bearer {SECRET}"}, {"key": SECRET}, "me")
+
+
+@pytest.fixture
+async def make() -> AsyncIterator[Callable[..., WebClient]]:
+    clients: list[WebClient] = []
+
+    def build(time: FakeTime | None = None, **options: Any) -> WebClient:
+        clock = (time or FakeTime()).clock
+        clients.append(WebClient(rng=random.Random(1), clock=clock, **options))
+        clients[-1].redactor.add(SECRET)
+        return clients[-1]
+
+    yield build
+    for client in clients:
+        await client.close()
+
+
+def request(url: str, **fields: Any) -> Request:
+    policy = HostPolicy(**fields.pop("policy", {}))
+    return Request(url, policy=policy, source="gov", table="crime", **fields)
+
+
+def answers(*items: web.Response | int) -> Callable[[web.Request], Any]:
+    """A handler that gives these answers in turn, and the last one for ever; numbers are statuses."""
+    waiting = list(items)
+
+    async def handler(_: web.Request) -> web.Response:
+        item = waiting.pop(0) if len(waiting) > 1 else waiting[0]
+        return web.Response(status=item, text=str(item)) if isinstance(item, int) else clone(item)
+
+    return handler
+
+
+def clone(item: web.Response) -> web.Response:
+    return web.Response(status=item.status, body=item.body, headers=item.headers)
+
+
+async def test_the_ceiling_is_reached_and_never_exceeded(
+    serve: Serve, make: Callable[..., WebClient]
+) -> None:
+    barrier, inside, most = asyncio.Barrier(8), 0, 0
+
+    async def handler(_: web.Request) -> web.Response:
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        await barrier.wait()  # hangs unless eight are inside at once
+        inside -= 1
+        return web.Response(text="{}")
+
+    server, client, meters = await serve(handler), make(), [AccessMeter(), AccessMeter()]
+    async with asyncio.timeout(20):
+        await asyncio.gather(*(client.request(request(server.url), meter=meters[n % 2]) for n in range(80)))
+    assert most == 8
+    assert len(server.asked) == 80
+    assert sum(meter.requests for meter in meters) == 80
+    assert all(meter.in_flight == 0 and 1 <= meter.max_in_flight <= 8 for meter in meters)
+    assert client.limited_by(server.url) is None, "no time passed on the fake clock while they waited"
+
+
+async def test_limits_are_kept_per_credential(serve: Serve, make: Callable[..., WebClient]) -> None:
+    barrier = asyncio.Barrier(4)
+
+    async def handler(_: web.Request) -> web.Response:
+        await barrier.wait()  # hangs unless both credentials are inside together
+        return web.Response(text="{}")
+
+    server, client = await serve(handler), make()
+    both = [Credentials(identity="a"), Credentials(identity="b")]
+    async with asyncio.timeout(20):
+        await asyncio.gather(
+            *(
+                client.request(
+                    request(server.url, credentials=who, policy={"max_concurrency": 2}), meter=AccessMeter()
+                )
+                for who in both
+                for _ in range(4)
+            )
+        )
+    assert len(server.asked) == 8
+
+
+@pytest.mark.parametrize(("header", "wait"), [("2", 2.0), ("Tue, 14 Nov 2023 22:14:20 GMT", 60.0)])
+@pytest.mark.parametrize("status", [429, 503])
+async def test_retry_after_holds_the_whole_host(
+    serve: Serve, make: Callable[..., WebClient], header: str, wait: float, status: int
+) -> None:
+    time = FakeTime()
+    headers = {"Retry-After": header, "Date": "Tue, 14 Nov 2023 22:13:20 GMT"}
+    server = await serve(answers(web.Response(status=status, headers=headers), 200))
+    client, meter = make(time), AccessMeter()
+    first = asyncio.create_task(
+        client.request(request(server.url, policy={"max_concurrency": 1}), meter=meter)
+    )
+    others = [
+        asyncio.create_task(
+            client.request(request(server.url, policy={"max_concurrency": 1}), meter=AccessMeter())
+        )
+        for _ in range(3)
+    ]
+    response = await first
+    await asyncio.gather(*others)
+    assert response.attempts == 2
+    assert time.slept == [wait], "one wait, for everybody"
+    assert len(server.asked) == 5
+    assert (meter.throttled, meter.retries, meter.failed, meter.limited_by) == (1, 1, 0, "throttled")
+
+
+async def test_a_quota_used_up_is_waited_for_before_being_told(
+    serve: Serve, make: Callable[..., WebClient]
+) -> None:
+    time = FakeTime()
+    spent = web.Response(text="{}", headers={"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "7"})
+    server, client, meter = await serve(answers(spent, 200)), make(time), AccessMeter()
+    await client.request(request(server.url), meter=meter)
+    assert time.slept == []
+    await client.request(request(server.url), meter=meter)
+    assert time.slept == [pytest.approx(7)]
+    assert meter.throttled == 0
+
+
+async def test_many_more_than_the_server_admits_all_get_through(
+    serve: Serve, make: Callable[..., WebClient]
+) -> None:
+    inside = refused = 0
+
+    async def handler(_: web.Request) -> web.Response:
+        nonlocal inside, refused
+        if inside >= 8:
+            refused += 1
+            return web.Response(status=429, headers={"Retry-After": "1"})
+        inside += 1
+        await asyncio.sleep(0.005)
+        inside -= 1
+        return web.Response(text="{}")
+
+    server, client, meter = await serve(handler), make(), AccessMeter()
+    policy = {"max_concurrency": 32, "max_attempts": 3}
+    await asyncio.gather(
+        *(client.request(request(server.url, policy=policy), meter=meter) for _ in range(300))
+    )
+    assert meter.throttled == refused < 60
+    assert meter.requests == 300 + refused
+
+
+async def test_a_server_that_only_refuses_is_given_up_on(
+    serve: Serve, make: Callable[..., WebClient]
+) -> None:
+    time = FakeTime()
+    server = await serve(answers(web.Response(status=429, headers={"Retry-After": "3"})))
+    client, meter = make(time), AccessMeter()
+    with pytest.raises(SourceError) as error:
+        await client.request(request(server.url), meter=meter)
+    assert (error.value.status, error.value.attempts, len(server.asked)) == (429, 5, 5)
+    assert time.slept == [3.0, 6.0, 12.0, 24.0], "what it asked for was too short"
+    assert (meter.failed, meter.throttled, meter.retries) == (1, 5, 4)
+
+
+async def test_a_wait_longer_than_allowed_is_a_refusal(serve: Serve, make: Callable[..., WebClient]) -> None:
+    time = FakeTime()
+    server = await serve(answers(web.Response(status=429, headers={"Retry-After": "7200"})))
+    with pytest.raises(SourceError, match="asks to wait 7200 s"):
+        await make(time).request(request(server.url), meter=AccessMeter())
+    assert time.slept == []
+    assert len(server.asked) == 1
+
+
+async def test_503_then_success(serve: Serve, make: Callable[..., WebClient]) -> None:
+    time = FakeTime()
+    server, client, meter = await serve(answers(503, 500, 200)), make(time), AccessMeter()
+    response = await client.request(request(server.url), meter=meter)
+    assert (response.status, response.attempts, response.body) == (200, 3, b"200")
+    assert len(time.slept) == 2
+    assert time.slept[0] <= 0.5
+    assert time.slept[1] <= 1.0
+    assert (meter.requests, meter.retries, meter.throttled, meter.bytes) == (3, 2, 0, 9)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 422])
+async def test_other_statuses_fail_at_once(serve: Serve, make: Callable[..., WebClient], status: int) -> None:
+    time = FakeTime()
+    server = await serve(answers(web.json_response({"error": f"no\u0007 {SECRET}"}, status=status)))
+    with pytest.raises(SourceError) as error:
+        await make(time).request(request(f"{server.url}/a", credentials=CREDENTIALS), meter=AccessMeter())
+    text = str(error.value)
+    assert error.value.status == status
+    assert f"gov.crime: HTTP {status} ({server.url}/a?key=***)" in text
+    assert "***" in (error.value.hint or "")
+    assert "\u0007" not in text
+    assert len(server.asked) == 1
+    assert time.slept == []
+
+
+async def test_accepted_statuses_are_answers(serve: Serve, make: Callable[..., WebClient]) -> None:
+    server = await serve(answers(404))
+    response = await make().request(request(server.url, accept=frozenset({404})), meter=AccessMeter())
+    assert response.status == 404
+
+
+async def test_a_reset_connection_is_tried_again(serve: Serve, make: Callable[..., WebClient]) -> None:
+    resets = 2
+
+    async def handler(asked: web.Request) -> web.Response:
+        nonlocal resets
+        if resets:
+            resets -= 1
+            assert asked.transport is not None
+            asked.transport.abort()
+        return web.Response(text="fine")
+
+    server, meter = await serve(handler), AccessMeter()
+    response = await make().request(request(server.url), meter=meter)
+    assert response.body == b"fine"
+    assert (meter.requests, meter.retries, len(server.asked)) == (3, 2, 3)
+
+
+async def test_a_body_cut_short_is_tried_again(serve: Serve, make: Callable[..., WebClient]) -> None:
+    cuts = 1
+
+    async def handler(asked: web.Request) -> web.StreamResponse:
+        nonlocal cuts
+        answer = web.StreamResponse(headers={"Content-Length": "10"})
+        await answer.prepare(asked)
+        await answer.write(b"half")
+        if cuts:
+            cuts -= 1
+            assert asked.transport is not None
+            asked.transport.close()
+        else:
+            await answer.write(b"-whole")
+        return answer
+
+    response = await make().request(request((await serve(handler)).url), meter=AccessMeter())
+    assert response.body == b"half-whole"
+
+
+async def test_nobody_listens(make: Callable[..., WebClient], unused_tcp_port: int) -> None:
+    meter = AccessMeter()
+    with pytest.raises(SourceError, match="cannot connect") as error:
+        await make().request(request(f"http://127.0.0.1:{unused_tcp_port}/"), meter=meter)
+    assert error.value.attempts == 5
+    assert (meter.requests, meter.failed, meter.in_flight) == (5, 1, 0)
+
+
+async def test_a_redirect_on_the_same_host_keeps_the_credentials(
+    serve: Serve, make: Callable[..., WebClient]
+) -> None:
+    async def handler(asked: web.Request) -> web.Response:
+        if asked.path == "/old":
+            return web.Response(status=308, headers={"Location": "/new?q=1&key=leak"})
+        return web.json_response([asked.raw_path, asked.headers.get("Authorization")])
+
+    server, meter = await serve(handler), AccessMeter()
+    response = await make().request(request(f"{server.url}/old", credentials=CREDENTIALS), meter=meter)
+    assert response.body.decode() == f'["/new?q=1&key=t0p%20s3cret%2F%2B", "Bearer {SECRET}"]'
+    assert meter.requests == 2
+
+
+async def test_a_redirect_to_another_host_is_refused(serve: Serve, make: Callable[..., WebClient]) -> None:
+    there = await serve(answers(200))
+    here = await serve(
+        answers(web.Response(status=302, headers={"Location": f"{there.url}/?key=t0p%20s3cret%2F%2B"}))
+    )
+    with pytest.raises(SourceError, match="refused a redirect to another host") as error:
+        await make().request(request(here.url, credentials=CREDENTIALS), meter=AccessMeter())
+    assert there.asked == []
+    assert "s3cret" not in str(error.value)
+
+
+async def test_an_allowed_host_is_followed_to_without_credentials(
+    serve: Serve, make: Callable[..., WebClient]
+) -> None:
+    there = await serve(answers(200))
+    here = await serve(answers(web.Response(status=302, headers={"Location": f"{there.url}/there"})))
+    policy = {"allowed_hosts": frozenset({f"127.0.0.1:{there.port}"})}
+    asked = request(
+        here.url, credentials=CREDENTIALS, policy=policy, headers={"Cookie": "a=b", "Accept": "x/y"}
+    )
+    response = await make().request(asked, meter=AccessMeter())
+    assert response.url == f"{there.url}/there"
+    got = there.asked[0]
+    assert got.raw_path == "/there"
+    assert "Authorization" not in got.headers
+    assert "Cookie" not in got.headers
+    assert got.headers["Accept"] == "x/y"
+
+
+async def test_redirects_in_a_circle_end(serve: Serve, make: Callable[..., WebClient]) -> None:
+    server = await serve(answers(web.Response(status=301, headers={"Location": "/"})))
+    with pytest.raises(SourceError, match="more than 5 redirects"):
+        await make().request(request(server.url), meter=AccessMeter())
+    assert len(server.asked) == 6
+
+
+async def test_caps_on_size_and_ratio(serve: Serve, make: Callable[..., WebClient]) -> None:
+    bomb = gzip.compress(bytes(20_000_000))
+    server = await serve(answers(web.Response(body=bomb, headers={"Content-Encoding": "gzip"})))
+    meter = AccessMeter()
+    with pytest.raises(SourceError, match="expands more than 200 times"):
+        await make().request(request(server.url), meter=meter)
+    assert (meter.requests, meter.retries, meter.failed) == (1, 0, 1)
+    server = await serve(answers(web.Response(body=b"x" * 1001)))
+    with pytest.raises(SourceError, match="larger than 1,000 bytes"):
+        await make().request(request(server.url, policy={"max_body": 1000}), meter=AccessMeter())
+
+
+async def test_a_budget_is_not_exceeded_by_one(serve: Serve, make: Callable[..., WebClient]) -> None:
+    server, client, meter = await serve(answers(503, 200)), make(max_requests=7), AccessMeter()
+    done = await asyncio.gather(
+        *(client.request(request(server.url), meter=meter) for _ in range(20)), return_exceptions=True
+    )
+    assert len(server.asked) == client.requests_sent == meter.requests == 7
+    spent = [item for item in done if isinstance(item, BudgetExhausted)]
+    assert len(spent) == 14, "six answers, one of the seven requests having been a retry"
+    assert "budget of 7 requests" in str(spent[0])
+
+
+async def test_a_cancelled_request_frees_its_place(serve: Serve, make: Callable[..., WebClient]) -> None:
+    arrived, end = asyncio.Event(), asyncio.Event()
+
+    async def handler(asked: web.Request) -> web.Response:
+        arrived.set()
+        if asked.path == "/slow":
+            await end.wait()
+        return web.Response(text="fast")
+
+    server, client, meter = await serve(handler), make(), AccessMeter()
+    policy = {"max_concurrency": 1}
+    slow = asyncio.create_task(client.request(request(f"{server.url}/slow", policy=policy), meter=meter))
+    await arrived.wait()
+    slow.cancel()
+    async with asyncio.timeout(10):
+        response = await client.request(request(f"{server.url}/fast", policy=policy), meter=meter)
+    end.set()
+    assert response.body == b"fast"
+    assert meter.in_flight == 0
+
+
+async def test_parameters_are_escaped_and_bodies_sent(serve: Serve, make: Callable[..., WebClient]) -> None:
+    async def handler(asked: web.Request) -> web.Response:
+        return web.json_response([asked.method, asked.raw_path, dict(asked.query), (await asked.text())])
+
+    server, client = await serve(handler), make()
+    asked = request(
+        f"{server.url}/a%2Fb?x=1", params=(("q", "a/b?&=#é {}"), ("q", "2")), method="POST", json={"k": [1]}
+    )
+    response = await client.request(asked, meter=AccessMeter())
+    assert response.body.decode().startswith('["POST", "/a%2Fb?x=1&q=a%2Fb%3F%26%3D%23%C3%A9%20%7B%7D&q=2"')
+    assert '{\\"k\\": [1]}' in response.body.decode()
+    asked = request(server.url, method="POST", form={"grant": "a b"})
+    assert b"grant=a+b" in (await client.request(asked, meter=AccessMeter())).body
+
+
+async def test_busy_time_and_what_limits_are_measured(serve: Serve, make: Callable[..., WebClient]) -> None:
+    time = FakeTime()
+
+    async def handler(_: web.Request) -> web.Response:
+        time.now += 1.0
+        return web.Response(text="{}")
+
+    server, client, meter = await serve(handler), make(time), AccessMeter()
+    policy = {"max_concurrency": 1}
+    await asyncio.gather(*(client.request(request(server.url, policy=policy), meter=meter) for _ in range(4)))
+    assert meter.busy_s == pytest.approx(4.0)
+    assert meter.waited == {"concurrency": pytest.approx(1 + 2 + 3)}
+    assert meter.limited_by == client.limited_by(f"{server.url}/other/path") == "concurrency"
+
+
+async def test_the_client_can_be_used_again_after_closing(
+    serve: Serve, make: Callable[..., WebClient]
+) -> None:
+    server, client = await serve(answers(200)), make()
+    await client.request(request(server.url), meter=AccessMeter())
+    await client.close()
+    await client.close()
+    assert (await client.request(request(server.url), meter=AccessMeter())).status == 200

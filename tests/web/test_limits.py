@@ -1,0 +1,195 @@
+"""Limits of servers are found out and kept: few refusals, little of the allowed rate unused, nothing lost.
+
+Virtual time and simulated servers; a run of minutes takes a fraction of a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fff.errors import SourceError
+from fff.stats import AccessMeter
+from fff.web.client import WebClient
+from fff.web.clock import Clock
+from fff.web.message import HostPolicy, Request
+from fff.web.wire import Answer, Outgoing
+from tests.real.running import tool
+from tests.web import simulated
+from tests.web.simulated import Bucket, FixedWindow, Limit, Ran, SimulatedServer, SlidingWindow, Tell, drive
+
+LIMITS: dict[str, Callable[[], Limit]] = {
+    "fixed window of ten seconds": lambda: FixedWindow(100, 10),
+    "fixed window of a minute": lambda: FixedWindow(60, 60),
+    "fixed window somebody used": lambda: FixedWindow(100, 60, phase=20, used=95),
+    "sliding window of ten seconds": lambda: SlidingWindow(100, 10),
+    "sliding window of half a minute": lambda: SlidingWindow(5, 30),
+    "bucket": lambda: Bucket(20, 10),
+    "large bucket": lambda: Bucket(100, 5),
+}
+TELLS = {
+    "triple": simulated.triple,
+    "structured": simulated.structured,
+    "epoch": simulated.epoch,
+    "epoch in ms": simulated.epoch_ms,
+}
+
+
+def all_answered(ran: Ran) -> None:
+    count = len(ran.answers)
+    assert [int(answer.rsplit(b"/", 1)[1]) for answer in ran.answers] == list(range(count)), "nothing lost"
+    server = ran.server
+    assert ran.meter.requests == count + len(server.refused)
+    assert ran.meter.throttled == ran.meter.retries == len(server.refused)
+    assert ran.meter.failed == 0
+
+
+MANY = [
+    "fixed window of ten seconds",
+    "fixed window somebody used",
+    "sliding window of ten seconds",
+    "bucket",
+]
+
+
+@pytest.mark.parametrize(
+    ("limit", "tell"),
+    [(limit, tell) for limit in MANY for tell in TELLS]
+    + [(limit, "structured") for limit in LIMITS if limit not in MANY],
+)
+def test_a_server_that_tells_its_quota_refuses_hardly_ever(limit: str, tell: str) -> None:
+    made = LIMITS[limit]()
+    server = SimulatedServer(made, tell=TELLS[tell])
+    ran = drive(server, int(400 * made.rate) + 150 if made.rate < 2 else 800)
+    all_answered(ran)
+    after = [at for at in server.refused if at > 0.2]
+    assert len(after) <= 1, "the first requests, sent together, may be too many; then only rounded times are"
+    fresh = 40 if "somebody" in limit else made.limit / made.rate  # the first window that is all ours
+    # This one says in whole seconds, rounded up, when the next of a sliding window may go: what it says costs that much.
+    asked_to_wait_longer = "sliding window of ten" in limit and tell == "epoch"
+    assert server.share(since=fresh) >= (0.90 if asked_to_wait_longer else 0.95)
+    assert ran.meter.limited_by in ("rate", "throttled")
+
+
+@pytest.mark.parametrize("tell", [simulated.retry_after, simulated.nothing])
+@pytest.mark.parametrize(
+    "limit",
+    ["fixed window of ten seconds", "fixed window of a minute", "sliding window of ten seconds", "bucket"],
+)
+def test_a_server_that_only_refuses_is_found_out(limit: str, tell: Tell) -> None:
+    made = LIMITS[limit]()
+    server = SimulatedServer(made, tell=tell)
+    ran = drive(server, int(1000 * min(made.rate, 1.5)))
+    all_answered(ran)
+    waves = server.waves()
+    known = waves[-1] if len(waves) < 3 else waves[2]
+    if tell is simulated.retry_after:
+        assert len(waves) <= 3, "the first, one when too much is tried, and one later"
+    assert len([at for at in server.refused if at > ran.took / 3]) <= 1, "once the limits are known"
+    assert server.share(since=known) >= 0.93
+    assert server.share(since=ran.took / 3) >= 0.95
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 8])
+@pytest.mark.parametrize("ceiling", [8, 32])
+def test_a_server_that_bounds_concurrency_is_found_out(at_once: int, ceiling: int) -> None:
+    server = SimulatedServer(at_once=at_once, tell=simulated.one_second)
+    ran = drive(server, 1000, max_concurrency=ceiling)
+    all_answered(ran)
+    assert server.most == at_once
+    waves = server.waves()
+    assert len(waves) <= (0 if ceiling == at_once else 4)
+    busy = 1000 * 0.05 / at_once
+    assert ran.took - sum(at < ran.took for at in waves) <= 1.15 * busy, "of its capacity little is unused"
+    late = [at for at in server.refused if at > ran.took / 2]
+    assert len(late) <= 1
+
+
+def test_a_short_query_under_a_generous_quota_is_not_slowed_down() -> None:
+    server = SimulatedServer(FixedWindow(5000, 3600), tell=simulated.epoch)
+    ran = drive(server, 200)
+    all_answered(ran)
+    assert ran.took < 200 / 8 * 0.07
+    assert ran.meter.limited_by == "concurrency"
+
+
+def test_declared_rates_stay_hard_under_a_server_that_allows_more() -> None:
+    server = SimulatedServer(FixedWindow(1000, 10), tell=simulated.structured)
+    ran = drive(server, 300, fill_rate=10, bucket_size=5, max_concurrency=3)
+    all_answered(ran)
+    assert server.most <= 3
+    spans = zip(server.admitted, server.admitted[30:], strict=False)
+    assert min(later - earlier for earlier, later in spans) >= (30 - 5) / 10 - 0.01
+    assert ran.meter.limited_by == "rate"
+
+
+def test_a_wait_out_of_bounds_ends_the_query_at_once() -> None:
+    server = SimulatedServer(FixedWindow(5, 3600), tell=simulated.triple)
+    with pytest.raises(SourceError, match=r"asks to wait \d+ s"):
+        drive(server, 50)
+    assert len(server.refused) <= 3
+
+
+class TwoHosts:
+    """One host refuses whatever it is asked, the other answers."""
+
+    def __init__(self) -> None:
+        self.answered: list[float] = []
+
+    async def send(self, out: Outgoing) -> Answer:
+        await asyncio.sleep(0.05)
+        if "busy" in out.url and asyncio.get_running_loop().time() < 100:
+            return Answer(429, {"retry-after": "100"}, b"")
+        self.answered.append(asyncio.get_running_loop().time())
+        return Answer(200, {}, b"")
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+
+def test_a_throttled_host_holds_nobody_else_back() -> None:
+    hosts, meters = TwoHosts(), [AccessMeter(), AccessMeter()]
+
+    async def main() -> float:
+        loop = asyncio.get_running_loop()
+        client = WebClient(rng=random.Random(1), clock=Clock(now=loop.time), transport=hosts)
+        rules = HostPolicy()
+
+        async def one(host: str, meter: AccessMeter) -> Any:
+            return await client.request(Request(f"http://{host}.example/", policy=rules), meter=meter)
+
+        await asyncio.gather(
+            *(one("busy", meters[0]) for _ in range(20)), *(one("calm", meters[1]) for _ in range(80))
+        )
+        return loop.time()
+
+    took = simulated.run(main())
+    assert hosts.answered[79] == pytest.approx(0.5), "eighty in ten rounds"
+    assert 100 < took < 110
+    assert (meters[0].limited_by, meters[1].limited_by) == ("throttled", "concurrency")
+    assert 0 < meters[0].throttled <= 8
+    assert meters[1].throttled == 0
+
+
+@pytest.mark.slow
+async def test_a_real_server_with_few_places(shared_folder: Path, tmp_path: Path) -> None:
+    """The loopback source of the races, a process of its own: it refuses past eight at once and asks to wait a second."""
+    script = shared_folder / "tools" / "race_server.py"
+    options = ("--max-inflight", "8", "--lookup-ms", "20", "--keys", "250")
+    with tool(script, tmp_path / "log", *options) as url:
+        client, meter = WebClient(rng=random.Random(1)), AccessMeter()
+        policy = HostPolicy(max_concurrency=16)
+        asked = [Request(f"{url}/s/k{number:04d}", policy=policy) for number in range(250)]
+        got = await asyncio.gather(*(client.request(one, meter=meter) for one in asked))
+        stats = json.loads((await client.request(Request(f"{url}/_stats"), meter=AccessMeter())).body)
+        await client.close()
+    assert all(f'"k{number:04d}"'.encode() in one.body for number, one in enumerate(got)), "nothing lost"
+    assert stats["max_inflight"] == 8
+    assert meter.throttled == stats["s_429"] <= 8 + 2, "the first wave, and one step too far"
+    assert meter.requests == stats["s"] == 250 + stats["s_429"]
