@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,6 +20,7 @@ from planner_fakes import catalog, table
 from fff.catalog import Catalog
 from fff.dataflow.expressions import Column
 from fff.dataflow.selection import evaluate
+from fff.schema import Field
 from fff.spark.session import SparkEngine
 from fff.sql import BlockQuery, Feed, Prepared
 
@@ -244,7 +246,7 @@ class Run:
         plan = block.plan
         fed = {feed.table: feed for feed in block.feeds}
         by_table = [
-            self._keys(fed[number], [one.name for one in planned.columns])
+            self._keys(fed[number], planned.columns)
             if number in fed
             else self.data[planned.name.split(".")[1]].select([one.name for one in planned.columns])
             for number, planned in enumerate(plan.tables)
@@ -270,7 +272,8 @@ class Run:
         names = [f"c{place}" for place in range(len(plan.output))]
         return pa.table([column(one) for one in plan.output], names=names).filter(pa.array(keep))
 
-    def _keys(self, feed: Feed, names: list[str]) -> pa.Table:
+    def _keys(self, feed: Feed, columns: Sequence[Field]) -> pa.Table:
+        names = [one.name for one in columns]
         if feed.query is not None:
             query = feed.query
             if query.view not in self.views:
@@ -278,6 +281,8 @@ class Run:
             found = [self.views[query.view].select(list(query.columns))]
         else:
             found = [self.done[source.block].select(list(source.columns)) for source in feed.sources]
+        if not found:  # a broken planner: keys from nowhere are no keys
+            return pa.schema([(one.name, one.arrow) for one in columns]).empty_table()
         keys = pa.concat_tables(one.rename_columns(names) for one in found).group_by(names).aggregate([])
         return keys.filter(_all_valid(keys))
 

@@ -114,7 +114,7 @@ CONSTRUCTS = [
     "SELECT * FROM (SELECT a, b FROM r) PIVOT (count(*) FOR b IN (0, 1))",
     "SELECT r.a FROM r WHERE r.a IN (SELECT t.a FROM t WHERE t.b IN (SELECT u.b FROM u WHERE u.a = t.a))",
     "SELECT g.k, t.b FROM (SELECT a + 1 AS k, max(b) AS m FROM r GROUP BY 1 HAVING count(*) > 0) g LEFT JOIN t ON t.a = g.k",
-    "WITH w AS (SELECT DISTINCT a AS k FROM r ORDER BY a DESC NULLS LAST LIMIT 2) SELECT w.k, t.b FROM w JOIN t ON t.a = w.k",
+    "WITH w AS (SELECT DISTINCT a AS k FROM r ORDER BY k DESC NULLS LAST LIMIT 2) SELECT w.k, t.b FROM w JOIN t ON t.a = w.k",
     "SELECT r.b FROM r LEFT SEMI JOIN t ON r.a = t.a AND t.s > 'x' WHERE r.b >= 0",
     "SELECT g.a, u.b FROM (SELECT a FROM r LEFT JOIN t USING (a)) g LEFT JOIN u ON u.a = g.a",
     "SELECT g.a, u.b FROM (SELECT a FROM t RIGHT JOIN r USING (a)) g LEFT JOIN u ON u.a = g.a",
