@@ -122,8 +122,9 @@ def query(  # noqa: PLR0917 - the options of the command, which typer reads off 
     quiet: Quiet = False,
 ) -> None:
     """Run a query over web sources."""
+    from fff_cli.arguments import QueryArguments  # noqa: PLC0415
     from fff_cli.progress import say  # noqa: PLC0415
-    from fff_cli.query import QueryArguments, run_query  # noqa: PLC0415
+    from fff_cli.query import run_query  # noqa: PLC0415
 
     if prefer is not Prefer.balanced and not quiet and progress is not ProgressMode.json:
         say(f"warning: --prefer {prefer.value} has no effect yet")
@@ -194,8 +195,8 @@ def shell(  # noqa: PLR0917 - the options of the command, which typer reads off 
     quiet: Quiet = False,
 ) -> None:
     """Interactive SQL with completion and history; reads statements from standard input when that is no terminal."""
+    from fff_cli.arguments import QueryArguments  # noqa: PLC0415
     from fff_cli.progress import say  # noqa: PLC0415
-    from fff_cli.query import QueryArguments  # noqa: PLC0415
     from fff_cli.shell.repl import run_shell  # noqa: PLC0415
 
     if prefer is not Prefer.balanced and not quiet and progress is not ProgressMode.json:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fff.errors import UsageError
-
-if TYPE_CHECKING:
-    from fff_cli.query import QueryArguments
+from fff_cli.arguments import QueryArguments
 
 
 def cache_of(arguments: QueryArguments) -> dict[str, Any]:

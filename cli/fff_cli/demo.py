@@ -9,9 +9,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from fff_cli.arguments import QueryArguments
 from fff_cli.output import emit
 from fff_cli.progress import say
-from fff_cli.query import QueryArguments, run_query
+from fff_cli.query import run_query
 from fff_sources.demo import QUERY, SPEC, spec_text
 from fff_sources.demo.process import DemoServer
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from fff.errors import FFFError, UsageError
+from fff_cli.arguments import QueryArguments
 from fff_cli.caching import cache_of
 from fff_cli.console import can_draw, discard_output, is_terminal, output_screen
 from fff_cli.interrupts import Interrupts
@@ -43,37 +44,6 @@ if TYPE_CHECKING:
 
 #: Formats whose results run into each other without a blank line between them.
 _SPACED = frozenset({"table", "markdown"})
-
-
-@dataclass(frozen=True)
-class QueryArguments:
-    """The options of `fff query`, as typed."""
-
-    sql: str | None = None
-    files: tuple[Path, ...] = ()
-    sources: tuple[Path, ...] = ()
-    params: tuple[str, ...] = ()
-    output: str | None = None
-    output_file: Path | None = None
-    live: bool | None = None
-    progress: Literal["auto", "on", "off", "json"] = "auto"
-    policy: str | None = None
-    seed: int | None = None
-    semantics: Literal["parked", "paper"] = "parked"
-    deadline: float | None = None
-    max_requests: int | None = None
-    on_source_error: Literal["fail", "partial"] | None = None
-    prioritize: tuple[str, ...] = ()
-    cache: bool | None = None
-    cache_ttl: float | None = None
-    report: Path | None = None
-    record: Path | None = None
-    replay: Path | None = None
-    replay_speed: float | None = None
-    spark_master: str | None = None
-    spark_remote: str | None = None
-    verbose: bool = False
-    quiet: bool = False
 
 
 @dataclass(frozen=True)

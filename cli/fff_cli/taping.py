@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fff.errors import UsageError
-
-if TYPE_CHECKING:
-    from fff_cli.query import QueryArguments
+from fff_cli.arguments import QueryArguments
 
 
 def check(arguments: QueryArguments) -> None:

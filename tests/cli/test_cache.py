@@ -7,8 +7,8 @@ import json
 import pytest
 
 from fff_cli.app import run
+from fff_cli.arguments import QueryArguments
 from fff_cli.caching import cache_of
-from fff_cli.query import QueryArguments
 from fff_sources.demo import SPEC
 from fff_sources.demo.process import DemoServer
 

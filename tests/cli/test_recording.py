@@ -14,7 +14,8 @@ import yaml
 from aiohttp import web
 
 from fff.web.recording import about, read_index
-from fff_cli.query import QueryArguments, run_query
+from fff_cli.arguments import QueryArguments
+from fff_cli.query import run_query
 from tests.engine.site import Site, access
 
 SECRET = "s3cr/et key"

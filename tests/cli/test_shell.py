@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fff_cli.query import QueryArguments
+from fff_cli.arguments import QueryArguments
 from fff_cli.shell.history import history_file
 from fff_cli.shell.repl import run_shell
 from fff_sources.demo import SPEC

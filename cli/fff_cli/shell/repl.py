@@ -10,13 +10,14 @@ from collections.abc import AsyncIterator, Mapping
 from importlib.metadata import version
 
 from fff.errors import FFFError, UsageError
+from fff_cli.arguments import QueryArguments
 from fff_cli.caching import cache_of
 from fff_cli.console import discard_output, is_terminal
 from fff_cli.interrupts import ABORTED
 from fff_cli.output import choose_format
 from fff_cli.params import parse_params
 from fff_cli.progress import Progress, say
-from fff_cli.query import QueryArguments, choose_progress
+from fff_cli.query import choose_progress
 from fff_cli.shell.commands import ARGUMENTS, Leave, as_command, run_command
 from fff_cli.shell.completion import suggestions
 from fff_cli.shell.results import Output

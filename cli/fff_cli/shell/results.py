@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, BinaryIO
 import pyarrow as pa
 
 from fff.errors import UsageError
+from fff_cli.arguments import QueryArguments
 from fff_cli.console import output_screen
 from fff_cli.interrupts import Interrupts
 from fff_cli.output import NewFile, Target, Writer
 from fff_cli.progress import Progress
-from fff_cli.query import Plan, QueryArguments, Run
+from fff_cli.query import Plan, Run
 
 if TYPE_CHECKING:
     from fff.engine import Execution, Outcome

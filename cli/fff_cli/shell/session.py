@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from fff.errors import UsageError
+from fff_cli.arguments import QueryArguments
 from fff_cli.output import emit
 from fff_cli.progress import Progress
-from fff_cli.query import Plan, QueryArguments
+from fff_cli.query import Plan
 from fff_cli.shell.results import Output, SessionRun
 from fff_cli.shell.signals import SessionInterrupts
 from fff_cli.shell.text import first_word
