@@ -122,6 +122,8 @@ class Eddy:
                 self._cancel(event.reason)
             case Start():
                 self._start()
+        if not isinstance(event, Route):
+            self.router.waiting.resume()
         self._out.extend(Emit(batch) for batch in self.router.taken())
         self._finish_if_done()
         if not self.finished:
@@ -377,7 +379,7 @@ class Eddy:
         module.cover(request)
         del self._requests[event.request]
         self.block.stems[table].covered += len(request.keys)
-        self.router.release(table, index, request.keys)
+        self.router.release(table, index, request.keys, event.seconds)
 
     def _lookup_failed(self, event: LookupFailed) -> None:
         asked = self._asked(event.request)
@@ -459,11 +461,8 @@ class Eddy:
         self.router.drop()
 
     def _finish_if_done(self) -> None:
-        if (
-            self.block.plan.limit is not None
-            and self.started
-            and self.router.emitted >= self.block.plan.limit
-        ):
+        limit = self.block.plan.limit
+        if self.started and limit is not None and self.router.emitted >= limit:
             self._stop_everything()
             self.block.missing.clear()  # any n rows are the whole answer
             self.finished = True

@@ -67,10 +67,14 @@ class LookupRows:
 
 @dataclass(frozen=True)
 class LookupEnd:
-    """EOT for every key of `request`, keys without a single row included. `rows` counts the request's rows in all."""
+    """EOT for every key of `request`, keys without a single row included. `rows` counts the request's rows in all.
+
+    `seconds` from asking to EOT by the runtime's clock, 0.0 where it has none: part of the event, so that a replay is exact.
+    """
 
     request: int
     rows: int
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from fff.dataflow.moves import Move, Outcome
+from fff.dataflow.moves import Move, Offer, Outcome
 from fff.dataflow.state import TupleState
 
 
@@ -20,3 +20,14 @@ class RoutingPolicy(Protocol):
 
     def observe(self, outcome: Outcome) -> None:
         """Learn from what came of a move."""
+
+
+@runtime_checkable
+class PullingPolicy(RoutingPolicy, Protocol):
+    """A policy that also says how many tuples of a batch go, knowing what stands before each move."""
+
+    def take(self, offer: Offer, rng: random.Random) -> tuple[Move, int] | None:
+        """One of the offer's moves and how many of its tuples take it, at least 1; the others are offered again.
+
+        None: all of them wait until some lookup has ended. The router asks `choose` instead where none is under way.
+        """

@@ -20,10 +20,11 @@ class WaitingTuples:
         self._pick = pick
         self._waiting: _ByState = {}
         self._urgent: _ByState = {}  # what the user wants first (R8)
-        self.tuples = 0  # Invariant: tuples == sum of the lengths of all waiting batches
+        self._held: list[tuple[TupleBatch, bool]] = []  # until a lookup has ended
+        self.tuples = 0  # Invariant: tuples == sum of the lengths of all waiting batches, held ones included
 
     def __bool__(self) -> bool:
-        return self.tuples > 0
+        return bool(self._waiting or self._urgent)
 
     def push(self, batch: TupleBatch, *, urgent: bool = False) -> None:
         """Add a batch that is not empty."""
@@ -43,10 +44,23 @@ class WaitingTuples:
             self.push(rest, urgent=urgent)
         return batch, urgent
 
+    def hold(self, batch: TupleBatch, *, urgent: bool = False) -> None:
+        """Keep a batch aside until `resume`."""
+        self._held.append((batch, urgent))
+        self.tuples += len(batch)
+
+    def resume(self) -> None:
+        """What was kept aside is waiting again."""
+        held, self._held = self._held, []
+        for batch, urgent in held:
+            self.tuples -= len(batch)
+            self.push(batch, urgent=urgent)
+
     def clear(self) -> None:
         """Drop everything."""
         self._waiting.clear()
         self._urgent.clear()
+        self._held.clear()
         self.tuples = 0
 
     def batches(self) -> Iterator[TupleBatch]:
@@ -54,6 +68,7 @@ class WaitingTuples:
         for waiting in (self._urgent, self._waiting):
             for batches in waiting.values():
                 yield from batches
+        yield from (batch for batch, _ in self._held)
 
     def counted(self) -> int:
         """The tuples waiting, counted anew; for validation."""

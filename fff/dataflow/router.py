@@ -15,9 +15,9 @@ from fff.dataflow.arrays import EMPTY, Int64
 from fff.dataflow.batch import TupleBatch
 from fff.dataflow.block import Block
 from fff.dataflow.expressions import Expr
-from fff.dataflow.moves import Move, Outcome
+from fff.dataflow.moves import Load, Move, Offer, Outcome
 from fff.dataflow.parked import ParkedGroup
-from fff.dataflow.policy import RoutingPolicy
+from fff.dataflow.policy import PullingPolicy, RoutingPolicy
 from fff.dataflow.priorities import Priorities
 from fff.dataflow.queue import WaitingTuples
 from fff.dataflow.state import TupleState
@@ -35,6 +35,7 @@ class Router:
     ) -> None:
         self.block = block
         self.policy = policy
+        self._pulling = policy if isinstance(policy, PullingPolicy) else None
         self.waiting = waiting
         self.priorities: Priorities | None = None
         self.found: list[TupleBatch] = []  # results not handed out yet
@@ -89,12 +90,57 @@ class Router:
             return
         batch, urgent = self.waiting.pop()
         moves = self.block.constraints.legal(batch.state)
-        move = moves[0] if len(moves) == 1 else self.policy.choose(batch.state, moves, self._rng)
+        if len(moves) == 1:
+            move = moves[0]
+        elif self._pulling is None:
+            move = self.policy.choose(batch.state, moves, self._rng)
+        else:
+            offer = Offer(batch.state, moves, len(batch), self.load, urgent)
+            taken = self._pulling.take(offer, self._rng)
+            if taken is None and self._looking_up():
+                self.waiting.hold(batch, urgent=urgent)
+                return
+            move, size = taken or (self.policy.choose(batch.state, moves, self._rng), len(batch))
+            batch = self._part(batch, move, size, urgent=urgent)
         assert move in moves, f"{move} is not a legal move of {batch.state}"
         if move.predicate is not None:
             self._select(batch, move)
         else:
             self._probe(batch, move, urgent=urgent)
+
+    def load(self, move: Move) -> Load:
+        """What stands before a move: keys that its lookup has not answered yet, and how many it may be asked for at once."""
+        table = self.block.plan.aliases[move.alias].table
+        if move.lookup is None or self.block.stems[table].complete:
+            return Load()
+        module = self.block.lookups[table][move.lookup]
+        under_way = sum(len(request.keys) for request in module.requests.values())
+        return Load(module.pending + under_way, module.plan.window * module.plan.batch_size)
+
+    def _looking_up(self) -> bool:
+        """Whether some lookup will answer or fail."""
+        return any(not module.idle for modules in self.block.lookups for module in modules)
+
+    def _part(self, batch: TupleBatch, move: Move, size: int, *, urgent: bool) -> TupleBatch:
+        """The tuples of a batch that go now; the others wait. Those whose key has been asked for go beyond `size`."""
+        assert size > 0, f"{move} was chosen for no tuple"
+        if size >= len(batch):
+            return batch
+        if move.lookup is None:
+            part, rest = batch.split(size)
+            self.waiting.push(rest, urgent=urgent)
+            return part
+        table = self.block.plan.aliases[move.alias].table
+        bindings = self.block.constraints.bindings(batch.state.span, move.alias)
+        binding = next(binding for binding in bindings if binding.lookup == move.lookup)
+        keys = self.block.keys(batch, move.alias, binding)
+        known = self.block.lookups[table][move.lookup].states(np.maximum(keys, 0)) >= KeyState.PENDING
+        fresh = (keys >= 0) & ~known
+        going = ~fresh | (np.cumsum(fresh) <= size)
+        if not going.all():
+            self.waiting.push(batch.take(np.flatnonzero(~going)), urgent=urgent)
+            batch = batch.take(np.flatnonzero(going))
+        return batch
 
     def _select(self, batch: TupleBatch, move: Move) -> None:
         assert move.predicate is not None
@@ -129,7 +175,10 @@ class Router:
         requests, parked = self._ask(batch, move, urgent=urgent)
         # Of a parked tuple nothing is known yet: it counts as taken when its lookup has ended.
         taken = len(batch) - parked
-        self.policy.observe(Outcome(batch.state, move, taken, len(found), requests, informed=len(stem) > 0))
+        informed = len(stem) > 0
+        self.policy.observe(
+            Outcome(batch.state, move, taken, len(found), requests, informed=informed, parked=parked)
+        )
         self._enqueue(found)
 
     def _older(self, batch: TupleBatch, alias: int, positions: Int64, rows: Int64) -> tuple[Int64, Int64]:
@@ -301,12 +350,14 @@ class Router:
         found, self.found = self.found, []
         return found
 
-    def release(self, table: int, lookup: int, keys: Int64) -> None:
-        """EOT of these keys: the tuples parked on them have had every match."""
-        for alias, group in self._groups(table, lookup):
-            released = group.release(keys)
+    def release(self, table: int, lookup: int, keys: Int64, seconds: float = 0.0) -> None:
+        """EOT of these keys: the tuples parked on them have had every match, and share the seconds it took."""
+        groups = [(alias, group, group.release(keys)) for alias, group in self._groups(table, lookup)]
+        total = sum(released for _, _, released in groups)
+        for alias, group, released in groups:
             if released:
-                self.policy.observe(Outcome(group.state, Move(alias, lookup), released, 0))
+                cost = seconds * released / total
+                self.policy.observe(Outcome(group.state, Move(alias, lookup), released, 0, cost=cost))
 
     def scans_over(self, table: int) -> None:
         """No scan of the table will bring anything more: the tuples parked on it have had every match."""

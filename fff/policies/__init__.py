@@ -9,13 +9,16 @@ from fff.policies.fixed import Fixed
 from fff.policies.lottery import Lottery
 from fff.policies.naive import Naive
 from fff.policies.rank import Rank
+from fff.policies.windowed_lottery import WindowedLottery
 
-POLICIES = ("fixed", "naive", "lottery", "rank")
+POLICIES = ("fixed", "naive", "lottery", "windowed-lottery", "rank")
 DEFAULT_POLICY = "rank"
 
 
 def make_policy(name: str, plan: BlockPlan) -> RoutingPolicy:
     """A policy by name. `fixed:B,A,C` gives the order of the aliases; plain `fixed` takes that of the FROM clause.
+
+    `windowed-lottery:200` gives the window, in tuples.
 
     Raises:
         UsageError: no such policy, or an order that does not name each alias once.
@@ -28,6 +31,10 @@ def make_policy(name: str, plan: BlockPlan) -> RoutingPolicy:
             return Naive()
         case "lottery" if not order:
             return Lottery()
+        case "windowed-lottery" if not order:
+            return WindowedLottery()
+        case "windowed-lottery" if order.isdecimal() and int(order) > 0:
+            return WindowedLottery(int(order))
         case "rank" if not order:
             return Rank()
     raise UsageError(f"no routing policy is called {name!r}", hint=f"there are: {', '.join(POLICIES)}")

@@ -257,6 +257,8 @@ class BlockDriver:
         access = self.access[lookup.table]
         method, meter = access.lookups[lookup.index], access.lookup_meters[lookup.index]
         rows, truncated = 0, None
+        clock = asyncio.get_running_loop().time
+        asked_at = clock()
         try:
             asked = access.adapter.lookup(access.table, method, access.columns, lookup.keys, meter=meter)
             async with _closing(asked) as pages:
@@ -271,7 +273,7 @@ class BlockDriver:
                 self.post(LookupFailed(lookup.request, truncated, truncated=True))
             else:
                 self.answered = True
-                self.post(LookupEnd(lookup.request, rows))
+                self.post(LookupEnd(lookup.request, rows, clock() - asked_at))
         except BudgetExhausted as error:
             self.post(LookupFailed(lookup.request, error.reason))
         except SourceError as error:

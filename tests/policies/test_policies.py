@@ -16,6 +16,7 @@ from fff.policies import DEFAULT_POLICY, POLICIES, make_policy
 from fff.policies.fixed import Fixed
 from fff.policies.lottery import FLOOR, Lottery
 from fff.policies.rank import EXPLORE, REOPTIMIZE, Rank
+from fff.policies.windowed_lottery import WindowedLottery
 from tests.dataflow.blocks import Play, block, compare, table
 
 STATE = TupleState(0b1)
@@ -47,7 +48,10 @@ def test_every_name_makes_its_policy() -> None:
     assert [make_policy(name, STAR).name for name in POLICIES] == list(POLICIES)
 
 
-@pytest.mark.parametrize("name", ["", "best", "naive:a", "lottery:", "Rank", "rank:b,a"])
+@pytest.mark.parametrize(
+    "name",
+    ["", "best", "naive:a", "lottery:", "Rank", "rank:b,a", "windowed-lottery:0", "windowed-lottery:x"],
+)
 def test_other_names_are_refused_with_the_list(name: str) -> None:
     if name == "lottery:":
         assert make_policy(name, STAR).name == "lottery", "nothing after the colon is nothing"
@@ -125,6 +129,26 @@ def test_the_lottery_prefers_the_selective_and_still_explores() -> None:
     learn(policy, S, 100, 300)
     learn(policy, T, 100, 10)
     assert shares(policy)[T] > 0.9 * 2000, "it changes its mind"
+
+
+def test_a_window_draws_with_what_the_last_one_earned() -> None:
+    """R3."""
+    policy = WindowedLottery(100)
+    learn(policy, S, 90, 0)
+    assert min(shares(policy).values()) > 500, "in the first window nothing is banked"
+    learn(policy, T, 10, 10)
+    assert policy.banked == {S: 90.0, T: 0.0}
+    assert policy.escrow == {}
+    assert shares(policy)[S] > 0.9 * 2000
+    learn(policy, T, 100, 0)
+    assert shares(policy)[T] > 0.9 * 2000, "S has not proved itself anew: its merits are forgotten"
+
+
+def test_the_window_can_be_named() -> None:
+    policy = make_policy("windowed-lottery:7", STAR)
+    learn(policy, S, 7, 0)
+    assert isinstance(policy, WindowedLottery)
+    assert policy.banked == {S: 7.0}
 
 
 # ------------------------------------------------------------------------------------------------------- rank
@@ -205,7 +229,7 @@ def test_an_unanswered_lookup_is_not_selective() -> None:
     assert policy._rank(STATE, S) > policy._rank(STATE, U)
 
 
-@pytest.mark.parametrize("name", ["lottery", "rank"])
+@pytest.mark.parametrize("name", ["lottery", "windowed-lottery:500", "rank"])
 def test_an_empty_stem_proves_nothing(name: str) -> None:
     """P33: the join with a source that has not sent a row yet is not selective."""
     policy, same = make_policy(name, STAR), make_policy(name, STAR)
@@ -217,7 +241,9 @@ def test_an_empty_stem_proves_nothing(name: str) -> None:
 # -------------------------------------------------------------------------------------------------- all of them
 
 
-@pytest.mark.parametrize("name", ["fixed", "fixed:d,b,c,a", "naive", "lottery", "rank"])
+@pytest.mark.parametrize(
+    "name", ["fixed", "fixed:d,b,c,a", "naive", "lottery", "windowed-lottery:20", "rank"]
+)
 class TestEvery:
     def play(self, name: str, seed: int) -> Play:
         """A run in which all there is to choose comes up, small batches so that it comes up often."""
