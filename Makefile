@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # The name says what was installed: a changed lock or pyproject installs again, whatever the files' times say.
 READY := $(VENV)/.ready-$(shell cat pyproject.toml requirements.lock 2>/dev/null | cksum | tr ' ' '-')
 
-.PHONY: help demo test slow lint format bench fuzz lock clean
+.PHONY: help demo test slow lint format bench experiments fuzz lock clean
 
 help:
 	@echo 'make demo    run the demo query over bundled web sources on this machine'
@@ -15,6 +15,7 @@ help:
 	@echo 'make lint    ruff, mypy and the import rules'
 	@echo 'make format  let ruff rewrite what it can'
 	@echo 'make bench   the benchmarks'
+	@echo 'make experiments  the experiments of the papers, and the page that shows them'
 	@echo 'make fuzz    random queries against the oracle (FFF_FUZZ_SEED, FFF_FUZZ_COUNT)'
 	@echo 'make lock    pin all dependencies anew'
 
@@ -46,6 +47,9 @@ format: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+experiments: $(READY)
+	$(BIN)/fff experiment --docs docs
 
 fuzz: $(READY)
 	$(BIN)/python -m pytest tests/fuzz -m slow -n 2 $(PYTEST_ARGS)

@@ -369,6 +369,43 @@ def demo(
     )
 
 
+@app.command()
+def experiment(  # noqa: PLR0917 - the options of the command, which typer reads off the signature
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...", help="Which, as --list tells; all by default.", show_default=False
+        ),
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="Tell which there are, and run none.")] = False,
+    seed: Annotated[int, typer.Option(metavar="N", help="Random seed of all of them.")] = 1,
+    folder: Annotated[
+        Path, typer.Option("-O", "--output", metavar="DIR", help="Where tables, numbers and plots go.")
+    ] = Path("experiments"),
+    docs: Annotated[
+        Path | None,
+        typer.Option(
+            "--docs",
+            metavar="DIR",
+            help="Rewrite their sections of the manual in DIR instead.",
+            show_default=False,
+        ),
+    ] = None,
+    verbose: Verbose = False,
+) -> None:
+    """Re-run the papers' experiments; exits with 1 unless every acceptance holds."""
+    from fff_cli.experiment import list_experiments, run_experiments  # noqa: PLC0415
+
+    def run_them() -> int:
+        return (
+            list_experiments()
+            if listed
+            else run_experiments(names or (), seed=seed, folder=folder, docs=docs)
+        )
+
+    raise typer.Exit(_told(run_them, verbose))
+
+
 def _told(run: Callable[[], int], verbose: bool) -> int:
     """The exit code of a command whose errors are told here."""
     from fff_cli.console import discard_output  # noqa: PLC0415
