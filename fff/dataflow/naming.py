@@ -13,10 +13,17 @@ def state_name(plan: BlockPlan, state: TupleState) -> str:
     return f"{span} [{','.join(map(str, bits(state.done)))}]" if state.done else span
 
 
+def item_name(plan: BlockPlan, kind: str, number: int) -> str:
+    """What a static order lists: a selection module's predicate, or an alias."""
+    if kind == "predicate":
+        return plan.predicates[number].text or f"predicate {number}"
+    return plan.aliases[number].name
+
+
 def move_name(plan: BlockPlan, move: Move) -> str:
     """A destination: an alias, with the lookup it may go on to, or a predicate."""
     if move.predicate is not None:
-        return plan.predicates[move.predicate].text or f"predicate {move.predicate}"
+        return item_name(plan, "predicate", move.predicate)
     alias = plan.aliases[move.alias]
     if move.lookup is None:
         return alias.name

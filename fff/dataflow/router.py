@@ -15,6 +15,7 @@ from fff.dataflow.arrays import EMPTY, Int64
 from fff.dataflow.batch import TupleBatch
 from fff.dataflow.block import Block
 from fff.dataflow.expressions import Expr
+from fff.dataflow.flow import Flow
 from fff.dataflow.moves import Load, Move, Offer, Outcome
 from fff.dataflow.parked import ParkedGroup
 from fff.dataflow.policy import PullingPolicy, RoutingPolicy
@@ -35,6 +36,7 @@ class Router:
     ) -> None:
         self.block = block
         self.policy = policy
+        self.flow = Flow()
         self._pulling = policy if isinstance(policy, PullingPolicy) else None
         self.waiting = waiting
         self.priorities: Priorities | None = None
@@ -81,7 +83,7 @@ class Router:
             if len(tuples):
                 found = self._concatenate(tuples, move.alias, rows[part][positions])
                 self.block.stem(move.alias).hits += len(found)
-                self.policy.observe(Outcome(group.state, move, 0, len(found)))
+                self._learn(Outcome(group.state, move, 0, len(found)))
                 self._enqueue(found)
 
     def route(self) -> None:
@@ -146,7 +148,7 @@ class Router:
         assert move.predicate is not None
         kept = self.block.selections.passing(move.predicate, batch)
         self._count(batch, move)
-        self.policy.observe(Outcome(batch.state, move, len(batch), len(kept)))
+        self._learn(Outcome(batch.state, move, len(batch), len(kept)))
         state = TupleState(batch.state.span, batch.state.done | 1 << move.predicate)
         self._enqueue(batch.take(kept).with_state(state))
 
@@ -176,9 +178,7 @@ class Router:
         # Of a parked tuple nothing is known yet: it counts as taken when its lookup has ended.
         taken = len(batch) - parked
         informed = len(stem) > 0
-        self.policy.observe(
-            Outcome(batch.state, move, taken, len(found), requests, informed=informed, parked=parked)
-        )
+        self._learn(Outcome(batch.state, move, taken, len(found), requests, informed=informed, parked=parked))
         self._enqueue(found)
 
     def _older(self, batch: TupleBatch, alias: int, positions: Int64, rows: Int64) -> tuple[Int64, Int64]:
@@ -340,6 +340,10 @@ class Router:
         self.emitted += len(batch)
         self.found.append(batch)
 
+    def _learn(self, outcome: Outcome) -> None:
+        self.flow.observe(outcome)
+        self.policy.observe(outcome)
+
     def _count(self, batch: TupleBatch, move: Move) -> None:
         counters = self.routing.setdefault((batch.state, move), [0, 0])
         counters[0] += 1
@@ -357,12 +361,12 @@ class Router:
         for alias, group, released in groups:
             if released:
                 cost = seconds * released / total
-                self.policy.observe(Outcome(group.state, Move(alias, lookup), released, 0, cost=cost))
+                self._learn(Outcome(group.state, Move(alias, lookup), released, 0, cost=cost))
 
     def scans_over(self, table: int) -> None:
         """No scan of the table will bring anything more: the tuples parked on it have had every match."""
         for alias, group in self._groups(table, SCAN):
-            self.policy.observe(Outcome(group.state, Move(alias), group.close(), 0))
+            self._learn(Outcome(group.state, Move(alias), group.close(), 0))
 
     def reoffer(self, table: int, lookup: int, keys: Int64) -> bool:
         """These keys failed: park their tuples on another lookup; true if some found none (P18)."""

@@ -1,0 +1,71 @@
+"""What came of the routing so far: tuples taken and produced by TupleState and move, in all and over time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from fff.dataflow.moves import Move, Outcome
+from fff.dataflow.state import TupleState
+
+#: Intervals that the history keeps at least half of; two neighbours become one when it is full.
+INTERVALS = 24
+#: Tuples of the first interval; doubled whenever neighbours become one.
+FIRST_INTERVAL = 32
+
+Hop = tuple[TupleState, Move]
+
+
+@dataclass
+class Passage:
+    """The tuples of one state that took one move, and what it cost."""
+
+    taken: int = 0
+    produced: int = 0
+    requests: int = 0  # new keys asked for
+    seconds: float = 0.0  # of service
+
+
+class Flow:
+    """Counts outcomes. `history` holds, interval by interval, how many tuples took each hop."""
+
+    def __init__(self) -> None:
+        self.passages: dict[Hop, Passage] = {}
+        self.history: list[Counter[Hop]] = [Counter()]
+        self._interval = FIRST_INTERVAL
+        self._counted = 0  # tuples in the last interval
+
+    def observe(self, outcome: Outcome) -> None:
+        """Add what came of a move."""
+        hop = outcome.state, outcome.move
+        passage = self.passages.setdefault(hop, Passage())
+        passage.taken += outcome.taken
+        passage.produced += outcome.produced
+        passage.requests += outcome.requests
+        passage.seconds += outcome.cost
+        left = outcome.taken
+        while left:
+            if self._counted == self._interval:
+                self._begin_interval()
+            some = min(left, self._interval - self._counted)
+            self.history[-1][hop] += some
+            self._counted += some
+            left -= some
+
+    def _begin_interval(self) -> None:
+        if len(self.history) == INTERVALS:
+            pairs = zip(self.history[::2], self.history[1::2], strict=True)
+            self.history = [first + second for first, second in pairs]
+            self._interval *= 2
+        self.history.append(Counter())
+        self._counted = 0
+
+    @property
+    def tuples(self) -> int:
+        """Hops of tuples in all."""
+        return sum(passage.taken for passage in self.passages.values())
+
+    @property
+    def requests(self) -> int:
+        """Keys that routing has asked for."""
+        return sum(passage.requests for passage in self.passages.values())
