@@ -41,5 +41,8 @@ SESSION_BYTES = 256 << 20
 #: Bytes that rows kept on disk may take, unless FFF_CACHE_MAX_BYTES says otherwise; what was not used for longest goes first.
 CACHE_BYTES = 1 << 30
 
+#: Bytes of one answer, packed, that is kept on disk so that it is sent again only if it has changed.
+CACHE_ANSWER_BYTES = 32 << 20
+
 #: Seconds that rows are kept on disk at most, whatever a run would still take for fresh.
 CACHE_KEPT_S = 30 * 86400.0

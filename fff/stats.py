@@ -32,6 +32,7 @@ class AccessMeter:
     throttled: int = 0  # answers that told us to slow down (429, declared others)
     failed: int = 0  # requests given up on after all attempts
     cached: int = 0
+    revalidated: int = 0  # answers of an earlier run that have not changed since (304)
     bad_records: int = 0
     doubts: int = 0  # answers that may not hold all they should
     bytes: int = 0  # body bytes after decompression
@@ -96,6 +97,7 @@ class AccessStats:
     throttled: int = 0
     failed: int = 0
     cached: int = 0
+    revalidated: int = 0
     rows: int = 0
     duplicates: int = 0
     bad_records: int = 0

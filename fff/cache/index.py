@@ -1,4 +1,4 @@
-"""The index: answers by key, and what is in which file. The only importer of sqlite3, whose errors end here.
+"""The index: answers by key, bodies by request, and what is in which file. The only importer of sqlite3, whose errors end here.
 
 Several processes may have it open: writers take turns, and readers see what was committed when they ask.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 #: Of the tables below and of all that is in them: an index of another version is thrown away.
-VERSION = 1
+VERSION = 2
 #: Seconds a writer waits for others; what it wants to write is only a copy of what can be had again.
 _PATIENCE_S = 0.25
 _FILE = re.compile(r"[0-9a-f]{24}\.arrow")
@@ -31,6 +31,10 @@ CREATE TABLE IF NOT EXISTS answer (
     id INTEGER PRIMARY KEY AUTOINCREMENT, keyset INTEGER, key BLOB, body BLOB, mac BLOB,
     rows INTEGER, fetched REAL, used REAL, UNIQUE (keyset, key));
 CREATE INDEX IF NOT EXISTS answer_by_use ON answer (used);
+CREATE TABLE IF NOT EXISTS reply (
+    request BLOB PRIMARY KEY, source TEXT, name TEXT, etag TEXT, modified TEXT, headers TEXT, body BLOB, mac BLOB,
+    fetched REAL, used REAL);
+CREATE INDEX IF NOT EXISTS reply_by_use ON reply (used);
 """
 
 
@@ -75,6 +79,18 @@ class Answer:
     fetched: float
     used: float = 0.0
     number: int = 0
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a server answered to one request, word for word: the headers as JSON, the body packed."""
+
+    request: bytes
+    etag: str
+    modified: str
+    headers: str
+    body: bytes
+    mac: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -177,6 +193,16 @@ class Index:
                 ).fetchall()
         return [Answer(*one) for one in found]
 
+    def reply(self, request: bytes) -> Reply | None:
+        """What was answered to a request."""
+        with _told():
+            found = self._db.execute(
+                "SELECT request, CAST(etag AS TEXT), CAST(modified AS TEXT), CAST(headers AS TEXT),"
+                " CAST(body AS BLOB), mac FROM reply WHERE request = ?",
+                (request,),
+            ).fetchone()
+        return None if found is None or None in found else Reply(*found)
+
     def held(self) -> list[Held]:
         """What is kept, table by table."""
         with _told():
@@ -186,7 +212,9 @@ class Index:
                 "  min(fetched) AS oldest FROM scan GROUP BY source, name"
                 " UNION ALL SELECT source, name, 0, count(*), sum(rows),"
                 "  sum(coalesce(length(body), 0) + length(key)), min(fetched)"
-                "  FROM answer JOIN keyset ON keyset.id = answer.keyset GROUP BY source, name)"
+                "  FROM answer JOIN keyset ON keyset.id = answer.keyset GROUP BY source, name"
+                " UNION ALL SELECT source, name, 0, 0, 0, sum(length(body)), min(fetched)"
+                "  FROM reply GROUP BY source, name)"
                 " GROUP BY source, name ORDER BY source, name"
             ).fetchall()
         return [Held(*one) for one in found]
@@ -247,6 +275,23 @@ class Index:
             ((keyset, one.key, one.body, one.mac, one.rows, one.fetched, one.fetched) for one in answers),
         )
 
+    def add_replies(self, replies: Iterable[tuple[tuple[str, str], Reply]], now: float) -> None:
+        """Add what was answered, in place of what was answered to the same requests before."""
+        self._db.executemany(
+            "INSERT OR REPLACE INTO reply (request, source, name, etag, modified, headers, body, mac, fetched, used)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                (one.request, *table, one.etag, one.modified, one.headers, one.body, one.mac, now, now)
+                for table, one in replies
+            ),
+        )
+
+    def renew(self, requests: Iterable[bytes], now: float) -> None:
+        """What was answered to these is what would be answered now."""
+        self._db.executemany(
+            "UPDATE reply SET fetched = ?, used = ? WHERE request = ?", ((now, now, one) for one in requests)
+        )
+
     def touch(self, scans: Iterable[int], answers: Iterable[int], now: float) -> None:
         """These were of use just now."""
         self._db.executemany("UPDATE scan SET used = ? WHERE id = ?", ((now, one) for one in scans))
@@ -261,14 +306,25 @@ class Index:
         self._db.executemany("DELETE FROM answer WHERE id = ?", ((one,) for one in numbers))
 
     def drop_oldest(self) -> list[str] | None:
-        """Forget what has not been used for longest, a scan or some answers; the files of it, None if nothing is left."""
-        scan = self._db.execute("SELECT used, id, file FROM scan ORDER BY used LIMIT 1").fetchone()
-        answer = self._db.execute("SELECT used FROM answer ORDER BY used LIMIT 1").fetchone()
-        if scan is not None and (answer is None or scan[0] <= answer[0]):
+        """Forget what has not been used for longest: a scan, a body or some answers; the files of it, None if nothing is left."""
+        scan = self._db.execute(
+            "SELECT coalesce(CAST(used AS REAL), 0.0), id, file FROM scan ORDER BY used LIMIT 1"
+        ).fetchone()
+        answer = self._db.execute(
+            "SELECT coalesce(CAST(used AS REAL), 0.0) FROM answer ORDER BY used LIMIT 1"
+        ).fetchone()
+        reply = self._db.execute(
+            "SELECT coalesce(CAST(used AS REAL), 0.0), request FROM reply ORDER BY used LIMIT 1"
+        ).fetchone()
+        oldest = min((one[0] for one in (scan, answer, reply) if one is not None), default=None)
+        if oldest is None:
+            return None
+        if reply is not None and reply[0] <= oldest:  # its rows may be there, and fresh
+            self._db.execute("DELETE FROM reply WHERE request = ?", (reply[1],))
+            return []
+        if scan is not None and scan[0] <= oldest:
             self._db.execute("DELETE FROM scan WHERE id = ?", (scan[1],))
             return [_file(scan[2])]
-        if answer is None:
-            return None
         (count,) = self._db.execute("SELECT count(*) FROM answer").fetchone()
         self._db.execute(
             "DELETE FROM answer WHERE id IN (SELECT id FROM answer ORDER BY used LIMIT ?)",
@@ -283,6 +339,7 @@ class Index:
         ]
         self._db.execute("DELETE FROM scan WHERE fetched < ?", (time,))
         self._db.execute("DELETE FROM answer WHERE fetched < ?", (time,))
+        self._db.execute("DELETE FROM reply WHERE fetched < ?", (time,))
         return files
 
     def drop_source(self, source: str | None) -> list[str]:
@@ -290,6 +347,7 @@ class Index:
         which, values = ("", ()) if source is None else (" WHERE lower(source) = lower(?)", (source,))
         files = [_file(file) for (file,) in self._db.execute(f"SELECT file FROM scan{which}", values)]  # noqa: S608 - fixed
         self._db.execute(f"DELETE FROM scan{which}", values)  # noqa: S608 - fixed texts
+        self._db.execute(f"DELETE FROM reply{which}", values)  # noqa: S608 - fixed texts
         self._db.execute(f"DELETE FROM answer WHERE keyset IN (SELECT id FROM keyset{which})", values)  # noqa: S608
         self._db.execute(f"DELETE FROM keyset{which}", values)  # noqa: S608 - fixed texts
         return files

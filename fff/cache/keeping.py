@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from fff.cache.place import byte_limit, cache_folder
+from fff.cache.replies import Replies
 from fff.cache.source import CachedSource
 from fff.cache.store import RowStore
 from fff.catalog import Cacheable, SourceAdapter, Table
@@ -38,6 +39,7 @@ class RowCache:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.store = RowStore(folder, limit=limit, clock=clock)
+        self._replies = Replies(self.store)
         self._every = every
         self._ttl = ttl
 
@@ -57,6 +59,7 @@ class RowCache:
         shape = self.store.shape(fingerprint)
         if shape is None:
             return adapter
+        adapter.remember(self._replies)
         return CachedSource(self.store, table, adapter, shape, ttl, wide=adapter.reads_whole_records(table))
 
     def refresh(self) -> None:

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from fff.cache.index import VERSION, Answer, Held, Index, IndexBroken, IndexBusy, Keyset, ScanEntry
+from fff.cache.index import VERSION, Answer, Held, Index, IndexBroken, IndexBusy, Keyset, Reply, ScanEntry
 from fff.cache.place import made, private, secret_key
 from fff.cache.rows import ScanFile
 from fff.limits import CACHE_BYTES, CACHE_KEPT_S
@@ -23,9 +23,10 @@ T = TypeVar("T")
 _Place = tuple[bytes, tuple[str, str], tuple[str, ...], tuple[str, ...]]
 
 _MAC_BYTES = 16
-#: Answers, and seconds, after which what is new is written.
+#: Answers, seconds, and bytes of replies after which what is new is written.
 _TOGETHER = 500
 _SOON_S = 1.0
+_MUCH = 4 << 20
 #: Part of the limit that is left when something had to go, so that not every answer makes something go.
 _LEFT = 0.9
 #: Seconds after which a use is worth noting again.
@@ -60,6 +61,9 @@ class RowStore:
         self._new: dict[_Place, list[Answer]] = defaultdict(list)
         self._count = 0
         self._since = 0.0
+        self._replies: dict[bytes, tuple[tuple[str, str], Reply]] = {}
+        self._replies_bytes = 0
+        self._renewed: set[bytes] = set()
         self._scans_used: set[int] = set()
         self._answers_used: set[int] = set()
         self._damaged: set[int] = set()
@@ -131,6 +135,15 @@ class RowStore:
                 self._answers_used.add(one.number)
         return found
 
+    def request(self, name: bytes) -> bytes | None:
+        """What a request with this name is called here, which tells nothing of it; None where nothing is kept."""
+        return self._try(lambda _: self._mac(b"request", name), None)
+
+    def reply(self, request: bytes) -> Reply | None:
+        """What was answered to a request, however long ago."""
+        found = self._try(lambda index: index.reply(request), None)
+        return None if found is None or found.mac != self._sealed(found).mac else found
+
     def _fresh(self, ttl: float) -> tuple[float, float]:
         """The time in which what counts as fresh was fetched. A clock that was set back makes nothing fresh for longer."""
         now = self.now()
@@ -170,20 +183,36 @@ class RowStore:
         if self._count >= _TOGETHER or now - self._since >= _SOON_S:
             self.flush()
 
+    def keep_reply(self, table: tuple[str, str], reply: Reply) -> None:
+        """Keep what was answered to a request. It is written soon."""
+        self._replies[reply.request] = (table, reply)
+        self._replies_bytes += len(reply.body)
+        if self._replies_bytes >= _MUCH:
+            self.flush()
+
+    def renew(self, request: bytes) -> None:
+        """What was answered to a request would be answered now."""
+        self._renewed.add(request)
+
     def flush(self) -> None:
         """Write what is new."""
-        if not (self._new or self._scans_used or self._answers_used or self._damaged):
+        noted = self._scans_used or self._answers_used or self._damaged or self._renewed
+        if not (self._new or self._replies or noted):
             return
         new, self._new, self._count = self._new, defaultdict(list), 0
         scans, self._scans_used = self._scans_used, set()
         answers, self._answers_used = self._answers_used, set()
         damaged, self._damaged = self._damaged, set()
+        replies, self._replies, self._replies_bytes = self._replies, {}, 0
+        renewed, self._renewed = self._renewed, set()
 
         def act(index: Index) -> None:
             with index.writing():
                 for (shape, table, keys, columns), some in new.items():
                     signed = (self._signed(shape, keys, columns, one) for one in some)
                     index.add_answers(shape, table, keys, columns, signed)
+                index.add_replies(((table, self._sealed(one)) for table, one in replies.values()), self.now())
+                index.renew(renewed, self.now())
                 index.touch(scans, answers, self.now())
                 index.drop_answers(damaged)
             self._shrink(index)
@@ -279,6 +308,10 @@ class RowStore:
         parts = (b"answer", shape, _texts(keys), _texts(columns), one.key, str(one.fetched).encode())
         body = (b"0",) if one.body is None else (b"1", one.body)
         return replace(one, mac=self._mac(*parts, *body))
+
+    def _sealed(self, one: Reply) -> Reply:
+        parts = (one.request, one.etag.encode(), one.modified.encode(), one.headers.encode(), one.body)
+        return replace(one, mac=self._mac(b"reply", *parts))
 
     def _mac(self, *parts: bytes | pa.Buffer) -> bytes:
         """Tells damage, whatever part it hits; the parts cannot run into each other."""

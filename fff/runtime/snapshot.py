@@ -136,6 +136,7 @@ def _metered(meter: AccessMeter, stats: AccessStats) -> AccessStats:
         throttled=meter.throttled,
         failed=meter.failed,
         cached=meter.cached,
+        revalidated=meter.revalidated,
         bad_records=meter.bad_records,
         bytes=meter.bytes,
         in_flight=meter.in_flight,

@@ -4,6 +4,7 @@ adapter ──Request──► WebClient ──► HostLimiter (one per host and
                          │           pauses · concurrency · quotas · rates          Network: aiohttp and body
                          └── Redactor (secrets out of every text)                   Recorder, Replay: a folder
 
+memory     answers that are sent again only if they have changed
 message    Request, Response, HostPolicy, Credentials: plain data
 limiter    who may send now, made of
 crowd        how many at once: additive increase, multiplicative decrease

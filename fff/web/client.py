@@ -15,6 +15,7 @@ from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff.web.clock import Clock
 from fff.web.limiter import HostLimiter, Permit, WaitTooLong
+from fff.web.memory import Remembered, name_of, remembered
 from fff.web.message import BudgetExhausted, Credentials, Request, Response
 from fff.web.quota import quota_wait, quotas
 from fff.web.retry import backoff, is_retried, is_throttle, retry_after
@@ -223,7 +224,7 @@ class WebClient:
             self.requests_sent += 1
             meter.sent(self._clock.now())
             try:
-                response = await self._exchange(req)
+                response = await self._exchange(req, meter)
             except WireError as error:
                 if error.overrun:
                     limiter.unanswered(permit)
@@ -231,19 +232,22 @@ class WebClient:
                 raise _Failed(reason, again=error.again, wait=error.wait, hint=error.hint) from error
             finally:
                 meter.answered(self._clock.now())
-            meter.bytes += len(response.body)
             self._judge(req, response, limiter, permit, meter)
         finally:
             limiter.release(permit)
         return response
 
-    async def _exchange(self, req: Request) -> Response:
-        """Send and read to the end."""
+    async def _exchange(self, req: Request, meter: AccessMeter) -> Response:
+        """Send and read to the end; what is remembered is sent only if it has changed."""
         url = full_url(req)
+        name = None if req.memory is None else name_of(req, full_url(replace(req, credentials=Credentials())))
+        known: Remembered | None = None
+        if req.memory is not None and name is not None:
+            known = await req.memory.find(name)
         out = Outgoing(
             req.method,
             url,
-            {**req.headers, **req.credentials.headers},
+            {**req.headers, **req.credentials.headers, **(known.condition if known is not None else {})},
             req.json,
             req.form,
             req.accept,
@@ -252,7 +256,20 @@ class WebClient:
             frozenset(req.credentials.params),
         )
         answer = await self._transport.send(out)
+        meter.bytes += len(answer.body)
+        if req.memory is not None and name is not None:
+            if known is not None and answer.status == 304:
+                meter.revalidated += 1
+                req.memory.renew(name)
+                return Response(200, known.renewed(answer.headers), known.body, url)
+            if (new := remembered(answer)) is not None and not self._repeats_secrets(new):
+                await req.memory.keep(name, (req.source or "", req.table or ""), new)
         return Response(answer.status, answer.headers, answer.body, url)
+
+    def _repeats_secrets(self, answer: Remembered) -> bool:
+        """Whether a secret stands in the answer, as in a link to the next page: it must not come to the disk."""
+        texts = (answer.body.decode("utf-8", "replace"), answer.etag, *answer.headers.values())
+        return any(map(self.redactor.holds_secret, texts))
 
     def _judge(
         self, req: Request, response: Response, limiter: HostLimiter, permit: Permit, meter: AccessMeter

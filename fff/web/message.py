@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from fff.errors import SourceError
+
+if TYPE_CHECKING:
+    from fff.web.memory import Memory
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,7 @@ class Request:
     accept: frozenset[int] = frozenset()  # statuses besides 2xx that are answers, not errors
     source: str | None = None  # for error messages
     table: str | None = None
+    memory: Memory | None = None  # of answers to ask for only if they have changed
 
 
 @dataclass(frozen=True)

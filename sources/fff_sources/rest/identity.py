@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fff.catalog import Table
+from fff.web.memory import Memory
 from fff.web.secrets import Secrets
 from fff_sources.adapter import SourceContext
 from fff_sources.rest import spec
@@ -30,12 +31,17 @@ class Kept:
         self.name = context.name
         self.spec = declared
         self._environ = context.environ
+        self._memory: Memory | None = None
         self._notices = notices(context.name, declared)
         self._written: Mapping[str, Any] = context.document.data["sources"][context.name]
 
     def cache_ttl(self) -> float | None:
         """`client.cache.ttl`."""
         return None if self.spec.client.cache is None else self.spec.client.cache.ttl
+
+    def remember(self, memory: Memory) -> None:
+        """All that is asked for from now on."""
+        self._memory = memory
 
     def fingerprint(self, table: Table) -> bytes:
         """A digest of the source's part of the spec, all secrets filled in, and of the table. Raises SecretError."""

@@ -301,6 +301,7 @@ class RestSource(Kept):
             | (frozenset() if question is None else question.accept),
             source=self.name,
             table=planned.table.name,
+            memory=self._memory,
         )
 
     def _values(

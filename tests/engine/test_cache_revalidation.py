@@ -1,0 +1,382 @@
+"""What is no longer fresh is asked for with its validator: only what has changed is sent, and no mixture passes for an answer."""
+
+from __future__ import annotations
+
+import collections
+import datetime as dt
+import email.utils
+import hashlib
+import random
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from fff.errors import SourceError
+from tests.engine.site import Row, Site, access, run
+from tests.engine.test_blocks import SHAPES, mixed, random_site
+from tests.engine.test_cache import JOIN, TABLES, World, site
+from tests.engine.test_engine import oracle
+from tests.web.serving import Serve
+
+CONDITIONS = ("If-None-Match", "If-Modified-Since")
+LONG_AGO = "Tue, 14 Nov 2023 22:13:20 GMT"
+
+
+def etag(_: web.Request, body: bytes) -> dict[str, str]:
+    return {"ETag": f'W/"{hashlib.sha256(body).hexdigest()[:20]}"'}
+
+
+@dataclass
+class Validating:
+    """Answers of a site with validators, and 304 where they are named and hold."""
+
+    site: Site
+    validators: Callable[[web.Request, bytes], dict[str, str]] = etag
+    conditions: list[str] = field(default_factory=list)  # as they came
+    statuses: collections.Counter[int] = field(default_factory=collections.Counter)
+
+    async def answer(self, asked: web.Request) -> web.StreamResponse:
+        answer = await self.site.answer(asked)
+        assert isinstance(answer, web.Response)
+        assert isinstance(answer.body, bytes)
+        named = [asked.headers[name] for name in CONDITIONS if name in asked.headers]
+        self.conditions += named
+        headers = self.validators(asked, answer.body) if answer.status == 200 else {}
+        if named and named[0] in headers.values():
+            answer = web.Response(status=304, headers=headers)
+        else:
+            answer.headers.update(headers)
+        self.statuses[answer.status] += 1
+        return answer
+
+
+@pytest.fixture
+async def server() -> Validating:
+    return Validating(site())
+
+
+@pytest.fixture
+async def world(serve: Serve, tmp_path: Path, server: Validating) -> World:
+    served = await serve(server.answer)
+    return World(served.url, server.site, tmp_path, TABLES)
+
+
+async def later(world: World, server: Validating, sql: str = JOIN, **options: Any) -> tuple[list[Row], Any]:
+    """Run when nothing is fresh any more; the rows, and the statuses that came."""
+    world.now += 1000
+    server.statuses.clear()
+    server.conditions.clear()
+    rows, *_ = await world.run(sql, **options)
+    return rows, dict(server.statuses)
+
+
+def replace_row(server: Validating, table: str, at: int, row: Row) -> None:
+    server.site.tables[table][1][at] = row
+
+
+async def test_what_has_not_changed_is_not_sent_again(world: World, server: Validating) -> None:
+    rows, *_ = await world.run(JOIN)
+    assert server.conditions == []
+    world.now += 1000
+    async with world.federation() as federation:
+        again, execution = await run(federation, JOIN)
+        told = execution.outcome.report["access"]
+    assert again == rows
+    assert sum(one["requests"] for one in told) == sum(one["revalidated"] for one in told) == 8
+    assert server.statuses == {200: 8, 304: 8}
+    assert [one["bytes"] for one in told] == [0, 0], "no body came"
+    assert [one["cached"] for one in told] == [0, 0]
+    assert (await world.run(JOIN))[:2] == (rows, 0), "the rows are fresh again"
+    assert await later(world, server) == (rows, {304: 8}), "and may be asked for so again and again"
+
+
+@pytest.mark.parametrize("at", [0, 12, 24])
+async def test_a_scan_of_which_one_page_changed(world: World, server: Validating, at: int) -> None:
+    before, *_ = await world.run("SELECT a, b FROM r")
+    replace_row(server, "r", at, (100, 200))
+    rows, statuses = await later(world, server, "SELECT a, b FROM r")
+    assert statuses == {200: 1, 304: 2}
+    assert len(rows) == len(before)
+    assert set(rows) - set(before) == {(100, 200)}
+    assert (await world.run("SELECT a, b FROM r"))[:2] == (rows, 0)
+
+
+async def test_rows_that_move_from_page_to_page(world: World, server: Validating) -> None:
+    await world.run("SELECT a, b FROM r")
+    server.site.tables["r"][1].insert(0, (100, 200))
+    rows, statuses = await later(world, server, "SELECT a, b FROM r")
+    assert statuses == {200: 3}
+    assert len(rows) == len(set(rows)) == 26
+    del server.site.tables["r"][1][5:]
+    rows, statuses = await later(world, server, "SELECT a, b FROM r")
+    assert (len(rows), statuses) == (5, {200: 1})
+
+
+async def test_keys_that_appear_and_vanish(world: World, server: Validating) -> None:
+    sql = "SELECT a, c FROM s WHERE b IN (1, 2, 9)"
+    assert (await world.run(sql))[0] == [(1, "s1"), (2, "s2")]
+    replace_row(server, "s", 1, (9, 9, "s9"))
+    assert await later(world, server, sql) == ([(2, "s2"), (9, "s9")], {200: 2, 304: 1})
+
+
+async def test_a_failure_on_the_way_leaves_no_mixture(world: World, server: Validating) -> None:
+    await world.run("SELECT a, b FROM r")
+    replace_row(server, "r", 0, (100, 200))
+    server.site.faults = {("r", "scan@20"): 500}
+    rows, statuses = await later(world, server, "SELECT a, b FROM r", on_source_error="partial")
+    assert statuses == {200: 1, 304: 1, 500: 1}
+    assert len(rows) == 20
+    server.site.faults = {}
+    server.statuses.clear()
+    rows, sent, _ = await world.run("SELECT a, b FROM r")
+    assert (len(rows), sent, dict(server.statuses)) == (25, 3, {304: 3}), "what came is remembered, as pages"
+    assert (100, 200) in rows
+
+
+# ---------------------------------------------------------------------------------------------------------- validators
+
+
+def modified(_: web.Request, body: bytes) -> dict[str, str]:
+    changed = b"200" in body  # row 100, 200
+    return {"Last-Modified": "Wed, 15 Nov 2023 22:13:20 GMT" if changed else LONG_AGO}
+
+
+async def test_last_modified(world: World, server: Validating) -> None:
+    server.validators = modified
+    await world.run("SELECT a, b FROM r")
+    replace_row(server, "r", 0, (100, 200))
+    rows, statuses = await later(world, server, "SELECT a, b FROM r")
+    assert statuses == {200: 1, 304: 2}
+    assert server.conditions == [LONG_AGO] * 3
+    assert (100, 200) in rows
+
+
+def just_now(_: web.Request, body: bytes) -> dict[str, str]:
+    del body
+    return {"Last-Modified": email.utils.format_datetime(dt.datetime.now(dt.UTC), usegmt=True)}
+
+
+WITHOUT: dict[str, Callable[[web.Request, bytes], dict[str, str]]] = {
+    "no validator": lambda _, __: {},
+    "what is not to be stored": lambda asked, body: {
+        "Cache-Control": "private, No-Store",
+        **etag(asked, body),
+    },
+    "what varies with everything": lambda asked, body: {"Vary": "*", **etag(asked, body)},
+    "a change that the next second may repeat": just_now,
+    "no date": lambda _, __: {"Last-Modified": LONG_AGO, "Date": "yesterday"},
+    "no moment": lambda _, __: {"Last-Modified": "yesterday"},
+}
+
+
+@pytest.mark.parametrize("what", WITHOUT)
+async def test_nothing_is_asked_for_with_a_condition(world: World, server: Validating, what: str) -> None:
+    server.validators = WITHOUT[what]
+    rows, *_ = await world.run(JOIN)
+    assert await later(world, server) == (rows, {200: 8})
+    assert server.conditions == []
+
+
+async def test_a_server_that_does_not_mind_conditions(world: World, server: Validating) -> None:
+    rows, *_ = await world.run(JOIN)
+    counter = iter(range(10_000))
+    server.validators = lambda _, __: {"ETag": f'"{next(counter)}"'}
+    assert await later(world, server) == (rows, {200: 8})
+    assert len(server.conditions) == 8
+
+
+# ---------------------------------------------------------------------------------------------------------- who may ask
+
+
+def _bearer(name: str) -> dict[str, Any]:
+    return {"auth": {"type": "bearer", "token": f"${{env:{name}}}"}}
+
+
+async def test_another_credential_names_no_validator(world: World, server: Validating) -> None:
+    world.environ = {"ALICE": "s3cret-of-alice", "BOB": "s3cret-of-bob"}
+    world.client = _bearer("ALICE")
+    rows, *_ = await world.run(JOIN)
+    others: list[dict[str, Any]] = [
+        _bearer("BOB"),
+        {},
+        {"headers": {"X-Key": "${env:BOB}"}},
+        {"params": {"key": "${env:BOB}"}},
+        {"auth": {"type": "http_basic", "username": "alice", "password": "${env:BOB}"}},
+        {"auth": {"type": "http_basic", "username": "carol", "password": "${env:BOB}"}},
+        {"auth": {"type": "api_key", "name": "k", "api_key": "${env:BOB}x", "location": "query"}},
+        {"auth": {"type": "api_key", "name": "k", "api_key": "${env:ALICE}x", "location": "query"}},
+    ]
+    for other in others:
+        world.client = other
+        assert (await later(world, server))[1] == {200: 8}, other
+        assert server.conditions == [], other
+        assert (await later(world, server))[1] == {304: 8}, "their own are theirs"
+    world.client = _bearer("ALICE")
+    assert await later(world, server) == (rows, {304: 8})
+    for path in world.kept.rglob("*"):
+        assert not path.is_file() or b"s3cret" not in path.read_bytes()
+
+
+async def test_an_answer_that_repeats_a_secret_is_not_kept(world: World, server: Validating) -> None:
+    world.client, world.environ = _bearer("TOKEN"), {"TOKEN": "s1"}
+    await world.run(JOIN)  # rows of s hold the secret
+    assert (await later(world, server))[1] == {304: 7, 200: 1}
+
+
+async def test_another_query_of_the_url_is_another_request(world: World, server: Validating) -> None:
+    await world.run("SELECT a, b FROM r")
+    world.client = {"headers": {"Accept-Language": "de"}}
+    assert (await later(world, server, "SELECT a, b FROM r"))[1] == {200: 3}
+    world.client = {"headers": {"If-None-Match": '"own"'}}
+    await later(world, server, "SELECT a, b FROM r")
+    assert server.conditions == ['"own"'] * 3, "the spec's own condition stays"
+
+
+# ------------------------------------------------------------------------------------------------------- on the wire
+
+
+async def test_links_of_an_answer_that_has_not_changed_are_followed(serve: Serve, tmp_path: Path) -> None:
+    """The link to the next page is in a header, which a 304 need not repeat."""
+    pages = [[{"a": 1, "b": 1}], [{"a": 2, "b": 2}], [{"a": 3, "b": 3}]]
+    statuses: list[int] = []
+
+    async def handler(asked: web.Request) -> web.Response:
+        page = int(asked.query.get("page", 0))
+        if "If-None-Match" in asked.headers:
+            statuses.append(304)
+            return web.Response(status=304, headers={"Content-Type": "text/html"})
+        statuses.append(200)
+        link = f'<{asked.url.with_query(page=page + 1)}>; rel="next"'
+        headers = {"ETag": f'"{page}"', **({"Link": link} if page < 2 else {})}
+        return web.json_response(pages[page], headers=headers)
+
+    served = await serve(handler)
+    tables = {
+        "r": {
+            "columns": {"a": "int", "b": "int"},
+            "scan": {"endpoint": {"path": "r", "paginator": "header_link"}},
+        }
+    }
+    world = World(served.url, Site({}), tmp_path, tables)
+    for _ in range(2):
+        async with world.federation() as federation:
+            rows, execution = await run(federation, "SELECT a FROM r")
+        assert rows == [(1,), (2,), (3,)]
+        assert execution.outcome.complete
+        world.now += 1000
+    assert statuses == [200] * 3 + [304] * 3
+
+
+async def test_a_validator_belongs_to_one_url(serve: Serve, tmp_path: Path) -> None:
+    """A redirect that leads elsewhere than before: its new target is not asked with the old one's validator."""
+    target = "old"
+    asked_with: list[tuple[str, str | None]] = []
+
+    async def handler(asked: web.Request) -> web.Response:
+        if asked.path == "/r":
+            return web.Response(status=302, headers={"Location": f"/{target}"})
+        asked_with.append((asked.path, asked.headers.get("If-None-Match")))
+        if asked.headers.get("If-None-Match") == '"v1"':
+            return web.Response(status=304, headers={"ETag": '"v1"'})
+        return web.json_response([{"a": asked.path}], headers={"ETag": '"v1"'})
+
+    served = await serve(handler)
+    tables = {"r": {"columns": {"a": "string"}, "scan": {"endpoint": {"path": "r"}}}}
+    world = World(served.url, Site({}), tmp_path, tables)
+    found = []
+    for turn in range(3):
+        target = "new" if turn == 2 else "old"
+        async with world.federation() as federation:
+            rows, _ = await run(federation, "SELECT a FROM r")
+        found += rows
+        world.now += 1000
+    assert found == [("/old",), ("/old",), ("/new",)]
+    assert asked_with == [("/old", None), ("/old", '"v1"'), ("/new", None)]
+
+
+async def test_a_304_that_nobody_asked_for_is_an_error(serve: Serve, tmp_path: Path) -> None:
+    async def handler(_: web.Request) -> web.Response:
+        return web.Response(status=304)
+
+    served = await serve(handler)
+    tables = {"r": access("r", {"a": "int", "b": "int"})}
+    world = World(served.url, Site({}), tmp_path, tables)
+    with pytest.raises(SourceError, match="HTTP 304"):
+        await world.run("SELECT a FROM r")
+
+
+# ------------------------------------------------------------------------------------------------------------- damage
+
+
+def _damage(world: World, change: str) -> None:
+    with sqlite3.connect(world.kept / "index.sqlite") as db:
+        assert db.execute(f"UPDATE reply SET {change}").rowcount == 8
+    db.close()
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["body = zeroblob(length(body))", "body = 'x'", "etag = '\"other\"'", "headers = '{}'", "mac = NULL", "used = 'x', etag = 7"],
+)  # fmt: skip
+async def test_damage_costs_a_body(world: World, server: Validating, change: str) -> None:
+    rows, *_ = await world.run(JOIN)
+    _damage(world, change)
+    assert await later(world, server) == (rows, {200: 8})
+    assert await later(world, server) == (rows, {304: 8})
+
+
+async def test_bodies_go_first_and_count(world: World, server: Validating) -> None:
+    await world.run(JOIN)
+    cache = world.cache()
+    held = {one.table: one.bytes for one in cache.store.held()}
+    cache.store.clear("web")
+    assert cache.store.held() == []
+    cache.close()
+    assert set(held) == {"r", "s"}
+    assert (await later(world, server))[1] == {200: 8}
+
+
+async def test_what_is_too_old_is_gone(world: World, server: Validating) -> None:
+    rows, *_ = await world.run(JOIN)
+    for _ in range(3):  # renewed each time
+        world.now += 29 * 86400
+        assert await later(world, server) == (rows, {304: 8})
+    world.now += 31 * 86400
+    await world.run("SELECT a FROM s WHERE b = 77")  # whatever is written drops what is too old
+    assert await later(world, server) == (rows, {200: 8})
+
+
+# ---------------------------------------------------------------------------------------------------------- differential
+
+
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 20))]
+)
+async def test_random_changes_are_seen(serve: Serve, tmp_path: Path, seed: int) -> None:
+    """Whatever changes between two runs, the answer is that over the tables as they are."""
+    rng = random.Random(seed)
+    one = random_site(rng)
+    server = Validating(one)
+    served = await serve(server.answer)
+    world = World(served.url, one, tmp_path, mixed(), duck=True)
+    seen: collections.Counter[int] = collections.Counter()
+    for sql in rng.choices(SHAPES, k=6):
+        for _ in range(rng.choice([0, 1, 3])):
+            names, rows = one.tables[rng.choice(sorted(one.tables))]
+            del names
+            if rows and rng.random() < 0.4:
+                rows.pop(rng.randrange(len(rows)))
+            elif len(rows) > 1:
+                rows.insert(rng.randrange(len(rows)), rng.choice(rows))
+        found, statuses = await later(
+            world, server, sql, policy=rng.choice(["naive", "rank"]), seed=rng.randrange(99)
+        )
+        assert found == oracle(one, sql), (seed, sql)
+        seen += collections.Counter(statuses)
+    assert seen[200]
+    assert seen[304]
