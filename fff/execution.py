@@ -20,6 +20,7 @@ from fff.dataflow.expressions import Expr
 from fff.errors import FFFError, InternalError, QueryError, SourceError
 from fff.policies import DEFAULT_POLICY
 from fff.report import make_report
+from fff.runtime.audit import audits
 from fff.runtime.block import RunningBlock, uses_of
 from fff.runtime.doubts import doubts
 from fff.runtime.driver import Meters
@@ -391,6 +392,7 @@ class Execution:
                 rows=rows,
                 warnings=warnings,
                 doubts=doubtful,
+                audit=audits(self._blocks, self.seed),
             ),
             doubts=doubtful,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -21,8 +22,12 @@ def make_report(
     rows: int,
     warnings: tuple[str, ...],
     doubts: tuple[str, ...],
+    audit: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """The report as JSON-ready values. `doubts`: what in the statement may have made rows of a partial answer wrong."""
+    """The report as JSON-ready values.
+
+    `doubts`: what in the statement may have made rows of a partial answer wrong. `audit`: of the routing, block by block.
+    """
     spark = asdict(snapshot.spark)
     return {
         "version": VERSION,
@@ -39,6 +44,7 @@ def make_report(
         "access": [asdict(access) | {"keys": list(access.keys)} for access in snapshot.access],
         "stems": [asdict(stem) for stem in snapshot.stems],
         "routing": [asdict(share) for share in snapshot.routing],
+        "audit": [dict(one) for one in audit],
         "spark": spark,
         "missing": [asdict(part) for part in snapshot.missing],
         "doubts": list(doubts),

@@ -127,12 +127,14 @@ class SteMStats:
 
 @dataclass(frozen=True)
 class RoutingShare:
-    """How many tuples of one TupleState went to one destination."""
+    """How many tuples of one TupleState went to one destination, how many came out of it, what it asked for."""
 
     state: str
     destination: str
     batches: int
     tuples: int
+    produced: int = 0
+    requests: int = 0  # keys
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Annotated
 from fff.errors import FFFError
 from fff_cli.choices import Prefer, ProgressMode, Semantics
 from fff_cli.options import (
+    Analyze,
     Cached,
     CacheTtl,
     Deadline,
@@ -159,17 +160,30 @@ def query(  # noqa: PLR0917 - the options of the command, which typer reads off 
 
 
 @app.command()
-def explain(
+def explain(  # noqa: PLR0917 - the options of the command, which typer reads off the signature
     sql: Sql = None,
     sources: Sources = None,
     files: Files = None,
     params: Params = None,
+    analyze: Analyze = False,
+    policy: Policy = None,
+    seed: Seed = None,
     verbose: Verbose = False,
 ) -> None:
-    """Show how a query would run, without sending a request."""
+    """Show how a query would run, without sending a request; with --analyze run it and show how it was routed."""
+    from fff_cli.arguments import QueryArguments  # noqa: PLC0415
     from fff_cli.explain import run_explain  # noqa: PLC0415
 
-    raise typer.Exit(_told(lambda: run_explain(sql, files or (), sources or (), params or ()), verbose))
+    arguments = QueryArguments(
+        sql=sql,
+        files=tuple(files or ()),
+        sources=tuple(sources or ()),
+        params=tuple(params or ()),
+        policy=policy,
+        seed=seed,
+        on_source_error="partial",
+    )
+    raise typer.Exit(_told(lambda: run_explain(arguments, analyze=analyze), verbose))
 
 
 @app.command()

@@ -10,6 +10,7 @@ import typer
 from fff_cli.choices import OnSourceError, Prefer, ProgressMode, Semantics
 
 __all__ = [
+    "Analyze",
     "CacheTtl",
     "Cached",
     "Deadline",
@@ -79,6 +80,12 @@ Live = Annotated[
     ),
 ]
 ShowProgress = Annotated[ProgressMode, typer.Option("--progress", help="Progress on standard error.")]
+Analyze = Annotated[
+    bool,
+    typer.Option(
+        "--analyze", help="Run it, drop its rows, and show how tuples were routed and what that cost."
+    ),
+]
 Policy = Annotated[str | None, typer.Option("--policy", metavar="NAME", help="Routing policy.")]
 Seed = Annotated[
     int | None,

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from fff.dataflow.access import KeyState, LookupModule, ScanModule, ScanState
 from fff.dataflow.eddy import Eddy
+from fff.dataflow.flow import Passage
 from fff.dataflow.naming import move_name, state_name
 from fff.runtime.driver import TableAccess
 from fff.stats import AccessMeter, AccessState, AccessStats, RoutingShare, SteMStats
@@ -166,9 +167,10 @@ def stem_stats(eddy: Eddy, access: Sequence[TableAccess]) -> tuple[SteMStats, ..
 
 def routing_shares(eddy: Eddy, prefix: str = "") -> tuple[RoutingShare, ...]:
     """How tuples were routed so far, by TupleState and destination."""
-    return tuple(
-        RoutingShare(
-            prefix + state_name(eddy.block.plan, state), move_name(eddy.block.plan, move), batches, tuples
-        )
-        for (state, move), (batches, tuples) in eddy.router.routing.items()
-    )
+    shares = []
+    for (state, move), (batches, tuples) in eddy.router.routing.items():
+        name = prefix + state_name(eddy.block.plan, state)
+        came = eddy.router.flow.passages.get((state, move), Passage())
+        to = move_name(eddy.block.plan, move)
+        shares.append(RoutingShare(name, to, batches, tuples, came.produced, came.requests))
+    return tuple(shares)
