@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing
@@ -154,8 +153,9 @@ class BlockDriver:
         for event in self._heard():
             if self.finish is None:
                 self._handle(event)
-        until = time.perf_counter() + ROUTE_SLICE_S
-        while self.eddy.has_work and self.finish is None and time.perf_counter() < until:
+        clock = asyncio.get_running_loop().time  # the one clock here, so that virtual time replays exactly
+        until = clock() + ROUTE_SLICE_S
+        while self.eddy.has_work and self.finish is None and clock() < until:
             self._handle(Route())
         self._flush()
         await asyncio.sleep(0)

@@ -1,0 +1,195 @@
+"""Runs in virtual time: one block with any policy and everything recorded, or a whole statement as users run it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from fff.catalog import Catalog
+from fff.dataflow.eddy import Eddy, EddyOptions
+from fff.dataflow.events import Event, Finish, Instruction, LookupAnswers, LookupRows, Prioritize
+from fff.dataflow.plan import BlockPlan
+from fff.dataflow.policy import RoutingPolicy
+from fff.engine import Federation
+from fff.execution import Outcome, RunOptions
+from fff.policies import make_policy
+from fff.runtime.driver import BlockDriver, Meters, TableAccess
+from fff.simulation.loop import run
+from fff.simulation.recorder import Recorder, watched
+from fff.simulation.service import Processor
+from fff.simulation.source import SimulatedSource, SimulatedTable
+from fff.sql.planned import BlockQuery
+from fff.sql.prepare import prepare
+from fff.sql.priorities import priority
+
+
+@dataclass(frozen=True)
+class BlockRun:
+    """What one block brought, and what happened on the way."""
+
+    rows: pa.Table
+    finish: Finish
+    seconds: float
+    recorder: Recorder
+    eddy: RecordedEddy
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is missing."""
+        return self.finish.complete
+
+
+class RecordedEddy(Eddy):
+    """An eddy that tells a recorder of each event; where a processor is given, routing a tuple takes its time.
+
+    `by_lookup[table]` says of each row, by its number, whether a lookup brought it.
+    """
+
+    def __init__(
+        self,
+        plan: BlockPlan,
+        policy: RoutingPolicy,
+        rng: random.Random,
+        options: EddyOptions,
+        *,
+        recorder: Recorder,
+        processor: Processor | None = None,
+        hop_s: float = 0.0,
+    ) -> None:
+        super().__init__(plan, watched(policy, recorder), rng, options)
+        self.by_lookup: list[list[bool]] = [[] for _ in plan.tables]
+        self._recorder = recorder
+        self._processor = processor
+        self._hop_s = hop_s
+
+    def handle(self, event: Event) -> list[Instruction]:
+        """As the eddy does, recorded."""
+        hops = self._hops()
+        instructions = super().handle(event)
+        self._recorder.step(event, instructions)
+        for stem, origins in zip(self.block.stems, self.by_lookup, strict=True):
+            origins.extend([isinstance(event, LookupRows | LookupAnswers)] * (len(stem) - len(origins)))
+        if self._processor is not None and self._hop_s:
+            self._processor.spend((self._hops() - hops) * self._hop_s)
+        return instructions
+
+    def _hops(self) -> int:
+        return sum(tuples for _, tuples in self.router.routing.values())
+
+
+def run_block(
+    sql: str,
+    tables: Sequence[SimulatedTable],
+    *,
+    policy: str | Callable[[BlockPlan], RoutingPolicy],
+    seed: int,
+    options: EddyOptions | None = None,
+    prioritize: Sequence[str] = (),
+    one_cpu: bool = False,
+    hop_s: float = 0.0,
+) -> BlockRun:
+    """Run a statement of one block from time 0, everything recorded.
+
+    Args:
+        sql: over the names of the tables.
+        tables: behind simulated access methods.
+        policy: its name, or what makes it of the plan.
+        seed: of routing, latencies and failures.
+        options: of the eddy.
+        prioritize: predicates whose rows the user wants first.
+        one_cpu: all access methods and the eddy share one processor; else each method has servers of its own.
+        hop_s: seconds of that processor that routing one tuple takes.
+    """
+
+    async def main() -> BlockRun:
+        recorder = Recorder()
+        processor = Processor() if one_cpu else None
+        source = SimulatedSource(tables, recorder, seed=seed, processor=processor)
+        catalog = Catalog()
+        catalog.add(source)
+        block = prepare(sql, catalog, {}, prioritize).only_block
+        chosen = make_policy(policy, block.plan) if isinstance(policy, str) else policy(block.plan)
+        eddy = RecordedEddy(
+            block.plan,
+            chosen,
+            random.Random(seed),
+            options or EddyOptions(),
+            recorder=recorder,
+            processor=processor,
+            hop_s=hop_s,
+        )
+        wanted = [found for text in prioritize if (found := priority(text, block.plan)) is not None]
+        if wanted:
+            eddy.handle(Prioritize(tuple(wanted)))
+        batches: list[pa.RecordBatch] = []
+
+        def deliver(batch: pa.RecordBatch) -> None:
+            recorder.found(len(batch))
+            batches.append(batch)
+
+        driver = BlockDriver(eddy, _access(block, source), deliver, eager=block.plan.limit is None)
+        finish = await driver.run()
+        return BlockRun(
+            pa.Table.from_batches(batches) if batches else pa.table({}), finish, recorder.now, recorder, eddy
+        )
+
+    return run(main)
+
+
+def _access(block: BlockQuery, source: SimulatedSource) -> list[TableAccess]:
+    meters = Meters()
+    return [
+        TableAccess(
+            table=table,
+            adapter=source,
+            columns=tuple(field.name for field in planned.columns),
+            scans=tuple(scan for scan in table.scans if scan.name in {some.name for some in planned.scans}),
+            lookups=tuple(
+                next(lookup for lookup in table.lookups if lookup.name == some.name)
+                for some in planned.lookups
+            ),
+            meters=meters,
+        )
+        for table, planned in zip(block.tables, block.plan.tables, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class StatementRun:
+    """What a whole statement brought."""
+
+    rows: pa.Table
+    outcome: Outcome
+    seconds: float
+    recorder: Recorder
+
+
+def run_statement(
+    sql: str, tables: Sequence[SimulatedTable], *, options: RunOptions, one_cpu: bool = False
+) -> StatementRun:
+    """Run a statement that needs no Spark as `fff query` would, from time 0; `options.seed` must be given.
+
+    The trace holds what was asked of the sources, and when.
+    """
+    seed = options.seed
+    assert seed is not None, "without a seed no run is like another"
+
+    async def main() -> StatementRun:
+        recorder = Recorder()
+        source = SimulatedSource(tables, recorder, seed=seed, processor=Processor() if one_cpu else None)
+        catalog = Catalog()
+        catalog.add(source)
+        async with Federation(catalog) as federation:
+            prepared = federation.prepare(sql, prioritize=options.prioritize)
+            assert prepared.upper is None, "Spark knows no virtual time"
+            execution = federation.execute(prepared, options)
+            batches = []
+            async for batch in execution.batches():
+                recorder.found(len(batch))
+                batches.append(batch)
+            return StatementRun(pa.Table.from_batches(batches), execution.outcome, recorder.now, recorder)
+
+    return run(main)

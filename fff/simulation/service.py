@@ -1,0 +1,186 @@
+"""What a request takes: latencies, phases, stalls, failures; one processor for all requests, or a server for each method."""
+
+from __future__ import annotations
+
+import asyncio
+import bisect
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from fff.simulation.loop import VirtualLoop
+
+
+class Latency(Protocol):
+    """How long one request takes."""
+
+    def seconds(self, now: float, rng: random.Random) -> float:
+        """Of a request that is begun at `now`."""
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Always as long."""
+
+    value: float
+
+    def seconds(self, now: float, rng: random.Random) -> float:  # noqa: ARG002
+        """`value`."""
+        return self.value
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Any duration between two, each as likely."""
+
+    low: float
+    high: float
+
+    def seconds(self, now: float, rng: random.Random) -> float:  # noqa: ARG002
+        """Drawn anew for each request."""
+        return rng.uniform(self.low, self.high)
+
+
+@dataclass(frozen=True)
+class LogNormal:
+    """Most requests near the median, some far above: `sigma` is the deviation of the logarithm."""
+
+    median: float
+    sigma: float
+
+    def seconds(self, now: float, rng: random.Random) -> float:  # noqa: ARG002
+        """Drawn anew for each request."""
+        return self.median * rng.lognormvariate(0.0, self.sigma)
+
+
+@dataclass(frozen=True)
+class HeavyTail:
+    """Pareto: never below `least`; the smaller `shape`, the heavier the tail (no variance at 2 and below)."""
+
+    least: float
+    shape: float
+
+    def seconds(self, now: float, rng: random.Random) -> float:  # noqa: ARG002
+        """Drawn anew for each request."""
+        return self.least * rng.paretovariate(self.shape)
+
+
+@dataclass(frozen=True)
+class Phases:
+    """Latencies that take turns: each from its time on, in ascending order, the first from 0."""
+
+    steps: tuple[tuple[float, Latency], ...]
+
+    def __post_init__(self) -> None:
+        starts = [start for start, _ in self.steps]
+        assert starts == sorted(starts)
+        assert starts[0] == 0, "the first phase begins at 0"
+
+    def seconds(self, now: float, rng: random.Random) -> float:
+        """By the phase that `now` is in."""
+        place = bisect.bisect_right([start for start, _ in self.steps], now) - 1
+        return self.steps[place][1].seconds(now, rng)
+
+
+@dataclass(frozen=True)
+class Stall:
+    """From `start` on, nothing moves for `seconds`: what is under way then takes that much longer."""
+
+    start: float
+    seconds: float
+
+    @property
+    def end(self) -> float:
+        """When it moves again."""
+        return self.start + self.seconds
+
+
+@dataclass(frozen=True)
+class Failures:
+    """Which requests fail, after the time they take: each with a probability, and all that end in [`start`, `end`)."""
+
+    probability: float = 0.0
+    start: float = 0.0
+    end: float = 0.0
+
+    def strike(self, now: float, rng: random.Random) -> bool:
+        """Whether a request that ends now fails."""
+        return self.start <= now < self.end or rng.random() < self.probability
+
+
+AT_ONCE = Fixed(0.0)
+NEVER = Failures()
+
+
+class Processor:
+    """One processor that all share: requests take turns in order of arrival, and the engine goes before any of them."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self._engine_s = 0.0  # what the engine has taken so far
+
+    async def work(self, seconds: float) -> None:
+        """Occupy the processor for so long; while the engine works, a request makes no progress."""
+        async with self._turn:
+            left = seconds
+            while left > 0:
+                before = self._engine_s
+                await asyncio.sleep(left)
+                left = self._engine_s - before
+
+    def spend(self, seconds: float) -> None:
+        """The engine works now."""
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        loop.spend(seconds)
+        self._engine_s += seconds
+
+
+class Server:
+    """Serves one access method: at most `concurrency` requests at once, the others wait in line.
+
+    Args:
+        latency: of each request.
+        concurrency: requests served at once.
+        stalls: when nothing moves.
+        processor: what serving occupies; None where the server has a processor of its own for each request.
+        rng: for the latencies.
+    """
+
+    def __init__(
+        self,
+        latency: Latency,
+        concurrency: int,
+        stalls: Sequence[Stall],
+        processor: Processor | None,
+        rng: random.Random,
+    ) -> None:
+        self._latency = latency
+        self._line = asyncio.Semaphore(concurrency)
+        self._stalls = sorted(stalls, key=lambda stall: stall.start)
+        self._processor = processor
+        self._rng = rng
+
+    @property
+    def line(self) -> asyncio.Semaphore:
+        """Held while a request is served."""
+        return self._line
+
+    async def serve(self) -> None:
+        """Take the time of one request, whose place in line is held."""
+        now = asyncio.get_running_loop().time()
+        seconds = self._latency.seconds(now, self._rng)
+        if self._processor is not None:
+            await self._processor.work(seconds)
+            now, seconds = asyncio.get_running_loop().time(), 0.0
+        await asyncio.sleep(_end(now, seconds, self._stalls) - now)
+
+
+def _end(begin: float, seconds: float, stalls: Sequence[Stall]) -> float:
+    """When a request ends; `stalls` ascend."""
+    end = begin + seconds
+    for stall in stalls:
+        if begin < stall.end and end > stall.start:
+            end += stall.end - max(begin, stall.start)
+    return end
