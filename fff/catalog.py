@@ -9,12 +9,16 @@ from __future__ import annotations
 import difflib
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
+from fff.quals import Qual, Quals, text_of
 from fff.schema import Field
 from fff.stats import AccessMeter
+
+if TYPE_CHECKING:
+    from fff.web.memory import Memory
 
 RecordBatch: TypeAlias = pa.RecordBatch
 
@@ -23,11 +27,17 @@ Requirement = Literal["required", "optional", "any_of"]
 
 @dataclass(frozen=True)
 class KeyColumn:
-    """A column a request can be given, and the operators the source applies to it."""
+    """A column a request can be given, and the operators the source applies to it.
+
+    `sendable` are the operators that every request for the table can say beside its keys, each with the parameter that
+    does (None: it is said in the source's own language). The source must then give at least the rows for which the
+    comparison is true in SQL.
+    """
 
     name: str
     require: Requirement = "optional"
     operators: tuple[str, ...] = ("=",)
+    sendable: tuple[tuple[str, str | None], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,7 +60,11 @@ class LookupMethod:
 
 @dataclass(frozen=True)
 class Table:
-    """A web table: its columns in order, and every way to reach its rows."""
+    """A web table: its columns in order, and every way to reach its rows.
+
+    What requests can be spared for is a statement's to say: `quals` hold for every row that it can use (the rest may be
+    left out of any answer), and of a scan it takes no more than `rows_wanted` rows. Sources may ignore both.
+    """
 
     source: str
     name: str
@@ -61,6 +75,12 @@ class Table:
     lookups: tuple[LookupMethod, ...] = ()
     max_in_flight: int = 8  # the declared ceiling of concurrent requests of its host
     description: str = ""
+    order: tuple[str, ...] = ()  # columns by which scans are ordered, rising
+    quals: Quals = ()
+    rows_wanted: int | None = None
+    function: bool = (
+        False  # the last column is a function's value, those before it are its arguments, in order
+    )
 
     @property
     def full_name(self) -> str:
@@ -72,6 +92,30 @@ class Table:
         lower = name.lower()
         return next((column for column in self.columns if column.name.lower() == lower), None)
 
+    def quals_beside(self, keys: Collection[str] = ()) -> Quals:
+        """What requests for these key columns say on top of the keys."""
+        known = {key.lower() for key in keys}
+        return tuple(qual for qual in self.quals if qual.column.lower() not in known)
+
+    def param_of(self, qual: Qual) -> str | None:
+        """The parameter by which requests say a qualifier; None where it is said in the source's own language."""
+        wanted = qual.column.lower(), qual.operator
+        return next(
+            (
+                param
+                for key in self.key_columns
+                for operator, param in key.sendable
+                if (key.name.lower(), operator) == wanted
+            ),
+            None,
+        )
+
+    def said(self, qual: Qual) -> str:
+        """A qualifier as requests say it, for people."""
+        param = self.param_of(qual)
+        name = f"{qual.column} {qual.operator} " if param is None else f"{param}="
+        return name + text_of(qual.value)
+
 
 @dataclass(frozen=True)
 class Page:
@@ -79,11 +123,13 @@ class Page:
 
     `truncated` says why the answer is known not to hold every match (a page cap, a hit limit); such an answer never
     counts as complete. `total_rows` is the source's own total where it tells one (an estimate, for display only).
+    `in_order`: the pages of this scan come one after the other, as the source sent them.
     """
 
     rows: RecordBatch
     truncated: str | None = None
     total_rows: int | None = None
+    in_order: bool = False
 
 
 class SourceAdapter(Protocol):
@@ -150,6 +196,9 @@ class Cacheable(Protocol):
 
         Raises SecretError.
         """
+
+    def remember(self, memory: Memory) -> None:
+        """Ask for what is in there only if it has changed, and remember what says how to ask so."""
 
     def reads_whole_records(self, table: Table) -> bool:
         """Whether all columns come with every answer, however few are asked for, so that they may as well be kept."""
@@ -277,7 +326,8 @@ class Catalog:
     def find(self, parts: Sequence[str]) -> list[Table]:
         """Tables that a name of one or two parts can mean: none, one, or (ambiguous) several.
 
-        A table's own name means one of an offered source only where no other source has a table of that name.
+        A table's own name means one of an offered source only where no other source has a table of that name, and a
+        function only where no table has it.
         """
         wanted = ".".join(parts).lower()
         if len(parts) > 1:
@@ -286,7 +336,17 @@ class Catalog:
             return [hit[1]] if hit else []
         found = [table for _, table in self._tables.values() if table.name.lower() == wanted]
         own = [table for table in found if table.source.lower() not in self._from_offers]
-        return own or [table for table in self.tables() if table.name.lower() == wanted]
+        own = own or [table for table in self.tables() if table.name.lower() == wanted]
+        return [table for table in own if not table.function] or own
+
+    def functions(self, parts: Sequence[str]) -> list[Table]:
+        """The functions that a call by a name of one or two parts can mean; sources that are only offered need both."""
+        if len(parts) > 1:
+            return [table for table in self.find(parts) if table.function]
+        wanted = parts[0].lower()
+        return [
+            table for _, table in self._tables.values() if table.function and table.name.lower() == wanted
+        ]
 
     def suggest(self, name: str) -> list[str]:
         """Full names close to a misspelt one, best first."""

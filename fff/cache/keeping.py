@@ -56,11 +56,21 @@ class RowCache:
             fingerprint = adapter.fingerprint(table)
         except FFFError:
             return adapter  # a secret is missing, say: the source itself tells when it is asked
-        shape = self.store.shape(fingerprint)
-        if shape is None:
+        unnarrowed = self.store.shape(fingerprint)
+        if unnarrowed is None:
             return adapter
+        # What was read under qualifiers is part of the table: a table of its own here.
+        narrowed = self.store.shape(fingerprint + repr(table.quals).encode()) if table.quals else None
         adapter.remember(self._replies)
-        return CachedSource(self.store, table, adapter, shape, ttl, wide=adapter.reads_whole_records(table))
+        return CachedSource(
+            self.store,
+            table,
+            adapter,
+            narrowed or unnarrowed,
+            ttl,
+            wide=adapter.reads_whole_records(table),
+            unnarrowed=unnarrowed if narrowed is not None else None,
+        )
 
     def refresh(self) -> None:
         """From now on this run asks the sources for what was fetched before."""

@@ -30,10 +30,19 @@ class CachedSource:
         shape: the table's name in the store.
         ttl: seconds for which answers count as fresh.
         wide: keep all columns, whichever are asked for.
+        unnarrowed: the name in the store of the same table without qualifiers, whose rows will do as well.
     """
 
     def __init__(
-        self, store: RowStore, table: Table, adapter: SourceAdapter, shape: bytes, ttl: float, *, wide: bool
+        self,
+        store: RowStore,
+        table: Table,
+        adapter: SourceAdapter,
+        shape: bytes,
+        ttl: float,
+        *,
+        wide: bool,
+        unnarrowed: bytes | None = None,
     ) -> None:
         self.name = table.source
         self.tables = (table,)
@@ -41,6 +50,7 @@ class CachedSource:
         self._table = table
         self._adapter = adapter
         self._shape = shape
+        self._shapes = (shape,) if unnarrowed is None else (shape, unnarrowed)  # to read from
         self._ttl = ttl
         self._wide = wide
         self._loading = asyncio.Lock()
@@ -92,16 +102,17 @@ class CachedSource:
 
     async def _kept_scan(self, columns: Sequence[str], at_most: int | None) -> list[pa.RecordBatch] | None:
         """The rows of a fresh scan on disk with these columns at least."""
-        entry = self._store.scan(self._shape, columns, self._ttl, at_most)
-        if entry is None:
-            return None
-        schema = self._schema(entry.columns)
-        rows = await asyncio.to_thread(self._store.rows, self._shape, entry, schema)
-        if rows is None:
+        for shape in self._shapes:
+            entry = self._store.scan(shape, columns, self._ttl, at_most)
+            if entry is None:
+                continue
+            schema = self._schema(entry.columns)
+            rows = await asyncio.to_thread(self._store.rows, shape, entry, schema)
+            if rows is not None:
+                self._store.used(entry)
+                return rows
             self._store.forget(entry)
-        else:
-            self._store.used(entry)
-        return rows
+        return None
 
     # ------------------------------------------------------------------------------------------------------- lookups
 
@@ -167,7 +178,8 @@ class CachedSource:
     ) -> dict[Key, pa.RecordBatch]:
         """The rows of those keys whose answer is on disk; an answer to fewer key columns holds those to more of them."""
         found: dict[Key, pa.RecordBatch] = {}
-        for keyset in self._store.keysets(self._shape):
+        known = [(shape, keyset) for shape in self._shapes for keyset in self._store.keysets(shape)]
+        for shape, keyset in known:
             if not (set(keyset.keys) <= set(names) and set(needed) <= set(keyset.columns)):
                 continue
             texts = {
@@ -176,7 +188,7 @@ class CachedSource:
                 if key not in found and (text := key_bytes(_part(key, names, keyset.keys))) is not None
             }
             wanted = list(dict.fromkeys(texts.values()))
-            answers = self._store.answers(self._shape, keyset, wanted, self._ttl) if wanted else {}
+            answers = self._store.answers(shape, keyset, wanted, self._ttl) if wanted else {}
             for key, text in texts.items():
                 if text in answers:
                     found[key] = self._rows(keyset, answers[text], names, key).select(list(needed))

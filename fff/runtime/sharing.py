@@ -9,15 +9,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 from fff.catalog import SourceAdapter, Table
 from fff.limits import SCAN_WINDOW, SESSION_BYTES
+from fff.quals import Quals, common, implied
 from fff.runtime.shelf import Key, SharedSource, Shelf
 
 if TYPE_CHECKING:
     from fff.cache.keeping import RowCache
+
+
+#: What a shelf holds rows of: a table by its full name, narrowed by qualifiers.
+_Place: TypeAlias = tuple[str, Quals]
 
 
 @dataclass(frozen=True)
@@ -46,8 +51,9 @@ class AccessStore:
         self.keep = keep
         self._disk = disk
         self.limit = limit
-        self._shelves: dict[str, Shelf] = {}  # least recently used first
+        self._shelves: dict[_Place, Shelf] = {}  # least recently used first
         self._columns: dict[str, set[str]] = {}  # of tables that several expected statements read
+        self._quals: dict[str, Quals] = {}  # under which all of them find what they want
         self._left: Counter[str] = Counter()  # expected statements that have not begun, by table
         self._expected: list[object] = []
 
@@ -56,10 +62,12 @@ class AccessStore:
         """Bytes held."""
         return sum(shelf.bytes for shelf in self._shelves.values())
 
-    def expect(self, statement: object, uses: Iterable[Use]) -> None:
+    def expect(self, statement: object, uses: Sequence[Use]) -> None:
         """A statement will come that reads this: until it has begun, what others read of the same tables is kept."""
         self._expected.append(statement)
         for name, columns in _columns_by_table(uses).items():
+            quals = _quals_of(name, uses)
+            self._quals[name] = common([quals, self._quals[name]]) if self._left[name] else quals
             self._left[name] += 1
             self._columns.setdefault(name, set()).update(columns)
 
@@ -67,6 +75,7 @@ class AccessStore:
         """Forget everything. Running statements go on with what they have begun to read."""
         self._shelves.clear()
         self._columns.clear()
+        self._quals.clear()
         self._left.clear()
         self._expected.clear()
 
@@ -80,24 +89,39 @@ class AccessStore:
         for name, needed in columns.items():
             mine = [use for use in uses if use.table.full_name == name]
             kept = self.keep or self._left[name] > 0
-            shelf = self._shelves.pop(name, None)
-            if shelf is not None and not needed <= set(shelf.columns):
-                shelf = None  # what is there lacks columns
+            quals = _quals_of(name, uses)
+            shelf = self._holding(name, quals, needed)
             if shelf is None:
                 if not kept and len({use.block for use in mine}) < 2:
                     continue
-                shelf = self._make(mine[0], needed)
+                if self._left[name] > 0:
+                    quals = common([quals, self._quals[name]])
+                shelf = self._make(mine[0], quals, needed)
             shelf.kept = kept and not shelf.too_large
             shelf.window = SCAN_WINDOW if any(use.eager for use in mine) else 1
-            self._shelves[name] = shelf
+            self._shelves.pop(shelf.place, None)
+            self._shelves[shelf.place] = shelf
             lease.take(shelf, {use.block for use in mine})
         return lease
 
-    def _make(self, use: Use, needed: set[str]) -> Shelf:
+    def _holding(self, name: str, quals: Quals, needed: set[str]) -> Shelf | None:
+        """The shelf to read from: narrowed just so, or less narrow and with a scan, or made for others as well."""
+        found = [
+            shelf
+            for (table, had), shelf in self._shelves.items()
+            if table == name
+            and needed <= set(shelf.columns)
+            and implied(quals, had)
+            and (had in (quals, self._quals.get(name)) or shelf.scanned)
+        ]
+        return min(found, key=lambda shelf: shelf.table.quals != quals, default=None)
+
+    def _make(self, use: Use, quals: Quals, needed: set[str]) -> Shelf:
         wanted = needed | self._columns.get(use.table.full_name, set())
-        every = [field.name for field in use.table.columns]
+        table = replace(use.table, quals=quals, rows_wanted=None)  # others may want more rows
+        every = [field.name for field in table.columns]
         columns = tuple(every if self.keep else [name for name in every if name in wanted])
-        return Shelf(self, use.table, self.beside_disk(use.table, use.adapter), columns)
+        return Shelf(self, table, self.beside_disk(table, use.adapter), columns)
 
     def beside_disk(self, table: Table, adapter: SourceAdapter) -> SourceAdapter:
         """The source, with what earlier runs have kept of it."""
@@ -110,11 +134,10 @@ class AccessStore:
 
     def left(self, shelf: Shelf) -> None:
         """Nobody uses the shelf any more."""
-        name = shelf.table.full_name
-        if self._shelves.get(name) is not shelf:
+        if self._shelves.get(shelf.place) is not shelf:
             shelf.clear()
         elif not shelf.kept or not shelf.settle():
-            del self._shelves[name]
+            del self._shelves[shelf.place]
             shelf.clear()
         self._shrink()
 
@@ -126,11 +149,11 @@ class AccessStore:
                 shelf.give_up()
 
     def _shrink(self) -> None:
-        for name, shelf in list(self._shelves.items()):
+        for place, shelf in list(self._shelves.items()):
             if self.bytes <= self.limit:
                 break
             if not shelf.users:
-                del self._shelves[name]
+                del self._shelves[place]
 
 
 class Lease:
@@ -178,3 +201,8 @@ def _columns_by_table(uses: Iterable[Use]) -> dict[str, set[str]]:
     for use in uses:
         found.setdefault(use.table.full_name, set()).update(use.columns)
     return found
+
+
+def _quals_of(name: str, uses: Iterable[Use]) -> Quals:
+    """The qualifiers under which all uses of a table find what they want."""
+    return common([use.table.quals for use in uses if use.table.full_name == name])

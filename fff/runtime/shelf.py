@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from fff.catalog import LookupMethod, Page, ScanMethod, SourceAdapter, Table
 from fff.limits import SCAN_WINDOW
+from fff.quals import Quals
 from fff.runtime.keyed import KeyIndex, having
 from fff.runtime.reading import Reading
 from fff.stats import AccessMeter
@@ -31,7 +32,7 @@ class Keeper(Protocol):
 
 
 class Shelf:
-    """What was read of one table, always the same columns of it."""
+    """What was read of one table, always the same columns of it and under the same qualifiers."""
 
     def __init__(self, store: Keeper, table: Table, adapter: SourceAdapter, columns: tuple[str, ...]) -> None:
         self.table = table
@@ -49,6 +50,16 @@ class Shelf:
         self._indexes: dict[tuple[str, ...], KeyIndex] = {}
         self._bytes_of_lookups = 0
         self._bytes_of_whole = 0  # where the rows are held beside the pages
+
+    @property
+    def place(self) -> tuple[str, Quals]:
+        """What tells it from other shelves: they hold rows of other tables, or of other parts of the table."""
+        return self.table.full_name, self.table.quals
+
+    @property
+    def scanned(self) -> bool:
+        """Whether a scan of the whole is there, or under way."""
+        return any(reading.readable for reading in self._scans.values())
 
     @property
     def bytes(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fff.catalog import LookupMethod, ScanMethod, Table
@@ -66,11 +66,16 @@ class Access:
 
 @dataclass(frozen=True)
 class Binder:
-    """What binds the key columns of lookups in one block."""
+    """What binds the key columns of lookups in one block; `tables` are narrowed by what its conditions say of them."""
 
     block: SourceBlock
     equalities: Equalities
     pins: Pins
+    tables: Mapping[str, Table]
+
+    def table(self, relation: Relation) -> Table:
+        """The table of a relation, narrowed."""
+        return self.tables[relation.table.full_name]
 
     def column(self, relation: Relation, name: str) -> Column:
         """A declared column of a relation by its name."""
@@ -90,7 +95,7 @@ class Binder:
     def seed(self, relation: Relation) -> SeedChoice | None:
         """The best lookup that constants bind: most key columns, then most keys a request, then as declared."""
         best: SeedChoice | None = None
-        for method in usable_lookups(relation.table):
+        for method in usable_lookups(self.table(relation)):
             values = [self.values(relation, name) for name in method.keys]
             known = [one for one in values if one is not None]
             if len(known) < len(values) or math.prod(map(len, known)) > MAX_SEED_KEYS:
@@ -109,19 +114,20 @@ class Binder:
 
 
 def usable_scans(table: Table) -> tuple[ScanMethod, ...]:
-    """The scans of a table; none where the source demands a key column."""
-    return () if any(key.require != "optional" for key in table.key_columns) else table.scans
+    """The scans of a table; none where the source demands a key column that no qualifier tells it."""
+    return table.scans if _told_enough(table) else ()
 
 
 def usable_lookups(table: Table) -> tuple[LookupMethod, ...]:
-    """The lookups that give the source every key column it demands."""
+    """The lookups that give the source every key column it demands, those that qualifiers tell it aside."""
+    return tuple(method for method in table.lookups if _told_enough(table, method.keys))
+
+
+def _told_enough(table: Table, keys: Sequence[str] = ()) -> bool:
+    told = {name.lower() for name in keys} | {qual.column.lower() for qual in table.quals}
     required = {key.name.lower() for key in table.key_columns if key.require == "required"}
     any_of = {key.name.lower() for key in table.key_columns if key.require == "any_of"}
-    return tuple(
-        method
-        for method in table.lookups
-        if required <= (keys := {name.lower() for name in method.keys}) and (not any_of or keys & any_of)
-    )
+    return required <= told and (not any_of or bool(told & any_of))
 
 
 def plan_access(binder: Binder, conjuncts: Sequence[Conjunct]) -> Access:
@@ -138,7 +144,7 @@ def plan_access(binder: Binder, conjuncts: Sequence[Conjunct]) -> Access:
     aliases: dict[int, AliasAccess] = {}
     for group in groups:
         seeded = all(seeds[relation.ordinal] is not None for relation in group)
-        scans.append(() if seeded else usable_scans(group[0].table))
+        scans.append(() if seeded else usable_scans(binder.table(group[0])))
         for relation in group:
             seed = None if scans[-1] else seeds[relation.ordinal]
             aliases[relation.ordinal] = AliasAccess(bool(scans[-1]) or seed is not None, seed)
@@ -162,8 +168,9 @@ def plan_access(binder: Binder, conjuncts: Sequence[Conjunct]) -> Access:
         wanted |= {
             seed.method.name for relation in group if (seed := aliases[relation.ordinal].seed) is not None
         }
-        lookups = tuple(method for method in group[0].table.lookups if method.name in wanted)
-        tables.append(TableAccess(group[0].table, group, used, lookups))
+        table = binder.table(group[0])
+        lookups = tuple(method for method in table.lookups if method.name in wanted)
+        tables.append(TableAccess(table, group, used, lookups))
     return Access(
         tuple(tables),
         tuple(aliases[relation.ordinal] for relation in relations),
@@ -181,7 +188,9 @@ def _reach(binder: Binder, start: Sequence[int], without: int | None = None) -> 
         ready = [
             relation
             for relation in waiting
-            if any(binder.bound(relation, method, reached) for method in usable_lookups(relation.table))
+            if any(
+                binder.bound(relation, method, reached) for method in usable_lookups(binder.table(relation))
+            )
         ]
         if not ready:
             return order
@@ -194,7 +203,7 @@ def _joined(binder: Binder, relation: Relation, active: Sequence[int]) -> tuple[
     reached = set(_reach(binder, active, without=relation.ordinal))
     return tuple(
         method
-        for method in usable_lookups(relation.table)
+        for method in usable_lookups(binder.table(relation))
         if binder.bound(relation, method, reached)
         and any(other.alias in reached for name in method.keys for other in binder.through(relation, name))
     )
@@ -207,6 +216,9 @@ def _infeasible(
     relation = min(waiting, key=lambda one: min(map(len, _unbound(binder, one)), default=0))
     table, sql = relation.table, binder.block.statement.sql
     options = _unbound(binder, relation)
+    demanded = [key for key in binder.table(relation).key_columns if key.require != "optional"]
+    if not options and table.scans and any({*key.operators} - {"=", "in"} for key in demanded):
+        return _untold(binder, relation)
     if not options:
         reason = (
             "declares no scan"
@@ -229,11 +241,27 @@ def _infeasible(
     )
 
 
+def _untold(binder: Binder, relation: Relation) -> InfeasibleQuery:
+    """Its scans are there, but only for requests that say something about some key columns."""
+    table = binder.table(relation)
+    told = {qual.column.lower() for qual in table.quals}
+    keys = [key for key in table.key_columns if key.require != "optional" and key.name.lower() not in told]
+    names = [key.name for key in keys if key.require == "required"] or [key.name for key in keys]
+    joined = " and " if any(key.require == "required" for key in keys) else " or "
+    operators = ", ".join(f"{key.name}: {' '.join(key.operators)}" for key in keys if key.name in names)
+    return InfeasibleQuery(
+        f"{table.full_name} can only be read with a condition on {joined.join(names)}",
+        sql=binder.block.statement.sql,
+        span=relation.span,
+        hint=f"compare it with a constant in WHERE; operators that its source takes: {operators}",
+    )
+
+
 def _unbound(binder: Binder, relation: Relation) -> list[tuple[str, ...]]:
     """For each lookup, the key columns that neither constants nor reachable aliases bind."""
     reachable = {one.ordinal for one in binder.block.scope.relations if _reachable(binder, one)}
     found = []
-    for method in usable_lookups(relation.table):
+    for method in usable_lookups(binder.table(relation)):
         missing = tuple(
             name
             for name in method.keys
@@ -245,7 +273,7 @@ def _unbound(binder: Binder, relation: Relation) -> list[tuple[str, ...]]:
 
 
 def _reachable(binder: Binder, relation: Relation) -> bool:
-    return bool(usable_scans(relation.table)) or binder.seed(relation) is not None
+    return bool(usable_scans(binder.table(relation))) or binder.seed(relation) is not None
 
 
 def _hint(

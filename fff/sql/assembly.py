@@ -32,6 +32,7 @@ from fff.sql.equalities import Equalities, Pins, pin, place
 from fff.sql.names import Relation, Scope
 from fff.sql.planned import BlockQuery, Feed, KeyBinding, LookupBinding
 from fff.sql.predicates import map_columns, pinned
+from fff.sql.pushdown import narrowed
 
 #: A lookup is kept this many times as busy as its host's ceiling of concurrent requests allows.
 WINDOW_FACTOR = 2
@@ -43,8 +44,7 @@ class BlockParts:
 
     block: SourceBlock
     conjuncts: tuple[Conjunct, ...]
-    equalities: Equalities
-    pins: Pins
+    binder: Binder
     access: Access
 
     @classmethod
@@ -61,16 +61,21 @@ class BlockParts:
                 f"one SELECT joins at most {MAX_ALIASES} tables, this one {len(block.scope.relations)}"
             )
         conjuncts = classify(block, params)
-        equalities = Equalities.of(
-            (one.expr.left, one.expr.right)
-            for one in conjuncts
-            if one.where == "equality" and isinstance(one.expr, Compare)
-            if isinstance(one.expr.left, Column) and isinstance(one.expr.right, Column)
-        )
+        equalities = equalities_of(conjuncts)
         engine = [one.expr for one in conjuncts if one.where == "engine" and one.expr is not None]
         pins = pin(engine, equalities, block.scope)
-        access = plan_access(Binder(block, equalities, pins), conjuncts)
-        return cls(block, conjuncts, equalities, pins, access)
+        binder = Binder(block, equalities, pins, narrowed(block, conjuncts, equalities, params))
+        return cls(block, conjuncts, binder, plan_access(binder, conjuncts))
+
+    @property
+    def equalities(self) -> Equalities:
+        """The block's equality classes."""
+        return self.binder.equalities
+
+    @property
+    def pins(self) -> Pins:
+        """The block's constants."""
+        return self.binder.pins
 
     @property
     def residual(self) -> tuple[Condition, ...]:
@@ -174,8 +179,7 @@ class BlockParts:
         seeded = set()
         for relation, alias in zip(self.block.scope.relations, self.access.aliases, strict=True):
             if alias.seed is not None:
-                binder = Binder(self.block, self.equalities, self.pins)
-                seeded |= {binder.column(relation, name) for name in alias.seed.method.keys}
+                seeded |= {self.binder.column(relation, name) for name in alias.seed.method.keys}
         marked = []
         for one in conjuncts:
             held = pinned(one.expr) if one.where == "engine" and one.expr is not None else None
@@ -259,7 +263,7 @@ class BlockParts:
         return Predicate(map_columns(conjunct.expr, lambda column: self._move(column, places)), conjunct.text)
 
     def _bindings(self) -> list[LookupBinding]:
-        binder = Binder(self.block, self.equalities, self.pins)
+        binder = self.binder
         found = []
         for access in self.access.tables:
             for relation in access.relations:
@@ -279,6 +283,16 @@ class BlockParts:
                     asked = len(seed.keys) if seeded and seed is not None else None
                     found.append(LookupBinding(relation.ordinal, method.name, keys, asked))
         return found
+
+
+def equalities_of(conjuncts: Sequence[Conjunct]) -> Equalities:
+    """The equality classes of a block."""
+    return Equalities.of(
+        (one.expr.left, one.expr.right)
+        for one in conjuncts
+        if one.where == "equality" and isinstance(one.expr, Compare)
+        if isinstance(one.expr.left, Column) and isinstance(one.expr.right, Column)
+    )
 
 
 def _identity(access: TableAccess) -> IdentityKind:

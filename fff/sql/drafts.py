@@ -11,7 +11,7 @@ from fff.errors import InfeasibleQuery, InternalError, Span
 from fff.schema import Field
 from fff.sql.above import Above, ColumnUse, analyse
 from fff.sql.access import usable_lookups
-from fff.sql.assembly import BlockParts
+from fff.sql.assembly import BlockParts, equalities_of
 from fff.sql.blocks import Condition, SourceBlock
 from fff.sql.classify import classify
 from fff.sql.dialect import Node, Statement, text_span
@@ -21,6 +21,7 @@ from fff.sql.literals import comparison_kind
 from fff.sql.names import Relation, Scope
 from fff.sql.planned import BlockQuery, Feed, KeyQuery, KeySource
 from fff.sql.predicates import pinned
+from fff.sql.pushdown import narrowed
 from fff.sql.queries import Query, Source
 from fff.sql.restrictions import KeyEdge, Restrictions
 from fff.sql.upper import view_fields
@@ -196,13 +197,15 @@ def _settled(draft: Draft, restrictions: Restrictions, order: list[Draft]) -> In
 
 def _fed(draft: Draft, unreached: Sequence[int], restrictions: Restrictions, order: Sequence[Draft]) -> bool:
     """Give one of the tables that cannot be read the keys that earlier blocks find; False when none can get any."""
+    conjuncts = classify(draft.block, draft.params)
+    tables = narrowed(draft.block, conjuncts, equalities_of(conjuncts), draft.params)
     for ordinal in unreached:
         if ordinal >= len(draft.sources) or any(keys.ordinal == ordinal for keys in draft.keys):
             continue
         source = draft.sources[ordinal]
         assert source.table is not None, "only web tables are fetched"
         edges = [edge for edge in restrictions.edges[source] if _usable(source, edge, order)]
-        for method in usable_lookups(source.table):
+        for method in usable_lookups(tables[source.table.full_name]):
             groups = _cover(draft, source, method, edges)
             if groups:
                 for group in groups:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from fff.catalog import Table
 from fff.dataflow.constraints import Constraints
 from fff.dataflow.naming import move_name, state_name
 from fff.dataflow.plan import AliasPlan, LookupPlan
@@ -114,11 +115,12 @@ def _block(block: BlockQuery) -> list[str]:
 def _modules(block: BlockQuery) -> list[str]:
     plan = block.plan
     lines = []
-    for table in plan.tables:
-        lines += [f"scan {scan.name}" for scan in table.scans]
+    for table, narrowed in zip(plan.tables, block.tables, strict=True):
+        lines += [f"scan {scan.name}{_sends(narrowed)}" for scan in table.scans]
         for lookup in table.lookups:
             batch = f", up to {lookup.batch_size} keys a request" if lookup.batch_size > 1 else ""
-            lines.append(f"lookup {lookup.name}{batch}")
+            keys = [table.columns[index].name for index in lookup.columns]
+            lines.append(f"lookup {lookup.name}{batch}{_sends(narrowed, keys)}")
         identity = {
             "position": "every row arrives once",
             "key": f"one row per {', '.join(table.columns[index].name for index in table.key)}",
@@ -127,6 +129,12 @@ def _modules(block: BlockQuery) -> list[str]:
         lines.append(f"SteM {table.name}: {identity}")
     lines += [f"selection {predicate.text}" for predicate in plan.predicates]
     return lines
+
+
+def _sends(table: Table, keys: Sequence[str] = ()) -> str:
+    """What requests say of the table's conditions; rows that come all the same are left out here."""
+    said = [table.said(qual) for qual in table.quals_beside(keys)]
+    return f", sends {', '.join(said)}" if said else ""
 
 
 def _bindings(block: BlockQuery) -> list[str]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, Self, runtime_checkable
+
+import pyarrow as pa
 
 from fff.catalog import KeyColumn, LookupMethod, ScanMethod, Table
 from fff.errors import SpecError
+from fff.quals import Quals
 from fff.schema import Field
 from fff.web.message import Response
 from fff_sources.document import Document, Key
@@ -17,6 +20,7 @@ from fff_sources.rest.jsonpath import JsonPath, literal_path, parse_path
 
 _JSON_ONLY = (spec.Cursor, spec.Keyset, spec.JsonLink)
 _LIKE_JSON = frozenset({"json", "xml", "html_table", "ndjson"})
+_WITHOUT_NAN = frozenset({"json", "ndjson"})
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,14 @@ class Words(Protocol):
 
     def failure(self, response: Response) -> str | None:
         """What an answer says went wrong although its status says nothing of the kind."""
+
+
+@runtime_checkable
+class QualifiedWords(Words, Protocol):
+    """Words that can say qualifiers as well."""
+
+    def qualified(self, quals: Quals) -> Self:
+        """The same words, which from now on say these on top of the keys."""
 
 
 @dataclass(frozen=True)
@@ -87,22 +99,56 @@ def plan_table(
         columns=fields,
         primary_key=tuple(declared.primary_key),
         key_columns=tuple(
-            KeyColumn(key.name, key.require, tuple(key.operators)) for key in declared.key_columns
+            KeyColumn(key.name, key.require, tuple(key.operators), _sendable(declared, key, fields))
+            for key in declared.key_columns
         ),
         scans=_scans(name, declared),
         lookups=_lookups(name, declared),
         max_in_flight=max_in_flight,
         description=declared.description,
+        order=tuple(declared.order) if isinstance(declared.order, list) else (),
     )
     return PlannedTable(table, declared, paths)
 
 
+def _sendable(
+    declared: spec.TableSpec, key: spec.KeyColumn, fields: Sequence[Field]
+) -> tuple[tuple[str, str | None], ...]:
+    """The operators that a key column names a parameter for. A bare one is for `=`, else for the only operator."""
+    named = named_params(key)
+    field = next((field for field in fields if field.name == key.name), None)
+    formats = {part.endpoint.format for part in declared.scan}
+    formats |= {part.endpoint.format for part in declared.lookups}
+    if (
+        field is not None and pa.types.is_floating(field.arrow) and not formats <= _WITHOUT_NAN
+    ):  # SQL has NaN above every number, where sources have it nowhere; JSON has no NaN at all
+        named = {operator: param for operator, param in named.items() if operator not in (">", ">=")}
+    return tuple(named.items())
+
+
+def named_params(key: spec.KeyColumn) -> dict[str, str | None]:
+    """The parameters of a key column by operator, `<>` for `!=`."""
+    operators = [operator for operator in key.operators if operator != "in"]
+    if isinstance(key.param, dict):
+        named = {operator: param for operator, param in key.param.items() if operator != "in"}
+    elif key.param is not None and ("=" in operators or len(operators) == 1):
+        named = {"=" if "=" in operators else operators[0]: key.param}
+    else:
+        named = {}
+    return {"<>" if operator == "!=" else operator: param for operator, param in named.items()}
+
+
 def _scans(name: str, declared: spec.TableSpec) -> tuple[ScanMethod, ...]:
-    if any(key.require != "optional" for key in declared.key_columns):
-        return ()  # nothing may be asked without a key
+    """The scans; none where the source demands keys that only lookups can tell it."""
+    in_range = {key.name for key in declared.key_columns if {*named_params(key)} - {"="}}
+    for wanted, enough in (("required", all), ("any_of", any)):
+        demanded = [key.name in in_range for key in declared.key_columns if key.require == wanted]
+        if demanded and not enough(demanded):
+            return ()
     return tuple(
         ScanMethod(f"{name}.scan" if number == 1 else f"{name}.scan[{number}]", Access(scan.endpoint))
         for number, scan in enumerate(declared.scan, 1)
+        if not placeholders(scan.endpoint)
     )
 
 
@@ -126,7 +172,11 @@ def _derived(declared: spec.TableSpec, known: set[frozenset[str]]) -> list[Acces
     if not declared.scan:
         return []
     endpoint = declared.scan[0].endpoint
-    required = [key.name for key in declared.key_columns if key.require == "required"]
+    required = [
+        key.name
+        for key in declared.key_columns
+        if key.require == "required" and not ("=" not in key.operators and named_params(key))
+    ]
     wanted: list[tuple[str, ...]] = [tuple(required)] if required else []
     for key in declared.key_columns:
         if key.require == "required" or (key.require == "optional" and required) or "=" not in key.operators:
@@ -187,6 +237,7 @@ class _Check:
             ("key_columns", [key.name for key in table.key_columns]),
         ):
             self._known_columns((part,), names)
+        self._params()
         fixed = {key.name for key in table.key_columns if key.require == "required"}
         keyed = fixed | {key.name for key in table.key_columns if key.require == "any_of"}
         for number, scan in enumerate(table.scan):
@@ -215,6 +266,19 @@ class _Check:
                     f"differs from {other!r} only in case",
                     "column names are case-insensitive",
                 )
+
+    def _params(self) -> None:
+        for number, key in enumerate(self._table.key_columns):
+            if not isinstance(key.param, dict):
+                continue
+            for operator, param in key.param.items():
+                if operator not in key.operators:
+                    hint = f"operators: {' '.join(key.operators)}"
+                    self._add(("key_columns", number, "param", operator), "is none of the operators", hint)
+                elif list(key.param.values()).count(param) > 1:
+                    self._add(
+                        ("key_columns", number, "param", operator), f"{param!r} would say several operators"
+                    )
 
     def _known_columns(self, path: Iterable[Key], names: Iterable[str]) -> None:
         columns = self._table.columns

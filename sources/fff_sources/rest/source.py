@@ -23,8 +23,9 @@ from fff_sources.rest.check import read_rest
 from fff_sources.rest.identity import Kept
 from fff_sources.rest.jsonpath import parse_path
 from fff_sources.rest.paginators import Ask
+from fff_sources.rest.parameters import key_values, parameters, qualifying
 from fff_sources.rest.parts import ScanPart, is_divisible, policy_of_part
-from fff_sources.rest.plan import Access, PlannedTable, plan_table, problems
+from fff_sources.rest.plan import Access, PlannedTable, QualifiedWords, plan_table, problems
 from fff_sources.rest.reading import Reading, make_paginator
 from fff_sources.rest.records import ColumnPlan, Origin, RecordDecoder
 from fff_sources.rest.settings import (
@@ -109,7 +110,7 @@ class RestSource(Kept):
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
     ) -> AsyncGenerator[Page]:
         """Every row of the table, page by page."""
-        planned, access = self._planned[table.name], _access(method)
+        planned, access = self._narrowed(table), _access(method)
         reading = self._reading(planned, method.name, access, columns, (), meter=meter)
         async with contextlib.aclosing(reading.pages(window)) as pages:
             async for page in pages:
@@ -125,7 +126,7 @@ class RestSource(Kept):
         meter: AccessMeter,
     ) -> AsyncGenerator[Page]:
         """Every row matching one of the keys."""
-        planned, access = self._planned[table.name], _access(method)
+        planned, access = self._narrowed(table), _access(method)
 
         def again(some: Sequence[Key]) -> AsyncGenerator[Page]:
             return self._reading(planned, method.name, access, access.keys, some, meter=meter).pages(1)
@@ -153,7 +154,7 @@ class RestSource(Kept):
         self, table: Table, method: ScanMethod, parts: int, *, meter: AccessMeter
     ) -> Sequence[object]:
         """Ranges of pages; never more parts than the host takes requests at once."""
-        planned, access = self._planned[table.name], _access(method)
+        planned, access = self._narrowed(table), _access(method)
         if not is_divisible(access.endpoint):
             return []
         counted = [planned.table.columns[0].name]
@@ -173,7 +174,7 @@ class RestSource(Kept):
         """The rows of a range of pages."""
         if not isinstance(part, ScanPart):
             raise InternalError(f"{part!r} is no part of a scan of a REST source")
-        planned, access = self._planned[table.name], _access(method)
+        planned, access = self._narrowed(table), _access(method)
         policy = policy_of_part(self._policy, part)
         reading = self._reading(planned, method.name, access, columns, (), meter=meter, policy=policy)
         async with contextlib.aclosing(reading.part(part, window)) as pages:
@@ -184,6 +185,12 @@ class RestSource(Kept):
         """Nothing of its own to release: the connections are the client's."""
 
     # ------------------------------------------------------------------------------------------------------ requests
+
+    def _narrowed(self, table: Table) -> PlannedTable:
+        """The table with what a statement needs of it."""
+        planned = self._planned[table.name]
+        narrowed = replace(planned.table, quals=table.quals, rows_wanted=table.rows_wanted)
+        return replace(planned, table=narrowed)
 
     def _reading(
         self,
@@ -261,8 +268,12 @@ class RestSource(Kept):
         now = asyncio.get_running_loop().time()
         credentials = await self._auth.credentials(self._policy, meter, now)
         endpoint, fill = access.endpoint, self._secrets.fill
-        values = self._values(planned, access, keys)
-        question = None if access.words is None else access.words.question(columns, keys, ask.params)
+        values = key_values(self.name, planned.table.name, access, keys)
+        quals = planned.table.quals_beside(access.keys)
+        words = access.words
+        if quals and isinstance(words, QualifiedWords):
+            words = words.qualified(quals)
+        question = None if words is None else words.question(columns, keys, ask.params)
         headers = {**host.headers, **{name: fill(text) for name, text in endpoint.headers.items()}}
         if headers:
             texts = {name: value.text for name, value in values.items()}
@@ -276,14 +287,17 @@ class RestSource(Kept):
             params: tuple[tuple[str, str], ...] = ()
         elif question is not None:
             url = _join(host.base_url, question.path)
-            params = (*self._params(host.params, access, values, Ask()), *question.params)
+            params = (*parameters(host.params, values, self._secrets), *question.params)
             body, form = question.json, question.form
         else:
             path = fill(endpoint.path or "")
             if "{" in path or "}" in path:
                 path = templates.fill_text(path, {name: value.segment for name, value in values.items()})
             url = _join(host.base_url, path)
-            params = self._params({**host.params, **endpoint.params}, access, values, ask)
+            declared = {**host.params, **endpoint.params}
+            said = qualifying(planned.table, quals, declared)
+            said |= {access.params[key]: value.sent for key, value in values.items() if key in access.params}
+            params = parameters(declared, values, self._secrets, said, ask.params)
         if endpoint.body is not None:
             body = templates.fill_json(
                 self._secrets.fill_all(endpoint.body), {name: value.json for name, value in values.items()}
@@ -303,44 +317,6 @@ class RestSource(Kept):
             table=planned.table.name,
             memory=self._memory,
         )
-
-    def _values(
-        self, planned: PlannedTable, access: Access, keys: Sequence[tuple[object, ...]]
-    ) -> dict[str, _KeyValue]:
-        """What each key column stands for in this request."""
-        separator = access.batch.separator if access.batch is not None else None
-        values = {}
-        for position, name in enumerate(access.keys):
-            items = [key[position] for key in keys]
-            texts = [templates.text_of(item) for item in items]
-            if (
-                separator is not None
-                and len(texts) > 1
-                and (odd := next((t for t in texts if separator in t), None))
-            ):
-                raise SourceError(
-                    f"the key {odd!r} contains {separator!r}, which separates keys in one request",
-                    source=self.name,
-                    table=planned.table.name,
-                    hint="add a lookup without batch to the table",
-                )
-            values[name] = _KeyValue(items, texts, separator)
-        return values
-
-    def _params(
-        self, declared: spec.Params, access: Access, values: Mapping[str, _KeyValue], ask: Ask
-    ) -> tuple[tuple[str, str], ...]:
-        pairs: list[tuple[str, str]] = []
-        for name, template in declared.items():
-            if template is None or name in ask.params:
-                continue
-            for text in template if isinstance(template, list) else [template]:
-                if not self._secrets.lacks(text):
-                    pairs += [(name, one) for one in _expanded(self._secrets.fill(text), values)]
-        for key, param in access.params.items():
-            pairs = [pair for pair in pairs if pair[0] != param]
-            pairs += [(param, one) for one in values[key].sent]
-        return (*pairs, *ask.params.items())
 
     def _followed(
         self, planned: PlannedTable, url: str, host: _Host, credentials: Credentials
@@ -416,37 +392,6 @@ class RestSource(Kept):
         return {name: spec.Column(type=kind) for name, kind in columns.items()}
 
 
-@dataclass(frozen=True)
-class _KeyValue:
-    """The values of one key column in a request."""
-
-    items: list[object]
-    texts: list[str]
-    separator: str | None
-
-    @property
-    def text(self) -> str:
-        """All of them as one text."""
-        return (self.separator or ",").join(self.texts)
-
-    @property
-    def sent(self) -> list[str]:
-        """As parameter values: joined, or one each where nothing separates them."""
-        return [self.text] if self.separator is not None else self.texts
-
-    @property
-    def json(self) -> object:
-        """In a JSON body: the value, or the list of them."""
-        if self.separator is not None:
-            return self.text
-        return self.items[0] if len(self.items) == 1 else list(map(templates.json_value, self.items))
-
-    @property
-    def segment(self) -> str:
-        """In a URL path: each escaped, the separator not."""
-        return (self.separator or ",").join(map(templates.segment, self.texts))
-
-
 def _read(context: SourceContext) -> tuple[spec.RestSpec | None, list[SpecError]]:
     declared, found = read_rest(context.name, context.document)
     if declared is not None:
@@ -482,14 +427,6 @@ def _has_no_place(access: Access, keys: Sequence[tuple[object, ...]]) -> bool:
         for key in keys
         for position, name in enumerate(access.keys)
     )
-
-
-def _expanded(template: str, values: Mapping[str, _KeyValue]) -> list[str]:
-    """A parameter's values: several where its template is one key column whose values nothing joins."""
-    alone = [name for name in templates.names(template) if template == f"{{{name}}}"]
-    if alone:
-        return values[alone[0]].sent
-    return [templates.fill_text(template, {name: value.text for name, value in values.items()})]
 
 
 def _join(base_url: str, path: str) -> str:

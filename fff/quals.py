@@ -1,0 +1,74 @@
+"""Qualifiers: comparisons of a column with a constant that requests may carry, so that sources send fewer rows.
+
+A table narrowed by qualifiers stands for those of its rows that fulfil them all. Answers may hold others (a source may
+ignore what it is told), so conditions are always checked again; answers must hold those. What was read of a narrowed
+table therefore answers for another narrowing only where that is implied by this one (ledger P15).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+Operator = Literal["=", "<>", "<", "<=", ">", ">=", "like"]
+
+
+@dataclass(frozen=True)
+class Qual:
+    """`column operator value`; NULL fulfils none. The value is of the column's type, for `like` an SQL pattern."""
+
+    column: str
+    operator: Operator
+    value: Any
+
+    def implies(self, other: Qual) -> bool:
+        """Whether an answer to the other is certain to hold every row that is wanted here."""
+        if self == other:
+            return True
+        if self.column.lower() != other.column.lower():
+            return False
+        if self.operator in ("=", *_UP, *_DOWN) and other.operator in _STRICT:
+            # A bound may be sent wider than it was meant, an equality is not; only whole numbers are never widened.
+            if self.operator == "=" and (type(self.value) is not int or type(other.value) is not int):
+                return False
+            side = _UP if other.operator in _UP else _DOWN
+            if self.operator not in ("=", *side):
+                return False
+            strict = other.operator in (">", "<") and self.operator not in (">", "<")
+            beyond = self.value > other.value if side is _UP else self.value < other.value
+            return bool(beyond or (self.value == other.value and not strict))
+        return False
+
+
+_UP = (">", ">=")
+_DOWN = ("<", "<=")
+_STRICT = (*_UP, *_DOWN)
+
+#: All of them hold, in no order of any meaning; none: nothing is left out.
+Quals: TypeAlias = tuple[Qual, ...]
+
+
+def implied(wanted: Quals, had: Quals) -> bool:
+    """Whether what was read under some qualifiers holds everything that is wanted under others."""
+    return all(any(one.implies(other) for one in wanted) for other in had)
+
+
+def common(several: Sequence[Quals]) -> Quals:
+    """The narrowest qualifiers under which everything is read that any of several readers wants."""
+    offered = dict.fromkeys(qual for quals in several for qual in quals)
+    shared = [qual for qual in offered if all(implied(quals, (qual,)) for quals in several)]
+    return in_order(
+        qual for qual in shared if not any(other != qual and other.implies(qual) for other in shared)
+    )
+
+
+def in_order(quals: Iterable[Qual]) -> Quals:
+    """One order for the same qualifiers, so that equal narrowings are equal."""
+    return tuple(sorted(quals, key=lambda qual: (qual.column.lower(), qual.operator, repr(qual.value))))
+
+
+def text_of(value: object) -> str:
+    """A value as `explain` shows it."""
+    return value.isoformat() if isinstance(value, dt.date) else str(value)

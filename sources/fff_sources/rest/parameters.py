@@ -1,0 +1,110 @@
+"""What one request carries as parameters: the spec's own, keys, qualifiers, and what the paginator asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fff.catalog import Table
+from fff.errors import SourceError
+from fff.quals import Quals
+from fff.web.secrets import Secrets
+from fff_sources.rest import spec, templates
+from fff_sources.rest.plan import Access
+
+
+@dataclass(frozen=True)
+class KeyValue:
+    """The values of one key column in a request."""
+
+    items: list[object]
+    texts: list[str]
+    separator: str | None
+
+    @property
+    def text(self) -> str:
+        """All of them as one text."""
+        return (self.separator or ",").join(self.texts)
+
+    @property
+    def sent(self) -> list[str]:
+        """As parameter values: joined, or one each where nothing separates them."""
+        return [self.text] if self.separator is not None else self.texts
+
+    @property
+    def json(self) -> object:
+        """In a JSON body: the value, or the list of them."""
+        if self.separator is not None:
+            return self.text
+        return self.items[0] if len(self.items) == 1 else list(map(templates.json_value, self.items))
+
+    @property
+    def segment(self) -> str:
+        """In a URL path: each escaped, the separator not."""
+        return (self.separator or ",").join(map(templates.segment, self.texts))
+
+
+def key_values(
+    source: str, table: str, access: Access, keys: Sequence[tuple[object, ...]]
+) -> dict[str, KeyValue]:
+    """What each key column stands for in a request for these keys. Raises SourceError for a key that cannot be joined."""
+    separator = access.batch.separator if access.batch is not None else None
+    values = {}
+    for position, name in enumerate(access.keys):
+        items = [key[position] for key in keys]
+        texts = [templates.text_of(item) for item in items]
+        if (
+            separator is not None
+            and len(texts) > 1
+            and (odd := next((t for t in texts if separator in t), None))
+        ):
+            raise SourceError(
+                f"the key {odd!r} contains {separator!r}, which separates keys in one request",
+                source=source,
+                table=table,
+                hint="add a lookup without batch to the table",
+            )
+        values[name] = KeyValue(items, texts, separator)
+    return values
+
+
+def qualifying(table: Table, quals: Quals, declared: spec.Params) -> dict[str, list[str]]:
+    """The parameters that say qualifiers, those apart that an endpoint declares as null: it does not take them."""
+    named = ((table.param_of(qual), qual.value) for qual in quals)
+    return {
+        param: [templates.text_of(value)]
+        for param, value in named
+        if param is not None and declared.get(param, "") is not None
+    }
+
+
+def parameters(
+    declared: spec.Params,
+    values: Mapping[str, KeyValue],
+    secrets: Secrets,
+    said: Mapping[str, Sequence[str]] | None = None,
+    asked: Mapping[str, str] | None = None,
+) -> tuple[tuple[str, str], ...]:
+    """Names and values in the order in which they are sent.
+
+    `said` (keys and qualifiers) and `asked` (by the paginator) stand in the place of what is declared under the same
+    names.
+    """
+    said, asked = said or {}, asked or {}
+    pairs: list[tuple[str, str]] = []
+    for name, template in declared.items():
+        if template is None or name in asked or name in said:
+            continue
+        for text in template if isinstance(template, list) else [template]:
+            if not secrets.lacks(text):
+                pairs += [(name, one) for one in _expanded(secrets.fill(text), values)]
+    pairs += [(name, text) for name, texts in said.items() for text in texts]
+    return (*pairs, *asked.items())
+
+
+def _expanded(template: str, values: Mapping[str, KeyValue]) -> list[str]:
+    """A parameter's values: several where its template is one key column whose values nothing joins."""
+    alone = [name for name in templates.names(template) if template == f"{{{name}}}"]
+    if alone:
+        return values[alone[0]].sent
+    return [templates.fill_text(template, {name: value.text for name, value in values.items()})]
