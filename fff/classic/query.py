@@ -1,0 +1,125 @@
+"""What the eddy of 2000 is asked: relations of real rows, predicates between two of them, selections."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from fff.dataflow.expressions import Column
+
+Value: TypeAlias = int | float | str | None
+Row: TypeAlias = tuple[Value, ...]
+Rows: TypeAlias = tuple[Row | None, ...]  # one place per alias; None where a tuple does not span it
+
+Comparison: TypeAlias = Literal["=", "<>", "<", "<=", ">", ">="]
+_HOLDS: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a cost may depend on: the virtual time, and how many rows all scans have delivered so far."""
+
+    time: float
+    read: int
+
+
+#: Units of work one tuple takes; a function where costs change while the query runs.
+Cost: TypeAlias = float | Callable[[Moment], float]
+
+
+@dataclass(frozen=True)
+class Scan:
+    """When the rows of a relation are there: row i at `delay + i * interval`, unless the eddy holds the scan back.
+
+    `pauses`: (time, length) of stalls, by the time they begin: what would come later comes later by that length.
+    """
+
+    delay: float = 0.0
+    interval: float = 0.0
+    pauses: tuple[tuple[float, float], ...] = ()
+
+    def available(self, position: int) -> float:
+        """When the row at a position is there."""
+        time = self.delay + position * self.interval
+        for begins, length in self.pauses:
+            if time >= begins:
+                time += length
+        return time
+
+
+@dataclass(frozen=True)
+class Index:
+    """A relation that can be asked by one column. `remote`: what a lookup costs; `cached`: the same key once more."""
+
+    column: int
+    remote: Cost = 1.0
+    cached: Cost = 0.0
+    concurrency: int = 1
+    caches: bool = True
+
+
+@dataclass(frozen=True)
+class Relation:
+    """An alias of the FROM clause. It has a scan, or indexes only; `tiny` is what the pre-optimizer knows of its size."""
+
+    name: str
+    rows: Sequence[Row]
+    scan: Scan | None = Scan()
+    indexes: tuple[Index, ...] = ()
+    tiny: bool = False
+
+
+@dataclass(frozen=True)
+class JoinPredicate:
+    """`left op right` between columns of two aliases. NULL compares with nothing."""
+
+    left: Column
+    right: Column
+    op: Comparison = "="
+
+    @property
+    def span(self) -> int:
+        """The bitmap of the two aliases."""
+        return 1 << self.left.alias | 1 << self.right.alias
+
+    def holds(self, rows: Rows) -> bool:
+        """Whether it is true of a tuple that spans both aliases."""
+        left, right = rows[self.left.alias], rows[self.right.alias]
+        assert left is not None
+        assert right is not None
+        a, b = left[self.left.index], right[self.right.index]
+        return a is not None and b is not None and _HOLDS[self.op](a, b)
+
+    def column_of(self, alias: int) -> int:
+        """Which column of one of the two aliases it is about."""
+        assert alias in (self.left.alias, self.right.alias)
+        return self.left.index if alias == self.left.alias else self.right.index
+
+
+@dataclass(frozen=True)
+class SelectionPredicate:
+    """A test of the rows of one alias, and what a call of it costs."""
+
+    name: str
+    alias: int
+    test: Callable[[Row], bool]
+    cost: Cost = 1.0
+
+
+@dataclass(frozen=True)
+class Query:
+    """One select-project-join block. `join_cost`: what a ripple join takes for a tuple."""
+
+    relations: tuple[Relation, ...]
+    joins: tuple[JoinPredicate, ...] = ()
+    selections: tuple[SelectionPredicate, ...] = ()
+    join_cost: Cost = 1.0
