@@ -101,6 +101,21 @@ def executable(name: str, variable: str, accepted: str | None = None) -> str:
     return found
 
 
+def python_with(package: str, variable: str, folder: Path) -> str:
+    """A Python that has a package: the one a variable names, or a new environment; a visible skip where none can be had."""
+    named = os.environ.get(variable)
+    if named:
+        return named
+    python = folder / "venv" / "bin" / "python"
+    try:
+        subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True, timeout=RUN_TIMEOUT)
+        command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", package]
+        subprocess.run(command, check=True, timeout=RUN_TIMEOUT, capture_output=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        pytest.skip(f"{variable} is not set, and {package} cannot be installed: {type(error).__name__}")
+    return str(python)
+
+
 @dataclass
 class Ran:
     """What a run of the command line left."""

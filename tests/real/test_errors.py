@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import email.utils
 import http.server
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -38,6 +40,8 @@ class Answering:
     status: int = 200
     body: bytes = b'[{"id": 1, "name": "a"}]'
     paths: list[str] = field(default_factory=list)
+    wait_s: int = 0  # how long the first request is told to wait, as a date
+    asked: list[float] = field(default_factory=list)  # when
 
 
 @pytest.fixture
@@ -47,6 +51,14 @@ def answering() -> Iterator[Answering]:
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             state.paths.append(self.path)
+            state.asked.append(time.time())
+            if state.wait_s and len(state.asked) == 1:
+                self.send_response(429)
+                date = email.utils.formatdate(state.asked[0] + state.wait_s, usegmt=True)
+                self.send_header("Retry-After", date)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
             self.send_response(state.status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(state.body)))
@@ -85,6 +97,17 @@ def test_a_good_answer_is_one(fff: CommandLine, answering: Answering) -> None:
     assert ran.rows == [("1", "a")]
     assert answering.paths == [f"/rows?key={SECRET}"]
     assert SECRET not in ran.err + str(ran.report)
+
+
+def test_a_wait_told_as_a_date(fff: CommandLine, answering: Answering) -> None:
+    answering.wait_s = 3
+    fff.spec(SPEC, url=answering.url)
+    ran = fff.rows("SELECT * FROM rows", WEB_TOKEN=SECRET)
+    assert ran.rows == [("1", "a")]
+    first, second = answering.asked
+    assert second >= int(first + 3), "not before the date, which is in whole seconds"
+    told = ran.access("rows.scan")
+    assert (told["requests"], told["throttled"], told["limited_by"]) == (2, 1, "throttled")
 
 
 def test_an_unreachable_host(fff: CommandLine) -> None:
