@@ -65,6 +65,8 @@ class Request:
     answer: Answer = field(default_factory=Answer)
     rows: int = 0
     urgent: bool = False  # one of the keys is prioritised
+    sent_at: float = 0.0  # by the runtime's clock
+    raced: bool = False  # a rival has been asked for the same, or this is what the rival was asked
 
 
 class LookupModule:
@@ -80,8 +82,10 @@ class LookupModule:
         self._raised: set[int] = set()  # keys that became urgent later: their place in `_pending` is void
         self.requests: dict[int, Request] = {}
         self.reasons: dict[int, str] = {}  # failed key -> why
+        self.queued_keys = 0  # distinct keys that somebody wanted asked
         self.asked = 0  # distinct keys sent
         self.issued = 0  # requests sent
+        self.hedged = 0  # of these: requests that race a slow one of another method
         self.rows = 0
         self.duplicates = 0
         self.strays = 0  # rows that did not have the key they were asked by
@@ -118,12 +122,20 @@ class LookupModule:
 
     def columns(self, keys: Int64) -> list[pa.Array]:
         """The keys as Arrow columns, in the order of the method's columns."""
+        parts = self.columns_of(keys)
+        return [
+            domain.values(parts[column])
+            for domain, column in zip(self._domains, self.plan.columns, strict=True)
+        ]
+
+    def columns_of(self, keys: Int64) -> dict[int, Int64]:
+        """The value numbers of the keys, by column of the table: what `row_keys` makes keys of."""
         parts: list[Int64] = []
         for pair in reversed(self._pairs):
             keys, last = pair.pairs(keys)
             parts.append(last)
         parts.append(keys)
-        return [domain.values(part) for domain, part in zip(self._domains, reversed(parts), strict=True)]
+        return dict(zip(self.plan.columns, reversed(parts), strict=True))
 
     def states(self, keys: Int64) -> Int8:
         """The state of each key. Keys are at least 0."""
@@ -149,6 +161,7 @@ class LookupModule:
             return 0
         fresh = np.unique(fresh)
         self._status.view[fresh] = KeyState.PENDING
+        self.queued_keys += len(fresh)
         if urgent:
             self._urgent.update(dict.fromkeys(fresh.tolist()))
         else:
@@ -167,6 +180,11 @@ class LookupModule:
         """No pending key is urgent any more."""
         self._pending = deque(self._drain())
 
+    @property
+    def urgent(self) -> bool:
+        """Whether a pending key is urgent."""
+        return bool(self._urgent)
+
     def queued(self) -> Int64:
         """The pending keys, in the order they will be sent."""
         return np.array([*self._urgent, *(key for key in self._pending if key not in self._raised)], np.int64)
@@ -183,19 +201,32 @@ class LookupModule:
             self._raised.remove(key)
         return key
 
-    def next_request(self, number: int) -> Request | None:
+    def next_request(self, number: int, now: float = 0.0) -> Request | None:
         """The next request to send, if a key is pending and the window has room."""
-        if not self.pending or len(self.requests) >= self.plan.window:
+        if not self.pending or not self.room:
             return None
         size, urgent = min(self.plan.batch_size, self.pending), bool(self._urgent)
         keys = np.array(
             [self._urgent.popitem(last=False)[0] if self._urgent else self._next_key() for _ in range(size)],
             np.int64,
         )
-        self._status.view[keys] = KeyState.IN_FLIGHT
-        self.requests[number] = request = Request(number, keys, urgent=urgent)
+        return self._sent(Request(number, keys, urgent=urgent, sent_at=now))
+
+    @property
+    def room(self) -> int:
+        """How many more requests may be under way."""
+        return self.plan.window - len(self.requests)
+
+    def race(self, number: int, keys: Int64, now: float, *, urgent: bool) -> Request:
+        """Ask for keys that a rival is slow with. Nobody has asked this method for them, and there is room."""
+        self.hedged += 1
+        return self._sent(Request(number, keys, urgent=urgent, sent_at=now, raced=True))
+
+    def _sent(self, request: Request) -> Request:
+        self._status.view[request.keys] = KeyState.IN_FLIGHT
+        self.requests[request.number] = request
         self.issued += 1
-        self.asked += size
+        self.asked += len(request.keys)
         return request
 
     def matching(self, request: Request, row_keys: Int64) -> Bools:
@@ -208,15 +239,36 @@ class LookupModule:
         self.strays += len(row_keys) - int(right.sum())
         return right
 
-    def cover(self, request: Request) -> None:
-        """EOT for every key of the request."""
+    def cover(self, request: Request) -> Int64:
+        """EOT for every key of the request; returns those that no rival has covered before."""
         del self.requests[request.number]
-        self._status.view[request.keys] = KeyState.COVERED
+        keys = self._in_flight(request.keys)
+        self._status.view[keys] = KeyState.COVERED
+        return keys
 
-    def fail(self, request: Request, reason: str) -> None:
-        """FAIL or TRUNCATED for every key of the request."""
+    def covered_by_rival(self, keys: Int64) -> tuple[Int64, list[Request]]:
+        """A rival's EOT for keys: those that were in flight here, and the requests that nothing is left of, now over."""
+        keys = self._in_flight(keys)
+        self._status.view[keys] = KeyState.COVERED
+        over = [
+            request
+            for request in self.requests.values()
+            if len(keys) and (self._status.view[request.keys] == KeyState.COVERED).all()
+        ]
+        for request in over:
+            del self.requests[request.number]
+        return keys, over
+
+    def fail(self, request: Request, reason: str) -> Int64:
+        """FAIL or TRUNCATED: returns the keys that failed, those of the request that no rival has covered."""
         del self.requests[request.number]
-        self._give_up(request.keys, reason)
+        keys = self._in_flight(request.keys)
+        self._give_up(keys, reason)
+        return keys
+
+    def _in_flight(self, keys: Int64) -> Int64:
+        found: Int64 = keys[self.states(keys) == KeyState.IN_FLIGHT]
+        return found
 
     def give_up_pending(self, reason: str) -> Int64:
         """Fail every key that has not been sent."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from fff.dataflow.access import LookupModule, ScanModule
+from fff.dataflow.access import LookupModule, ScanModule, ScanState
 from fff.dataflow.arrays import Int64
 from fff.dataflow.batch import TupleBatch
 from fff.dataflow.constraints import Binding, Constant, Constraints
@@ -60,6 +60,10 @@ class Block:
         self.by_keys = [False] * len(plan.tables)
         self.cancelled = False
         self._constants: dict[tuple[int, int, object], int] = {}
+
+    def scans_failed(self, table: int) -> bool:
+        """Whether no scan of the table brings anything more, and none has brought all."""
+        return all(scan.state in (ScanState.FAILED, ScanState.UNUSED) for scan in self.scans[table])
 
     def stem(self, alias: int) -> SteM:
         """The SteM of an alias's table."""

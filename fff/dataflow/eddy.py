@@ -9,26 +9,24 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
 from fff.dataflow import inside
-from fff.dataflow.access import LookupModule, Request, ScanState
+from fff.dataflow.access import ScanState
 from fff.dataflow.arrays import Int64
 from fff.dataflow.batch import TupleBatch
 from fff.dataflow.block import Block
 from fff.dataflow.events import (
     Cancel,
-    CancelLookup,
     Emit,
     Event,
     FetchPages,
     Finish,
     Instruction,
-    Lookup,
     LookupAnswers,
     LookupEnd,
     LookupFailed,
@@ -41,9 +39,11 @@ from fff.dataflow.events import (
     ScanStalled,
     Start,
     StopScan,
+    TimePassed,
 )
 from fff.dataflow.expressions import Column
 from fff.dataflow.identity import Answer
+from fff.dataflow.lookups import LookupOptions, Lookups
 from fff.dataflow.partial import PartialTuples, partial_tuples
 from fff.dataflow.plan import BlockPlan
 from fff.dataflow.policy import RoutingPolicy
@@ -62,6 +62,7 @@ class EddyOptions:
     `route_size`: tuples routed together at most; 1 is the papers' eddy. `pick`: which waiting batch goes next (fuzzing);
     None routes the furthest-travelled first. `start_all_scans`: run competing scans at once instead of on failure or
     stall. `scan_credit`: pages a scan may be ahead. `max_lookup_window`: requests per lookup method under way at most.
+    `lookups`: when lookups go out.
     """
 
     semantics: Semantics = "parked"
@@ -70,6 +71,7 @@ class EddyOptions:
     start_all_scans: bool = False
     scan_credit: int = 2
     max_lookup_window: int | None = None
+    lookups: LookupOptions = field(default_factory=LookupOptions)
 
 
 class Eddy:
@@ -85,11 +87,17 @@ class Eddy:
         self.options = options
         self.block = Block(plan, all_fire=options.semantics == "paper", max_window=options.max_lookup_window)
         self.router = Router(self.block, policy, rng, WaitingTuples(options.route_size, options.pick))
-        self._requests: dict[int, tuple[int, int]] = {}  # request -> (table, lookup)
         self._held: set[tuple[int, int]] = set()  # scans whose next credit is due
         self._sequence = 0
-        self._next_request = 0
         self._out: list[Instruction] = []
+        self.lookups = Lookups(
+            self.block,
+            self.router,
+            self._ingest,
+            self._out,
+            options.lookups,
+            paper=options.semantics == "paper",
+        )
         self.started = False
         self.finished = False
 
@@ -103,19 +111,21 @@ class Eddy:
             case ScanRows():
                 self._scan_rows(event)
             case LookupRows():
-                self._lookup_rows(event)
+                self.lookups.rows(event)
             case LookupEnd():
-                self._lookup_end(event)
+                self.lookups.end(event)
             case LookupAnswers():
-                self._lookup_answers(event)
+                self.lookups.answers(event)
             case ScanEnd():
                 self._scan_end(event)
             case LookupFailed():
-                self._lookup_failed(event)
+                self.lookups.failed(event)
             case ScanFailed():
                 self._scan_failed(event)
             case ScanStalled():
                 self._scan_stalled(event)
+            case TimePassed():
+                self.lookups.now = max(self.lookups.now, event.now)
             case Prioritize():
                 self.router.prioritize(event.predicates)
             case Cancel():
@@ -127,9 +137,10 @@ class Eddy:
         self._out.extend(Emit(batch) for batch in self.router.taken())
         self._finish_if_done()
         if not self.finished:
-            self._send_lookups()
             self._give_credit()
-        out, self._out = self._out, []
+            self.lookups.send()
+        out = self._out.copy()
+        self._out.clear()
         return out
 
     @property
@@ -170,6 +181,7 @@ class Eddy:
     def _start(self) -> None:
         assert not self.started
         self.started = True
+        self.lookups.started_at = self.lookups.now
         if self.block.plan.limit == 0:
             return
         for table, scans in enumerate(self.block.scans):
@@ -237,8 +249,7 @@ class Eddy:
         for index, other in enumerate(self.block.scans[event.table]):
             if other.state is ScanState.RUNNING:
                 self._stop_scan(event.table, index)
-        for module in self.block.lookups[event.table]:  # everything a lookup could bring is here
-            self._cancel_lookups(module)
+        self.lookups.cancel(event.table)  # everything a lookup could bring is here
         if any(not stem.alias_rows[alias] for alias in stem.aliases):
             # An inner join with nothing is nothing (P28b): no other answer is needed.
             self._stop_everything()
@@ -247,13 +258,6 @@ class Eddy:
     def _stop_scan(self, table: int, index: int) -> None:
         self.block.scans[table][index].state = ScanState.STOPPED
         self._out.append(StopScan(table, index))
-
-    def _cancel_lookups(self, module: LookupModule) -> None:
-        module.drop_pending()
-        for request in list(module.requests.values()):
-            module.fail(request, "not needed")
-            del self._requests[request.number]
-            self._out.append(CancelLookup(request.number))
 
     def _scan_failed(self, event: ScanFailed) -> None:
         scan = self.block.scans[event.table][event.index]
@@ -293,115 +297,9 @@ class Eddy:
 
     def _read_by_keys(self, table: int) -> None:
         """From now on, and for everything that has asked so far, ask this table by key (P21)."""
-        self.block.by_keys[table] = True
-        for index, module in enumerate(self.block.lookups[table]):
-            module.request(module.wanted())
-            if self._scans_failed(table):
-                for key, reason in module.reasons.items():
-                    self.block.missing.key(table, index, module, key, reason)
+        self.lookups.read_by_keys(table)
         if self.router.priorities is not None:
             self.router.hurry()
-
-    def _scans_failed(self, table: int) -> bool:
-        return all(scan.state in (ScanState.FAILED, ScanState.UNUSED) for scan in self.block.scans[table])
-
-    def _send_lookups(self) -> None:
-        if self.block.cancelled:
-            return
-        for table, modules in enumerate(self.block.lookups):
-            for index, module in enumerate(modules):
-                while (request := module.next_request(self._next_request)) is not None:
-                    self._next_request += 1
-                    self._requests[request.number] = table, index
-                    keys = tuple(module.values(key) for key in request.keys.tolist())
-                    self._out.append(Lookup(request.number, table, index, keys))
-
-    def _asked(self, number: int) -> tuple[int, int, LookupModule, Request] | None:
-        where = self._requests.get(number)
-        if where is None:
-            return None  # cancelled
-        module = self.block.lookups[where[0]][where[1]]
-        return *where, module, module.requests[number]
-
-    def _lookup_rows(self, event: LookupRows) -> None:
-        asked = self._asked(event.request)
-        if asked is None or not len(event.rows):
-            return
-        table, _, module, request = asked
-        self._answered(table, module, [(request, event.rows)])
-
-    def _answered(
-        self, table: int, module: LookupModule, answers: Sequence[tuple[Request, pa.RecordBatch]]
-    ) -> None:
-        """Build what answers of one lookup method brought. Where rows are compared, answers come one by one (P22)."""
-        batches = [rows for _, rows in answers]
-        rows = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
-        numbers = self.block.stems[table].number(rows)
-        keys = module.row_keys(numbers)
-        ends = np.cumsum([len(batch) for batch in batches])
-        right = np.concatenate(
-            [
-                module.matching(request, keys[end - len(batch) : end])
-                for (request, batch), end in zip(answers, ends, strict=True)
-            ]
-        )
-        if not right.all():
-            kept = np.flatnonzero(right)
-            rows = rows.take(pa.array(kept))
-            numbers = {column: values[kept] for column, values in numbers.items()}
-        urgent = any(request.urgent for request, _ in answers)
-        module.duplicates += self._ingest(table, rows, numbers, answers[0][0].answer, urgent=urgent)
-
-    def _lookup_answers(self, event: LookupAnswers) -> None:
-        together: dict[tuple[int, int], list[tuple[Request, pa.RecordBatch]]] = {}
-        for answer in event.rows:
-            asked = self._asked(answer.request)
-            if asked is None or not len(answer.rows):
-                continue
-            table, index, _, request = asked
-            if self.block.stems[table].identity.compares:
-                self._lookup_rows(answer)
-            else:
-                together.setdefault((table, index), []).append((request, answer.rows))
-        for (table, index), answers in together.items():
-            self._answered(table, self.block.lookups[table][index], answers)
-        for end in event.ends:
-            self._lookup_end(end)
-
-    def _lookup_end(self, event: LookupEnd) -> None:
-        asked = self._asked(event.request)
-        if asked is None:
-            return
-        table, index, module, request = asked
-        assert event.rows == request.rows, (
-            f"EOT of {module.plan.name} counts {event.rows} rows, {request.rows} came"
-        )
-        module.cover(request)
-        del self._requests[event.request]
-        self.block.stems[table].covered += len(request.keys)
-        self.router.release(table, index, request.keys, event.seconds)
-
-    def _lookup_failed(self, event: LookupFailed) -> None:
-        asked = self._asked(event.request)
-        if asked is None:
-            return
-        table, index, module, request = asked
-        module.fail(request, event.reason)
-        del self._requests[event.request]
-        self._keys_failed(table, index, request.keys)
-
-    def _keys_failed(self, table: int, index: int, keys: Int64) -> None:
-        """Offer the tuples parked on failed keys to another lookup; what no lookup answers goes missing (P18)."""
-        module = self.block.lookups[table][index]
-        lost = self.router.reoffer(table, index, keys)
-        # What a scan still brings is not missing; what it fails to bring is listed then.
-        table_scans = self.block.scans[table]
-        seeded = any(self.block.plan.aliases[alias].seeds for alias in self.block.stems[table].aliases)
-        alone = not table_scans and (seeded or self.options.semantics == "paper")
-        needed = lost or alone or (self.block.by_keys[table] and self._scans_failed(table))
-        if needed and not self.block.stems[table].complete:
-            for key in keys.tolist():
-                self.block.missing.key(table, index, module, key, module.reasons[key])
 
     def _ingest(
         self,
@@ -440,24 +338,14 @@ class Eddy:
             self.router.scans_over(table)
             if scans and not self.block.stems[table].complete:
                 self.block.missing.scan(table, reason)
-        for table, modules in enumerate(self.block.lookups):
-            for index, module in enumerate(modules):
-                keys = [module.give_up_pending(reason)]
-                for request in list(module.requests.values()):
-                    module.fail(request, reason)
-                    del self._requests[request.number]
-                    self._out.append(CancelLookup(request.number))
-                    keys.append(request.keys)
-                self._keys_failed(table, index, np.concatenate(keys))
+        self.lookups.give_up(reason)
 
     def _stop_everything(self) -> None:
         for table, scans in enumerate(self.block.scans):
             for index, scan in enumerate(scans):
                 if scan.state is ScanState.RUNNING:
                     self._stop_scan(table, index)
-        for modules in self.block.lookups:
-            for module in modules:
-                self._cancel_lookups(module)
+            self.lookups.cancel(table)
         self.router.drop()
 
     def _finish_if_done(self) -> None:
@@ -478,9 +366,8 @@ class Eddy:
 
     def _quiet(self) -> bool:
         """No scan is running and no lookup is pending or in flight."""
-        return all(
-            scan.state is not ScanState.RUNNING for scans in self.block.scans for scan in scans
-        ) and all(module.idle for modules in self.block.lookups for module in modules)
+        running = any(scan.state is ScanState.RUNNING for scans in self.block.scans for scan in scans)
+        return not running and self.lookups.idle
 
     def validate(self) -> None:
         """Assert every internal invariant (ledger section 6); cheap enough for tests, not called in production."""
@@ -492,8 +379,7 @@ class Eddy:
             if len(stem) > 1:
                 assert (np.diff(stem.sequence.view) > 0).all(), "sequence numbers ascend"
             assert all(len(stem.index(column)) <= len(stem) for column in stem.numbers)
-        for number, (table, index) in self._requests.items():
-            assert number in self.block.lookups[table][index].requests
+        self.lookups.validate()
         if self.finished:
             assert not self.router.waiting
             assert not self.router.parked_tuples()

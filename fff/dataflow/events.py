@@ -111,6 +111,16 @@ class Prioritize:
 
 
 @dataclass(frozen=True)
+class TimePassed:
+    """It is `now`, in seconds of a clock that never goes back. What is told next happened at that time.
+
+    A core that is told no time decides as if no time passed. Time changes when things are asked for, never the answer.
+    """
+
+    now: float
+
+
+@dataclass(frozen=True)
 class Cancel:
     """Stop fetching (interrupt, deadline, budget): finish with what is there; everything not complete goes missing."""
 
@@ -128,6 +138,7 @@ Event: TypeAlias = (
     | LookupAnswers
     | LookupFailed
     | Route
+    | TimePassed
     | Prioritize
     | Cancel
 )
@@ -176,6 +187,13 @@ class CancelLookup(Instruction):
     """The answer is not needed any more. Events for it that still come are ignored."""
 
     request: int
+
+
+@dataclass(frozen=True)
+class WakeAt(Instruction):
+    """Say `TimePassed` at this time at the latest. In place of any later time asked for before; earlier ones still hold."""
+
+    at: float
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,8 @@ from fff.dataflow.events import (
     ScanStalled,
     Start,
     StopScan,
+    TimePassed,
+    WakeAt,
 )
 from fff.errors import SourceError
 from fff.limits import ROUTE_SLICE_S, SCAN_WINDOW, STALL_S
@@ -110,8 +112,9 @@ class BlockDriver:
         self._deliver = deliver
         self._stop_on_missing = stop_on_missing
         self._window = SCAN_WINDOW if eager else 1
-        self._events: deque[Event] = deque()
+        self._events: deque[tuple[float, Event]] = deque()  # when, by the loop's clock, and what
         self._wake = asyncio.Event()
+        self._alarm: asyncio.TimerHandle | None = None
         self._credits: dict[tuple[int, int], asyncio.Semaphore] = {}
         self._scans: dict[tuple[int, int], asyncio.Task[None]] = {}
         self._lookups: dict[int, asyncio.Task[None]] = {}
@@ -120,7 +123,7 @@ class BlockDriver:
 
     def post(self, event: Event) -> None:
         """Feed an event from outside (interrupt, deadline)."""
-        self._events.append(event)
+        self._events.append((asyncio.get_running_loop().time(), event))
         self._wake.set()
 
     def abort(self, error: BaseException) -> None:
@@ -136,6 +139,7 @@ class BlockDriver:
             FFFError: whatever an adapter raises that is not a source's failure (a missing secret, say).
         """
         try:
+            self._handle(TimePassed(asyncio.get_running_loop().time()))
             self._handle(Start())
             while self.finish is None:
                 await self._turn()
@@ -150,9 +154,10 @@ class BlockDriver:
             await self._wake.wait()
         if self._fatal is not None:
             raise self._fatal
-        for event in self._heard():
-            if self.finish is None:
-                self._handle(event)
+        for at, event in self._heard():
+            for told in (TimePassed(at), event):
+                if self.finish is None:
+                    self._handle(told)
         clock = asyncio.get_running_loop().time  # the one clock here, so that virtual time replays exactly
         until = clock() + ROUTE_SLICE_S
         while self.eddy.has_work and self.finish is None and clock() < until:
@@ -160,20 +165,21 @@ class BlockDriver:
         self._flush()
         await asyncio.sleep(0)
 
-    def _heard(self) -> list[Event]:
-        """The events of this turn, lookup answers that come one after another merged."""
-        events, self._events = self._events, deque()
-        merged: list[Event] = []
+    def _heard(self) -> list[tuple[float, Event]]:
+        """The events of this turn and when they came, lookup answers that come one after another merged."""
+        heard, self._events = self._events, deque()
+        merged: list[tuple[float, Event]] = []
         for lookups, some in itertools.groupby(
-            events, lambda event: isinstance(event, LookupRows | LookupEnd)
+            heard, lambda entry: isinstance(entry[1], LookupRows | LookupEnd)
         ):
+            entries = list(some)
             if lookups:
-                answers = list(some)
+                answers = [event for _, event in entries]
                 rows = tuple(event for event in answers if isinstance(event, LookupRows))
                 ends = tuple(event for event in answers if isinstance(event, LookupEnd))
-                merged.append(LookupAnswers(rows, ends))
+                merged.append((entries[-1][0], LookupAnswers(rows, ends)))
             else:
-                merged += some
+                merged += entries
         return merged
 
     def _handle(self, event: Event) -> None:
@@ -201,10 +207,19 @@ class BlockDriver:
             case CancelLookup(request=request):
                 if request in self._lookups:
                     self._lookups[request].cancel()
+            case WakeAt(at=at):
+                self._set_alarm(at)
             case Finish():
                 self.finish = instruction
             case _:
                 raise AssertionError(f"unknown instruction {instruction}")
+
+    def _set_alarm(self, at: float) -> None:
+        """The eddy wants to be told the time at `at`. It asks for no later time than it has asked for before."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        loop = asyncio.get_running_loop()
+        self._alarm = loop.call_at(at, lambda: self.post(TimePassed(max(at, loop.time()))))
 
     def _grant(self, table: int, index: int, count: int) -> None:
         credit = self._credits.get((table, index))
@@ -288,6 +303,8 @@ class BlockDriver:
         self.source_errors.append(SourceError(reason, source=access.table.source, table=access.table.name))
 
     async def _stop_tasks(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
         tasks = [*self._scans.values(), *self._lookups.values()]
         for task in tasks:
             task.cancel()

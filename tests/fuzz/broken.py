@@ -22,6 +22,7 @@ from fff.dataflow.eddy import Eddy
 from fff.dataflow.events import LookupEnd, Route, ScanEnd
 from fff.dataflow.expressions import Column, Compare, Literal
 from fff.dataflow.identity import Answer, Identity
+from fff.dataflow.lookups import Lookups
 from fff.dataflow.missing import MissingParts
 from fff.dataflow.moves import Move
 from fff.dataflow.parked import ParkedGroup
@@ -198,9 +199,9 @@ def _park_only_first(right: Callable[..., tuple[int, bool]]) -> Callable[..., tu
 def _cover_on_first_rows(right: Callable[..., None]) -> Callable[..., None]:
     """EOT taken from the first page of an answer instead of its end."""
 
-    def rows(self: Eddy, event: Any) -> None:
+    def rows(self: Lookups, event: Any) -> None:
         right(self, event)
-        asked = self._asked(event.request)
+        asked = self.asked(event.request)
         if asked is not None:
             self.router.release(asked[0], asked[1], asked[3].keys)
             asked[2]._status.view[asked[3].keys] = KeyState.COVERED
@@ -275,10 +276,10 @@ def _arriving_unchecked(right: Callable[..., Any]) -> Callable[..., Any]:
     return arriving
 
 
-def _fail_is_end(self: Eddy, event: Any) -> None:
-    asked = self._asked(event.request)
+def _fail_is_end(self: Lookups, event: Any) -> None:
+    asked = self.asked(event.request)
     if asked is not None:
-        self._lookup_end(LookupEnd(event.request, asked[3].rows))
+        self.end(LookupEnd(event.request, asked[3].rows))
 
 
 def _scan_fail_is_end(self: Eddy, event: Any) -> None:
@@ -299,8 +300,8 @@ def _empty_so_far(right: Callable[..., None]) -> Callable[..., None]:
 def _forget_seeded(right: Callable[..., Any]) -> Callable[..., Any]:
     """P47: only the rows that the seed's own answer brings first start chains."""
 
-    def rows(self: Eddy, event: Any) -> None:
-        asked = self._asked(event.request)
+    def rows(self: Lookups, event: Any) -> None:
+        asked = self.asked(event.request)
         seeded = set()
         if asked is not None:
             table, index, module, request = asked
@@ -322,7 +323,7 @@ def _forget_seeded(right: Callable[..., Any]) -> Callable[..., Any]:
     return rows
 
 
-def _keys_not_asked_again(self: Eddy, table: int) -> None:
+def _keys_not_asked_again(self: Lookups, table: int) -> None:
     self.block.by_keys[table] = True
 
 
@@ -427,7 +428,7 @@ BROKEN: tuple[Broken, ...] = (
         CHAINS,
         symptom="I7",
     ),
-    Broken("premature EOT: first rows", "P13", around(Eddy, "_lookup_rows", _cover_on_first_rows), CHAINS),
+    Broken("premature EOT: first rows", "P13", around(Lookups, "rows", _cover_on_first_rows), CHAINS),
     Broken(
         "probers of a waiting scan do not park",
         "P05",
@@ -489,7 +490,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken(
         "FAIL is taken for EOT",
         "P18",
-        method(Eddy, "_lookup_failed", _fail_is_end),
+        method(Lookups, "failed", _fail_is_end),
         CHAINS,
         {"fail_lookups": 0.5},
         "I7",
@@ -505,7 +506,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken(
         "consumed probes not asked again",
         "P21",
-        method(Eddy, "_read_by_keys", _keys_not_asked_again),
+        method(Lookups, "read_by_keys", _keys_not_asked_again),
         Knobs(scannable=1.0, second_scan=0.0, aliases=(2, 3)),
         ONE_SCAN_FAILS,
         "I7",
@@ -522,7 +523,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken(
         "a seed's rows come from the seed only",
         "P47",
-        around(Eddy, "_lookup_rows", _forget_seeded),
+        around(Lookups, "rows", _forget_seeded),
         None,
         {"semantics": "parked"},
         "I7",

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from fff.dataflow.eddy import Eddy, EddyOptions
-from fff.dataflow.events import Event, Instruction, LookupAnswers, LookupEnd, LookupRows
+from fff.dataflow.events import CancelLookup, Event, Instruction, LookupAnswers, LookupEnd, LookupRows
+from fff.dataflow.lookups import LookupOptions
 from fff.dataflow.moves import Move, Outcome
 from fff.dataflow.plan import BlockPlan
 from fff.dataflow.policy import RoutingPolicy
@@ -52,6 +53,9 @@ def options_of(run: Run) -> EddyOptions:
         start_all_scans=run.start_all_scans,
         scan_credit=run.scan_credit,
         max_lookup_window=run.window,
+        lookups=LookupOptions(run.patience, hedge_after=0, hedge_share=1.0)
+        if run.races
+        else LookupOptions(run.patience),
     )
 
 
@@ -82,7 +86,10 @@ class Merging:
         rows = tuple(one for one in heard if isinstance(one, LookupRows))
         ends = tuple(one for one in heard if isinstance(one, LookupEnd))
         instructions = self._eddy.handle(LookupAnswers(rows, ends)) if heard else []
-        return instructions + self._eddy.handle(event)
+        over = {end.request for end in ends}  # nothing is left of them that could be cancelled
+        return [
+            one for one in instructions if not (isinstance(one, CancelLookup) and one.request in over)
+        ] + self._eddy.handle(event)
 
 
 def make_merging(plan: BlockPlan, run: Run) -> Merging:

@@ -34,6 +34,8 @@ from fff.dataflow.events import (
     ScanStalled,
     Start,
     StopScan,
+    TimePassed,
+    WakeAt,
 )
 from fff.dataflow.plan import BlockPlan
 from fff.stats import Missing
@@ -84,6 +86,9 @@ class Run:
     cancel_at: int | None = None  # step
     limit: int | None = None
     prioritize: float = 0.0  # chance per step of other priorities
+    ticks: float = 0.0  # chance per step that time passes
+    patience: float = 1.0  # how long keys wait for a fuller batch
+    races: bool = False  # slow requests are raced at once, and all of them
     watch: bool = False  # ask after every event what is inside (the core only)
 
 
@@ -107,6 +112,12 @@ def random_run(rng: random.Random, *, semantics: str, faults: bool) -> Run:
     )
     more = random.Random(f"more {run.seed}")
     run = replace(run, prioritize=more.choice([0.0, 0.02, 0.2]), watch=more.random() < 0.2)
+    run = replace(
+        run,
+        ticks=more.choice([0.0, 0.1, 0.5]),
+        patience=more.choice([0.0, 1.0, 1.0, 1000.0]),
+        races=more.random() < 0.3,
+    )
     if not faults:
         return run
     kind = rng.choice(["scans", "lookups", "both", "cancel", "limit"])
@@ -150,6 +161,7 @@ class _Answer:
     index: int
     pages: list[list[int]]
     fails: bool
+    asked_at: float
     sent: int = 0
     cancelled: bool = False
 
@@ -170,6 +182,8 @@ class _World:
     failed: set[int] = field(default_factory=set)
     starved: tuple[int, int] | None = None
     watcher: Watcher | None = None
+    now: float = 0.0
+    wake_at: float | None = None  # the earliest time that the eddy wants to be told
 
     def __post_init__(self) -> None:
         if self.run.watch and hasattr(self.eddy, "open_values"):
@@ -201,6 +215,7 @@ class _World:
             return work
         ready: list[object] = [key for key, scan in self.scans.items() if self.scan_ready(scan)]
         ready += [request for request, answer in self.answers.items() if not answer.cancelled]
+        ready += [] if self.wake_at is None else [self.wake_at]
         if self.starved is not None:
             ready = [item for item in ready if not self.is_starved(item)] or ([] if work else ready)
         return ready if ready and self.run.bias == "route-last" else work + ready
@@ -217,9 +232,17 @@ class _World:
 
     def happen(self, item: object) -> Event:
         """Turn a pending thing into the event that reports it."""
+        if isinstance(item, float):
+            return self.time_passes(item)
         if isinstance(item, tuple):
             return self.scan_event(*item)
         return self.lookup_event(item) if isinstance(item, int) else Route()
+
+    def time_passes(self, now: float) -> TimePassed:
+        self.now = max(self.now, now)
+        if self.wake_at is not None and self.wake_at <= self.now:
+            self.wake_at = None
+        return TimePassed(self.now)
 
     def scan_event(self, table: int, index: int) -> Event:
         scan = self.scans[table, index]
@@ -246,7 +269,8 @@ class _World:
             return LookupRows(request, self.rows(answer.table, answer.pages[answer.sent - 1]))
         del self.answers[request]
         if not answer.fails:
-            return LookupEnd(request, sum(len(page) for page in answer.pages))
+            rows = sum(len(page) for page in answer.pages)
+            return LookupEnd(request, rows, self.now - answer.asked_at)
         if not answer.cancelled:
             self.failed.add(answer.table)
         return LookupFailed(request, "HTTP 500 after 5 attempts", truncated=self.rng.random() < 0.3)
@@ -287,6 +311,9 @@ class _World:
             case CancelLookup(request=request):
                 must(request in self.answers, f"cancel of a request that is not under way: {instruction}")
                 self.answers[request].cancelled = True
+            case WakeAt(at=at):
+                must(at > self.now, f"it is {self.now} already: {instruction}")
+                self.wake_at = at if self.wake_at is None else min(self.wake_at, at)
             case Emit(batch=batch):
                 self.collect(batch)
             case Finish():
@@ -330,7 +357,11 @@ class _World:
             found = found[size:]
         fails = self.rng.random() < self.run.fail_lookups
         return _Answer(
-            lookup.table, lookup.index, pages[: self.rng.randint(0, len(pages))] if fails else pages, fails
+            lookup.table,
+            lookup.index,
+            pages[: self.rng.randint(0, len(pages))] if fails else pages,
+            fails,
+            self.now,
         )
 
     def collect(self, batch: Any) -> None:
@@ -371,6 +402,9 @@ class _World:
             opened = [key for key, scan in self.scans.items() if scan.state == "open"]
             if opened and self.rng.random() < self.run.stalls:
                 self.feed(ScanStalled(*self.rng.choice(opened)))
+                continue
+            if self.run.ticks and self.rng.random() < self.run.ticks:
+                self.feed(self.time_passes(self.now + self.rng.expovariate(1.0)))
                 continue
             if self.run.prioritize and self.rng.random() < self.run.prioritize:
                 self.feed(Prioritize(random_wishes(self.plan, self.rng)))

@@ -263,7 +263,7 @@ class TestEvery:
         from fff.dataflow.events import Lookup
 
         for lookup in game.told.of(Lookup):
-            if lookup.request in game.eddy._requests:
+            if game.eddy.lookups.asked(lookup.request):
                 rows = [row for row in data[lookup.table] if (row[0],) in lookup.keys]
                 game.answer(lookup.request, *rows)
         assert game.finish is not None
