@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, Literal, final
+from typing import Final, Literal, Protocol, final
 
 
 @final
@@ -21,6 +21,13 @@ class MissingValue:
 
 #: In a partial row: a column of a table that has not answered yet. Not NULL, which is an answer.
 MISSING: Final = MissingValue()
+
+
+class Gate(Protocol):
+    """Where requests wait for leave to start."""
+
+    def resumes_in(self) -> float | None:
+        """Seconds until requests may start again that the server has told to wait; None where it has not."""
 
 
 @dataclass
@@ -46,6 +53,14 @@ class AccessMeter:
         default_factory=dict
     )  # what held requests back -> seconds, summed over requests
     busy_since: float | None = None  # up to here `busy_s` is counted; None while nothing is in flight
+    throttled_s: float = 0.0  # time during which at least one request waited because the server wanted it so
+    gates: dict[Gate, int] = field(default_factory=dict)  # where requests wait now -> how many
+
+    @property
+    def resumes_in(self) -> float | None:
+        """Seconds until waiting requests may start again that a server has told to wait; None where none waits so."""
+        waits = [wait for gate in self.gates if (wait := gate.resumes_in()) is not None]
+        return max(waits, default=None)
 
     @property
     def limited_by(self) -> str | None:
@@ -77,7 +92,7 @@ class AccessMeter:
         self.warn(message)
 
 
-AccessState = Literal["waiting", "running", "stalled", "complete", "stopped", "failed", "unused"]
+AccessState = Literal["waiting", "running", "throttled", "stalled", "complete", "stopped", "failed", "unused"]
 
 
 @dataclass(frozen=True)
@@ -109,6 +124,8 @@ class AccessStats:
     complete: bool = False
     busy_s: float = 0.0
     limited_by: str | None = None
+    throttled_s: float = 0.0
+    resumes_s: float | None = None  # of a throttled one: until the server takes requests again
 
 
 @dataclass(frozen=True)

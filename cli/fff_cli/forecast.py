@@ -14,7 +14,7 @@ from fff.stats import AccessStats, Snapshot
 WINDOW_S = 5.0  # rates are those of so many seconds
 SOON_S = 1.5  # and whether keys still come in is a matter of the last ones
 LEAST_S = 0.5  # a rate over less than that says nothing
-ACTIVE = ("running", "stalled")
+ACTIVE = ("running", "throttled", "stalled")
 
 Key: TypeAlias = tuple[str, str, str, str]
 Spell: TypeAlias = Literal["stalled", "throttled"]
@@ -52,9 +52,9 @@ class History:
         return History((*kept, moment), spells)
 
     def _throttled(self, one: AccessStats, before: AccessStats | None) -> bool:
-        """Whether a source is telling us to slow down: it has, and no other answer has come since."""
-        if one.state not in ACTIVE:
-            return False
+        """Whether a source makes us wait: it says until when, or has refused and given no other answer since."""
+        if one.state == "throttled" or one.state not in ACTIVE:
+            return one.state == "throttled"
         if before is None or one.throttled > before.throttled:
             return one.throttled > 0
         answers, answers_before = (other.requests - other.in_flight for other in (one, before))

@@ -12,6 +12,7 @@ from fff_cli.values import printable
 
 STATE_STYLES = {
     "running": "green",
+    "throttled": "bold yellow",
     "stalled": "bold yellow",
     "failed": "bold red",
     "complete": "dim",
@@ -84,7 +85,9 @@ def _bar_column(shown: Sequence[AccessStats], table: Sequence[Column], room: int
 
 
 def _state(one: AccessStats, history: History) -> Cell:
-    """The state; stalled and throttled with for how long."""
+    """The state; stalled with for how long, and throttled with for how long it will be where the source says so."""
+    if one.resumes_s is not None:
+        return (f"throttled, on in {duration(one.resumes_s)}", STATE_STYLES["throttled"])
     stalled = history.lasted(one, "stalled")
     throttled = history.lasted(one, "throttled")
     lasted, text = (stalled, "stalled") if stalled is not None else (throttled, "throttled")

@@ -52,6 +52,7 @@ class DistinctKeys(Protocol):
 
 #: Of several blocks that use one access method, the state that says most.
 _BY_WEIGHT: tuple[AccessState, ...] = (
+    "throttled",
     "running",
     "stalled",
     "failed",
@@ -130,8 +131,12 @@ def _lookup_stats(
 
 
 def _metered(meter: AccessMeter, stats: AccessStats) -> AccessStats:
+    resumes = meter.resumes_in if stats.state in ("running", "stalled") else None
     return replace(
         stats,
+        state=stats.state if resumes is None else "throttled",
+        resumes_s=None if resumes is None else round(resumes, 3),
+        throttled_s=round(meter.throttled_s, 6),
         requests=meter.requests,
         retries=meter.retries,
         throttled=meter.throttled,

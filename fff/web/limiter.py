@@ -69,6 +69,9 @@ class HostLimiter:
         self.successes = 0  # answers that were not refusals
         self._refusals = 0  # waves of them since the last other answer
         self.blocked: dict[Cause, float] = {}  # seconds during which somebody waited, by cause
+        self._held: dict[
+            int, float
+        ] = {}  # by meter of waiters: seconds blocked by the server when the first came
         self._cause: Cause | None = None  # why the first waiter waits
         self._cause_since = 0.0
 
@@ -112,6 +115,8 @@ class HostLimiter:
         self._waiters.append(waiter)
         self._account(now)
         before = self.blocked.copy()
+        meter.gates[self] = meter.gates.get(self, 0) + 1
+        self._held.setdefault(id(meter), before.get("throttled", 0.0))
         self._pump()
         try:
             return await waiter
@@ -124,6 +129,17 @@ class HostLimiter:
             for cause, seconds in self.blocked.items():
                 if (waited := seconds - before.get(cause, 0.0)) > 0:
                     meter.waited[cause] = meter.waited.get(cause, 0.0) + waited
+            meter.gates[self] -= 1
+            if not meter.gates[self]:
+                del meter.gates[self]
+                meter.throttled_s += self.blocked.get("throttled", 0.0) - self._held.pop(id(meter))
+
+    def resumes_in(self) -> float | None:
+        """Seconds until the wait or the quota that the server told of is over; None where nobody waits for that."""
+        now = self._clock.now()
+        used_up = (one.ends for one in self._budgets.values() if one.left is not None and one.left < 1)
+        wait = max((self._paused_until, *used_up)) - now
+        return wait if self._waiters and wait > 0 else None
 
     def release(self, permit: Permit) -> None:
         """The request is over: the next waiter starts at once."""

@@ -307,6 +307,10 @@ def test_stalling_and_throttling_are_told_with_how_long():
     assert watched(*past, late).lasted(lookup[-1], "throttled") is None  # an answer has come
     held = [*past[:2], snapshot(elapsed_s=9.0, access=past[1].access)]
     assert any("throttled 7 s" in line for line in lines(held[-1], columns=120, history=watched(*held)))
+    told = replace(DEMOGRAPHICS, state="throttled", resumes_s=41.0, throttled=0)
+    assert any(
+        "throttled, on in 40 s" in line for line in lines(replace(held[-1], access=(told,)), columns=120)
+    )
 
 
 def test_spark_tells_how_far_it_is():

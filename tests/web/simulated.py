@@ -170,6 +170,8 @@ class SimulatedServer:
     tell: Tell = lambda server, now, refused: {}
     latency: Callable[[random.Random], float] = lambda rng: rng.uniform(0.04, 0.06)
     rng: random.Random = field(default_factory=lambda: random.Random(1))
+    refusal: int = 429
+    body: Callable[[Outgoing], bytes] = lambda out: out.url.encode()
     inside: int = 0
     most: int = 0
     admitted: list[float] = field(default_factory=list)  # when
@@ -184,7 +186,7 @@ class SimulatedServer:
             self.refused.append(now)
             headers = dict(self.tell(self, now, True))
             await asyncio.sleep(self.rng.uniform(0.001, 0.003))
-            return Answer(429, headers, b"")
+            return Answer(self.refusal, headers, b"")
         self.admitted.append(now)
         headers = dict(self.tell(self, now, False))
         self.inside += 1
@@ -193,7 +195,7 @@ class SimulatedServer:
             await asyncio.sleep(self.latency(self.rng))
         finally:
             self.inside -= 1
-        return Answer(200, headers, out.url.encode())
+        return Answer(200, headers, self.body(out))
 
     async def close(self) -> None:
         """Nothing to release."""
