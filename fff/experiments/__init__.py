@@ -12,7 +12,11 @@ from fff.errors import UsageError
 from fff.experiments.experiment import Experiment
 
 #: In the order of the papers.
-MODULES: tuple[str, ...] = ()
+MODULES: tuple[str, ...] = (
+    "fff.experiments.stems2003",
+    "fff.experiments.hybrids2003",
+    "fff.experiments.realtime2003",
+)
 
 
 def experiments() -> dict[str, Experiment]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: Points of a curve that are drawn at most; more make large files and no better picture.
-DRAWN_POINTS = 300
+DRAWN_POINTS = 160
 MARKERS = 9  # on a line, about as many
 
 _DASHES = ("-", "--", "-.", ":", (0, (7, 2, 1, 2, 1, 2)), (0, (1, 1)), (0, (9, 3)))
@@ -73,6 +73,8 @@ def _panel(axes: Axes, panel: Panel) -> None:
         axes.set_yscale("log")
     elif all(value >= 0 for curve in panel.curves for value in curve.y):
         axes.set_ylim(bottom=0, top=axes.get_ylim()[1] * 1.05)
+    if not panel.log_x and all(value >= 0 for curve in panel.curves for value in curve.x):
+        axes.set_xlim(left=0)
     if len(panel.curves) > 1 or panel.curves[0].label:
         axes.legend(handlelength=3.2)
 

@@ -28,13 +28,18 @@ from fff.sql.priorities import priority
 
 @dataclass(frozen=True)
 class BlockRun:
-    """What one block brought, and what happened on the way."""
+    """What one block brought, and what happened on the way. `batches` are its rows with the times they came at."""
 
-    rows: pa.Table
+    batches: tuple[tuple[float, pa.RecordBatch], ...]
     finish: Finish
     seconds: float
     recorder: Recorder
     eddy: RecordedEddy
+
+    @property
+    def rows(self) -> pa.Table:
+        """All rows."""
+        return pa.Table.from_batches([batch for _, batch in self.batches]) if self.batches else pa.table({})
 
     @property
     def complete(self) -> bool:
@@ -107,44 +112,68 @@ def run_block(
     async def main() -> BlockRun:
         recorder = Recorder()
         processor = Processor() if one_cpu else None
-        source = SimulatedSource(tables, recorder, seed=seed, processor=processor)
         catalog = Catalog()
-        catalog.add(source)
-        block = prepare(sql, catalog, {}, prioritize).only_block
-        chosen = make_policy(policy, block.plan) if isinstance(policy, str) else policy(block.plan)
-        eddy = RecordedEddy(
-            block.plan,
-            chosen,
-            random.Random(seed),
-            options or EddyOptions(),
-            recorder=recorder,
+        catalog.add(SimulatedSource(tables, recorder, seed=seed, processor=processor))
+        return await execute_block(
+            sql,
+            catalog,
+            recorder,
+            policy=policy,
+            seed=seed,
+            options=options,
+            prioritize=prioritize,
             processor=processor,
             hop_s=hop_s,
-        )
-        wanted = [found for text in prioritize if (found := priority(text, block.plan)) is not None]
-        if wanted:
-            eddy.handle(Prioritize(tuple(wanted)))
-        batches: list[pa.RecordBatch] = []
-
-        def deliver(batch: pa.RecordBatch) -> None:
-            recorder.found(len(batch))
-            batches.append(batch)
-
-        driver = BlockDriver(eddy, _access(block, source), deliver, eager=block.plan.limit is None)
-        finish = await driver.run()
-        return BlockRun(
-            pa.Table.from_batches(batches) if batches else pa.table({}), finish, recorder.now, recorder, eddy
         )
 
     return run(main)
 
 
-def _access(block: BlockQuery, source: SimulatedSource) -> list[TableAccess]:
+async def execute_block(
+    sql: str,
+    catalog: Catalog,
+    recorder: Recorder,
+    *,
+    policy: str | Callable[[BlockPlan], RoutingPolicy],
+    seed: int,
+    options: EddyOptions | None = None,
+    prioritize: Sequence[str] = (),
+    processor: Processor | None = None,
+    hop_s: float = 0.0,
+) -> BlockRun:
+    """`run_block` over any sources, in the running loop's time."""
+    block = prepare(sql, catalog, {}, prioritize).only_block
+    chosen = make_policy(policy, block.plan) if isinstance(policy, str) else policy(block.plan)
+    eddy = RecordedEddy(
+        block.plan,
+        chosen,
+        random.Random(seed),
+        options or EddyOptions(),
+        recorder=recorder,
+        processor=processor,
+        hop_s=hop_s,
+    )
+    wanted = [found for text in prioritize if (found := priority(text, block.plan)) is not None]
+    if wanted:
+        eddy.handle(Prioritize(tuple(wanted)))
+    batches: list[tuple[float, pa.RecordBatch]] = []
+    began = recorder.now
+
+    def deliver(batch: pa.RecordBatch) -> None:
+        recorder.found(len(batch))
+        batches.append((recorder.now, batch))
+
+    driver = BlockDriver(eddy, _access(block, catalog), deliver, eager=block.plan.limit is None)
+    finish = await driver.run()
+    return BlockRun(tuple(batches), finish, recorder.now - began, recorder, eddy)
+
+
+def _access(block: BlockQuery, catalog: Catalog) -> list[TableAccess]:
     meters = Meters()
     return [
         TableAccess(
             table=table,
-            adapter=source,
+            adapter=catalog.adapter_of(table),
             columns=tuple(field.name for field in planned.columns),
             scans=tuple(scan for scan in table.scans if scan.name in {some.name for some in planned.scans}),
             lookups=tuple(

@@ -174,11 +174,11 @@ class Server:
         if self._processor is not None:
             await self._processor.work(seconds)
             now, seconds = asyncio.get_running_loop().time(), 0.0
-        await asyncio.sleep(_end(now, seconds, self._stalls) - now)
+        await asyncio.sleep(ending(now, seconds, self._stalls) - now)
 
 
-def _end(begin: float, seconds: float, stalls: Sequence[Stall]) -> float:
-    """When a request ends; `stalls` ascend."""
+def ending(begin: float, seconds: float, stalls: Sequence[Stall]) -> float:
+    """When what begins now and takes so long without stalls ends; `stalls` ascend."""
     end = begin + seconds
     for stall in stalls:
         if begin < stall.end and end > stall.start:

@@ -33,7 +33,10 @@ class SimulatedScan:
 
 @dataclass(frozen=True)
 class SimulatedLookup:
-    """An index: all rows with given values of `keys`; at most `concurrency` requests are served at once."""
+    """An index: all rows with given values of `keys`; at most `concurrency` requests are served at once.
+
+    `called`: its name, where several lookups of a table take the same keys.
+    """
 
     keys: tuple[str, ...]
     latency: Latency = AT_ONCE
@@ -41,11 +44,12 @@ class SimulatedLookup:
     batch_size: int = 1
     stalls: tuple[Stall, ...] = ()
     failures: Failures = NEVER
+    called: str = ""
 
     @property
     def name(self) -> str:
-        """As real sources call theirs."""
-        return f"lookup[{','.join(self.keys)}]"
+        """As real sources call theirs, unless it is called otherwise."""
+        return self.called or f"lookup[{','.join(self.keys)}]"
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,11 @@ class SimulatedTable:
     primary_key: tuple[str, ...] = ()
     scans: tuple[SimulatedScan, ...] = ()
     lookups: tuple[SimulatedLookup, ...] = ()
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The names of its access methods."""
+        return *(scan.name for scan in self.scans), *(lookup.name for lookup in self.lookups)
 
     def declared(self, source: str) -> Table:
         """As the catalog has it."""
@@ -95,25 +104,12 @@ class SimulatedSource:
         self._simulated = {table.name: table for table in tables}
         self._recorder = recorder
         self._seed = seed
-        self._servers: dict[tuple[str, str], Server] = {}
-        self._indexes: dict[tuple[str, str], dict[tuple[object, ...], list[int]]] = {}
-        for table in tables:
-            for scan in table.scans:
-                self._servers[table.name, scan.name] = Server(
-                    scan.latency, 1, scan.stalls, processor, self._rng(table.name, scan.name)
-                )
-            for index in table.lookups:
-                self._servers[table.name, index.name] = Server(
-                    index.latency,
-                    index.concurrency,
-                    index.stalls,
-                    processor,
-                    self._rng(table.name, index.name),
-                )
-                self._indexes[table.name, index.name] = _index(table.rows, index.keys)
-
-    def _rng(self, *what: str) -> random.Random:
-        return random.Random("/".join((str(self._seed), self.name, *what)))
+        self._servers = servers_of(tables, seed, processor)
+        self._indexes = {
+            (table.name, lookup.name): _index(table.rows, lookup.keys)
+            for table in tables
+            for lookup in table.lookups
+        }
 
     async def scan(
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
@@ -126,7 +122,7 @@ class SimulatedSource:
         rows = simulated.rows.select(list(columns))
         if scan.shuffled:
             order = list(range(len(rows)))
-            self._rng(table.name, scan.name, "order").shuffle(order)
+            _rng(self._seed, table.name, scan.name, "order").shuffle(order)
             rows = rows.take(pa.array(order, pa.int64()))
         for number, start in enumerate(range(0, max(1, len(rows)), scan.page_rows)):
             async with server.line:
@@ -160,7 +156,7 @@ class SimulatedSource:
                 await server.serve()
             finally:
                 now = self._recorder.answered(meter)
-        if lookup.failures.strike(now, self._rng(table.name, lookup.name, repr(keys))):
+        if lookup.failures.strike(now, _rng(self._seed, table.name, lookup.name, repr(keys))):
             meter.failed += 1
             raise SourceError("the lookup failed", source=self.name, table=table.name)
         index = self._indexes[table.name, lookup.name]
@@ -176,3 +172,28 @@ def _index(rows: pa.RecordBatch, keys: Sequence[str]) -> dict[tuple[object, ...]
     for place, key in enumerate(zip(*(rows.column(name).to_pylist() for name in keys), strict=True)):
         found.setdefault(key, []).append(place)
     return found
+
+
+def servers_of(
+    tables: Sequence[SimulatedTable], seed: int, processor: Processor | None
+) -> dict[tuple[str, str], Server]:
+    """A server for each access method, by the names of table and method; each draws a sequence of its own from the seed."""
+    servers = {}
+    for table in tables:
+        for scan in table.scans:
+            servers[table.name, scan.name] = Server(
+                scan.latency, 1, scan.stalls, processor, _rng(seed, table.name, scan.name)
+            )
+        for lookup in table.lookups:
+            servers[table.name, lookup.name] = Server(
+                lookup.latency,
+                lookup.concurrency,
+                lookup.stalls,
+                processor,
+                _rng(seed, table.name, lookup.name),
+            )
+    return servers
+
+
+def _rng(seed: int, *what: str) -> random.Random:
+    return random.Random("/".join((str(seed), *what)))
