@@ -214,7 +214,8 @@ def _quals(key: KeyColumn, field: Field, values: _Values) -> Iterable[Qual]:
     """What a key column can be told of some values."""
     arrow = field.arrow
     operators = {operator for operator, _ in key.sendable}
-    if values.single and "=" in operators:
+    exact = pa.types.is_integer(arrow) or pa.types.is_string(arrow) or pa.types.is_boolean(arrow)
+    if values.single and "=" in operators and exact:
         assert values.low is not None, "a single value is both ends"
         yield Qual(key.name, "=", values.low.value)
         return
@@ -254,7 +255,8 @@ def _beyond(value: Any, arrow: ArrowType, sign: int, *, past: bool) -> Any:
                 beyond = float(np.nextafter(kind(value), kind(sign * math.inf)))
             return beyond if math.isfinite(beyond) else None
         if pa.types.is_date(arrow):
-            return value + sign * dt.timedelta(days=1)
+            # What has this date may be the end of its day, and that up to half a day later where the source is.
+            return value + dt.timedelta(days=2 if sign > 0 else -1)
         if pa.types.is_timestamp(arrow):
             whole = value.replace(microsecond=0)  # many sources read no fractions of a second
             if arrow.tz is None:
