@@ -5,20 +5,22 @@ from __future__ import annotations
 from fff.dataflow.plan import BlockPlan
 from fff.dataflow.policy import RoutingPolicy
 from fff.errors import UsageError
+from fff.policies.adaptive import Adaptive, Preference
+from fff.policies.benefit import Benefit
 from fff.policies.fixed import Fixed
 from fff.policies.lottery import Lottery
 from fff.policies.naive import Naive
 from fff.policies.rank import Rank
 from fff.policies.windowed_lottery import WindowedLottery
 
-POLICIES = ("fixed", "naive", "lottery", "windowed-lottery", "rank")
-DEFAULT_POLICY = "rank"
+POLICIES = ("fixed", "naive", "lottery", "windowed-lottery", "rank", "benefit", "adaptive")
+DEFAULT_POLICY = "adaptive"
 
 
-def make_policy(name: str, plan: BlockPlan) -> RoutingPolicy:
+def make_policy(name: str, plan: BlockPlan, prefer: Preference = "balanced") -> RoutingPolicy:
     """A policy by name. `fixed:B,A,C` gives the order of the aliases; plain `fixed` takes that of the FROM clause.
 
-    `windowed-lottery:200` gives the window, in tuples.
+    `windowed-lottery:200` gives the window, in tuples. `prefer` weighs time against requests; only `adaptive` heeds it.
 
     Raises:
         UsageError: no such policy, or an order that does not name each alias once.
@@ -37,4 +39,8 @@ def make_policy(name: str, plan: BlockPlan) -> RoutingPolicy:
             return WindowedLottery(int(order))
         case "rank" if not order:
             return Rank()
+        case "benefit" if not order:
+            return Benefit()
+        case "adaptive" if not order:
+            return Adaptive(plan, prefer)
     raise UsageError(f"no routing policy is called {name!r}", hint=f"there are: {', '.join(POLICIES)}")

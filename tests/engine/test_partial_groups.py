@@ -56,7 +56,9 @@ async def stalled(
     """A statement that is being run over sources one of which hangs."""
     async with federated(serve, where, tmp_path, tables or lookup_only()) as (federation, _):
         over_duck(federation)
-        execution = federation.execute(federation.prepare(sql), RunOptions(seed=1, refresh=True, **options))
+        execution = federation.execute(
+            federation.prepare(sql), RunOptions(**{"seed": 1, "refresh": True, "policy": "rank"} | options)
+        )
         reading = asyncio.create_task(rows_of(execution))
         try:
             yield federation, execution, reading

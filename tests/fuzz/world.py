@@ -97,7 +97,20 @@ def random_run(rng: random.Random, *, semantics: str, faults: bool) -> Run:
     run = Run(
         seed=rng.getrandbits(32),
         semantics=semantics,
-        policy=rng.choice(["stubborn", "shuffled", "fixed", "naive", "naive", "lottery", "rank"]),
+        policy=rng.choice(
+            [
+                "stubborn",
+                "shuffled",
+                "fixed",
+                "naive",
+                "naive",
+                "lottery",
+                "rank",
+                "benefit",
+                "adaptive",
+                "adaptive",
+            ]
+        ),
         route_size=rng.choice([1, 2, 1000]),
         start_all_scans=rng.random() < 0.5,
         scan_credit=rng.randint(1, 3),

@@ -1,0 +1,107 @@
+"""The default: optimistic lattice sampling with restart upon change, behind a spend gate.
+
+It grew out of lattice posterior sampling: beliefs per (TupleState, move) (`beliefs`), the lattice of states solved exactly
+under one draw from them (`lattice`), a restart where a stream is found to have changed (`changes`). In place of plain
+posterior sampling the draw is narrowed and shifted towards good news, and a move has one draw for all states: what is
+tried is what might well be best, and what most tuples pass at the end of their way anyway is learnt there for nothing.
+docs/policies.md has the measured excess.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from typing import Literal
+
+from fff.dataflow.moves import Move, Offer, Outcome
+from fff.dataflow.plan import BlockPlan
+from fff.dataflow.state import TupleState, bits
+from fff.policies.beliefs import Beliefs
+from fff.policies.lattice import Lattice, Valued, sober, solve
+
+#: How a user weighs time against requests.
+Preference = Literal["fast", "balanced", "cheap"]
+#: What a tuple may cost above the least, rather than wait for a busy access method: as a share of the least cost of a
+#: tuple that is new.
+PATIENCE: dict[Preference, float] = {"fast": math.inf, "balanced": 0.5, "cheap": 0.0}
+
+#: Where costs are at stake: decisions are made one by one after a start or a change; later after a share of those made,
+#: and after so many at most.
+WARM_UP, REOPTIMIZE_SHARE, REOPTIMIZE = 200, 0.05, 100
+#: Tuples of a batch that go at once, as a share of those whose fate is known: where costs are at stake, and where not
+#: (there also the tuples between two decisions, as a share of those decided).
+CAUTION, HASTE = 0.1, 0.5
+#: Tuples that go at once at least where nothing is at stake.
+FIRST = 64
+
+
+class Adaptive:
+    """Routes each tuple the way that would be cheapest if a hopeful guess at what is unknown were true."""
+
+    name = "adaptive"
+
+    def __init__(self, plan: BlockPlan | None = None, prefer: Preference = "balanced") -> None:
+        self.beliefs = Beliefs(by_request=prefer == "cheap")
+        self.restarts = 0
+        self._patience = PATIENCE[prefer]
+        self._lattice = Lattice(plan)
+        self._solved: dict[TupleState, Valued] = {}
+        self._decided: dict[TupleState, int] = {}  # tuples, since the last restart
+        self._due: dict[TupleState, int] = {}  # solve anew when so many are decided
+        self._fates: dict[TupleState, float] = {}  # tuples whose outcome is known, since the last restart
+
+    def choose(self, state: TupleState, moves: Sequence[Move], rng: random.Random) -> Move:
+        """The cheapest move under the belief in force."""
+        return self._decide(state, sober(moves), 1, rng).moves[0][1]
+
+    def take(self, offer: Offer, rng: random.Random) -> tuple[Move, int] | None:
+        """The cheapest move that has room, unless waiting for a better one is worth it; few tuples while little is known."""
+        state, moves = offer.state, sober(offer.moves)
+        if len(moves) == 1:
+            return moves[0], offer.size
+        known = self._fates.get(state, 0.0)
+        at_stake = any(move.lookup is not None or move in self.beliefs.costs for move in moves)
+        size = max(1, int(known * CAUTION)) if at_stake else max(FIRST, int(known * HASTE))
+        size = min(size, offer.size)
+        valued = self._decide(state, moves, size, rng, hurry=at_stake)
+        bound = valued.value + self._patience * self._value_of_new(state)
+        for value, move in valued.moves:
+            if value > bound:
+                break
+            room = offer.load(move).room
+            if room is None or room > 0:
+                return move, size if room is None else min(size, room)
+        return None
+
+    def _decide(
+        self, state: TupleState, moves: tuple[Move, ...], size: int, rng: random.Random, *, hurry: bool = True
+    ) -> Valued:
+        self._lattice.offer(state, moves)
+        decided = self._decided.get(state, 0)
+        if state not in self._solved or decided >= self._due.get(state, 0):
+            solved = solve(self._lattice, state, moves, self.beliefs.draw(rng))
+            self._solved |= solved
+            for below in solved:
+                so_far = self._decided.get(below, 0)
+                if hurry:
+                    pause = 1 if so_far < WARM_UP else min(REOPTIMIZE, int(so_far * REOPTIMIZE_SHARE))
+                else:
+                    pause = max(FIRST, int(so_far * HASTE))
+                self._due[below] = so_far + pause
+        self._decided[state] = decided + size
+        return self._solved[state]
+
+    def _value_of_new(self, state: TupleState) -> float:
+        """What a tuple costs in all that has only begun: the largest, of the aliases that this one may have come from."""
+        begun = [self._solved.get(TupleState(1 << alias)) for alias in bits(state.span)]
+        return max(abs(valued.value) for valued in (*begun, self._solved[state]) if valued is not None)
+
+    def observe(self, outcome: Outcome) -> None:
+        """Learn; start over where something has changed."""
+        if self.beliefs.observe(outcome):
+            self.restarts += 1
+            for memory in (self._decided, self._due, self._fates):
+                memory.clear()
+        if outcome.taken:
+            self._fates[outcome.state] = self._fates.get(outcome.state, 0.0) + outcome.taken

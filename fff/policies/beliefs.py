@@ -1,0 +1,200 @@
+"""What is believed of every move: counts per (TupleState, move) and per move, kept up to date and drawn from.
+
+The currency is seconds of service. A lookup costs what its answers have taken, per tuple that had to wait for one; where
+nobody measures, `REQUEST_S` per new key. What is not measured at all (probes, predicates) costs `PROBE_S` a tuple.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass, field
+
+from fff.dataflow.moves import Move, Outcome
+from fff.dataflow.state import TupleState
+from fff.policies.changes import CountChange, LevelChange
+from fff.policies.estimates import MATCHES, PASS, Cost, Share, posterior
+
+PROBE_S = 2e-5
+REQUEST_S = 1e-3
+#: Observations that what did not change keeps when something else did: it may have, unseen.
+KEPT = 2.0
+#: Posterior deviations that a draw varies by, and those by which it is better than the mean.
+TEMPER, OPTIMISM = 0.5, 0.5
+#: A new key for every second tuple, until more is known.
+_FRESH = 0.5
+
+
+@dataclass(slots=True)
+class _Counts:
+    """What came of tuples that took one move."""
+
+    fan_out: Share = field(default_factory=Share)
+    waited: Share = field(default_factory=Share)  # tuples whose answer took time
+    asked: Share = field(default_factory=Share)  # new keys that had to be asked for
+
+    def shrink(self) -> None:
+        for share in (self.fan_out, self.waited, self.asked):
+            share.shrink(KEPT)
+
+
+class Beliefs:
+    """Statistics of moves, in each state and in all. `by_request`: a lookup costs its requests, whatever time they take."""
+
+    def __init__(self, *, by_request: bool = False) -> None:
+        self.by_request = by_request
+        self.costs: dict[Move, Cost] = {}
+        self._cost_changes: dict[Move, LevelChange] = {}
+        self._here: dict[tuple[TupleState, Move], _Counts] = {}
+        self._changes: dict[tuple[TupleState, Move], CountChange] = {}
+        self.anywhere: dict[Move, _Counts] = {}
+
+    def observe(self, outcome: Outcome) -> bool:
+        """Count; an empty SteM proves nothing about selectivity (P33). True if what was believed has to be learnt anew."""
+        move, key = outcome.move, (outcome.state, outcome.move)
+        here = self._here.get(key)
+        if here is None:
+            here = self._here[key] = _Counts()
+            self._changes[key] = CountChange(filters=move.predicate is not None)
+        anywhere = self.anywhere.setdefault(move, _Counts())
+        if move.lookup is not None:
+            waited = outcome.taken if outcome.cost > 0 else 0
+            for counts in (here, anywhere):
+                counts.waited.add(outcome.taken, waited)
+                counts.asked.add(outcome.taken, outcome.requests)
+        changed = False
+        if outcome.cost > 0 and outcome.taken:
+            changed = self._learn_cost(move, math.log(outcome.cost / outcome.taken))
+        if outcome.informed and (outcome.taken or outcome.produced):
+            here.fan_out.add(outcome.taken, outcome.produced)
+            anywhere.fan_out.add(outcome.taken, outcome.produced)
+            changed |= self._fan_out_changed(key, outcome)
+        if changed:
+            self._doubt(move)
+        # Fan-outs of scanned tables change as their SteMs fill; what little is at stake is learnt on the way.
+        return changed and (move.predicate is not None or move.lookup is not None)
+
+    def _learn_cost(self, move: Move, log_cost: float) -> bool:
+        self.costs.setdefault(move, Cost()).add(log_cost)
+        since = self._cost_changes.setdefault(move, LevelChange()).add(log_cost)
+        if since is not None:
+            self.costs[move] = Cost(since.weight, since.total, since.square)
+        return since is not None
+
+    def _fan_out_changed(self, key: tuple[TupleState, Move], outcome: Outcome) -> bool:
+        since = self._changes[key].add(outcome.taken, outcome.produced)
+        if since is None:
+            return False
+        for (_, move), counts in self._here.items():
+            if move == outcome.move:
+                counts.fan_out = Share()
+        self._here[key].fan_out.add(since.weight, since.total)
+        self.anywhere[outcome.move].fan_out = Share()
+        return True
+
+    def _doubt(self, changed: Move) -> None:
+        """One move has changed: the others may have."""
+        for (_, move), counts in self._here.items():
+            if move != changed:
+                counts.shrink()
+        for move, counts in self.anywhere.items():
+            if move != changed:
+                counts.shrink()
+        for move, cost in self.costs.items():
+            if move != changed:
+                cost.shrink(KEPT)
+
+    def expected(self, state: TupleState, move: Move) -> float:
+        """The fan-out, without any luck."""
+        filters = move.predicate is not None
+        known = self.anywhere.get(move)
+        centre = (
+            (PASS if filters else MATCHES)
+            if known is None
+            else known.fan_out.mean(PASS if filters else MATCHES)
+        )
+        here = self.here(state, move)
+        return posterior(None if here is None else here.fan_out, centre, filters=filters)[0]
+
+    def price(self, move: Move, unknown: float) -> float:
+        """Seconds of one tuple's answer, without any luck; `unknown` where nobody measures."""
+        if not self.measured(move):
+            return unknown
+        return math.exp((self.costs.get(move) or Cost()).posterior(self.centre(move))[0])
+
+    def draw(self, rng: random.Random) -> Draw:
+        """One belief out of those that the observations leave possible, on the hopeful side."""
+        return Draw(self, rng)
+
+    def here(self, state: TupleState, move: Move) -> _Counts | None:
+        """What is known of a move in one state."""
+        return self._here.get((state, move))
+
+    def centre(self, move: Move) -> float:
+        """The logarithm of what moves of the same kind cost; what the cost of one never tried is centred on."""
+        kind = _kind(move)
+        levels = [cost.total / cost.count for other, cost in self.costs.items() if _kind(other) == kind]
+        return sum(levels) / len(levels) if levels else 0.0
+
+    def measured(self, move: Move) -> bool:
+        """Whether somebody measures moves of this kind."""
+        return any(_kind(other) == _kind(move) for other in self.costs)
+
+
+def _kind(move: Move) -> int:
+    return 0 if move.predicate is not None else 1 if move.lookup is None else 2
+
+
+class Draw:
+    """Cost and fan-out of any move in any state, under one draw: a move that is lucky is so in every state."""
+
+    def __init__(self, beliefs: Beliefs, rng: random.Random) -> None:
+        self._beliefs = beliefs
+        self._rng = rng
+        self._drawn: dict[Move, tuple[float, float, float, bool]] = {}
+
+    def __call__(self, state: TupleState, move: Move) -> tuple[float, float]:
+        """Seconds that a tuple costs, and the tuples that come of it."""
+        drawn = self._drawn.get(move)
+        if drawn is None:
+            drawn = self._drawn[move] = self._move(move)
+        price, luck, centre, filters = drawn
+        here = self._beliefs.here(state, move)
+        mean, deviation = posterior(None if here is None else here.fan_out, centre, filters=filters)
+        fan_out = max(0.0, mean + luck * deviation)
+        if move.lookup is not None:
+            price *= self._fresh(move, None if here is None else here)
+        return price, fan_out
+
+    def _move(self, move: Move) -> tuple[float, float, float, bool]:
+        beliefs = self._beliefs
+        known = beliefs.anywhere.get(move)
+        guess = MATCHES if move.predicate is None else PASS
+        filters = move.predicate is not None or (known is not None and known.fan_out.filters)
+        centre = known.fan_out.mean(guess) if known is not None else guess
+        return self._price(move), self._luck(), centre, filters
+
+    def _luck(self) -> float:
+        return TEMPER * self._rng.gauss(0.0, 1.0) - OPTIMISM
+
+    def _price(self, move: Move) -> float:
+        beliefs = self._beliefs
+        if move.lookup is not None and (beliefs.by_request or not beliefs.measured(move)):
+            return REQUEST_S
+        if not beliefs.measured(move):
+            return PROBE_S
+        level, deviation = (beliefs.costs.get(move) or Cost()).posterior(beliefs.centre(move))
+        return math.exp(level + self._luck() * deviation)
+
+    def _fresh(self, move: Move, here: _Counts | None) -> float:
+        """The share of tuples that cost what a lookup costs."""
+        anywhere = self._beliefs.anywhere.get(move)
+        if anywhere is None:
+            return _FRESH
+        by_request = self._beliefs.by_request or not self._beliefs.measured(move)
+        marginal = anywhere.asked if by_request else anywhere.waited
+        centre = marginal.mean(_FRESH)
+        if here is None:
+            return min(1.0, centre)
+        mean, _ = posterior(here.asked if by_request else here.waited, centre, filters=False)
+        return min(1.0, mean)
