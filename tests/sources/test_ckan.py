@@ -177,3 +177,12 @@ def test_which_types_can_be_asked_for() -> None:
         ("json", "string"),
     ]
     assert not any(is_exact(*one) for one in never)
+
+
+async def test_equalities_are_filters_together(serve: Serve, read: Callable[..., Reader]) -> None:
+    reader, served = await town(serve, read)
+    assert await rows(reader, "SELECT _id FROM paid WHERE name = 'n1' AND ok = true AND big > 1") == [
+        (4,),
+        (7,),
+    ]
+    assert json.loads(served.asked[-1].query["filters"]) == {"name": "n1", "ok": True}

@@ -11,7 +11,7 @@ from aiohttp import web
 from fff.engine import Federation
 from fff.errors import QueryError, SourceError
 from fff_cli.source import list_all
-from fff_sources.datasette.asking import affinity, spark_type, tilde
+from fff_sources.datasette.asking import affinity, comparisons, spark_type, tilde
 from fff_sources.load import lint
 from tests.sources.discovering import lookups, rows, types
 from tests.sources.reading import Reader
@@ -25,6 +25,9 @@ CREATE VIEW sums AS SELECT x, v + 1 AS w FROM r;
 CREATE TABLE r_fts (x TEXT);
 INSERT INTO "a table/" VALUES ('q''', 1), ('z, z', 2), ('[1]', 3), ('é&=', 4);
 """
+
+
+COMPARED = {"exact": "=", "not": "<>", "gt": ">", "gte": ">=", "lt": "<", "lte": "<=", "like": "LIKE"}
 
 
 class FakeDatasette:
@@ -71,8 +74,8 @@ class FakeDatasette:
         query, values, where = request.query, list[object](), "1"
         for name, text in query.items():
             column, _, operator = name.partition("__")
-            if operator == "exact":
-                where += f' AND "{column}" = ?'
+            if operator in COMPARED:
+                where += f' AND "{column}" {COMPARED[operator]} ?'
                 values.append(text)
             elif operator == "in":
                 many = json.loads(text) if text.startswith("[") else [one.strip() for one in text.split(",")]
@@ -274,3 +277,28 @@ def test_types_of_sqlite() -> None:
         "bigint", "string", "string", "string", "double", "string", "string", "double",
     ]  # fmt: skip
     assert tilde("a table/é") == "a+table~2F~C3~A9"
+
+
+async def test_conditions_are_filters(serve: Serve, read: Callable[..., Reader]) -> None:
+    served = await serve(FakeDatasette())
+    reader = read(spec(served, "database: race"))
+    sql = "SELECT id FROM ds.r WHERE v > 2 AND v <> 5 AND f BETWEEN 1.5 AND 3.5 AND made > '2023'"
+    assert await rows(reader, sql) == [(3,), (4,), (6,), (7,)]
+    asked = [(name, text) for name, text in served.asked[-1].query.items() if "__" in name]
+    assert asked == [
+        ("f__lte", "3.5000000000000004"),
+        ("f__gte", "1.4999999999999998"),
+        ("v__not", "5"),
+        ("v__gt", "2"),
+    ]
+    before = len(served.asked)
+    assert await rows(reader, "SELECT id FROM ds.r WHERE x = 'k1' AND v >= 4") == [(5,)]
+    assert [(one.query["x__exact"], one.query["v__gte"]) for one in served.asked[before:]] == [("k1", "4")]
+
+
+def test_what_sqlite_compares_as_we_do() -> None:
+    assert comparisons("TEXT", "string") == ("=", "like")
+    assert comparisons("REAL", "double") == ("<", "<=", ">", ">=")
+    assert comparisons("INTEGER", "bigint") == ("=", "<>", "<", "<=", ">", ">=")
+    assert comparisons("INTEGER", "string") == ("=",)
+    assert comparisons("", "bigint") == ()

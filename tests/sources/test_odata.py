@@ -6,6 +6,7 @@ import datetime as dt
 import decimal
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,14 @@ import pytest
 from aiohttp import web
 
 from fff.errors import SourceError, SpecError
+from fff.quals import Qual
 from fff.stats import AccessMeter
 from fff_sources.load import lint
-from fff_sources.odata.edm import literal
+from fff_sources.odata.edm import Property, literal
 from fff_sources.odata.metadata import entity_sets
+from fff_sources.odata.words import ODataWords
 from fff_sources.rest.markup import MalformedMarkupError
+from tests.sources.discovering import rows
 from tests.sources.reading import Reader
 from tests.web.serving import Serve, Served
 
@@ -243,3 +247,63 @@ async def test_a_meter_counts_what_discovering_sends(read: Callable[..., Reader]
     assert meter.requests == 1
     assert source.listed
     assert json.dumps([table.name for table in source.tables]) == '["Customers", "Order Lines"]'
+
+
+QUALS = (
+    Qual("Name", "like", "a%b'c%d"),
+    Qual("Limit", ">=", decimal.Decimal("1.49")),
+    Qual("Since", "<", dt.datetime(2024, 5, 1, tzinfo=dt.UTC)),
+    Qual("Born", ">", dt.date(2024, 4, 30)),
+    Qual("Big", "<>", 7),
+    Qual("Guid", "=", "no guid"),
+)
+FILTER = (
+    "startswith(Name,'a') and contains(Name,'b''c') and endswith(Name,'d') and Limit ge 1.49"
+    " and Since lt 2024-05-01T00:00:00Z and Born gt 2024-04-30 and Big ne 7"
+)
+
+
+async def test_conditions_are_a_part_of_the_filter(read: Callable[..., Reader], shop: Served) -> None:
+    reader = await discovered(read, shop)
+    table = replace(reader.table("Customers"), quals=QUALS)
+    adapter = reader.catalog.adapter_of(table)
+    async for _ in adapter.scan(table, table.scans[0], ["ID"], meter=reader.meter, window=1):
+        pass
+    assert shop.asked[-1].query["$filter"] == FILTER
+    method = next(one for one in table.lookups if one.keys == ("Name",))
+    async for _ in adapter.lookup(table, method, ["ID"], [("n1",)], meter=reader.meter):
+        pass
+    rest = FILTER[FILTER.index("Limit") :]
+    assert shop.asked[-1].query["$filter"] == f"Name eq 'n1' and {rest}", "the key says it all of its column"
+
+
+async def test_what_a_statement_says_goes_into_the_filter_unless_it_may_not(
+    read: Callable[..., Reader], shop: Served
+) -> None:
+    sql = "SELECT Name FROM Customers WHERE ID >= 3 AND Rate > 2.5"
+    for more, said in (("", "ID ge 3 and Rate gt 2.499999999999999999"), (", pushdown: false", None)):
+        reader = read(SPEC.format(url=shop.url, more=more))
+        await rows(reader, sql)
+        assert shop.asked[-1].query.get("$filter") == said
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("abc", "startswith(S,'abc') and endswith(S,'abc')"),
+        ("%abc%", "contains(S,'abc')"),
+        ("abc%", "startswith(S,'abc')"),
+        ("%", None),
+        ("", None),
+    ],
+)
+def test_patterns(pattern: str, said: str | None) -> None:
+    words = ODataWords("Set", {"s": Property("S", "Edm.String")}).qualified((Qual("s", "like", pattern),))
+    assert dict(words.question(["s"], [], {}).params).get("$filter") == said
+
+
+def test_what_filters_compare_as_we_do() -> None:
+    assert Property("p", "Edm.Double").comparisons == ("<", "<="), "NaN is above every number in SQL alone"
+    assert Property("p", "Edm.Single").comparisons == ()
+    assert Property("p", "Edm.String").comparisons == ("=", "like")
+    assert Property("p", "Edm.Int32", many=True).comparisons == ()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from fff.quals import Quals
 from fff.web.message import Response
 from fff_sources.rest.fastjson import encode
 from fff_sources.rest.found import WHOLE_NUMBERS
@@ -58,6 +59,11 @@ class Search:
     first: str
     keys: tuple[str, ...] = ()
     ordered: bool = True
+    quals: Quals = ()
+
+    def qualified(self, quals: Quals) -> Search:
+        """The same, with these among the filters of every search: CKAN knows no comparison but equality."""
+        return replace(self, quals=quals)
 
     def askable(self, keys: Sequence[Key]) -> Sequence[Key]:
         """The keys that can be stored: PostgreSQL has no texts with a zero byte."""
@@ -71,10 +77,13 @@ class Search:
             set(name) & set(',"') or name != name.strip() for name in wanted
         ):  # what would split a name
             params["fields"] = ",".join(wanted)
+        filters = {one.column: json_value(one.value) for one in self.quals}
         if keys:
             [column] = self.keys
             values = [json_value(value) for (value,) in keys]
-            params["filters"] = encode({column: values[0] if len(values) == 1 else values}).decode()
+            filters[column] = values[0] if len(values) == 1 else values
+        if filters:
+            params["filters"] = encode(filters).decode()
         if self.ordered:
             params["sort"] = ROW_NUMBER
         return Question("api/3/action/datastore_search", (*params.items(), *asked.items()))

@@ -90,7 +90,8 @@ class CkanSource(FoundSource):
         )
         scan = self._access(Search(resource, first, (), numbered))
         key = (ROW_NUMBER,) if numbered else ()
-        return self.draft(name, columns, primary_key=key, scan=scan, lookups=lookups)
+        equal = dict.fromkeys((access.keys[0] for access, _ in lookups), ("=",))
+        return self.draft(name, columns, primary_key=key, scan=scan, lookups=lookups, sendable=equal)
 
     def _access(self, search: Search) -> Access:
         paging = {"type": "offset", "page_size": self._declared.page_size, "total_path": _TOTAL}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from fff.quals import Quals
 from fff.web.message import Response
 from fff_sources.rest.fastjson import encode
 from fff_sources.rest.found import WHOLE_NUMBERS
@@ -72,6 +73,22 @@ def is_exact(declared: str, spark: str) -> bool:
             return spark in ("string", "double") or spark in WHOLE_NUMBERS
 
 
+#: What the name of a filter ends with.
+_FILTERS = {"=": "exact", "<>": "not", "<": "lt", "<=": "lte", ">": "gt", ">=": "gte", "like": "like"}
+
+
+def comparisons(declared: str, spark: str) -> tuple[str, ...]:
+    """The comparisons that filters make at least as often true as SQL does. SQLite has no NaN, and its LIKE knows no case."""
+    if not is_exact(declared, spark):
+        return ()
+    ranges = ("<", "<=", ">", ">=")
+    if spark in WHOLE_NUMBERS:
+        return ("=", "<>", *ranges)
+    if spark == "double":
+        return ranges
+    return ("=", "like") if affinity(declared) == "TEXT" else ("=",)
+
+
 @dataclass(frozen=True)
 class TablePage:
     """How one access method asks. `first` is the column asked for where none is needed."""
@@ -79,6 +96,11 @@ class TablePage:
     path: str
     first: str
     keys: tuple[str, ...] = ()
+    quals: Quals = ()
+
+    def qualified(self, quals: Quals) -> TablePage:
+        """The same, with these among the filters of every request."""
+        return replace(self, quals=quals)
 
     def askable(self, keys: Sequence[Key]) -> Sequence[Key]:
         """All of them."""
@@ -87,7 +109,8 @@ class TablePage:
     def question(self, columns: Sequence[str], keys: Sequence[Key], asked: Mapping[str, str]) -> Question:
         """The request: only the columns that are needed, of the rows that are asked for."""
         wanted = tuple(("_col", name) for name in dict.fromkeys(columns or [self.first]))
-        return Question(self.path, (*_BARE, *wanted, *self._filters(keys), *asked.items()))
+        said = tuple((f"{one.column}__{_FILTERS[one.operator]}", text_of(one.value)) for one in self.quals)
+        return Question(self.path, (*_BARE, *wanted, *self._filters(keys), *said, *asked.items()))
 
     def failure(self, response: Response) -> str | None:  # noqa: ARG002 - Datasette tells failures by the status
         """Nothing."""

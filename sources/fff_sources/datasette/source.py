@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff_sources.adapter import SourceContext
-from fff_sources.datasette.asking import TablePage, is_exact, spark_type, tilde
+from fff_sources.datasette.asking import TablePage, comparisons, is_exact, spark_type, tilde
 from fff_sources.rest import spec
 from fff_sources.rest.found import FoundColumn, FoundSource, FoundSpec
 from fff_sources.rest.plan import Access, Question
@@ -85,7 +85,11 @@ class DatasetteSource(FoundSource):
         if len(key) > 1 and all(_is_plain(columns[part]) for part in key):
             lookups.append((_access(TablePage(place.path, first, key)), 1))
         scan = _access(TablePage(place.path, first))
-        return self.draft(name, columns, primary_key=key, scan=scan, lookups=tuple(lookups))
+        said = {column.name: comparisons(column.kind, column.type) for column in columns.values()}
+        sendable = {name: operators for name, operators in said.items() if operators}
+        return self.draft(
+            name, columns, primary_key=key, scan=scan, lookups=tuple(lookups), sendable=sendable
+        )
 
     async def _databases(self, meter: AccessMeter) -> Sequence[str]:
         if self._declared.database is not None:

@@ -29,6 +29,7 @@ _SPARK = {
     "Edm.DateTimeOffset": "timestamp",
 }
 _WHOLE = frozenset({"Edm.Byte", "Edm.SByte", "Edm.Int16", "Edm.Int32", "Edm.Int64"})
+_ORDERED = frozenset({"Edm.Decimal", "Edm.Date", "Edm.DateTimeOffset"})
 _EXACT = _WHOLE | {"Edm.String", "Edm.Boolean", "Edm.Double", "Edm.Date", "Edm.Guid"}
 
 
@@ -69,6 +70,21 @@ class Property:
         if self.edm == "Edm.Decimal":
             return self.precision is not None and self.precision <= _MOST_DIGITS and self.scale is not None
         return self.edm in _EXACT
+
+    @property
+    def comparisons(self) -> tuple[str, ...]:
+        """The comparisons that `$filter` makes at least as often true as SQL does."""
+        if self.many:
+            return ()
+        if self.edm == "Edm.Double":  # may hold NaN, above every number in SQL and in no comparison here
+            return ("<", "<=")
+        if self.edm in _WHOLE:
+            return ("=", "<>", "<", "<=", ">", ">=")
+        if self.edm in _ORDERED:
+            return ("<", "<=", ">", ">=")
+        return {"Edm.String": ("=", "like"), "Edm.Guid": ("=",), "Edm.Boolean": ("=",)}.get(
+            self.edm or "", ()
+        )
 
 
 def edm_of(spark: str) -> str | None:

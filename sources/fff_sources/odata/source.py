@@ -108,6 +108,7 @@ class ODataSource(WordedSource):
         for wanted in (*key, *(table.lookups or ())):
             if wanted not in properties:
                 raise SourceError(f"the entity set has no property {wanted!r}", source=self.name, table=name)
+        says = table.pushdown if "pushdown" in table.model_fields_set else self._declared.pushdown
         return Draft(
             name,
             columns,
@@ -116,6 +117,7 @@ class ODataSource(WordedSource):
             self._lookups(table, found, properties, key),
             table.on_bad_record,
             table.description,
+            {name: prop.comparisons for name, prop in properties.items() if prop.comparisons} if says else {},
         )
 
     def _scan(

@@ -25,12 +25,13 @@ class ODataBatch(spec.Spec):
 
 
 class Paging(spec.Spec):
-    """How the pages of a scan follow one another."""
+    """How the pages of a scan follow one another, and what requests say. `pushdown`: conditions as well as keys."""
 
     page_size: spec.PageSize | None = None
     paging: Literal["next_link", "skip"] = "next_link"
     count: bool = True
     batch: ODataBatch | None = None
+    pushdown: bool = True
 
 
 class ODataTable(Paging):

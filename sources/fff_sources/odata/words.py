@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
+from fff.quals import Qual, Quals
 from fff.web.message import Response
 from fff_sources.odata.edm import Property, literal
 from fff_sources.rest.plan import Question
 
 Key = tuple[object, ...]
+
+
+_OPERATORS = {"=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,7 @@ class ODataWords:
         order: what a scan is ordered by, where its pages are counted.
         page_size: rows a page should have, where the service chooses its pages.
         count: whether to ask for the total.
+        quals: what holds for all rows that are of use.
     """
 
     entity_set: str
@@ -36,6 +41,11 @@ class ODataWords:
     order: tuple[str, ...] = ()
     page_size: int | None = None
     count: bool = False
+    quals: Quals = ()
+
+    def qualified(self, quals: Quals) -> ODataWords:
+        """The same, with these as a part of every `$filter`."""
+        return replace(self, quals=quals)
 
     def askable(self, keys: Sequence[Key]) -> Sequence[Key]:
         """The keys that are values of their properties' types."""
@@ -48,6 +58,7 @@ class ODataWords:
         conditions = [f"({self.condition})"] if self.condition is not None else []
         if keys:
             conditions.append(self._bound(keys))
+        conditions += [said for qual in self.quals if (said := self._said(qual)) is not None]
         if conditions:
             params["$filter"] = " and ".join(conditions) if len(conditions) > 1 else conditions[0]
         if self.order:
@@ -63,6 +74,14 @@ class ODataWords:
         """Nothing."""
         return None
 
+    def _said(self, qual: Qual) -> str | None:
+        """A qualifier as a Boolean expression; None where the property's type has no such value."""
+        prop = self.properties[qual.column]
+        if qual.operator == "like":
+            return _matches(prop, qual.value)
+        text = literal(prop.edm, qual.value)
+        return None if text is None else f"{prop.name} {_OPERATORS[qual.operator]} {text}"
+
     def _literals(self, key: Key) -> list[str | None]:
         return [literal(self.properties[name].edm, value) for name, value in zip(self.keys, key, strict=True)]
 
@@ -75,3 +94,11 @@ class ODataWords:
             for key in keys
         ]
         return rows[0] if len(rows) == 1 else "(" + " or ".join(rows) + ")"
+
+
+def _matches(prop: Property, pattern: str) -> str | None:
+    """What every text that matches an SQL pattern of `%` has: its pieces, wherever; None for a pattern without pieces."""
+    begin, *inner, end = pattern.split("%") if "%" in pattern else (pattern, pattern)
+    pieces = [("startswith", begin), *(("contains", piece) for piece in inner), ("endswith", end)]
+    said = [f"{function}({prop.name},{literal('Edm.String', piece)})" for function, piece in pieces if piece]
+    return " and ".join(said) or None

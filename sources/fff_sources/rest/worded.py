@@ -31,6 +31,7 @@ class Draft:
     lookups: tuple[tuple[Access, int], ...] = ()  # and how many keys one request may carry
     on_bad_record: str = "fail"
     description: str = ""
+    sendable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # name -> operators beside the keys
 
 
 class WordedSource(RestSource):
@@ -111,7 +112,10 @@ def planned(source: str, draft: Draft, *, max_in_flight: int) -> PlannedTable:
         name=draft.name,
         columns=tuple(Field.of(name, kind) for name, (kind, _) in draft.columns.items()),
         primary_key=draft.primary_key,
-        key_columns=tuple(KeyColumn(name, operators=("=", "in")) for name in alone),
+        key_columns=tuple(
+            _key_column(name, draft.sendable.get(name, ()), is_key=name in alone)
+            for name in dict.fromkeys((*alone, *draft.sendable))
+        ),
         scans=() if draft.scan is None else (ScanMethod(f"{draft.name}.scan", draft.scan),),
         lookups=tuple(lookups),
         max_in_flight=max_in_flight,
@@ -119,6 +123,12 @@ def planned(source: str, draft: Draft, *, max_in_flight: int) -> PlannedTable:
     )
     rules = spec.TableSpec.model_validate({"on_bad_record": draft.on_bad_record})
     return PlannedTable(table, rules, {name: path for name, (_, path) in draft.columns.items()})
+
+
+def _key_column(name: str, sendable: Sequence[str], *, is_key: bool) -> KeyColumn:
+    """What requests can be told of a column: as a key, and in the source's language beside keys."""
+    operators = dict.fromkeys((*(("=", "in") if is_key else ()), *sendable))
+    return KeyColumn(name, operators=tuple(operators), sendable=tuple((one, None) for one in sendable))
 
 
 def secrets_missing(context: SourceContext) -> list[SpecError]:

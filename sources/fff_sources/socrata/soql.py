@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 
+from fff.quals import Quals
 from fff.web.message import Response
 from fff_sources.rest.found import WHOLE_NUMBERS
 from fff_sources.rest.plan import Question
+from fff_sources.rest.templates import text_of
 
 Key = tuple[object, ...]
 
@@ -94,6 +98,20 @@ def is_exact(kind: str, spark: str) -> bool:
     return (kind in _TEXTS and spark == "string") or (_TYPES.get(kind) == "boolean" and spark == "boolean")
 
 
+def comparisons(kind: str, spark: str) -> tuple[str, ...]:
+    """The comparisons that `$where` makes at least as often true as SQL does."""
+    ranges = ("<", "<=", ">", ">=")
+    if kind in _NUMBERS:
+        if spark in WHOLE_NUMBERS:
+            return ("=", "<>", *ranges)
+        return ranges if spark == "double" or spark.startswith("decimal") else ()
+    if _TYPES.get(kind) == "timestamp_ntz":
+        return ranges if spark in ("timestamp_ntz", "date") else ()
+    if kind in _TEXTS and spark == "string":
+        return ("=", "like")
+    return ("=",) if is_exact(kind, spark) else ()
+
+
 def literal(value: object) -> str:
     """A value as a literal. A quote in a text is written twice, which is all that could end one."""
     match value:
@@ -101,6 +119,12 @@ def literal(value: object) -> str:
             return "true" if value else "false"
         case int():
             return str(value)
+        case float():
+            return f"{Decimal(repr(value)):f}"
+        case Decimal():
+            return f"{value:f}"
+        case dt.date():
+            return f"'{text_of(value)}'"
         case _:
             return "'" + str(value).replace("'", "''") + "'"
 
@@ -117,6 +141,11 @@ class Soql:
     path: str
     first: str
     keys: tuple[str, ...] = ()
+    quals: Quals = ()
+
+    def qualified(self, quals: Quals) -> Soql:
+        """The same, with these as a part of every `$where`."""
+        return replace(self, quals=quals)
 
     def askable(self, keys: Sequence[Key]) -> Sequence[Key]:
         """All of them."""
@@ -125,11 +154,14 @@ class Soql:
     def question(self, columns: Sequence[str], keys: Sequence[Key], asked: Mapping[str, str]) -> Question:
         """The request: only the columns that are needed, of the rows that are asked for, in an order that pages can rest on."""
         params = {"$select": ",".join(map(name, dict.fromkeys(columns or [self.first]))), "$order": ":id"}
+        conditions = [f"{name(one.column)} {one.operator} {literal(one.value)}" for one in self.quals]
         if keys:
             [column] = self.keys
             literals = [literal(value) for (value,) in keys]
             said = f"= {literals[0]}" if len(literals) == 1 else f"in ({', '.join(literals)})"
-            params["$where"] = f"{name(column)} {said}"
+            conditions.insert(0, f"{name(column)} {said}")
+        if conditions:
+            params["$where"] = " AND ".join(conditions)
         return Question(self.path, (*params.items(), *asked.items()))
 
     def failure(self, response: Response) -> str | None:  # noqa: ARG002 - Socrata tells failures by the status

@@ -12,7 +12,7 @@ from fff_sources.rest import spec
 from fff_sources.rest.found import FoundColumn, FoundSource, FoundSpec
 from fff_sources.rest.plan import Access, Question
 from fff_sources.rest.worded import Draft
-from fff_sources.socrata.soql import Soql, is_exact, spark_type
+from fff_sources.socrata.soql import Soql, comparisons, is_exact, spark_type
 
 _ID = re.compile(r"[a-z0-9]{4}-[a-z0-9]{4}")
 
@@ -67,7 +67,11 @@ class SocrataSource(FoundSource):
         )
         scan = Access(self._endpoint(), words=Soql(path, first))
         key = tuple(key for key in view.key if key in columns)
-        return self.draft(name, columns, view.title, primary_key=key, scan=scan, lookups=lookups)
+        said = {column.name: comparisons(column.kind, column.type) for column in columns.values()}
+        sendable = {name: operators for name, operators in said.items() if operators}
+        return self.draft(
+            name, columns, view.title, primary_key=key, scan=scan, lookups=lookups, sendable=sendable
+        )
 
     def _endpoint(self) -> spec.Endpoint:
         """Pages by offset. Socrata never sends less than asked for, so a short page is the last."""
