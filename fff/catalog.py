@@ -243,7 +243,13 @@ class Catalog:
     _from_offers: set[str] = field(default_factory=set, repr=False)  # names of sources, in lower case
 
     def add(self, adapter: SourceAdapter) -> None:
-        """Add a source; one of the same name that was added earlier keeps its place (first spec wins)."""
+        """Add a source; one of the same name that was added earlier keeps its place (first spec wins).
+
+        A source that is added again has other tables than before.
+        """
+        if any(known is adapter for known in self.adapters):
+            self._learn(adapter)
+            return
         if any(known.name == adapter.name for known in self.adapters):
             return
         self._offered.pop(adapter.name.lower(), None)

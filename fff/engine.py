@@ -14,8 +14,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from fff.catalog import Catalog, Table
-from fff.errors import QueryError
+from fff.errors import QueryError, UsageError
 from fff.execution import Execution, Outcome, RunOptions
+from fff.functions import SOURCE, PythonFunction, PythonFunctions
 from fff.runtime.block import uses_of
 from fff.runtime.sharing import AccessStore
 from fff.sql.explain import explain
@@ -53,6 +54,7 @@ class Federation:
         self.catalog = catalog
         self._client = client
         self._spark: SparkEngine | None = None
+        self._functions: PythonFunctions | None = None
         self._cache = cache
         self._store = AccessStore(keep=keep, disk=cache)
         self._limit = None if client is None else client.max_requests  # on the count of the client
@@ -76,6 +78,22 @@ class Federation:
                 hint=f"`fff source show {table.full_name}` asks for them; declare them under columns: in the spec",
             )
         return prepare(sql, self.catalog, params or {}, prioritize)
+
+    def register(self, function: PythonFunction) -> None:
+        """Let SQL call a function of this program; it takes the place of one of its name.
+
+        Raises UsageError where a source of the specs is called like the functions' own.
+        """
+        if self._functions is None:
+            if any(known.name.lower() == SOURCE for known in self.catalog.adapters):
+                raise UsageError(
+                    f"a source is called {SOURCE}, as functions of Python are", hint="rename it in its spec"
+                )
+            self._functions = PythonFunctions(self._client or WebClient())
+        replaced = self._functions.add(function)
+        self.catalog.add(self._functions)
+        if replaced:
+            self._store.reset()  # what the other one gave
 
     async def discover(self, sql: str) -> None:
         """Learn the tables and the columns that a statement names, where the spec declares none.

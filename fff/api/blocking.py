@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
@@ -139,6 +139,39 @@ class Connection:
         Leaving the loop early stops the statement. With a part, one of those that `divide` gave, it is the part's rows.
         """
         return Batches(self, self._loop, self._inner.batches(sql, params, part=part, **options))
+
+    def register(
+        self,
+        name: str,
+        function: Callable[..., object],
+        *,
+        arguments: Mapping[str, str],
+        returns: str,
+        batch_size: int = 1,
+        max_concurrency: int = 8,
+        timeout: float | None = 60.0,
+        retries: int = 0,
+        description: str = "",
+    ) -> None:
+        """Let SQL call a function of Python; arguments and errors are those of `AsyncConnection.register`.
+
+        A coroutine function runs in the connection's own event loop.
+        """
+
+        async def add() -> None:
+            self._inner.register(
+                name,
+                function,
+                arguments=arguments,
+                returns=returns,
+                batch_size=batch_size,
+                max_concurrency=max_concurrency,
+                timeout=timeout,
+                retries=retries,
+                description=description,
+            )
+
+        self._loop.run(add())
 
     def explain(self, sql: str, params: Mapping[str, object] | None = None) -> str:
         """What would run, as text; tables are not read. Raises QueryError, UsageError."""

@@ -20,6 +20,7 @@ from fff.api.settings import OnSourceError, RunKeywords, Settings
 from fff.catalog import Table
 from fff.engine import Federation, Prepared
 from fff.errors import UsageError
+from fff.functions import PythonFunction
 from fff.policies import DEFAULT_POLICY
 from fff.schema import Field, spark_type
 
@@ -62,6 +63,7 @@ class AsyncConnection:
         self._federation: Federation | None = None
         self._runs: set[Run] = set()
         self._own_spark = OwnSpark(settings)
+        self._functions: dict[str, PythonFunction] = {}
 
     async def __aenter__(self) -> Self:
         self.open()
@@ -79,7 +81,12 @@ class AsyncConnection:
 
     def _opened(self, *, keep: bool) -> Federation:
         settings = self._settings
-        return open_federation(self._sources, keep=keep, cache=settings.cache, cache_ttl=settings.cache_ttl)
+        federation = open_federation(
+            self._sources, keep=keep, cache=settings.cache, cache_ttl=settings.cache_ttl
+        )
+        for function in self._functions.values():
+            federation.register(function)
+        return federation
 
     async def close(self) -> None:
         """Stop what runs, end Spark, close all connections. May be called again."""
@@ -138,6 +145,52 @@ class AsyncConnection:
         Leaving the loop early stops the statement. With a part, one of those that `divide` gave, it is the part's rows.
         """
         return AsyncBatches(lambda: self._run(sql, params, options, part=part))
+
+    def register(
+        self,
+        name: str,
+        function: Callable[..., object],
+        *,
+        arguments: Mapping[str, str],
+        returns: str,
+        batch_size: int = 1,
+        max_concurrency: int = 8,
+        timeout: float | None = 60.0,
+        retries: int = 0,
+        description: str = "",
+    ) -> None:
+        """Let SQL call a function: `register("is_relevant", ask, arguments={"abstract": "string"}, returns="boolean")`.
+
+        It is called once for each different tuple of arguments, for rows that everything cheaper has left, never for NULL.
+
+        Args:
+            name: what SQL calls it, in any case; `python.name` where a source has a function of that name, too.
+            function: a coroutine function, or a plain one, which runs in a thread. A call that raises or takes too long is
+                made again, then counts as a source's failure for its arguments.
+            arguments: their names and types in Spark SQL, in order; values are passed by position.
+            returns: the type of its value in Spark SQL. None is NULL.
+            batch_size: over 1, the function takes a list for each argument, of at most so many values, and gives a list.
+            max_concurrency: how many calls may run at once.
+            timeout: seconds that one call may take; None: any time.
+            retries: how often a call that failed is made again.
+            description: for lists of tables.
+
+        Raises:
+            UsageError: the name is taken by SQL, or an option is wrong.
+        """
+        declared = PythonFunction.of(
+            name,
+            function,
+            arguments=arguments,
+            returns=returns,
+            batch_size=batch_size,
+            max_concurrency=max_concurrency,
+            timeout=timeout,
+            retries=retries,
+            description=description,
+        )
+        self.federation.register(declared)
+        self._functions[name.lower()] = declared
 
     async def explain(self, sql: str, params: Mapping[str, object] | None = None) -> str:
         """What would run, as text; tables are not read. Raises QueryError, UsageError."""

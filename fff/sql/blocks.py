@@ -108,6 +108,14 @@ def find_block(
     )
 
 
+def clause_tokens(
+    statement: Statement, select: Node, region: Region
+) -> tuple[int | None, list[tuple[str, int]]]:
+    """The token of FROM, if there is one, and the clauses behind it, each with the token that opens it."""
+    start = _from_token(statement, region) if arg(select, "from") is not None else None
+    return start, _clauses(statement, select, region.first if start is None else start, region)
+
+
 def split(statement: Statement, node: Node, first: int, end: int, scope: Scope) -> list[Condition]:
     """The conjuncts of a condition that stands in the tokens `first` up to but not including `end`."""
     if first >= end:

@@ -99,16 +99,19 @@ _ROW_WISE = (
 
 def has_aggregate(node: Node) -> bool:
     """Whether a node aggregates rows; an aggregate over a window does not, nor one of a query inside."""
-    for part in node.walk(prune=lambda inner: isinstance(inner, exp.Query)):
-        aggregate = isinstance(part, exp.AggFunc) or (
-            isinstance(part, exp.Func) and _function_name(part) in _AGGREGATES
-        )
-        over = part.parent
-        while isinstance(over, exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
-            over = over.parent
-        if aggregate and not isinstance(over, exp.Window):
-            return True
-    return False
+    return any(is_aggregate(part) for part in node.walk(prune=lambda inner: isinstance(inner, exp.Query)))
+
+
+def is_aggregate(node: Node) -> bool:
+    """Whether a node is itself an aggregate of rows, and not one over a window."""
+    if not isinstance(node, exp.AggFunc) and not (
+        isinstance(node, exp.Func) and _function_name(node) in _AGGREGATES
+    ):
+        return False
+    over = node.parent
+    while isinstance(over, exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
+        over = over.parent
+    return not isinstance(over, exp.Window)
 
 
 def is_row_wise(node: Node) -> bool:

@@ -29,6 +29,10 @@ from fff.sql.restrictions import Restrictions
 from fff.sql.upper import block_edits, finished, shared_edits
 
 
+class CallsNotJoinedError(Exception):
+    """A SELECT that was to hold calls in its block cannot be one: its calls have to stand apart."""
+
+
 def plan_queries(
     tree: QueryTree,
     catalog: Catalog,
@@ -40,12 +44,15 @@ def plan_queries(
     Raises:
         QueryError: a name that is not there.
         InfeasibleQuery: a table whose key columns nothing binds.
+        CallsNotJoinedError: a SELECT with calls in it is no block.
     """
     statement = tree.statement
     check_names(tree)
     restrictions = Restrictions.of(tree)
     joined = [draft for scope in tree.scopes if (draft := _joined(tree, scope, catalog, params)) is not None]
     taken = {source for draft in joined for source in draft.sources}
+    if any(source.called and source.scope.flat and source not in taken for source in tree.sources):
+        raise CallsNotJoinedError
     needed = _needed(tree)
     single = []
     for source in tree.sources:
@@ -173,7 +180,7 @@ def _needed(tree: QueryTree) -> defaultdict[Source, set[int]]:
             for source in _reach(scope):
                 for part in parts_of(node):
                     index = source.index(part.name)
-                    if index is not None:
+                    if index is not None and not source.called:
                         found[source].add(index)
         if isinstance(scope.node.parent, exp.Exists):
             continue  # no column of its result is looked at
@@ -182,7 +189,7 @@ def _needed(tree: QueryTree) -> defaultdict[Source, set[int]]:
                 [part.name.lower() for part in parts_of(star)[:-1]] if isinstance(star, exp.Column) else []
             )
             for source in _reach(scope) if names else scope.sources:
-                if not names or source.answers_to(names):
+                if (not names and not source.called) or source.answers_to(names):
                     found[source] |= set(range(len(source.names or ())))
     for source in tree.sources:
         if source.table is not None and (source.whole or source.names is None):

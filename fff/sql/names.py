@@ -32,6 +32,11 @@ class Relation:
     span: Span
     renamed: bool  # an alias was written; the table's own name no longer names it
 
+    @property
+    def called(self) -> bool:
+        """Whether it stands for a call: only its own alias names its columns, and no star does."""
+        return is_call(self.table, self.alias)
+
     def answers_to(self, qualifier: Sequence[str]) -> bool:
         """Whether `alias` or, without an alias, `source.table` names this relation."""
         names = [part.lower() for part in qualifier]
@@ -54,7 +59,9 @@ class Scope:
 
     @classmethod
     def of(cls, relation: Relation) -> Scope:
-        """Every column of one table."""
+        """Every column of one table; only qualified names reach those of a call."""
+        if relation.called:
+            return cls((relation,))
         columns = tuple(Column(relation.ordinal, index) for index in range(len(relation.table.columns)))
         return cls((relation,), columns)
 
@@ -125,6 +132,11 @@ def find_table(statement: Statement, node: Node, catalog: Catalog, span: Span) -
     close = catalog.suggest(name) or catalog.suggest(parts[-1])
     hint = f"did you mean {' or '.join(close)}?" if close else _WHERE_TABLES_COME_FROM
     raise QueryError(f"unknown table {name}", sql=statement.sql, span=span, hint=hint)
+
+
+def is_call(table: Table | None, alias: str) -> bool:
+    """Whether a function's table was put into FROM for a call: its alias is then the text of the call."""
+    return table is not None and table.function and "(" in alias
 
 
 def parts_of(node: Node) -> tuple[Node, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from fff.catalog import Catalog
 from fff.errors import QueryError
@@ -12,7 +13,8 @@ from fff.sql.assembly import BlockParts
 from fff.sql.blocks import find_block
 from fff.sql.dialect import Node, Statement, arg, exp, parse_statement
 from fff.sql.equalities import place
-from fff.sql.general import plan_queries
+from fff.sql.expansion import expand_calls
+from fff.sql.general import CallsNotJoinedError, plan_queries
 from fff.sql.planned import OutputColumn, Prepared
 from fff.sql.priorities import named_columns
 from fff.sql.queries import QueryTree
@@ -66,6 +68,37 @@ def _prepare(
 ) -> Prepared:
     statement = parse_statement(sql)
     parameters.check(statement, params)
+    try:
+        return _expanded(statement, catalog, params, at_hand, joining=True)
+    except CallsNotJoinedError:
+        return _expanded(statement, catalog, params, at_hand, joining=False)
+
+
+def _expanded(
+    statement: Statement,
+    catalog: Catalog,
+    params: Mapping[str, object],
+    at_hand: frozenset[tuple[str, ...]],
+    *,
+    joining: bool,
+) -> Prepared:
+    """The plan with the tables of functions in the places of their calls; errors are about the text as it was written."""
+    text = expand_calls(statement, catalog, params, joining=joining)
+    if text is None:
+        return _planned(statement, catalog, params, at_hand)
+    try:
+        prepared = _planned(parse_statement(text.sql), catalog, params, at_hand)
+    except QueryError as error:
+        raise text.told(error) from None
+    return replace(prepared, sql=statement.sql)
+
+
+def _planned(
+    statement: Statement,
+    catalog: Catalog,
+    params: Mapping[str, object],
+    at_hand: frozenset[tuple[str, ...]],
+) -> Prepared:
     tree = read_queries(statement, catalog)
     if _is_one_block(tree):
         return _one_block(statement, tree.root.node, catalog, params, at_hand)

@@ -15,7 +15,7 @@ from fff.catalog import Table
 from fff.errors import Span
 from fff.sql.dialect import Node, Statement, arg, exp
 from fff.sql.functions import BUILT_IN_NAMES
-from fff.sql.names import parts_of
+from fff.sql.names import is_call, parts_of
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,11 @@ class Source:
     whole: bool = False  # every column is needed, whatever names say
     nullable: bool = False  # some outer join may fill it with NULLs
     hidden: bool = False  # a semi or anti join: nothing behind the join sees it
+
+    @property
+    def called(self) -> bool:
+        """Whether it stands for a call: only its own alias names its columns, and no star does."""
+        return is_call(self.table, self.alias)
 
     def answers_to(self, qualifier: Sequence[str]) -> bool:
         """Whether a qualifier, lower case, means this source."""
@@ -222,7 +227,8 @@ def _bare(names: Sequence[str], scope: SelectScope, *, joining: bool) -> Found |
     found = [
         Found(source, index, 0)
         for source in scope.sources
-        if (joining or not source.hidden) and (index := source.index(names[0])) is not None
+        if (joining or not source.hidden) and not source.called
+        if (index := source.index(names[0])) is not None
     ]
     if names[0] in scope.blurred and found:
         return replace(found[0], others=tuple((one.source, one.index) for one in found[1:]))
@@ -283,7 +289,7 @@ def _starred(scope: SelectScope, star: Node) -> list[Output] | None:
     bare = star.this if isinstance(star, exp.Column) else star
     if arg(bare, "except") or arg(bare, "replace") or scope.merged:
         return None
-    sources = [source for source in scope.sources if not source.hidden]
+    sources = [source for source in scope.sources if not source.hidden and not source.called]
     if isinstance(star, exp.Column):
         qualifier = [part.name.lower() for part in parts_of(star)[:-1]]
         sources = [source for source in sources if source.answers_to(qualifier)]

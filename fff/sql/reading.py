@@ -155,7 +155,7 @@ class _Reader:
         for conjunct in conjuncts(where.this) if where is not None else ():
             exact = frozenset(source for source in visible if not source.nullable)
             scope.conditions.append(ScopedCondition(conjunct, frozenset(visible), exact))
-        for part in _own_parts(node):
+        for part in own_parts(node):
             if isinstance(part, exp.Column):
                 star = isinstance(part.this, exp.Star)
                 (scope.stars if star else scope.columns).append(part)
@@ -335,7 +335,7 @@ class _Reader:
     def _region(self, node: Node) -> Region | None:
         """The tokens of a SELECT: the one region around all of its own that stands in the text; None for FROM … SELECT."""
         found: set[Region | None] = set()
-        for part in _own_parts(node, clauses=False):
+        for part in own_parts(node, clauses=False):
             span = identifier_span(part)
             if span is None:
                 continue
@@ -406,7 +406,7 @@ def _expression_queries(select: Node) -> Iterator[Node]:
                 yield from [part] if _is_query(part) else _inner_queries(part)
 
 
-def _own_parts(select: Node, *, clauses: bool = True) -> Iterator[Node]:
+def own_parts(select: Node, *, clauses: bool = True) -> Iterator[Node]:
     """Everything of a SELECT but the queries in it; what stands behind it may belong to a set operation."""
     todo: list[Node] = []
     for name, value in select.args.items():

@@ -1,0 +1,213 @@
+"""The source `python`: looks values up by calling functions."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+
+import pyarrow as pa
+
+from fff.catalog import LookupMethod, Page, ScanMethod, Table
+from fff.errors import InternalError, SourceError
+from fff.functions.declared import PythonFunction
+from fff.stats import AccessMeter
+from fff.web.client import WebClient
+from fff.web.message import BudgetExhausted
+
+#: The source's name.
+SOURCE = "python"
+#: Seconds before a call is made again, for the first time; doubled each time.
+RETRY_S = 0.2
+
+
+class _FailedError(Exception):
+    """A call that brought no value; `again`: another one may."""
+
+    def __init__(self, reason: str, *, again: bool) -> None:
+        super().__init__(reason)
+        self.again = again
+
+
+class PythonFunctions:
+    """Functions of the running program. Calls count as requests, against the budget of the client too."""
+
+    name = SOURCE
+
+    def __init__(self, client: WebClient) -> None:
+        self._client = client
+        self._functions: dict[str, PythonFunction] = {}
+        self._slots: dict[PythonFunction, asyncio.Semaphore] = {}
+
+    def add(self, function: PythonFunction) -> bool:
+        """Add a function, or put it in the place of another of its name; whether there was one."""
+        known = self._functions.pop(function.name.lower(), None)
+        self._functions[function.name.lower()] = function
+        return known is not None
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """Every function, as a table."""
+        return [function.table(self.name) for function in self._functions.values()]
+
+    def scan(
+        self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
+    ) -> AsyncIterator[Page]:
+        """A function has no rows but those it is asked for."""
+        del method, columns, meter, window
+        raise InternalError(f"{table.full_name} is a function and cannot be scanned")
+
+    async def lookup(
+        self,
+        table: Table,
+        method: LookupMethod,
+        columns: Sequence[str],
+        keys: Sequence[tuple[object, ...]],
+        *,
+        meter: AccessMeter,
+    ) -> AsyncGenerator[Page]:
+        """The value for each key."""
+        del table
+        function = method.endpoint
+        if not isinstance(function, PythonFunction):
+            raise InternalError(f"{method.name} is not the lookup of a Python function")
+        for start in range(0, len(keys), function.batch_size):
+            some = keys[start : start + function.batch_size]
+            values = await self._values(function, some, meter)
+            known = {
+                field.name: pa.array([key[index] for key in some], field.arrow)
+                for index, field in enumerate(function.arguments)
+            }
+            known[function.value.name] = values
+            yield Page(pa.RecordBatch.from_arrays([known[name] for name in columns], list(columns)))
+
+    async def close(self) -> None:
+        """Forget the slots: another event loop may use the functions next."""
+        self._slots.clear()
+
+    async def _values(
+        self, function: PythonFunction, keys: Sequence[tuple[object, ...]], meter: AccessMeter
+    ) -> pa.Array:
+        """The values of some keys, in their order; raises SourceError when there are none to be had."""
+        attempts = 0
+        while True:
+            attempts += 1
+            try:
+                return _typed(function, await self._call(function, keys, meter), len(keys))
+            except _FailedError as failure:
+                if not failure.again or attempts > function.retries:
+                    meter.failed += 1
+                    reason = self._client.redactor.text(str(failure))
+                    raise SourceError(
+                        reason, source=self.name, table=function.name, attempts=attempts
+                    ) from failure
+                meter.retries += 1
+                await asyncio.sleep(RETRY_S * 2 ** (attempts - 1))
+
+    async def _call(
+        self, function: PythonFunction, keys: Sequence[tuple[object, ...]], meter: AccessMeter
+    ) -> object:
+        """One call. A place among those that may run at once is kept until the function has really ended."""
+        slots = self._slots.setdefault(function, asyncio.Semaphore(function.max_concurrency))
+        await slots.acquire()
+        loop = asyncio.get_running_loop()
+        try:
+            self._spend(function)
+        except BudgetExhausted:
+            slots.release()
+            raise
+        meter.sent(loop.time())
+        arguments = list(map(list, zip(*keys, strict=True))) if function.batch_size > 1 else list(keys[0])
+        ended = asyncio.ensure_future(_run(function.run, arguments))
+        ended.add_done_callback(lambda _: slots.release())
+        try:
+            # A thread cannot be stopped: it is waited for no longer, and keeps its place.
+            alone = inspect.iscoroutinefunction(function.run)
+            return await asyncio.wait_for(ended if alone else asyncio.shield(ended), function.timeout)
+        except TimeoutError:
+            if ended.done() and not ended.cancelled():
+                raise _FailedError(_told(ended.exception()), again=True) from None
+            raise _FailedError(f"no value within {function.timeout:g} s", again=True) from None
+        except Exception as error:
+            raise _FailedError(_told(error), again=True) from error
+        finally:
+            meter.answered(loop.time())
+            if not ended.done():
+                ended.add_done_callback(_forget)
+
+    def _spend(self, function: PythonFunction) -> None:
+        client = self._client
+        if client.max_requests is not None and client.requests_sent >= client.max_requests:
+            raise BudgetExhausted(
+                f"the budget of {client.max_requests} requests is used up",
+                source=self.name,
+                table=function.name,
+            )
+        client.requests_sent += 1
+
+
+async def _run(run: Callable[..., object], arguments: Sequence[object]) -> object:
+    """Call a function: a coroutine function in the event loop, any other in a thread of its own."""
+    found = run(*arguments) if inspect.iscoroutinefunction(run) else await _in_thread(run, arguments)
+    return await found if inspect.isawaitable(found) else found
+
+
+def _in_thread(run: Callable[..., object], arguments: Sequence[object]) -> asyncio.Future[object]:
+    """A call in a thread that does not keep the program from ending."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[object] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(value: object, error: BaseException | None) -> None:
+        if ended.done():
+            return
+        if error is None:
+            ended.set_result(value)
+        else:
+            ended.set_exception(error)
+
+    def work() -> None:
+        value: object = None
+        failure: BaseException | None = None
+        try:
+            value = context.run(run, *arguments)
+        except StopIteration as error:  # no future takes it
+            failure = RuntimeError(_told(error))
+        except BaseException as error:  # noqa: BLE001 - whatever a user's function does, it is told of
+            failure = error if isinstance(error, Exception) else RuntimeError(_told(error))
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(settle, value, failure)
+
+    threading.Thread(target=work, name="fff-function", daemon=True).start()
+    return ended
+
+
+def _typed(function: PythonFunction, found: object, count: int) -> pa.Array:
+    """What a function gave as a column of its declared type."""
+    values: list[object] = [found]
+    if function.batch_size > 1:
+        try:
+            values = list(found)  # type: ignore[call-overload]
+        except TypeError:
+            raise _FailedError(f"gave {type(found).__name__}, not a list of values", again=False) from None
+        if isinstance(found, str | bytes | dict) or len(values) != count:
+            raise _FailedError(f"gave {len(values)} values for {count} calls", again=False)
+    try:
+        return pa.array(values, function.value.arrow)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        shown = repr(values[0] if len(values) == 1 else values)
+        shown = shown if len(shown) <= 100 else f"{shown[:100]}…"
+        raise _FailedError(f"gave {shown}, which is not of type {function.value.type}", again=False) from None
+
+
+def _told(error: BaseException | None) -> str:
+    """An exception in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+
+
+def _forget(ended: asyncio.Future[object]) -> None:
+    """Take note of the error of a call that nobody waits for any more."""
+    if not ended.cancelled():
+        ended.exception()
