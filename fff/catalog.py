@@ -197,6 +197,9 @@ class Cacheable(Protocol):
         Raises SecretError.
         """
 
+    def tells_secrets(self, data: bytes) -> bool:
+        """Whether a secret of the source stands in there: such rows are never kept."""
+
     def remember(self, memory: Memory) -> None:
         """Ask for what is in there only if it has changed, and remember what says how to ask so."""
 

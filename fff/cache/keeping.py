@@ -69,6 +69,7 @@ class RowCache:
             narrowed or unnarrowed,
             ttl,
             wide=adapter.reads_whole_records(table),
+            tells_secrets=adapter.tells_secrets,
             unnarrowed=unnarrowed if narrowed is not None else None,
         )
 

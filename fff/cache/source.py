@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import cast
 
@@ -30,6 +30,7 @@ class CachedSource:
         shape: the table's name in the store.
         ttl: seconds for which answers count as fresh.
         wide: keep all columns, whichever are asked for.
+        tells_secrets: whether data may not be kept, because a secret of the source stands in it.
         unnarrowed: the name in the store of the same table without qualifiers, whose rows will do as well.
     """
 
@@ -42,6 +43,7 @@ class CachedSource:
         ttl: float,
         *,
         wide: bool,
+        tells_secrets: Callable[[bytes], bool],
         unnarrowed: bytes | None = None,
     ) -> None:
         self.name = table.source
@@ -53,6 +55,7 @@ class CachedSource:
         self._shapes = (shape,) if unnarrowed is None else (shape, unnarrowed)  # to read from
         self._ttl = ttl
         self._wide = wide
+        self._tells_secrets = tells_secrets
         self._loading = asyncio.Lock()
         self._whole: pa.Table | None = None  # a scan from disk, for lookups
         self._looked: dict[tuple[str, ...], KeyIndex | None] = {}
@@ -91,14 +94,26 @@ class CachedSource:
             async with aclosing(cast("AsyncGenerator[Page]", pages)) as answered:
                 async for page in answered:
                     truncated = truncated or page.truncated is not None
+                    if file is not None and self._repeats_secrets(page.rows):
+                        file.drop()
+                        file = None
                     if file is not None:
                         file.add(page.rows)
-                    yield Page(page.rows.select(list(columns)), page.truncated, page.total_rows)
-            if file is not None and not truncated and _doubtful(meter) == before:
+                    yield Page(
+                        page.rows.select(list(columns)), page.truncated, page.total_rows, page.in_order
+                    )
+            # Where few rows are wanted the source may have ended after them.
+            whole = not truncated and self._table.rows_wanted is None
+            if file is not None and whole and _doubtful(meter) == before:
                 self._store.keep_scan(self._shape, self._place, asked, file, fetched)
         finally:
             if file is not None:
                 file.drop()
+
+    def _repeats_secrets(self, rows: pa.RecordBatch) -> bool:
+        """Whether the source has put a secret of its own into the rows."""
+        buffers = (buffer for column in rows.columns for buffer in column.buffers() if buffer is not None)
+        return any(self._tells_secrets(buffer.to_pybytes()) for buffer in buffers)
 
     async def _kept_scan(self, columns: Sequence[str], at_most: int | None) -> list[pa.RecordBatch] | None:
         """The rows of a fresh scan on disk with these columns at least."""
@@ -216,7 +231,7 @@ class CachedSource:
         answers = []
         for key, own in zip(keys, by_key(rows, names, keys), strict=True):
             text = key_bytes(_part(key, names, order))
-            if text is not None:
+            if text is not None and not self._repeats_secrets(own):
                 answers.append(Answer(text, packed(own), b"", len(own), fetched))
         self._store.keep(self._shape, self._place, order, columns, answers)
 

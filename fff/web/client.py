@@ -261,15 +261,15 @@ class WebClient:
             if known is not None and answer.status == 304:
                 meter.revalidated += 1
                 req.memory.renew(name)
-                return Response(200, known.renewed(answer.headers), known.body, url)
+                return Response(200, known.renewed(answer.headers), known.body, url, renewed=True)
             if (new := remembered(answer)) is not None and not self._repeats_secrets(new):
                 await req.memory.keep(name, (req.source or "", req.table or ""), new)
         return Response(answer.status, answer.headers, answer.body, url)
 
     def _repeats_secrets(self, answer: Remembered) -> bool:
         """Whether a secret stands in the answer, as in a link to the next page: it must not come to the disk."""
-        texts = (answer.body.decode("utf-8", "replace"), answer.etag, *answer.headers.values())
-        return any(map(self.redactor.holds_secret, texts))
+        texts = (answer.etag, answer.modified, *answer.headers.values())
+        return self.redactor.in_data(answer.body) or self.redactor.in_data("\n".join(texts).encode())
 
     def _judge(
         self, req: Request, response: Response, limiter: HostLimiter, permit: Permit, meter: AccessMeter
@@ -278,6 +278,8 @@ class WebClient:
         status, policy, wall = response.status, req.policy, self._clock.wall()
         told = quotas(response.headers, policy, wall)
         limiter.observe(permit, told)
+        if policy.wait_in_body is not None and not response.renewed:
+            limiter.pause(policy.wait_in_body(response.body) or 0.0)
         if status not in req.accept and is_throttle(status, response.headers, policy):
             meter.throttled += 1
             wait = retry_after(response.headers, wall)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,7 @@ class HostPolicy:
     extra_statuses: frozenset[int] = frozenset()  # further statuses that mean "slow down"
     remaining_header: str | None = None
     reset_header: str | None = None
+    wait_in_body: Callable[[bytes], float | None] | None = None  # seconds to wait that a body asks for
     allowed_hosts: frozenset[str] = frozenset()  # besides the request's own
     max_redirects: int = 5
     max_body: int = 256 * 2**20  # after decompression
@@ -77,6 +78,7 @@ class Response:
     body: bytes
     url: str  # where the answer came from, after redirects; may hold secrets, never show it
     attempts: int = 1
+    renewed: bool = False  # the body is one remembered, of which the server says that it still holds
 
 
 class BudgetExhausted(SourceError):  # noqa: N818 - the noun the engine asks for

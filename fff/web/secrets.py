@@ -18,6 +18,7 @@ MASK = "***"
 _CUT = "…"  # where a text was cut
 _TELLING = 4  # characters of a secret from which on its beginning is hidden, too
 _SHOWN = 1_000  # characters of a URL
+_KEY = 8  # bytes from which on a secret is looked for in data; shorter ones may be words that stand there by chance
 #: Parameters that hold secrets by their usual names, whether or not the spec calls them so.
 SECRET_PARAMS = frozenset(
     {"access_token", "api-key", "api_key", "apikey", "auth_token", "client_secret"}
@@ -30,6 +31,7 @@ class Redactor:
 
     def __init__(self) -> None:
         self._forms: list[str] = []  # longest first, so that no part of a secret stays behind
+        self._keys: list[bytes] = []  # those that are long enough to be looked for in data
         #: What stands for a secret that cannot be found, where none is needed: a replay proves nothing to anybody.
         self.stand_in: str | None = None
 
@@ -56,6 +58,7 @@ class Redactor:
         }
         lowered = {re.sub(r"%[0-9A-F]{2}", lambda match: match[0].lower(), form) for form in spellings}
         self._forms = sorted({*self._forms, *spellings, *lowered}, key=len, reverse=True)
+        self._keys = [data for data in (form.encode() for form in self._forms) if len(data) >= _KEY]
 
     def strip(self, text: str) -> str:
         """The text, which nobody cut, without any known secret."""
@@ -82,6 +85,10 @@ class Redactor:
     def holds_secret(self, text: str) -> bool:
         """Whether a known secret is in the text."""
         return any(form in text for form in self._forms)
+
+    def in_data(self, data: bytes) -> bool:
+        """Whether a known secret stands in data that came from outside, so that it must not be kept on disk."""
+        return any(key in data for key in self._keys)
 
     def url(self, url: str) -> str:
         """The URL without user information, without known secrets, and without parameters that hold secrets by name."""

@@ -564,6 +564,30 @@ async def test_a_key_in_the_query_is_sent_and_never_shown(serve: Serve, read: Re
     assert reader.client.shown(server.url + server.paths[0]) == f"{server.url}/r?t=***&k=***"
 
 
+async def test_a_wait_told_in_the_body_holds_the_host(serve: Serve, read: Read) -> None:
+    """As Stack Exchange tells it: with rows, or with a refusal."""
+    waits = iter(
+        [{"backoff": 10}, {}, {"backoff": "2.5"}, {"backoff": "soon"}, {"backoff": True}, {"backoff": -1}]
+    )
+    statuses = iter([200, 200, 503])
+
+    async def handler(_: web.Request) -> web.Response:
+        return web.json_response({"items": [{"id": 1}], **next(waits)}, status=next(statuses, 200))
+
+    server = await serve(handler)
+    limits = ", rate_limit: {backoff_path: backoff}, retry: {max_attempts: 2, base_delay: 0, max_delay: 0}"
+    reader = read(
+        source(server.url, f"t: {{{COLUMNS}, scan: {{endpoint: {{path: r, data_selector: items}}}}}}", limits)
+    )
+    began = []
+    for _ in range(5):
+        await reader.scan("t")
+        began.append(round(reader.time.now, 3))
+    assert began == [0, 10, 12.5, 12.5, 12.5], "before the second, and before the third was tried again"
+    assert reader.meter.throttled_s == pytest.approx(12.5)
+    assert reader.meter.limited_by == "throttled"
+
+
 async def test_client_credentials_are_fetched_once(serve: Serve, read: Read) -> None:
     async def handler(asked: web.Request) -> web.Response:
         if asked.path == "/token":

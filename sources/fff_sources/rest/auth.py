@@ -5,17 +5,22 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff.web.client import WebClient
-from fff.web.message import Credentials, HostPolicy, Request
+from fff.web.message import Credentials, HostPolicy, Request, Response
 from fff.web.secrets import Secrets
 from fff_sources.rest import spec
 from fff_sources.rest.fastjson import MalformedJSON, Struct, decode
 
 _SHORTEST = 4  # characters that a secret written into the spec must have to be hidden elsewhere
 _EARLY = 30.0  # seconds before its end that a token counts as run out
+_SHORT = 0.1  # or that part of a life, where that is less
+_REFUSED = 401
 
 
 class Authenticator:
@@ -39,6 +44,21 @@ class Authenticator:
                 else:
                     self._known = self._fixed()
             return self._known
+
+    async def answer(self, make: Callable[[], Awaitable[Request]], meter: AccessMeter) -> Response:
+        """The answer to a request; where its token is refused before it has run out, to one more with a new token."""
+        request = await make()
+        token = isinstance(self._auth, spec.OAuth2ClientCredentials) and request.credentials.headers
+        if not token or _REFUSED in request.accept:
+            return await self._client.request(request, meter=meter)
+        watched = replace(request, accept=request.accept | {_REFUSED})
+        response = await self._client.request(watched, meter=meter)
+        if response.status != _REFUSED:
+            return response
+        if self._known is not None and self._known.headers == request.credentials.headers:
+            self._known = None  # unless somebody else has got a new one in the meantime
+        meter.retries += 1
+        return await self._client.request(await make(), meter=meter)
 
     def _fixed(self) -> Credentials:
         fill = self._secrets.fill
@@ -88,9 +108,11 @@ class Authenticator:
                 url=self._client.shown(request.url),
             ) from error
         self._client.redactor.add(answer.access_token)
-        self._ends = now + max(0.0, (answer.expires_in or auth.default_token_expiration) - _EARLY)
+        life = answer.expires_in or auth.default_token_expiration
+        self._ends = now + life - min(_EARLY, _SHORT * life)
         # Limits belong to the client, whichever token it holds at the moment.
-        return Credentials({"Authorization": f"Bearer {answer.access_token}"}, identity=_identity(secret))
+        whose = json.dumps([request.url, form], sort_keys=True)
+        return Credentials({"Authorization": f"Bearer {answer.access_token}"}, identity=_identity(whose))
 
 
 class _Token(Struct):

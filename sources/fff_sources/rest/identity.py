@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fff.catalog import Table
+from fff.web.client import WebClient
 from fff.web.memory import Memory
 from fff.web.secrets import Secrets
 from fff_sources.adapter import SourceContext
@@ -26,6 +27,7 @@ class Kept:
 
     _planned: dict[str, PlannedTable]
     _secrets: Secrets
+    _client: WebClient
 
     def __init__(self, declared: spec.RestSpec, context: SourceContext) -> None:
         self.name = context.name
@@ -38,6 +40,10 @@ class Kept:
     def cache_ttl(self) -> float | None:
         """`client.cache.ttl`."""
         return None if self.spec.client.cache is None else self.spec.client.cache.ttl
+    def tells_secrets(self, data: bytes) -> bool:
+        """Whether the answer repeats what proves who asks."""
+        return self._client.redactor.in_data(data)
+
 
     def remember(self, memory: Memory) -> None:
         """All that is asked for from now on."""

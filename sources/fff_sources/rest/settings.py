@@ -11,6 +11,8 @@ from fff.web.message import HostPolicy
 from fff.web.secrets import Secrets
 from fff_sources.adapter import SourceContext
 from fff_sources.rest import spec
+from fff_sources.rest.jsonpath import parse_path
+from fff_sources.rest.told_waits import WaitInBody
 
 
 def base_url_variable(source: str) -> str:
@@ -72,6 +74,7 @@ def host_policy(client: spec.Client) -> HostPolicy:
         fill_rate=limit.fill_rate,
         bucket_size=limit.bucket_size,
         connect_timeout=timeout.connect,
+        wait_in_body=None if limit.backoff_path is None else WaitInBody(parse_path(limit.backoff_path)),
         read_timeout=timeout.read,
         total_timeout=timeout.total,
         max_attempts=retry.max_attempts,

@@ -208,10 +208,11 @@ class RestSource(Kept):
             meter.warn(self._notices.pop())
 
         async def fetch(ask: Ask) -> Response:
-            request = await self._request(planned, access, keys, ask, columns=columns, meter=meter)
-            if policy is not None:
-                request = replace(request, policy=policy)
-            response = await self._client.request(request, meter=meter)
+            async def make() -> Request:
+                request = await self._request(planned, access, keys, ask, columns=columns, meter=meter)
+                return request if policy is None else replace(request, policy=policy)
+
+            response = await self._auth.answer(make, meter)
             if access.words is not None and (failure := access.words.failure(response)) is not None:
                 raise SourceError(
                     self._client.redactor.text(failure),

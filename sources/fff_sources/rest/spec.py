@@ -124,6 +124,7 @@ class RateLimit(Spec):
     remaining_header: str | None = None
     reset_header: str | None = None
     extra_statuses: list[int] = []
+    backoff_path: Path | None = None
 
 
 class Retry(Spec):
