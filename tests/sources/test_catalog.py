@@ -242,3 +242,13 @@ def test_templates_know_padding() -> None:
 def test_catalogs_are_plain_yaml() -> None:
     for file in FILES:
         assert parse_document(file.read_text(encoding="utf-8"), str(file)).problems == []
+
+
+def test_the_page_tells_how_long_answers_of_each_source_are_fresh() -> None:
+    index = (PAGES / "README.md").read_text(encoding="utf-8")
+    told = {
+        name: int(seconds)
+        for seconds, names in re.findall(r"^\| (\d+) \| ([a-z, ]+) \|", index, re.MULTILINE)
+        for name in names.split(", ")
+    }
+    assert told == {name: declared(name)["client"]["cache"]["ttl"] for name in NAMES}
