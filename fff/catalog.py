@@ -75,7 +75,7 @@ class Table:
     lookups: tuple[LookupMethod, ...] = ()
     max_in_flight: int = 8  # the declared ceiling of concurrent requests of its host
     description: str = ""
-    order: tuple[str, ...] = ()  # columns by which scans are ordered, rising
+    order: tuple[str, ...] = ()  # columns by which scans are ordered, rising; falling with - before the name
     quals: Quals = ()
     rows_wanted: int | None = None
     function: bool = (

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fff.catalog import Catalog, Divisible, LookupMethod, Page, ScanMethod, SourceAdapter, Table
 from fff.engine import Federation, Prepared
 from fff.errors import InternalError
+from fff.quals import Quals
 from fff.stats import AccessMeter
 
 
@@ -18,6 +19,7 @@ class Part:
     table: str
     scan: str
     share: object
+    quals: Quals = ()
 
 
 async def divide(catalog: Catalog, prepared: Prepared, parts: int) -> list[Part]:
@@ -33,7 +35,7 @@ async def divide(catalog: Catalog, prepared: Prepared, parts: int) -> list[Part]
         return []
     method = table.scans[0]
     shares = await adapter.divide(table, method, parts, meter=AccessMeter())
-    return [Part(table.full_name, method.name, share) for share in shares]
+    return [Part(table.full_name, method.name, share, table.quals) for share in shares]
 
 
 def over_part(federation: Federation, part: Part) -> Federation:
@@ -69,12 +71,10 @@ class _PartOfSource:
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
     ) -> AsyncIterator[Page]:
         """The rows of the part."""
-        del table
         if not isinstance(self._whole, Divisible):
             raise InternalError(f"{self.name} has no parts")
-        return self._whole.scan_part(
-            self._table, method, columns, self._part.share, meter=meter, window=window
-        )
+        table = replace(self._table, quals=self._part.quals)  # pages were counted under them
+        return self._whole.scan_part(table, method, columns, self._part.share, meter=meter, window=window)
 
     def lookup(
         self,

@@ -12,9 +12,10 @@ from fff.catalog import Catalog, Table
 from fff.dataflow.eddy import Eddy, EddyOptions
 from fff.dataflow.events import Finish, Prioritize
 from fff.dataflow.expressions import Expr
-from fff.policies import make_policy
+from fff.policies import Preference, make_policy
 from fff.runtime.driver import BlockDriver, Meters, TableAccess
 from fff.runtime.feeds import KeyFeed
+from fff.runtime.ordered import OrderedPrefix
 from fff.runtime.sharing import Lease, Use
 from fff.sql.planned import BlockQuery, Prepared
 from fff.stats import Missing
@@ -40,6 +41,7 @@ class RunningBlock:
         meters: Meters,
         *,
         policy: str,
+        prefer: Preference = "balanced",
         seed: int,
         semantics: Literal["parked", "paper"],
         stop_on_missing: bool,
@@ -57,13 +59,15 @@ class RunningBlock:
         ]
         # The first block routes as the only block of a statement would.
         rng = random.Random(seed if number == 0 else f"{seed}/{number}")
-        self.eddy = Eddy(query.plan, make_policy(policy, query.plan), rng, EddyOptions(semantics=semantics))
+        self.eddy = Eddy(
+            query.plan, make_policy(policy, query.plan, prefer), rng, EddyOptions(semantics=semantics)
+        )
         self.driver = BlockDriver(
             self.eddy,
             self.access,
             lambda batch: deliver(self, batch),
             stop_on_missing=stop_on_missing,
-            eager=query.plan.limit is None,
+            eager=query.eager,
         )
 
     def _table_access(self, ordinal: int, table: Table, catalog: Catalog, meters: Meters) -> TableAccess:
@@ -89,6 +93,9 @@ class RunningBlock:
         for access in self.access:
             if not access.fed:
                 access.adapter = lease.source(self.number, access.table, access.adapter)
+            if self.query.first is not None:
+                predicates = [one.expr for one in self.query.plan.predicates]
+                access.adapter = OrderedPrefix(access.adapter, self.query.first, predicates)
         self.finish = await self.driver.run()
         return self.finish
 
@@ -145,7 +152,7 @@ def uses_of(catalog: Catalog, prepared: Prepared) -> list[Use]:
             table,
             catalog.adapter_of(table),
             tuple(field.name for field in planned.columns),
-            eager=block.plan.limit is None,
+            eager=block.eager,
         )
         for number, block in enumerate(prepared.blocks)
         if block.fetches

@@ -224,6 +224,18 @@ def analyse(
     )
 
 
+def result_columns(block: SourceBlock, name: str) -> set[Column | None]:
+    """The columns that result columns of a name are; None among them for an expression."""
+    found: set[Column | None] = set()
+    for item in block.select.expressions:
+        columns = _item_columns(block, item)
+        if columns is not None:
+            found |= {column for shown, column in columns if shown.lower() == name.lower()}
+        elif name.lower() in (item.alias_or_name.lower(), item.output_name.lower()):
+            found.add(None)
+    return found
+
+
 def _keys(block: SourceBlock, select: Node) -> tuple[Column | None, ...] | None:
     """What each result column of a grouped SELECT groups by: a bare column can only be a key."""
     group = select.args.get("group")

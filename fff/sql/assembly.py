@@ -30,7 +30,7 @@ from fff.sql.blocks import Condition, SourceBlock
 from fff.sql.classify import Conjunct, classify
 from fff.sql.equalities import Equalities, Pins, pin, place
 from fff.sql.names import Relation, Scope
-from fff.sql.planned import BlockQuery, Feed, KeyBinding, LookupBinding
+from fff.sql.planned import BlockQuery, Feed, FirstRows, KeyBinding, LookupBinding
 from fff.sql.predicates import map_columns, pinned
 from fff.sql.pushdown import narrowed
 
@@ -123,6 +123,7 @@ class BlockParts:
         view: str = "",
         fields: tuple[Field, ...] = (),
         limit: int | None = None,
+        first: FirstRows | None = None,
         feeds: tuple[Feed, ...] = (),
         at_hand: frozenset[tuple[str, ...]] = frozenset(),
     ) -> BlockQuery:
@@ -145,9 +146,12 @@ class BlockParts:
             output=tuple(self._move(column, places) for column in output),
             limit=0 if self.empty else limit,
         )
+        # All rows of a scan count where there is nothing else to read and no condition: it need not bring more.
+        counts = len(plan.tables) == 1 and not (plan.tables[0].lookups or plan.predicates or plan.equalities)
+        wanted = plan.limit if counts else None
         return BlockQuery(
             plan=plan,
-            tables=tuple(access.table for access in self.access.tables),
+            tables=tuple(replace(access.table, rows_wanted=wanted) for access in self.access.tables),
             conjuncts=self._marked(conjuncts),
             equalities=tuple(
                 tuple(scope.describe(member) for member in members) for members in self.equalities.classes
@@ -158,6 +162,7 @@ class BlockParts:
             view=view,
             fields=fields,
             feeds=feeds,
+            first=None if first is None else replace(first, column=self._move(first.column, places)),
         )
 
     def _derived(self) -> list[Conjunct]:

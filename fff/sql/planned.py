@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fff.catalog import Table
+from fff.dataflow.expressions import Column
 from fff.dataflow.plan import BlockPlan
 from fff.errors import InternalError
 from fff.schema import Field
@@ -80,6 +81,15 @@ class Feed:
 
 
 @dataclass(frozen=True)
+class FirstRows:
+    """That a result takes so many rows of a table's only scan: the first ones by a column in which the scan is ordered."""
+
+    column: Column
+    count: int
+    falling: bool = False
+
+
+@dataclass(frozen=True)
 class BlockQuery:
     """One select-project-join block of a statement: what its eddy runs, and the view that holds its rows for Spark."""
 
@@ -93,6 +103,12 @@ class BlockQuery:
     view: str = ""
     fields: tuple[Field, ...] = ()  # of the view: unique names, parallel to the plan's output
     feeds: tuple[Feed, ...] = ()
+    first: FirstRows | None = None
+
+    @property
+    def eager(self) -> bool:
+        """Whether all rows are wanted, as far as is known: then pages may be fetched side by side."""
+        return self.plan.limit is None and self.first is None
 
     @property
     def fetches(self) -> bool:

@@ -15,6 +15,7 @@ from fff.sql.dialect import Node, Statement, arg, exp, parse_statement
 from fff.sql.equalities import place
 from fff.sql.expansion import expand_calls
 from fff.sql.general import CallsNotJoinedError, plan_queries
+from fff.sql.ordering import first_rows
 from fff.sql.planned import OutputColumn, Prepared
 from fff.sql.priorities import named_columns
 from fff.sql.queries import QueryTree
@@ -140,6 +141,7 @@ def _one_block(
         view="" if alone else VIEW,
         fields=() if alone else view_fields(block, output),
         limit=limit,
+        first=first_rows(parts, above),
         at_hand=at_hand,
     )
     result = None

@@ -14,11 +14,11 @@ from fff.web.secrets import Secrets
 from fff_sources.adapter import SourceContext
 from fff_sources.rest import spec
 from fff_sources.rest.plan import Access, PlannedTable
-from fff_sources.rest.settings import base_url_variable, notices
+from fff_sources.rest.settings import base_url_variable
 
 #: Parts of a spec that say how answers are come by or shown, and nothing of what is in them.
 _CLIENT_ASIDE = frozenset({"rate_limit", "retry", "timeout", "cache", "max_body_mb"})
-_SOURCE_ASIDE = frozenset({"client", "tables", "tests", "description"})
+_SOURCE_ASIDE = frozenset({"client", "tables", "functions", "tests", "description"})
 _TABLE_ASIDE = frozenset({"description"})
 
 
@@ -34,16 +34,15 @@ class Kept:
         self.spec = declared
         self._environ = context.environ
         self._memory: Memory | None = None
-        self._notices = notices(context.name, declared)
         self._written: Mapping[str, Any] = context.document.data["sources"][context.name]
 
     def cache_ttl(self) -> float | None:
         """`client.cache.ttl`."""
         return None if self.spec.client.cache is None else self.spec.client.cache.ttl
+
     def tells_secrets(self, data: bytes) -> bool:
         """Whether the answer repeats what proves who asks."""
         return self._client.redactor.in_data(data)
-
 
     def remember(self, memory: Memory) -> None:
         """All that is asked for from now on."""
@@ -57,7 +56,7 @@ class Kept:
             "base_url": self._environ.get(base_url_variable(self.name), ""),
             "client": _without(written.get("client"), _CLIENT_ASIDE),
             "source": _without(written, _SOURCE_ASIDE),
-            "spec": _without(_tables(written).get(table.name), _TABLE_ASIDE),
+            "spec": _without(_part(written, table), _TABLE_ASIDE),
             "table": table.name,
             "columns": [(field.name, field.type) for field in table.columns],
             "paths": [(name, repr(path)) for name, path in self._planned[table.name].paths.items()],
@@ -70,8 +69,9 @@ class Kept:
         planned = self._planned[table.name]
         endpoints: list[object] = [one.endpoint for one in planned.table.scans]
         endpoints += [one.endpoint for one in planned.table.lookups]
-        worded = any(isinstance(one, Access) and one.words is not None for one in endpoints)
-        return not worded and planned.spec.on_bad_record != "skip"
+        accesses = [one for one in endpoints if isinstance(one, Access)]
+        named = any(one.words is not None or one.endpoint.select is not None for one in accesses)
+        return not named and planned.spec.on_bad_record != "skip"
 
 
 def _without(part: object, aside: frozenset[str]) -> object:
@@ -80,6 +80,7 @@ def _without(part: object, aside: frozenset[str]) -> object:
     return {name: value for name, value in part.items() if name not in aside}
 
 
-def _tables(written: Mapping[str, Any]) -> Mapping[str, Any]:
-    tables = written.get("tables")
-    return tables if isinstance(tables, Mapping) else {}
+def _part(written: Mapping[str, Any], table: Table) -> object:
+    """What the spec says of a table or a function."""
+    parts = written.get("functions" if table.function else "tables")
+    return parts.get(table.name) if isinstance(parts, Mapping) else None

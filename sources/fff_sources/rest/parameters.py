@@ -10,7 +10,7 @@ from fff.errors import SourceError
 from fff.quals import Quals
 from fff.web.secrets import Secrets
 from fff_sources.rest import spec, templates
-from fff_sources.rest.plan import Access
+from fff_sources.rest.plan import Access, PlannedTable
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,17 @@ def qualifying(table: Table, quals: Quals, declared: spec.Params) -> dict[str, l
         for param, value in named
         if param is not None and declared.get(param, "") is not None
     }
+
+
+def selecting(
+    planned: PlannedTable, select: spec.Select | None, columns: Sequence[str]
+) -> dict[str, list[str]]:
+    """The parameter that names the members in which these columns are; none where one is the record itself."""
+    steps = [planned.paths[column].steps[:1] for column in columns]
+    if select is None or not columns or any(not top or top[0].kind != "name" for top in steps):
+        return {}
+    names = list(dict.fromkeys([*select.always, *(top[0].name for top in steps)]))
+    return {select.param: names if select.separator is None else [select.separator.join(names)]}
 
 
 def parameters(

@@ -233,7 +233,7 @@ class _Check:
         self._columns()
         for part, names in (
             ("primary_key", table.primary_key),
-            ("order", table.order if isinstance(table.order, list) else []),
+            ("order", [name.removeprefix("-") for name in table.order or () if table.order != "none"]),
             ("key_columns", [key.name for key in table.key_columns]),
         ):
             self._known_columns((part,), names)

@@ -46,6 +46,7 @@ class Reading:
     redact: Callable[[str], str]
     fill: Mapping[str, object] | None = None
     is_scan: bool = True
+    in_order: bool = False  # say of pages that follow one another that they do
     _records: int = 0
     _pages: int = 0
     _truncated: bool = False
@@ -79,7 +80,7 @@ class Reading:
                 if rest is None and following is not None and window > 1 and self._pages > 1:
                     ahead = asyncio.ensure_future(self.fetch(following))
                 for page in pages:
-                    yield page
+                    yield replace(page, in_order=self.in_order)
                 if truncated is not None:
                     self._truncated = True
                     yield Page(self.body.empty(), truncated)
@@ -251,6 +252,15 @@ class Redacted(Protocol):
 
     def __call__(self, url: str) -> str:
         """Without secrets."""
+
+
+def sized(endpoint: spec.Endpoint, rows: int | None) -> spec.Endpoint:
+    """The endpoint with pages no longer than the rows that are wanted of all of them."""
+    paginator = endpoint.paginator
+    if rows is None or not isinstance(paginator, spec.Paginated) or paginator.page_size is None:
+        return endpoint
+    small = paginator.model_copy(update={"page_size": max(1, min(rows, paginator.page_size))})
+    return endpoint.model_copy(update={"paginator": small})
 
 
 def make_paginator(endpoint: spec.Endpoint) -> Paginator:

@@ -57,15 +57,6 @@ def missing_secrets(context: SourceContext, secrets: Secrets) -> list[SpecError]
     return found
 
 
-def notices(name: str, declared: spec.RestSpec) -> list[str]:
-    """What a spec declares and nothing makes use of: told once, with the first request."""
-    return [
-        f"{name}.{table}: the declared order has no effect"
-        for table, part in declared.tables.items()
-        if isinstance(part.order, list)
-    ]
-
-
 def host_policy(client: spec.Client) -> HostPolicy:
     """The rules of the host."""
     limit, retry, timeout = client.rate_limit, client.retry, client.timeout
@@ -74,7 +65,6 @@ def host_policy(client: spec.Client) -> HostPolicy:
         fill_rate=limit.fill_rate,
         bucket_size=limit.bucket_size,
         connect_timeout=timeout.connect,
-        wait_in_body=None if limit.backoff_path is None else WaitInBody(parse_path(limit.backoff_path)),
         read_timeout=timeout.read,
         total_timeout=timeout.total,
         max_attempts=retry.max_attempts,
@@ -84,6 +74,7 @@ def host_policy(client: spec.Client) -> HostPolicy:
         extra_statuses=frozenset(limit.extra_statuses),
         remaining_header=limit.remaining_header,
         reset_header=limit.reset_header,
+        wait_in_body=None if limit.backoff_path is None else WaitInBody(parse_path(limit.backoff_path)),
         allowed_hosts=frozenset(client.allowed_hosts),
         max_body=int(client.max_body_mb * 2**20),
     )

@@ -20,13 +20,14 @@ from fff_sources.rest.auth import Authenticator
 from fff_sources.rest.batches import BatchTrust, Key
 from fff_sources.rest.bodies import BodyFormat, BodyReader
 from fff_sources.rest.check import read_rest
+from fff_sources.rest.functions import function_problems, planned_functions, single_values
 from fff_sources.rest.identity import Kept
 from fff_sources.rest.jsonpath import parse_path
 from fff_sources.rest.paginators import Ask
-from fff_sources.rest.parameters import key_values, parameters, qualifying
+from fff_sources.rest.parameters import key_values, parameters, qualifying, selecting
 from fff_sources.rest.parts import ScanPart, is_divisible, policy_of_part
 from fff_sources.rest.plan import Access, PlannedTable, QualifiedWords, plan_table, problems
-from fff_sources.rest.reading import Reading, make_paginator
+from fff_sources.rest.reading import Reading, make_paginator, sized
 from fff_sources.rest.records import ColumnPlan, Origin, RecordDecoder
 from fff_sources.rest.settings import (
     base_url_variable,
@@ -60,6 +61,7 @@ class RestSource(Kept):
         self._host: _Host | None = None
         self._readers: dict[tuple[str, str, tuple[str, ...], bool], BodyReader] = {}
         self._planned = {name: self._plan(name, None) for name in declared.tables}
+        self._planned |= planned_functions(context.name, declared)
         self._trusts: dict[tuple[str, str], BatchTrust] = {}
 
     @classmethod
@@ -146,6 +148,8 @@ class RestSource(Kept):
                     (table.name, method.name), BatchTrust(self.name, table.name, access.keys)
                 )
                 pages = trust.watched(pages, some, again)
+            if table.function:
+                pages = single_values(pages, self.name, table.name, method)
             async with contextlib.aclosing(pages):
                 async for page in pages:
                     yield page
@@ -157,8 +161,10 @@ class RestSource(Kept):
         planned, access = self._narrowed(table), _access(method)
         if not is_divisible(access.endpoint):
             return []
-        counted = [planned.table.columns[0].name]
-        reading = self._reading(planned, method.name, access, counted, (), meter=meter)
+        # The first page goes with a part: where requests name columns, it must have all that may be wanted of it.
+        named = access.words is not None or access.endpoint.select is not None
+        wanted = [column.name for column in planned.table.columns[: None if named else 1]]
+        reading = self._reading(planned, method.name, access, wanted, (), meter=meter)
         return await reading.divide(min(parts, self._policy.max_concurrency))
 
     async def scan_part(
@@ -204,8 +210,6 @@ class RestSource(Kept):
         policy: HostPolicy | None = None,
     ) -> Reading:
         fill = dict(zip(access.keys, keys[0], strict=True)) if len(keys) == 1 else None
-        while self._notices:
-            meter.warn(self._notices.pop())
 
         async def fetch(ask: Ask) -> Response:
             async def make() -> Request:
@@ -225,7 +229,7 @@ class RestSource(Kept):
         return Reading(
             source=self.name,
             table=planned.table.name,
-            endpoint=access.endpoint,
+            endpoint=sized(access.endpoint, None if keys else planned.table.rows_wanted),
             body=self._reader(planned, method, access, tuple(columns), filled=fill is not None),
             fetch=fetch,
             meter=meter,
@@ -234,6 +238,7 @@ class RestSource(Kept):
             redact=self._client.redactor.text,
             fill=fill,
             is_scan=not keys,
+            in_order=bool(planned.table.order),
         )
 
     def _reader(
@@ -296,7 +301,7 @@ class RestSource(Kept):
                 path = templates.fill_text(path, {name: value.segment for name, value in values.items()})
             url = _join(host.base_url, path)
             declared = {**host.params, **endpoint.params}
-            said = qualifying(planned.table, quals, declared)
+            said = qualifying(planned.table, quals, declared) | selecting(planned, endpoint.select, columns)
             said |= {access.params[key]: value.sent for key, value in values.items() if key in access.params}
             params = parameters(declared, values, self._secrets, said, ask.params)
         if endpoint.body is not None:
@@ -397,6 +402,7 @@ def _read(context: SourceContext) -> tuple[spec.RestSpec | None, list[SpecError]
     declared, found = read_rest(context.name, context.document)
     if declared is not None:
         found += problems(context.name, declared, context.document)
+        found += function_problems(context.name, declared, context.document)
     return declared, found
 
 

@@ -281,6 +281,14 @@ def _in_our_words(value: object) -> object:
     return ours
 
 
+class Select(Spec):
+    """The parameter that names the members of a record to send: joined by the separator or, without one, repeated."""
+
+    param: str
+    separator: str | None = Field(default=",", min_length=1)
+    always: list[str] = []
+
+
 class Endpoint(Spec):
     """One request and how to read its answer. `path` may be left out only where another part supplies it."""
 
@@ -295,6 +303,7 @@ class Endpoint(Spec):
     delimiter: str = Field(default=",", min_length=1, max_length=1)
     layout: Literal["rows", "columns"] = "rows"
     absent: Literal["error", "empty"] = "error"
+    select: Annotated[Select, short_for("param")] | None = None
 
     @model_validator(mode="after")
     def _columns_of_json(self) -> Endpoint:
@@ -381,6 +390,20 @@ class TableSpec(Spec):
     order: Literal["none"] | Annotated[list[str], ONE_OR_MORE] | None = None
 
 
+class Function(Spec):
+    """A function that SQL may call: one request for each different tuple of arguments, or for a batch of them.
+
+    `returns` says where in the record its value is: by default under `value`. No record is NULL.
+    """
+
+    description: str = ""
+    arguments: dict[str, Annotated[Column, short_for("type")]] = Field(min_length=1)
+    returns: Annotated[Column, short_for("type")]
+    endpoint: EndpointField
+    batch: Batch | None = None
+    on_status: list[OnStatus] = []
+
+
 class RestSpec(Spec):
     """A whole source of type `rest`; `tables` already has the defaults merged in."""
 
@@ -388,5 +411,19 @@ class RestSpec(Spec):
     description: str = ""
     client: Client
     table_defaults: TableSpec | None = None
-    tables: dict[str, TableSpec] = Field(min_length=1)
+    tables: dict[str, TableSpec] = {}
+    functions: dict[str, Function] = {}
     tests: list[str] = []
+
+    @field_validator("tables", mode="after")
+    @classmethod
+    def _some_tables(cls, tables: dict[str, TableSpec]) -> dict[str, TableSpec]:
+        if not tables:
+            raise ValueError("must name at least one table; leave it out where there are functions alone")
+        return tables
+
+    @model_validator(mode="after")
+    def _something(self) -> RestSpec:
+        if not self.tables and not self.functions:
+            raise ValueError("must have tables or functions")
+        return self

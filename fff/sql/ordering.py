@@ -1,0 +1,96 @@
+"""When the first rows of an ordered result are found before a scan has ended.
+
+`ORDER BY x LIMIT n` over one table whose source declares that scans come in the order of x: once n rows that fulfil every
+condition have come, and a row beyond the n-th value of x after them, no later row can be among the first n, nor equal
+the last of them in x. So all that Spark could choose from is there, ties included, and whatever ORDER BY says after x.
+
+This rests on every condition being evaluated by the engine (none is left to Spark, and the source need not apply any),
+on rows that come once (one scan, no lookup), on rows without x coming last in the result, and on sources sorting x as
+Spark does: numbers, dates and times are sorted in one way everywhere, texts are not. That the scan does come in the
+declared order is checked as far as it is read.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from fff.dataflow.expressions import And, Column, Compare, Expr, InList, IsNull, Literal, Not
+from fff.sql.above import Above, result_columns
+from fff.sql.assembly import BlockParts
+from fff.sql.dialect import Node, exp
+from fff.sql.functions import is_row_wise
+from fff.sql.names import parts_of, try_resolve
+from fff.sql.planned import FirstRows
+
+
+def first_rows(parts: BlockParts, above: Above) -> FirstRows | None:
+    """How much of a scan a statement needs; None where that is all of it. The column is a declared one."""
+    block, select = parts.block, parts.block.select
+    count = None if above.limit is None or above.limit < 0 or above.offset < 0 else above.limit + above.offset
+    clauses = {name.rstrip("_") for name, value in select.args.items() if value}
+    if count is None or clauses - {
+        "kind",
+        "expressions",
+        "from",
+        "where",
+        "order",
+        "limit",
+        "offset",
+        "hint",
+    }:
+        return None
+    if len(block.scope.relations) != 1 or parts.residual or parts.equalities.classes:
+        return None
+    [access] = parts.access.tables
+    if len(access.scans) != 1 or access.lookups or not access.table.order:
+        return None
+    if above.aggregated or not all(is_row_wise(item) for item in select.expressions):
+        return None
+    ordered = select.args["order"].expressions[0] if select.args.get("order") else None
+    if not isinstance(ordered, exp.Ordered):
+        return None
+    column = _column(parts, ordered.this)
+    falling = bool(ordered.args.get("desc"))
+    if column is None:
+        return None
+    field = block.scope.field(column)
+    known = (
+        pa.types.is_integer(field.arrow)
+        or pa.types.is_date(field.arrow)
+        or pa.types.is_timestamp(field.arrow)
+    )
+    declared = f"{'-' if falling else ''}{field.name}".lower()
+    if not known or access.table.order[0].lower() != declared:
+        return None
+    never_null = any(_rejects_null(one.expr, column) for one in parts.conjuncts if one.where == "engine")
+    never_null = never_null or field.name.lower() in {name.lower() for name in access.table.primary_key}
+    if ordered.args.get("nulls_first") and not never_null:
+        return None
+    return FirstRows(column, count, falling)
+
+
+def _column(parts: BlockParts, node: Node) -> Column | None:
+    """The column that ORDER BY names: a result column before one of the table."""
+    block = parts.block
+    if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
+        return None
+    if len(parts_of(node)) == 1:
+        found = result_columns(block, node.name)
+        if found:
+            return next(iter(found)) if len(found) == 1 else None
+    reference = try_resolve(block.statement, node, block.scope)
+    return None if reference is None or reference.has_fields else reference.column
+
+
+def _rejects_null(expr: Expr | None, column: Column) -> bool:
+    """Whether a condition is true for no row that lacks the column."""
+    match expr:
+        case Compare(op=op, left=left, right=Literal(value=value)):
+            return left == column and (op != "<=>" or value is not None)
+        case InList(item=item):
+            return item == column
+        case Not(item=IsNull(item=item)):
+            return item == column
+        case And(items=items):
+            return any(_rejects_null(item, column) for item in items)
+    return False
