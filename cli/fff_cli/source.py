@@ -105,14 +105,23 @@ def listing(catalog: Catalog) -> list[tuple[str, ...]]:
             ", ".join(column.name for column in table.columns),
             ", ".join(key.name + ("*" if key.require == "required" else "") for key in table.key_columns),
             ", ".join(access_names(table)),
-            table.description,
+            table.description or (f"function: {called_as(table)}" if table.function else ""),
         )
         for table in catalog.tables()
     ]
 
 
+def called_as(table: Table) -> str:
+    """How a function is called, and what type its value has."""
+    arguments = ", ".join(f"{field.name} {field.type}" for field in table.columns[:-1])
+    return f"{table.full_name}({arguments}) gives {table.columns[-1].type}"
+
+
 def access_names(table: Table) -> list[str]:
     """The ways to reach a table's rows, briefly: scan, lookup[zip], lookup[zip by 50]."""
+    if table.function:
+        batch = max(method.batch_size for method in table.lookups)
+        return [f"call by {batch}" if batch > 1 else "call"]
     lookups = [
         f"lookup[{','.join(method.keys)}{f' by {method.batch_size}' if method.batch_size > 1 else ''}]"
         for method in table.lookups
@@ -140,10 +149,11 @@ def find(catalog: Catalog, name: str) -> Table:
 
 def described(table: Table) -> list[str]:
     """Everything the catalog knows about a table, as lines."""
+    head = called_as(table) if table.function else table.full_name
     lines = [
-        table.full_name + (f" - {printable(table.description)}" if table.description else ""),
+        head + (f" - {printable(table.description)}" if table.description else ""),
         "",
-        "columns",
+        "arguments and value" if table.function else "columns",
     ]
     lines += _aligned(
         [(column.name, column.type, "key" * (column.name in table.primary_key)) for column in table.columns]
