@@ -18,7 +18,7 @@ from fff.catalog import Catalog
 from fff.dataflow.events import Cancel
 from fff.dataflow.expressions import Expr
 from fff.errors import FFFError, InternalError, QueryError, SourceError
-from fff.policies import DEFAULT_POLICY
+from fff.policies import DEFAULT_POLICY, Preference
 from fff.report import make_report
 from fff.runtime.audit import audits
 from fff.runtime.block import RunningBlock, uses_of
@@ -40,12 +40,13 @@ if TYPE_CHECKING:
 class RunOptions:
     """How to run a statement. Nothing here changes a complete answer.
 
-    `hold_rows`: keep rows back until the answer is complete. `refresh`: keep a current result of the upper query for
+    `prefer`: time against requests. `hold_rows`: keep rows back until the answer is complete. `refresh`: keep a current result of the upper query for
     `Execution.snapshot`. `max_requests` counts from the start of this run, over all blocks; a bound that
     `Federation.limit_requests` has set holds as well. `prioritize`: predicates whose rows are fetched first.
     """
 
     policy: str = DEFAULT_POLICY
+    prefer: Preference = "balanced"
     seed: int | None = None
     semantics: Literal["parked", "paper"] = "parked"
     on_source_error: Literal["fail", "partial"] = "partial"
@@ -102,6 +103,7 @@ class Execution:
                 catalog,
                 self._meters,
                 policy=options.policy,
+                prefer=options.prefer,
                 seed=self.seed,
                 semantics=options.semantics,
                 stop_on_missing=options.on_source_error == "fail",
@@ -342,6 +344,7 @@ class Execution:
             first_row_s=self._first_row_s,
             spark=self._spark_stats(),
             policy=self.options.policy,
+            prefer=self.options.prefer,
             seed=self.seed,
             priorities=self._priorities,
         )

@@ -39,6 +39,7 @@ def make_report(
         "elapsed_s": round(snapshot.elapsed_s, 6),
         "first_row_s": None if snapshot.first_row_s is None else round(snapshot.first_row_s, 6),
         "policy": snapshot.policy,
+        "prefer": snapshot.prefer,
         "seed": snapshot.seed,
         "fff_version": __version__,
         "access": [asdict(access) | {"keys": list(access.keys)} for access in snapshot.access],

@@ -208,3 +208,4 @@ class Snapshot:
     partial_columns: tuple[str, ...] = ()
     partial: tuple[tuple[object, ...], ...] = ()
     priorities: tuple[str, ...] = ()  # predicates that are fetched first
+    prefer: Literal["fast", "balanced", "cheap"] = "balanced"

@@ -124,11 +124,8 @@ def query(  # noqa: PLR0917 - the options of the command, which typer reads off 
 ) -> None:
     """Run a query over web sources."""
     from fff_cli.arguments import QueryArguments  # noqa: PLC0415
-    from fff_cli.progress import say  # noqa: PLC0415
     from fff_cli.query import run_query  # noqa: PLC0415
 
-    if prefer is not Prefer.balanced and not quiet and progress is not ProgressMode.json:
-        say(f"warning: --prefer {prefer.value} has no effect yet")
     arguments = QueryArguments(
         sql=sql,
         files=tuple(files or ()),
@@ -139,6 +136,7 @@ def query(  # noqa: PLR0917 - the options of the command, which typer reads off 
         live=live,
         progress=progress.value,
         policy=policy,
+        prefer=prefer.value,
         seed=seed,
         semantics=semantics.value,
         deadline=deadline,
@@ -210,11 +208,8 @@ def shell(  # noqa: PLR0917 - the options of the command, which typer reads off 
 ) -> None:
     """Interactive SQL with completion and history; reads statements from standard input when that is no terminal."""
     from fff_cli.arguments import QueryArguments  # noqa: PLC0415
-    from fff_cli.progress import say  # noqa: PLC0415
     from fff_cli.shell.repl import run_shell  # noqa: PLC0415
 
-    if prefer is not Prefer.balanced and not quiet and progress is not ProgressMode.json:
-        say(f"warning: --prefer {prefer.value} has no effect yet")
     arguments = QueryArguments(
         sources=tuple(sources or ()),
         params=tuple(params or ()),
@@ -222,6 +217,7 @@ def shell(  # noqa: PLR0917 - the options of the command, which typer reads off 
         live=live,
         progress=progress.value,
         policy=policy,
+        prefer=prefer.value,
         seed=seed,
         semantics=semantics.value,
         deadline=deadline,

@@ -20,6 +20,7 @@ class QueryArguments:
     live: bool | None = None
     progress: Literal["auto", "on", "off", "json"] = "auto"
     policy: str | None = None
+    prefer: Literal["fast", "balanced", "cheap"] = "balanced"
     seed: int | None = None
     semantics: Literal["parked", "paper"] = "parked"
     deadline: float | None = None

@@ -122,9 +122,7 @@ SourceErrors = Annotated[
         show_default=False,
     ),
 ]
-Preference = Annotated[
-    Prefer, typer.Option("--prefer", help="Time against requests; fast and cheap have no effect yet.")
-]
+Preference = Annotated[Prefer, typer.Option("--prefer", help="Time against number of requests.")]
 Prioritize = Annotated[
     list[str] | None,
     typer.Option(

@@ -333,6 +333,7 @@ def run_options(arguments: QueryArguments, *, live: bool) -> RunOptions:
     chosen: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     return RunOptions(
         **chosen,
+        prefer=arguments.prefer,
         seed=arguments.seed,
         semantics=arguments.semantics,
         on_source_error=arguments.on_source_error or fallback,

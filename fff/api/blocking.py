@@ -13,7 +13,7 @@ from fff.api.opening import Source
 from fff.api.result import Result
 from fff.api.running import INTERVAL_S, AsyncConnection
 from fff.api.settings import OnSourceError, RunKeywords, Settings
-from fff.policies import DEFAULT_POLICY
+from fff.policies import DEFAULT_POLICY, Preference
 
 if TYPE_CHECKING:
     from fff.api.parts import Part
@@ -33,6 +33,7 @@ def connect(
     keep: bool = False,
     cache: bool | None = None,
     cache_ttl: float | None = None,
+    prefer: Preference = "balanced",
 ) -> Connection:
     """A connection to the web tables that source specs describe. Sends nothing.
 
@@ -52,6 +53,7 @@ def connect(
         cache: keep what sources answer on disk for later runs, and take what is kept: of every source, of none, or
             (None) of those whose spec says so.
         cache_ttl: seconds that answers on disk count as fresh, in place of what specs say; for every source.
+        prefer: time against number of requests: `"fast"`, `"balanced"` or `"cheap"`.
 
     Raises:
         SpecError: a spec is wrong.
@@ -61,6 +63,7 @@ def connect(
         *(policy, seed, deadline, max_requests, on_source_error, spark_master, spark_remote, keep),
         cache=cache,
         cache_ttl=cache_ttl,
+        prefer=prefer,
     )
     return Connection(sources, settings)
 

@@ -21,7 +21,7 @@ from fff.catalog import Table
 from fff.engine import Federation, Prepared
 from fff.errors import UsageError
 from fff.functions import PythonFunction
-from fff.policies import DEFAULT_POLICY
+from fff.policies import DEFAULT_POLICY, Preference
 from fff.schema import Field, spark_type
 
 #: Seconds between two snapshots of a stream, unless it is told otherwise.
@@ -40,12 +40,14 @@ def connect_async(
     keep: bool = False,
     cache: bool | None = None,
     cache_ttl: float | None = None,
+    prefer: Preference = "balanced",
 ) -> AsyncConnection:
     """A connection for `async with`; arguments and errors as for `fff.connect`, the errors from `async with`."""
     settings = Settings(
         *(policy, seed, deadline, max_requests, on_source_error, spark_master, spark_remote, keep),
         cache=cache,
         cache_ttl=cache_ttl,
+        prefer=prefer,
     )
     return AsyncConnection(sources, settings)
 

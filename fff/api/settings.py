@@ -8,7 +8,7 @@ from typing import Literal, TypedDict
 
 from fff.engine import RunOptions
 from fff.errors import UsageError
-from fff.policies import DEFAULT_POLICY
+from fff.policies import DEFAULT_POLICY, PREFERENCES, Preference
 
 OnSourceError = Literal["fail", "partial"]
 
@@ -17,6 +17,7 @@ class RunKeywords(TypedDict, total=False):
     """What a statement may be told beside its SQL and its parameters.
 
     policy: the routing policy by name.
+    prefer: time against number of requests: `"fast"`, `"balanced"`, `"cheap"`.
     seed: of the random numbers that routing draws; the report names the one used.
     deadline: seconds after which fetching stops; the answer is what is there.
     max_requests: fetching stops when so many requests have been sent.
@@ -26,6 +27,7 @@ class RunKeywords(TypedDict, total=False):
     """
 
     policy: str
+    prefer: Preference
     seed: int | None
     deadline: float | None
     max_requests: int | None
@@ -48,6 +50,7 @@ class Settings:
     prioritize: Sequence[str] = ()
     cache: bool | None = None
     cache_ttl: float | None = None
+    prefer: Preference = "balanced"
 
     def __post_init__(self) -> None:
         if self.deadline is not None and not self.deadline > 0:
@@ -56,6 +59,8 @@ class Settings:
             raise UsageError(f"max_requests must not be negative: {self.max_requests!r}")
         if self.on_source_error not in ("fail", "partial"):
             raise UsageError(f"on_source_error must be 'fail' or 'partial', not {self.on_source_error!r}")
+        if self.prefer not in PREFERENCES:
+            raise UsageError(f"prefer must be 'fast', 'balanced' or 'cheap', not {self.prefer!r}")
         if isinstance(self.prioritize, str):
             raise UsageError("prioritize is a list of conditions", hint="put the one into brackets")
 
@@ -70,6 +75,7 @@ class Settings:
         """The same in the engine's words."""
         return RunOptions(
             policy=self.policy,
+            prefer=self.prefer,
             seed=self.seed,
             deadline_s=self.deadline,
             max_requests=self.max_requests,

@@ -13,8 +13,11 @@ from fff.policies.naive import Naive
 from fff.policies.rank import Rank
 from fff.policies.windowed_lottery import WindowedLottery
 
+__all__ = ["DEFAULT_POLICY", "POLICIES", "PREFERENCES", "Preference", "make_policy"]
+
 POLICIES = ("fixed", "naive", "lottery", "windowed-lottery", "rank", "benefit", "adaptive")
 DEFAULT_POLICY = "adaptive"
+PREFERENCES: tuple[Preference, ...] = ("fast", "balanced", "cheap")
 
 
 def make_policy(name: str, plan: BlockPlan, prefer: Preference = "balanced") -> RoutingPolicy:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import pyarrow as pa
 
 from fff.limits import PARTIAL_ROWS, SAMPLE_ROWS
+from fff.policies import Preference
 from fff.runtime.block import RunningBlock
 from fff.runtime.driver import Meters
 from fff.runtime.sharing import Lease
@@ -59,6 +60,7 @@ class Picture:
         first_row_s: float | None,
         spark: SparkStats,
         policy: str,
+        prefer: Preference,
         seed: int,
         priorities: tuple[str, ...],
     ) -> Snapshot:
@@ -77,6 +79,7 @@ class Picture:
             missing=self._missing(),
             spark=spark,
             policy=policy,
+            prefer=prefer,
             seed=seed,
             columns=sample.columns,
             sample=sample.rows,

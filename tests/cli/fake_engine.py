@@ -36,6 +36,7 @@ MISSING = (Missing("demo.Crime", "zip = '99999'", "HTTP 503 after 5 attempts"),)
 @dataclass(frozen=True)
 class RunOptions:
     policy: str = "rank"
+    prefer: str = "balanced"
     seed: int | None = None
     semantics: Literal["parked", "paper"] = "parked"
     on_source_error: Literal["fail", "partial"] = "partial"

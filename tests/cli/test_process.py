@@ -258,11 +258,10 @@ def test_progress_as_json_is_one_object_a_line():
     assert (failed["event"], failed["exit_code"]) == ("error", 1)
 
 
-def test_prefer_says_that_it_has_no_effect_yet():
-    assert fake("query", "rows 0", "--prefer", "cheap").stderr.startswith(
-        "warning: --prefer cheap has no effect yet\n"
-    )
-    assert "warning" not in fake("query", "rows 0", "--prefer", "balanced").stderr
+def test_prefer_is_one_of_three():
+    assert fake("query", "rows 0", "--prefer", "cheap").returncode == 0
+    wrong = fake("query", "rows 0", "--prefer", "best")
+    assert (wrong.returncode, "'fast', 'balanced', 'cheap'" in wrong.stderr) == (2, True)
 
 
 def test_explain_prints_the_plan():
