@@ -13,6 +13,7 @@ from fff.cache.store import RowStore
 from fff.catalog import Cacheable, SourceAdapter, Table
 from fff.errors import FFFError, UsageError
 from fff.limits import CACHE_BYTES
+from fff.quals import Quals
 
 #: Seconds that answers count as fresh where the cache is asked for and neither spec nor user says how long.
 DEFAULT_TTL = 300.0
@@ -56,22 +57,23 @@ class RowCache:
             fingerprint = adapter.fingerprint(table)
         except FFFError:
             return adapter  # a secret is missing, say: the source itself tells when it is asked
-        unnarrowed = self.store.shape(fingerprint)
-        if unnarrowed is None:
+        if self.store.shape(fingerprint) is None:
             return adapter
-        # What was read under qualifiers is part of the table: a table of its own here.
-        narrowed = self.store.shape(fingerprint + repr(table.quals).encode()) if table.quals else None
         adapter.remember(self._replies)
         return CachedSource(
             self.store,
             table,
             adapter,
-            narrowed or unnarrowed,
+            lambda quals: self._shape(fingerprint, quals),
             ttl,
             wide=adapter.reads_whole_records(table),
             tells_secrets=adapter.tells_secrets,
-            unnarrowed=unnarrowed if narrowed is not None else None,
         )
+
+    def _shape(self, fingerprint: bytes, quals: Quals) -> bytes:
+        """What was read under qualifiers is part of a table: a table of its own here."""
+        shape = self.store.shape(fingerprint + (repr(quals).encode() if quals else b""))
+        return shape or b""  # the store has broken: under whatever name, nothing is there and nothing is kept
 
     def refresh(self) -> None:
         """From now on this run asks the sources for what was fetched before."""

@@ -14,6 +14,7 @@ from fff.cache.rows import Key, by_key, key_bytes, packed, unpacked
 from fff.cache.store import RowStore
 from fff.catalog import LookupMethod, Page, ScanMethod, SourceAdapter, Table
 from fff.limits import SESSION_BYTES
+from fff.quals import Quals
 from fff.runtime.keyed import KeyIndex, having
 from fff.stats import AccessMeter
 
@@ -27,11 +28,10 @@ class CachedSource:
         store: where rows are kept.
         table: the table.
         adapter: its source.
-        shape: the table's name in the store.
+        shape: the table's name in the store, by the qualifiers under which it is read.
         ttl: seconds for which answers count as fresh.
         wide: keep all columns, whichever are asked for.
         tells_secrets: whether data may not be kept, because a secret of the source stands in it.
-        unnarrowed: the name in the store of the same table without qualifiers, whose rows will do as well.
     """
 
     def __init__(
@@ -39,12 +39,11 @@ class CachedSource:
         store: RowStore,
         table: Table,
         adapter: SourceAdapter,
-        shape: bytes,
+        shape: Callable[[Quals], bytes],
         ttl: float,
         *,
         wide: bool,
         tells_secrets: Callable[[bytes], bool],
-        unnarrowed: bytes | None = None,
     ) -> None:
         self.name = table.source
         self.tables = (table,)
@@ -52,13 +51,20 @@ class CachedSource:
         self._table = table
         self._adapter = adapter
         self._shape = shape
-        self._shapes = (shape,) if unnarrowed is None else (shape, unnarrowed)  # to read from
         self._ttl = ttl
         self._wide = wide
         self._tells_secrets = tells_secrets
         self._loading = asyncio.Lock()
         self._whole: pa.Table | None = None  # a scan from disk, for lookups
         self._looked: dict[tuple[str, ...], KeyIndex | None] = {}
+
+    def _shapes(self, keys: Sequence[str] = ()) -> tuple[bytes, ...]:
+        """Names in the store: first the one to keep answers under, then those whose rows hold all that is wanted as well.
+
+        What is said of a key column is said by the key: other bounds on it make no other answer.
+        """
+        quals = (self._table.quals_beside(keys), self._table.quals, ())
+        return tuple(dict.fromkeys(map(self._shape, quals)))
 
     @property
     def _place(self) -> tuple[str, str]:
@@ -105,7 +111,7 @@ class CachedSource:
             # Where few rows are wanted the source may have ended after them.
             whole = not truncated and self._table.rows_wanted is None
             if file is not None and whole and _doubtful(meter) == before:
-                self._store.keep_scan(self._shape, self._place, asked, file, fetched)
+                self._store.keep_scan(self._shapes()[0], self._place, asked, file, fetched)
         finally:
             if file is not None:
                 file.drop()
@@ -117,7 +123,7 @@ class CachedSource:
 
     async def _kept_scan(self, columns: Sequence[str], at_most: int | None) -> list[pa.RecordBatch] | None:
         """The rows of a fresh scan on disk with these columns at least."""
-        for shape in self._shapes:
+        for shape in self._shapes():
             entry = self._store.scan(shape, columns, self._ttl, at_most)
             if entry is None:
                 continue
@@ -193,7 +199,7 @@ class CachedSource:
     ) -> dict[Key, pa.RecordBatch]:
         """The rows of those keys whose answer is on disk; an answer to fewer key columns holds those to more of them."""
         found: dict[Key, pa.RecordBatch] = {}
-        known = [(shape, keyset) for shape in self._shapes for keyset in self._store.keysets(shape)]
+        known = [(shape, keyset) for shape in self._shapes(names) for keyset in self._store.keysets(shape)]
         for shape, keyset in known:
             if not (set(keyset.keys) <= set(names) and set(needed) <= set(keyset.columns)):
                 continue
@@ -233,7 +239,7 @@ class CachedSource:
             text = key_bytes(_part(key, names, order))
             if text is not None and not self._repeats_secrets(own):
                 answers.append(Answer(text, packed(own), b"", len(own), fetched))
-        self._store.keep(self._shape, self._place, order, columns, answers)
+        self._store.keep(self._shapes(names)[0], self._place, order, columns, answers)
 
     async def close(self) -> None:
         """Nothing of its own to release."""
