@@ -1,4 +1,4 @@
-"""A scan in a declared order, read no further than the first rows of the result need it."""
+"""A scan that is read no further than LIMIT needs it, in a declared order where ORDER BY asks for one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.catalog import LookupMethod, Page, ScanMethod, SourceAdapter, Table
+from fff.dataflow.arrays import Bools
 from fff.dataflow.expressions import And, Expr, evaluate
 from fff.sql.planned import FirstRows
 from fff.stats import AccessMeter
@@ -40,11 +41,11 @@ class OrderedPrefix:
         pages = self._adapter.scan(table, method, columns, meter=meter, window=window)
         async with aclosing(cast("AsyncGenerator[Page]", pages)) as opened:
             async for page in opened:
-                if read.sorted and page.in_order and not read.take(page.rows):
+                read.sorted = read.sorted and (page.in_order or self._first.column is None)
+                if read.sorted and not read.take(page.rows):
                     meter.warn(
                         f"{table.full_name}: the scan does not come in the declared order, so all of it was read"
                     )
-                read.sorted = read.sorted and page.in_order
                 yield page
                 if read.enough:
                     return
@@ -84,6 +85,9 @@ class _Read:
 
     def take(self, rows: pa.RecordBatch) -> bool:
         """The next rows; False where they are out of order."""
+        if self._first.column is None:
+            self._counted += int(np.count_nonzero(self._counting(rows)))
+            return True
         column = rows.column(self._first.column.index)
         given = np.asarray(pc.is_valid(column))
         values = np.asarray(_whole(column.drop_null()))
@@ -95,16 +99,21 @@ class _Read:
         if np.any(np.diff(beside) < 0):
             self.sorted = False
             return False
-        counts = np.ones(len(values), bool)
-        if self._predicates:
-            truth = evaluate(And(self._predicates), lambda one: rows.column(one.index), len(rows))
-            counts = np.asarray(pc.fill_null(truth, fill_value=False))[given]
+        counts = self._counting(rows)[given]
         last = int(values[-1])
         ties = int(np.count_nonzero(counts & (values == last)))
         self._at_last = ties + (self._at_last if last == self._last else 0)
         self._counted += int(np.count_nonzero(counts))
         self._last = last
         return True
+
+    def _counting(self, rows: pa.RecordBatch) -> Bools:
+        """Which rows fulfil the conditions."""
+        if not self._predicates:
+            return np.ones(len(rows), bool)
+        truth = evaluate(And(self._predicates), lambda one: rows.column(one.index), len(rows))
+        found: Bools = np.asarray(pc.fill_null(truth, fill_value=False))
+        return found
 
 
 def _whole(column: pa.Array) -> pa.Array:

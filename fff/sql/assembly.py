@@ -162,7 +162,9 @@ class BlockParts:
             view=view,
             fields=fields,
             feeds=feeds,
-            first=None if first is None else replace(first, column=self._move(first.column, places)),
+            first=first
+            if first is None or first.column is None
+            else replace(first, column=self._move(first.column, places)),
         )
 
     def _derived(self) -> list[Conjunct]:

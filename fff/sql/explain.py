@@ -109,7 +109,7 @@ def _block(block: BlockQuery) -> list[str]:
         lines.append(f"no rows: {block.empty}; nothing is fetched")
     elif plan.limit is not None:
         lines.append(f"stops after {plan.limit} {_plural(plan.limit, 'row')}")
-    elif block.first is not None:
+    elif block.first is not None and block.first.column is not None:
         order = plan.field_of(block.first.column).name + (" DESC" if block.first.falling else "")
         rows = f"{block.first.count} {_plural(block.first.count, 'row')}"
         lines.append(f"stops once the first {rows} by {order} are there: the scan is in that order")

@@ -1,6 +1,6 @@
-"""When the first rows of an ordered result are found before a scan has ended.
+"""When all rows that a LIMIT takes are found before a scan has ended.
 
-`ORDER BY x LIMIT n` over one table whose source declares that scans come in the order of x: once n rows that fulfil every
+Without ORDER BY, any rows will do. `ORDER BY x LIMIT n` over one table whose source declares that scans come in the order of x: once n rows that fulfil every
 condition have come, and a row beyond the n-th value of x after them, no later row can be among the first n, nor equal
 the last of them in x. So all that Spark could choose from is there, ties included, and whatever ORDER BY says after x.
 
@@ -42,12 +42,14 @@ def first_rows(parts: BlockParts, above: Above) -> FirstRows | None:
     if len(block.scope.relations) != 1 or parts.residual or parts.equalities.classes:
         return None
     [access] = parts.access.tables
-    if len(access.scans) != 1 or access.lookups or not access.table.order:
+    if len(access.scans) != 1 or access.lookups:
         return None
     if above.aggregated or not all(is_row_wise(item) for item in select.expressions):
         return None
-    ordered = select.args["order"].expressions[0] if select.args.get("order") else None
-    if not isinstance(ordered, exp.Ordered):
+    if not select.args.get("order"):
+        return FirstRows(None, count)
+    ordered = select.args["order"].expressions[0]
+    if not isinstance(ordered, exp.Ordered) or not access.table.order:
         return None
     column = _column(parts, ordered.this)
     falling = bool(ordered.args.get("desc"))

@@ -82,9 +82,9 @@ class Feed:
 
 @dataclass(frozen=True)
 class FirstRows:
-    """That a result takes so many rows of a table's only scan: the first ones by a column in which the scan is ordered."""
+    """That a result takes so many rows of a table's only scan: any, or the first by a column by which that is ordered."""
 
-    column: Column
+    column: Column | None
     count: int
     falling: bool = False
 

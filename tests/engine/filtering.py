@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import collections
 import datetime as dt
 import operator
 import random
@@ -15,7 +14,7 @@ from typing import Any
 
 from aiohttp import web
 
-_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+FILTERS: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,
     "<": operator.lt,
@@ -43,10 +42,10 @@ def key_columns(rng: random.Random) -> list[dict[str, Any]]:
     """Some of the operators of each column, each said by a parameter of its own."""
     declared = []
     for name in COLUMNS:
-        known = [one for one in _OPERATORS if one != "=" or name in "nks"]  # what is rounded equals nothing
+        known = [one for one in FILTERS if one != "=" or name in "nks"]  # what is rounded equals nothing
         operators = [one for one in known if rng.random() < 0.5]
         if name != "id" and operators:
-            params = {one: f"{name}.{list(_OPERATORS).index(one)}" for one in operators}
+            params = {one: f"{name}.{list(FILTERS).index(one)}" for one in operators}
             declared.append({"name": name, "operators": operators, "param": params})
     return declared
 
@@ -80,17 +79,16 @@ class FilteringSite:
     honours: bool = True
     page: int = 7
     sent: int = 0  # rows that went out
-    asked: collections.Counter[str] = field(default_factory=collections.Counter)  # by parameter
+    requests: list[dict[str, str]] = field(default_factory=list)  # the filters of each
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         rows = self.rows
         if request.path.startswith("/get/"):
             rows = [row for row in rows if str(row["n"]) == request.path.rpartition("/")[2]]
-        for name, text in request.query.items():
-            if "." in name:
-                self.asked[name] += 1
-                rows = [row for row in rows if not self.honours or self._passes(row, name, text)]
+        self.requests.append({name: text for name, text in sorted(request.query.items()) if "." in name})
+        for name, text in self.requests[-1].items():
+            rows = [row for row in rows if not self.honours or self._passes(row, name, text)]
         if request.path == "/scan":
             start = int(request.query["offset"])
             body: dict[str, Any] = {"total": len(rows)}
@@ -108,7 +106,7 @@ class FilteringSite:
         value = row[column]
         if value is None:
             return False
-        compare = list(_OPERATORS.values())[int(number)]
+        compare = list(FILTERS.values())[int(number)]
         if isinstance(value, str):  # in an order of its own: case does not matter
             return compare(value.lower(), text.lower())
         if isinstance(value, dt.datetime):  # a time without a zone is one here, at UTC

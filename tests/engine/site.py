@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 from aiohttp import web
 
+from fff.cache.keeping import RowCache
 from fff.engine import Execution, Federation, RunOptions
 from fff.web.client import WebClient
 from fff_sources.load import load_catalog
@@ -101,6 +102,7 @@ async def federated(
     tables: Mapping[str, dict[str, Any]],
     *,
     keep: bool = False,
+    cache: RowCache | None = None,
     **client: Any,
 ) -> AsyncIterator[tuple[Federation, Served]]:
     """A federation whose source `web` is the site; `keep`: a session that keeps what was read."""
@@ -112,7 +114,7 @@ async def federated(
     web_client = WebClient(rng=random.Random(1))
     catalog = load_catalog([file], environ={}, cwd=folder, client=web_client)
     try:
-        async with Federation(catalog, web_client, keep=keep) as federation:
+        async with Federation(catalog, web_client, keep=keep, cache=cache) as federation:
             yield federation, served
     finally:
         site.over.set()

@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.engine.filtering import COLUMNS, FilteringSite, key_columns, statement, stored
-from tests.engine.site import Row, federated, run
+from fff.cache.keeping import RowCache
+from fff.engine import RunOptions
+from tests.engine.duck import over_duck
+from tests.engine.filtering import COLUMNS, FILTERS, FilteringSite, key_columns, statement, stored
+from tests.engine.site import Row, federated, rows_of, run
 from tests.web.serving import Serve
 
 _SCAN = {
@@ -58,3 +61,85 @@ async def test_what_is_sent_changes_no_answer(serve: Serve, tmp_path: Path) -> N
 async def test_what_is_sent_changes_no_answer_for_long(serve: Serve, tmp_path: Path) -> None:
     for seed in range(1000, 1050):
         await _check(serve, tmp_path, seed, 6)
+
+
+# ------------------------------------------------------------------- what others have read, and what earlier runs have
+
+
+def ranges(*operators: str) -> list[dict[str, Any]]:
+    params = {one: f"n.{list(FILTERS).index(one)}" for one in operators}
+    return [{"name": "n", "operators": list(operators), "param": params}]
+
+
+BOTH = ranges(">=", "<=")
+ROWS = [dict.fromkeys(COLUMNS) | {"id": number, "n": number % 10} for number in range(40)]
+
+
+def ids(low: int, high: int) -> list[Row]:
+    return sorted(((one["id"],) for one in ROWS if low <= one["n"] <= high), key=lambda row: str(row[0]))
+
+
+def sql(low: int, high: int) -> str:
+    return f"SELECT id FROM t WHERE n BETWEEN {low} AND {high}"
+
+
+async def test_a_session_reads_again_what_was_left_out(serve: Serve, tmp_path: Path) -> None:
+    site = FilteringSite(ROWS, page=100)
+    async with federated(serve, site, tmp_path, declared(BOTH, lookup=False), keep=True) as (federation, _):
+        sent = []
+        for low, high in ((3, 4), (3, 4), (4, 4), (2, 4), (0, 9), (5, 6)):
+            before = len(site.requests)
+            assert (await run(federation, sql(low, high)))[0] == ids(low, high)
+            sent.append([dict(one) for one in site.requests[before:]])
+    # The second and third find all they want, and so does the last; the others ask for what they want.
+    assert sent == [
+        [{"n.3": "4", "n.5": "3"}],
+        [],
+        [],
+        [{"n.3": "4", "n.5": "2"}],
+        [{"n.3": "9", "n.5": "0"}],
+        [],
+    ]
+
+
+async def test_statements_that_are_expected_share_the_widest(serve: Serve, tmp_path: Path) -> None:
+    site = FilteringSite(ROWS, page=100)
+    async with federated(serve, site, tmp_path, declared(BOTH, lookup=False)) as (federation, _):
+        prepared = [federation.prepare(sql(low, 7)) for low in (3, 1, 5)]
+        federation.expect(prepared)
+        for low, one in zip((3, 1, 5), prepared, strict=True):
+            execution = federation.execute(one, RunOptions(seed=1))
+            assert await rows_of(execution) == ids(low, 7)
+    assert [dict(one) for one in site.requests] == [{"n.3": "7", "n.5": "1"}]
+
+
+async def test_blocks_of_a_statement_share_what_covers_all(serve: Serve, tmp_path: Path) -> None:
+    site = FilteringSite(ROWS, page=100)
+    async with federated(serve, site, tmp_path, declared(BOTH, lookup=False)) as (federation, _):
+        over_duck(federation)
+        found, _ = await run(federation, f"{sql(2, 3)} UNION ALL {sql(3, 5)}")
+    assert found == sorted(ids(2, 3) + ids(3, 5), key=lambda row: str(row[0]))
+    assert [dict(one) for one in site.requests] == [{"n.3": "5", "n.5": "2"}]
+
+
+async def test_what_is_on_disk_serves_narrower_questions_and_never_wider_ones(
+    serve: Serve, tmp_path: Path
+) -> None:
+    site = FilteringSite(ROWS, page=100)
+    tables = declared(BOTH, lookup=True)
+
+    async def requests(query: str, wanted: list[Row]) -> int:
+        before = len(site.requests)
+        cache = RowCache(tmp_path / "rows", ttl=300.0)
+        async with federated(serve, site, tmp_path, tables, cache=cache, base_url=url) as (federation, _):
+            assert (await run(federation, query))[0] == wanted
+        return len(site.requests) - before
+
+    url = (await serve(site.answer)).url
+    assert await requests(sql(3, 5), ids(3, 5)) == 1
+    assert await requests(sql(3, 5), ids(3, 5)) == 0, "the same is there"
+    assert await requests(sql(3, 6), ids(3, 6)) == 1, "more is not"
+    assert await requests("SELECT id FROM t", ids(0, 9)) == 1
+    assert await requests(sql(1, 2), ids(1, 2)) == 0, "all rows hold any of them"
+    lookup = "SELECT id FROM t WHERE n = 3 AND id < 20"
+    assert await requests(lookup, [row for row in ids(3, 3) if row[0] < 20]) == 0
