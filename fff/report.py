@@ -42,7 +42,10 @@ def make_report(
         "prefer": snapshot.prefer,
         "seed": snapshot.seed,
         "fff_version": __version__,
-        "access": [asdict(access) | {"keys": list(access.keys)} for access in snapshot.access],
+        "access": [
+            asdict(access) | {"keys": list(access.keys), "sends": list(access.sends)}
+            for access in snapshot.access
+        ],
         "stems": [asdict(stem) for stem in snapshot.stems],
         "routing": [asdict(share) for share in snapshot.routing],
         "audit": [dict(one) for one in audit],

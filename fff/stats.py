@@ -105,6 +105,7 @@ class AccessStats:
     keys: tuple[str, ...]
     name: str
     state: AccessState
+    sends: tuple[str, ...] = ()  # what requests say beside keys, so that sources leave out rows
     requests: int = 0
     distinct_keys: int = 0
     pending_keys: int = 0

@@ -17,7 +17,7 @@ from fff_cli.progress import say
 from fff_cli.values import pad, printable, width
 
 if TYPE_CHECKING:
-    from fff.catalog import Catalog, Table
+    from fff.catalog import Catalog, KeyColumn, Table
 
 
 def list_tables(sources: Sequence[Path], output: str | None) -> int:
@@ -160,7 +160,9 @@ def described(table: Table) -> list[str]:
     )
     if table.key_columns:
         lines += ["", "key columns (what a request can be given)"]
-        lines += _aligned([(key.name, key.require, " ".join(key.operators)) for key in table.key_columns])
+        lines += _aligned(
+            [(key.name, key.require, " ".join(key.operators), _sent(key)) for key in table.key_columns]
+        )
     lines += ["", f"access methods (at most {table.max_in_flight} requests at once)"]
     scans = [("scan", scan.name, "the whole table") for scan in table.scans]
     lookups = [
@@ -172,6 +174,12 @@ def described(table: Table) -> list[str]:
         for one in table.lookups
     ]
     return lines + _aligned([*scans, *lookups])
+
+
+def _sent(key: KeyColumn) -> str:
+    """The operators that requests say beside keys, and the parameters for them."""
+    said = [operator if param is None else f"{operator} as {param}" for operator, param in key.sendable]
+    return f"sent: {', '.join(said)}" if said else ""
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:

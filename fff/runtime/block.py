@@ -17,6 +17,7 @@ from fff.runtime.driver import BlockDriver, Meters, TableAccess
 from fff.runtime.feeds import KeyFeed
 from fff.runtime.ordered import OrderedPrefix
 from fff.runtime.sharing import Lease, Use
+from fff.runtime.shelf import SharedSource
 from fff.sql.planned import BlockQuery, Prepared
 from fff.stats import Missing
 
@@ -93,6 +94,8 @@ class RunningBlock:
         for access in self.access:
             if not access.fed:
                 access.adapter = lease.source(self.number, access.table, access.adapter)
+                if isinstance(access.adapter, SharedSource):  # which may ask for more, for others as well
+                    [access.table] = access.adapter.tables
             if self.query.first is not None:
                 predicates = [one.expr for one in self.query.plan.predicates]
                 access.adapter = OrderedPrefix(access.adapter, self.query.first, predicates)

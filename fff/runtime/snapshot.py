@@ -91,6 +91,7 @@ def _scan_stats(scan: ScanModule, meter: AccessMeter, reading: TableAccess) -> A
             kind="scan",
             keys=(),
             name=scan.plan.name,
+            sends=tuple(map(reading.table.said, reading.table.quals)),
             state="stalled" if stalled else _SCAN_STATES[scan.state],
             rows=scan.rows,
             duplicates=scan.duplicates,
@@ -104,6 +105,7 @@ def _scan_stats(scan: ScanModule, meter: AccessMeter, reading: TableAccess) -> A
 def _lookup_stats(
     eddy: Eddy, table: int, module: LookupModule, meter: AccessMeter, reading: TableAccess
 ) -> AccessStats:
+    keys = tuple(reading.columns[column] for column in module.plan.columns)
     failed = module.count(KeyState.FAILED) and not eddy.block.stems[table].complete
     state: AccessState = "waiting"
     if not module.idle:
@@ -118,8 +120,9 @@ def _lookup_stats(
             source=reading.table.source,
             table=reading.table.name,
             kind="lookup",
-            keys=tuple(reading.columns[column] for column in module.plan.columns),
+            keys=keys,
             name=module.plan.name,
+            sends=tuple(map(reading.table.said, reading.table.quals_beside(keys))),
             state=state,
             distinct_keys=module.asked,
             pending_keys=module.pending,

@@ -117,8 +117,9 @@ async def test_blocks_of_a_statement_share_what_covers_all(serve: Serve, tmp_pat
     site = FilteringSite(ROWS, page=100)
     async with federated(serve, site, tmp_path, declared(BOTH, lookup=False)) as (federation, _):
         over_duck(federation)
-        found, _ = await run(federation, f"{sql(2, 3)} UNION ALL {sql(3, 5)}")
+        found, execution = await run(federation, f"{sql(2, 3)} UNION ALL {sql(3, 5)}")
     assert found == sorted(ids(2, 3) + ids(3, 5), key=lambda row: str(row[0]))
+    assert [one.sends for one in execution.snapshot().access] == [("n.3=5", "n.5=2")], "the report tells"
     assert [dict(one) for one in site.requests] == [{"n.3": "5", "n.5": "2"}]
 
 
