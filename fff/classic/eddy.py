@@ -3,11 +3,12 @@
 Which tuple goes next is the buffer's matter (`Priority`), where it goes the policy's: one of the modules whose Ready bit
 is on. The eddy itself never blocks, only scans do (ledger P29).
 
-The paper leaves open what happens when the winner of a lottery has no room. If another module then got the tuple, tickets
-would decide nothing whenever all queues are full, as they are in its experiments. Here the tuple waits, and the lottery
-is held anew when something has happened: the eddy is a thread like the modules and holds some `lotteries` for each time
-a module has finished a tuple. With many of them a module that wins rarely has its share of tuples all the same, with
-fewer than one the modules starve. The naive eddy holds none: a tuple goes to a module that has room (`pull`).
+The paper leaves open what happens when the winner of a lottery has no room. An eddy with a processor of its own simply
+holds the next one, so in effect the lottery is among the modules that have room. An eddy that is a thread on the
+processor it shares with the modules (S1 sections 4.1 to 4.4) cannot do so without end: it holds some `lotteries`
+whenever a module has finished a tuple, and if the winners have no room the tuple waits, even if others are idle. Only
+thus do tickets decide anything there, because modules that share a processor always have full queues. The more lotteries,
+the more a module that wins rarely gets all the same. The naive eddy holds none: a tuple goes to any module with room.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 
 from fff.classic.buffer import Buffer, Priority, returned_first
 from fff.classic.modules import Module, RoutedTuple
@@ -34,17 +36,16 @@ class Options:
     """How an eddy runs; none of it changes the answer.
 
     `queue`: room of each module's input queue. `buffer`: tuples in the eddy's buffer above which scans are held back.
-    `ahead`: tuples of one scan that wait in it at most. `pull` and `lotteries`: see above; infinity: until the winner has
-    no room. `order`: a static plan, as names of modules: the only Ready bit of a tuple is that of the first module in this
-    order which takes it (S1 section 4.1).
+    `ahead`: tuples of one scan that wait in it at most. `lotteries`: for each time that something happens, see above; at
+    least 1. `order`: a static plan, as names of modules: the only Ready bit of a tuple is that of the first module in
+    this order which takes it (S1 section 4.1).
     """
 
     queue: int = 1
     buffer: int = 1000
     ahead: int = 1
     priority: Priority = returned_first
-    pull: bool = False
-    lotteries: float = 1.2
+    lotteries: float = inf
     order: tuple[str, ...] | None = None
     processor: Callable[[Schedule], Processor] = OwnServers
 
@@ -152,16 +153,15 @@ class ClassicEddy:
         """The number of the module that the next tuple of a state goes to now, if any."""
         moves: Sequence[Move] = self.ready(state)
         assert moves, f"no module takes {state}"
-        if self._options.pull:
+        if self._options.lotteries == inf:
             moves = [move for move in moves if self._module(move).room]
             if not moves:
                 return None
         move = moves[0]
         if len(moves) > 1:
-            if not self._options.pull:
-                if self._lotteries < 1:
-                    return None
-                self._lotteries -= 1
+            if self._lotteries < 1:
+                return None
+            self._lotteries -= 1
             move = self._policy.choose(state, moves, self._rng)
         return move.predicate if self._module(move).room else None
 

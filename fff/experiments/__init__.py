@@ -13,6 +13,10 @@ from fff.experiments.experiment import Experiment
 
 #: In the order of the papers.
 MODULES: tuple[str, ...] = (
+    "fff.experiments.selections2000",
+    "fff.experiments.joins2000",
+    "fff.experiments.dynamics2000",
+    "fff.experiments.delays2000",
     "fff.experiments.stems2003",
     "fff.experiments.hybrids2003",
     "fff.experiments.realtime2003",

@@ -40,7 +40,6 @@ def test_any_policy_gives_the_answer(policy, processor) -> None:
         options = {
             "queue": rng.choice([0, 1, 4]),
             "buffer": rng.choice([1, 3, 100]),
-            "pull": rng.random() < 0.5,
             "lotteries": rng.choice([1.0, 1.2, float("inf")]),
             "priority": rng.choice([returned_first, in_turn]),
         }
@@ -103,7 +102,7 @@ def test_the_edge_that_closes_a_cycle_is_residual() -> None:
 def test_queues_hold_no_more_than_they_may_and_scans_wait() -> None:
     query = star((RS, ST))
     for queue in (0, 1, 3):
-        eddy = ClassicEddy(query, Naive(), random.Random(0), Options(queue=queue, pull=True))
+        eddy = ClassicEddy(query, Naive(), random.Random(0), Options(queue=queue))
         eddy.run()
         assert [module.longest for module in eddy.modules] == [queue, queue]
 
@@ -116,7 +115,7 @@ def test_returned_tuples_first_flow_out() -> None:
     )
     early = {}
     for priority in (returned_first, in_turn):
-        trace = run(query, priority=priority, pull=True, ahead=1000, processor=SharedProcessor)
+        trace = run(query, priority=priority, ahead=1000, processor=SharedProcessor)
         assert len(trace.results) == 300
         early[priority] = sum(time < trace.end / 2 for time, _ in trace.results)
     assert early[returned_first] > 140
@@ -138,8 +137,8 @@ def test_the_buffer_is_bounded_by_holding_scans_back() -> None:
 def test_one_processor_is_shared_and_servers_are_not() -> None:
     selections = tuple(SelectionPredicate(f"s{i}", 0, lambda _: True, 1.0) for i in range(2))
     query = Query((Relation("U", [(i,) for i in range(100)]),), selections=selections)
-    assert run(query, pull=True, processor=SharedProcessor).end == pytest.approx(200)
-    assert run(query, pull=True, processor=OwnServers).end == pytest.approx(100, rel=0.03)
+    assert run(query, processor=SharedProcessor).end == pytest.approx(200)
+    assert run(query, processor=OwnServers).end == pytest.approx(100, rel=0.03)
 
 
 def test_one_seed_one_run() -> None:
@@ -148,7 +147,7 @@ def test_one_seed_one_run() -> None:
         for processor in (OwnServers, SharedProcessor):
             one, same = (run(query, policy(), 5, processor=processor) for _ in range(2))
             assert one == same
-    assert run(query, Naive(), 5, pull=True).routed != run(query, Naive(), 6, pull=True).routed
+    assert run(query, Naive(), 5).routed != run(query, Naive(), 6).routed
 
 
 def test_tickets_are_credited_when_given_and_debited_when_returned() -> None:
@@ -180,8 +179,8 @@ def test_the_lottery_prefers_the_module_that_drops() -> None:
             SelectionPredicate("lax", 0, lambda row: row[0] < 0.9),
         ),
     )
-    lottery = run(query, Lottery(), processor=SharedProcessor).share(0, span=1)
-    assert lottery > 0.6 > run(query, Naive(), processor=SharedProcessor, pull=True).share(0, span=1)
+    lottery = run(query, Lottery(), lotteries=1.2, processor=SharedProcessor).share(0, span=1)
+    assert lottery > 0.6 > run(query, Naive(), processor=SharedProcessor).share(0, span=1)
 
 
 def test_costs_may_change_with_time_and_with_what_was_read() -> None:
@@ -207,7 +206,7 @@ def test_bushy_plans_come_about() -> None:
         def observe(self, outcome):
             seen.add(outcome.state.span)
 
-    assert answer(run(query, Outside())) == brute_force(query)
+    assert answer(run(query, Outside(), lotteries=1.0)) == brute_force(query)
     assert {0b0011, 0b1100} <= seen
     assert not {0b0110, 0b0111, 0b1110} & seen
 
