@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fff_sources.authoring.shape import step
-from fff_sources.rest.paginators import link_next
+from fff_sources.rest.links import link_next
 
 PAGES = (
     "page", "page[number]", "pageNumber", "page_number", "pageNo", "page_no", "pageIndex", "page_index", "p", "pg", "currentPage", "current_page"

@@ -211,6 +211,7 @@ def _endpoint(table: FileTable) -> spec.Endpoint:
     parts: dict[str, object] = {"path": "", "data_selector": table.data_selector}
     parts["format"] = "csv" if form == "tsv" else form
     parts["delimiter"] = table.delimiter or ("\t" if form == "tsv" else ",")
+    parts |= {"comment": table.comment, "encoding": table.encoding}
     return spec.Endpoint.model_validate(parts)
 
 

@@ -43,6 +43,8 @@ class FileTable(spec.Spec):
     values: dict[str, tuple[spec.Text, ...]] | None = None
     format: Literal["csv", "tsv", "json", "ndjson", "parquet"] | None = None
     delimiter: spec.Delimiter | None = None
+    comment: spec.Delimiter | None = None
+    encoding: spec.Encoding | None = None
     data_selector: spec.Path = "$"
     columns: dict[str, Annotated[spec.Column, spec.short_for("type")]] | None = None
     primary_key: tuple[str, ...] = ()
@@ -112,6 +114,10 @@ def _problem(table: FileTable, base_url: str) -> tuple[str, str | None] | None:
         return "its URL does not tell the format", "add format: csv, tsv, json, ndjson or parquet"
     if table.delimiter is not None and format_of(table) not in ("csv", "tsv"):
         return "a delimiter is of csv alone", None
+    if table.comment is not None and format_of(table) not in ("csv", "tsv"):
+        return "comments are of csv alone", None
+    if table.encoding is not None and format_of(table) == "parquet":
+        return "an encoding is of text, which parquet is not", None
     missing = [name for name in table.primary_key if table.columns is not None and name not in table.columns]
     return (f"{missing[0]!r} is not a column", None) if missing else None
 

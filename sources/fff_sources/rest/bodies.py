@@ -27,13 +27,18 @@ _LARGE = 2**21  # bytes from which a body is read in blocks
 class BodyFormat:
     """How an endpoint writes its answers.
 
-    Columnar: an object at the selector holds an array for each of its members. May lack: without the place, no records.
+    Columnar: an object at the selector holds an array for each of its members. Headed: the records are arrays, and the
+    first one names the members of the others. Comment: lines of CSV that begin so are none. Encoding: of text, whatever
+    the answer says of itself. May lack: without the place, no records.
     """
 
     name: str = "json"
     selector: JsonPath = WHOLE
     delimiter: str = ","
     columnar: bool = False
+    headed: bool = False
+    comment: str | None = None
+    encoding: str | None = None
     may_lack: bool = False
 
 
@@ -104,19 +109,19 @@ class BodyReader:
     def text(self, answer: Response) -> bytes:
         """The body in UTF-8, for formats made of text; JSON for those that are read as JSON."""
         body = answer.body
-        charset = _charset(answer.headers)
+        charset = self._form.encoding or _charset(answer.headers)
         if charset is not None:
             text = body.decode(charset)
             if self._form.name == "xml":  # what the document says of its own encoding no longer holds
                 return encode(markup.xml_value(text))
-            body = text.encode()
+            body = text.removeprefix("\ufeff").encode()
         elif body.startswith(codecs.BOM_UTF8):
             body = body[3:]
         if self._form.name == "xml":
             return encode(markup.xml_value(body))
         if self._form.name == "html_table":
             return encode(markup.html_tables(body.decode()))
-        return body
+        return body if self._form.comment is None else _uncommented(body, self._form.comment.encode())
 
     def arrays(self, answer: Response) -> Iterator[Raw | bytes]:
         """The records as JSON arrays."""
@@ -131,6 +136,8 @@ class BodyReader:
         records = self._records(body)
         if self._form.columnar:
             records = rows_of(records)
+        elif self._form.headed:
+            records = named_rows(records)
         if len(memoryview(records)) < _LARGE:
             yield records
             return
@@ -230,6 +237,26 @@ def rows_of(records: Raw | bytes) -> bytes:
             for place in range(max(lengths, default=0))
         ]
     return encode(rows)
+
+
+def named_rows(records: Raw | bytes) -> bytes:
+    """Arrays as objects: the first one holds the names. Raises MalformedJSON where one has not as many members."""
+    rows = decode(records, type=list[list[Raw]])
+    names = [decode(name, type=str) for name in rows[0]] if rows else []
+    odd = next((len(row) for row in rows if len(row) != len(names)), None)
+    if odd is not None:
+        raise MalformedJSON(f"a row of {odd} values under a header of {len(names)}")
+    return encode([dict(zip(names, row, strict=True)) for row in rows[1:]])
+
+
+def _uncommented(body: bytes, mark: bytes) -> bytes:
+    """A CSV text without the lines that begin with a mark, those inside of quotes apart."""
+    kept, inside = [], False
+    for line in body.splitlines(keepends=True):
+        if inside or not line.startswith(mark):
+            kept.append(line)
+            inside ^= line.count(b'"') % 2 == 1
+    return b"".join(kept)
 
 
 class _NoRecords(Exception):  # noqa: N818 - becomes a SourceError above

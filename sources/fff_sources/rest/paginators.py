@@ -10,22 +10,18 @@ A server that repeats itself (cursor, URL, page) raises PaginationError; nothing
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
-from urllib.parse import urljoin
 
 from fff_sources.rest.fastjson import MalformedJSON
-from fff_sources.rest.jsonpath import JsonPath, parse_path, value
+from fff_sources.rest.jsonpath import JsonPath, value
 from fff_sources.rest.templates import text_of
 
 _REPEATS_CERTAIN = (
     10  # a page of so many records that comes twice is a repetition; a shorter one must come three times
 )
 _EMPTY_PAGES = 100  # empty pages in a row, each with a new cursor, before the source counts as stuck
-_AUTO_NEXT = ("next", "next_url", "links.next", "paging.next", "info.next", "meta.next", "pagination.next")
-_AUTO_ODATA = ("['@odata.nextLink']", "['odata.nextLink']")
 
 
 class PaginationError(Exception):
@@ -40,6 +36,9 @@ class Ask:
     url: str | None = None
     position: int = 0  # of the first record (offset) or of the page (page_number)
     expected: int | None = None  # records this page should hold, where that is known
+    values: Mapping[str, object] = field(
+        default_factory=dict
+    )  # parameters as JSON has them, where that is not text
 
 
 @dataclass(frozen=True)
@@ -238,12 +237,12 @@ class Offset:
         return None if missing == 0 else self._ask(position)
 
     def _ask(self, position: int, expected: int | None = None) -> Ask:
-        params = {self._offset_param: str(position)}
+        values = {self._offset_param: position}
         if self._size is not None:
             inner = expected is not None and position + expected < self._end
             # A page inside the whole must not run into the next one.
-            params[self._size_param] = str(min(self._size, expected) if inner and expected else self._size)
-        return Ask(params, position=position, expected=expected)
+            values[self._size_param] = min(self._size, expected) if inner and expected else self._size
+        return Ask(_texts(values), position=position, expected=expected, values=values)
 
 
 class PageNumber:
@@ -335,10 +334,10 @@ class PageNumber:
         return total - self._share.before if self._share.is_last else self._share.records
 
     def _ask(self, page: int, expected: int | None = None) -> Ask:
-        params = {self._page_param: str(page)}
+        values = {self._page_param: page}
         if self._size is not None and self._size_param is not None:
-            params[self._size_param] = str(self._size)
-        return Ask(params, position=page, expected=expected)
+            values[self._size_param] = self._size
+        return Ask(_texts(values), position=page, expected=expected, values=values)
 
 
 class Cursor(Chained):
@@ -376,11 +375,13 @@ class Cursor(Chained):
 
     def after(self, ask: Ask, answer: Answer) -> Ask | None:  # noqa: ARG002
         """The question with the values just received; None where the source gives none."""
-        values = self._values(answer)
-        if not values:
+        found = self._values(answer)
+        if not found:
             return None
+        values = {name: text_of(item) for name, item in found.items()}
+        following = Ask({**self._start, **values}, values=found)
         if self._repeats is not None:
-            return self._after_reusable(answer, values)
+            return self._after_reusable(answer, following)
         mark = tuple(sorted(values.items()))
         if mark in self._seen:
             if answer.records == 0:
@@ -390,22 +391,22 @@ class Cursor(Chained):
         self._empty = 0 if answer.records else self._empty + 1
         if self._empty > _EMPTY_PAGES:
             raise PaginationError(f"{_EMPTY_PAGES} empty pages in a row, each with a new cursor")
-        return Ask({**self._start, **values})
+        return following
 
     def total(self, answer: Answer) -> int | None:
         """The total the answer tells; nothing rests on it, but that a cursor sent again and again ends there."""
         return answer.count_at(self._total_path)
 
-    def _after_reusable(self, answer: Answer, values: Mapping[str, str]) -> Ask | None:
+    def _after_reusable(self, answer: Answer, following: Ask) -> Ask | None:
         """The same cursor again until a page without records or, where there is a total, until that is reached."""
         assert self._repeats is not None
         self._repeats.check(answer, ", ".join(self._sent))
         self._received += answer.records
         if not answer.records or self._received == self.total(answer):
             return None
-        return Ask({**self._start, **values})
+        return following
 
-    def _values(self, answer: Answer) -> dict[str, str]:
+    def _values(self, answer: Answer) -> dict[str, object]:
         found = {name: answer.at(path) for name, path in self._sent.items()}
         if self._spread is not None:
             members = answer.at(self._spread)
@@ -417,82 +418,11 @@ class Cursor(Chained):
             found = {
                 name: item for name, item in found.items() if self._spread is not None and _present(item)
             }
-        return {name: text_of(item) for name, item in found.items()}
+        return found
 
 
-class NextLink(Chained):
-    """The URL of the next page, from the body, from the Link header, or (auto) from wherever it is."""
-
-    def __init__(
-        self,
-        paths: Sequence[JsonPath],
-        *,
-        header: bool,
-        first_params: Mapping[str, str],
-        total_path: JsonPath | None = None,
-        relation: str = "next",
-    ) -> None:
-        self._relation = relation.lower()
-        self._first_params = first_params
-        self._paths = paths
-        self._header = header
-        self._total_path = total_path
-        self._seen: set[str] = set()
-
-    def start(self) -> Ask:
-        """The endpoint with its page size; the URLs that follow carry their own."""
-        return Ask(self._first_params)
-
-    def after(self, ask: Ask, answer: Answer) -> Ask | None:  # noqa: ARG002
-        """The next URL; None where there is none."""
-        self._seen.add(answer.url)
-        url = self._next(answer)
-        if url is None:
-            return None
-        try:
-            url = urljoin(answer.url, url)
-        except ValueError as error:
-            raise PaginationError("the URL of the next page is none") from error
-        if url in self._seen:
-            raise PaginationError("the URL of the next page came a second time")
-        self._seen.add(url)
-        return Ask(url=url)
-
-    def total(self, answer: Answer) -> int | None:
-        """The total the answer tells; nothing rests on it."""
-        return answer.count_at(self._total_path)
-
-    def _next(self, answer: Answer) -> str | None:
-        if self._header and (url := link_next(answer.headers.get("link", ""), self._relation)) is not None:
-            return url
-        for path in self._paths:
-            found = answer.at(path)
-            if isinstance(found, dict):
-                found = found.get("href")  # HAL and JSON:API write links as objects
-            if isinstance(found, str) and found:
-                return found
-            if found and not self._header:
-                raise PaginationError(f"{path.text!r} is {found!r}, not a URL")
-        return None
-
-
-def auto(*, is_json: bool, first_params: Mapping[str, str]) -> NextLink:
-    """Follow a next link wherever one of the usual places holds one."""
-    paths = [parse_path(text) for text in (*_AUTO_NEXT, *_AUTO_ODATA)] if is_json else []
-    return NextLink(paths, header=True, first_params=first_params)
-
-
-_LINK = re.compile(r'<([^>]*)>((?:\s*;\s*[\w*-]+\s*(?:=\s*(?:"(?:[^"\\]|\\.)*"|[^\s",;]+))?)*)')
-_REL = re.compile(r';\s*rel\s*=\s*(?:"([^"]*)"|([^\s",;]+))', re.IGNORECASE)
-
-
-def link_next(header: str, relation: str = "next") -> str | None:
-    """The target of rel="next" (or another relation) in a Link header (RFC 8288), or None."""
-    for match in _LINK.finditer(header):
-        rel = _REL.search(match[2])
-        if rel is not None and relation in (rel[1] or rel[2] or "").lower().split():
-            return match[1].strip()
-    return None
+def _texts(values: Mapping[str, int]) -> dict[str, str]:
+    return {name: str(value) for name, value in values.items()}
 
 
 def _present(item: object) -> bool:

@@ -10,6 +10,7 @@ from fff.errors import SourceError
 from fff.quals import Quals
 from fff.web.secrets import Secrets
 from fff_sources.rest import spec, templates
+from fff_sources.rest.paginators import Ask
 from fff_sources.rest.plan import Access, PlannedTable
 
 
@@ -76,6 +77,24 @@ def qualifying(table: Table, quals: Quals, declared: spec.Params) -> dict[str, l
         for param, value in named
         if param is not None and declared.get(param, "") is not None
     }
+
+
+def placed(body: object, endpoint: spec.Endpoint, ask: Ask) -> tuple[object, dict[str, str]]:
+    """The body with what the paginator asks for in its places, and what of it is left to be parameters."""
+    places = spec.body_places(endpoint.paginator)
+    left = {name: text for name, text in ask.params.items() if name not in places}
+    for name, path in places.items():
+        if name in ask.params:
+            body = _with(body, path, ask.values.get(name, ask.params[name]))
+    return body, left
+
+
+def _with(body: object, path: Sequence[str], value: object) -> object:
+    """A JSON value that has another one at a place, with objects made on the way; itself unchanged."""
+    if not path:
+        return value
+    members = dict(body) if isinstance(body, Mapping) else {}
+    return members | {path[0]: _with(members.get(path[0]), path[1:], value)}
 
 
 def selecting(

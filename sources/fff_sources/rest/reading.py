@@ -13,7 +13,7 @@ from fff.catalog import Page
 from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff.web.message import BudgetExhausted, Response
-from fff_sources.rest import paginators, spec
+from fff_sources.rest import links, paginators, spec
 from fff_sources.rest.bodies import BodyReader
 from fff_sources.rest.jsonpath import JsonPath, parse_path
 from fff_sources.rest.paginators import Answer, Ask, PaginationError, Paginator
@@ -204,7 +204,7 @@ class Reading:
         records = sum(block.records for block in blocks)
         self._records += records
         if isinstance(paginator, paginators.SinglePage):  # looks at nothing; the way of most lookups
-            if paginators.link_next(response.headers.get("link", "")) is not None:
+            if links.link_next(response.headers.get("link", "")) is not None:
                 self.meter.doubt(
                     f"{self.source}.{self.table}: the answer has a next page (Link header), which was not read: "
                     "the endpoint has no paginator"
@@ -298,16 +298,16 @@ def make_paginator(endpoint: spec.Endpoint) -> Paginator:
             sent = {name: parse_path(text) for name, text in p.cursors.items()}
             return paginators.Cursor(sent, _path(p.cursor_path), _sizes(p), _path(p.total_path))
         case spec.JsonLink() as p:
-            return paginators.NextLink(
+            return links.NextLink(
                 [parse_path(p.next_url_path)],
                 header=False,
                 total_path=_path(p.total_path),
                 first_params=_sizes(p),
             )
         case spec.HeaderLink() as p:
-            return paginators.NextLink([], header=True, first_params=_sizes(p), relation=p.links_next_key)
+            return links.NextLink([], header=True, first_params=_sizes(p), relation=p.links_next_key)
         case spec.Auto() as p:
-            return paginators.auto(is_json=endpoint.format == "json", first_params=_sizes(p))
+            return links.auto(is_json=endpoint.format == "json", first_params=_sizes(p))
         case _:
             return paginators.SinglePage()
 

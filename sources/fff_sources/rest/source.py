@@ -24,7 +24,7 @@ from fff_sources.rest.functions import function_problems, planned_functions, sin
 from fff_sources.rest.identity import Kept
 from fff_sources.rest.jsonpath import parse_path
 from fff_sources.rest.paginators import Ask
-from fff_sources.rest.parameters import key_values, parameters, qualifying, selecting
+from fff_sources.rest.parameters import key_values, parameters, placed, qualifying, selecting
 from fff_sources.rest.parts import ScanPart, is_divisible, policy_of_part
 from fff_sources.rest.plan import Access, PlannedTable, QualifiedWords, plan_table, problems
 from fff_sources.rest.reading import Reading, make_paginator, sized
@@ -303,11 +303,14 @@ class RestSource(Kept):
             declared = {**host.params, **endpoint.params}
             said = qualifying(planned.table, quals, declared) | selecting(planned, endpoint.select, columns)
             said |= {access.params[key]: value.sent for key, value in values.items() if key in access.params}
-            params = parameters(declared, values, self._secrets, said, ask.params)
+            _, asked = placed(None, endpoint, ask)
+            params = parameters(declared, values, self._secrets, said, asked)
         if endpoint.body is not None:
             body = templates.fill_json(
                 self._secrets.fill_all(endpoint.body), {name: value.json for name, value in values.items()}
             )
+        if question is None and ask.url is None:
+            body, _ = placed(body, endpoint, ask)
         return Request(
             url=url,
             method=endpoint.method,
@@ -414,8 +417,16 @@ def _access(method: ScanMethod | LookupMethod) -> Access:
 
 def _form(endpoint: spec.Endpoint) -> BodyFormat:
     selector = parse_path(endpoint.data_selector)
-    columnar, may_lack = endpoint.layout == "columns", endpoint.absent == "empty"
-    return BodyFormat(endpoint.format, selector, endpoint.delimiter, columnar, may_lack)
+    return BodyFormat(
+        endpoint.format,
+        selector,
+        endpoint.delimiter,
+        columnar=endpoint.layout == "columns",
+        headed=endpoint.layout == "header",
+        comment=endpoint.comment,
+        encoding=endpoint.encoding,
+        may_lack=endpoint.absent == "empty",
+    )
 
 
 def _known_members(planned: PlannedTable) -> frozenset[str]:

@@ -5,6 +5,7 @@ The models say what a spec may hold; `check` reads one into them and reports wha
 
 from __future__ import annotations
 
+import codecs
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -64,11 +65,28 @@ def _checked_type(name: object) -> object:
     return name
 
 
+def _checked_encoding(name: object) -> object:
+    if isinstance(name, str):
+        try:
+            codecs.lookup(name)
+        except LookupError:
+            raise ValueError(f"unknown encoding {name!r}") from None
+    return name
+
+
+def _checked_place(text: str) -> str:
+    if not parse_path(text).names:
+        raise ValueError(f"{text!r} must be names with dots between them")
+    return text
+
+
 TypeName = Annotated[str, BeforeValidator(_checked_type)]
 Delimiter = Annotated[str, Field(min_length=1, max_length=1)]
 PageSize = Annotated[int, Field(ge=1)]
 BatchSize = Annotated[int, Field(ge=1, le=10_000)]
 Path = Annotated[str, BeforeValidator(_checked_path)]
+Encoding = Annotated[str, BeforeValidator(_checked_encoding)]
+Place = Annotated[str, BeforeValidator(_checked_place)]
 Text = Annotated[str, BeforeValidator(_text)]
 Params = dict[str, Text | list[Text] | None]
 ONE_OR_MORE = BeforeValidator(lambda value: value if isinstance(value, list) else [value])
@@ -187,6 +205,7 @@ class PageNumber(Paginated):
 
     type: Literal["page_number"]
     page_param: str = "page"
+    page_body_path: Place | None = None
     base_page: int = 1
     total_path: Path | None = None
     total_rows_path: Path | None = None
@@ -200,7 +219,9 @@ class Offset(Paginated):
 
     type: Literal["offset"]
     offset_param: str = "offset"
+    offset_body_path: Place | None = None
     page_size_param: str = "limit"
+    limit_body_path: Place | None = None
     base_offset: int = Field(default=0, validation_alias=AliasChoices("base_offset", "offset"))
     total_path: Path | None = None
     maximum_offset: int | None = None
@@ -215,6 +236,7 @@ class Cursor(Paginated):
     type: Literal["cursor"]
     cursor_path: Path = "cursors.next"
     cursor_param: str = "cursor"
+    cursor_body_path: Place | None = None
     initial: Text | None = None
     reusable: bool = False
     total_path: Path | None = None
@@ -263,6 +285,22 @@ PaginatorSpec = Annotated[
     Field(discriminator="type"),
 ]
 
+
+def body_places(paginator: PaginatorSpec) -> dict[str, tuple[str, ...]]:
+    """Where in the body of a request stands what the paginator asks for under some names, where it is no parameter."""
+    match paginator:
+        case (
+            Cursor(cursor_param=name, cursor_body_path=path)
+            | PageNumber(page_param=name, page_body_path=path)
+        ):
+            places = {name: path}
+        case Offset() as p:
+            places = {p.offset_param: p.offset_body_path, p.page_size_param: p.limit_body_path}
+        case _:
+            places = {}
+    return {name: parse_path(path).names or () for name, path in places.items() if path is not None}
+
+
 #: dlt's names for what has another name here.
 SYNONYMS = {"limit": "page_size", "limit_param": "page_size_param"}
 
@@ -301,14 +339,22 @@ class Endpoint(Spec):
     paginator: Annotated[PaginatorSpec, BeforeValidator(_in_our_words)] = SinglePage(type="single_page")
     format: Literal["json", "ndjson", "csv", "xml", "html_table", "parquet"] = "json"
     delimiter: str = Field(default=",", min_length=1, max_length=1)
-    layout: Literal["rows", "columns"] = "rows"
+    comment: Delimiter | None = None
+    encoding: Encoding | None = None
+    layout: Literal["rows", "columns", "header"] = "rows"
     absent: Literal["error", "empty"] = "error"
     select: Annotated[Select, short_for("param")] | None = None
 
     @model_validator(mode="after")
-    def _columns_of_json(self) -> Endpoint:
-        if self.layout == "columns" and self.format != "json":
-            raise ValueError("layout: columns is of JSON answers")
+    def _of_its_format(self) -> Endpoint:
+        if self.layout != "rows" and self.format != "json":
+            raise ValueError(f"layout: {self.layout} is of JSON answers")
+        if self.comment is not None and self.format != "csv":
+            raise ValueError("comment is of CSV answers")
+        if self.encoding is not None and self.format == "parquet":
+            raise ValueError("encoding is of text, which parquet is not")
+        if body_places(self.paginator) and self.method != "POST":
+            raise ValueError("what the paginator asks for can stand in the body of a POST alone")
         return self
 
 
