@@ -14,8 +14,11 @@ MISSING_LISTED = 50
 #: Pages of one scan that may be under way at once, where pages do not depend on each other.
 SCAN_WINDOW = 8
 
-#: Seconds without a page after which a scan counts as stalled and its competitors are started.
+#: Seconds without a page after which a scan counts as stalled and its competitors are started, while it has shown too few
+#: pages to tell; afterwards several times the longest wait for one, within these bounds.
 STALL_S = 10.0
+STALL_LEAST_S = 1.0
+STALL_MOST_S = 60.0
 
 #: Seconds of routing after which the event loop gets its turn, so that answers are read while tuples travel.
 ROUTE_SLICE_S = 0.005

@@ -109,6 +109,7 @@ class AccessStats:
     requests: int = 0
     distinct_keys: int = 0
     pending_keys: int = 0
+    hedged: int = 0  # of the requests: those that raced a slow one of another method
     retries: int = 0
     throttled: int = 0
     failed: int = 0

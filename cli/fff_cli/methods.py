@@ -69,6 +69,7 @@ def _columns(
         Column("in flight", [_count(one.in_flight, "") for one in shown], right=True, rank=3),
         Column("failed", [_count(one.failed, "bold red") for one in shown], right=True, rank=1),
         Column("retries", [_count(one.retries, "yellow") for one in shown], right=True, rank=4),
+        Column("hedged", [_count(one.hedged, "dim") for one in shown], right=True, rank=8),
         Column("waiting", [_count(one.pending_keys, "dim") for one in shown], right=True, rank=5),
         Column("throttled", [_count(one.throttled, "yellow") for one in shown], right=True, rank=7),
     ]

@@ -7,7 +7,7 @@ and never go back. Answers end with EOT per key (covered) or with FAIL or TRUNCA
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -201,16 +201,26 @@ class LookupModule:
             self._raised.remove(key)
         return key
 
-    def next_request(self, number: int, now: float = 0.0) -> Request | None:
-        """The next request to send, if a key is pending and the window has room."""
+    def next_request(
+        self, number: int, now: float = 0.0, spare: Callable[[int], bool] | None = None
+    ) -> Request | None:
+        """The next request to send, if a key is pending and the window has room.
+
+        `spare` says of a pending key that it need not be asked for, as nobody waits for it any more.
+        """
         if not self.pending or not self.room:
             return None
-        size, urgent = min(self.plan.batch_size, self.pending), bool(self._urgent)
-        keys = np.array(
-            [self._urgent.popitem(last=False)[0] if self._urgent else self._next_key() for _ in range(size)],
-            np.int64,
-        )
-        return self._sent(Request(number, keys, urgent=urgent, sent_at=now))
+        urgent = bool(self._urgent)
+        keys: list[int] = []
+        while self.pending and len(keys) < self.plan.batch_size:
+            key = self._urgent.popitem(last=False)[0] if self._urgent else self._next_key()
+            if spare is not None and spare(key):
+                self._status.view[key] = KeyState.WANTED
+            else:
+                keys.append(key)
+        if not keys:
+            return None
+        return self._sent(Request(number, np.array(keys, np.int64), urgent=urgent, sent_at=now))
 
     @property
     def room(self) -> int:
@@ -276,10 +286,11 @@ class LookupModule:
         self._give_up(keys, reason)
         return keys
 
-    def drop_pending(self) -> None:
-        """Forget keys not sent: something else covers them."""
+    def drop_pending(self) -> Int64:
+        """Forget the keys not sent: something else answers them."""
         keys = np.array(self._drain(), np.int64)
         self._status.view[keys] = KeyState.WANTED
+        return keys
 
     def _give_up(self, keys: Int64, reason: str) -> None:
         self._status.view[keys] = KeyState.FAILED

@@ -138,7 +138,10 @@ class Eddy:
         self._finish_if_done()
         if not self.finished:
             self._give_credit()
-            self.lookups.send()
+            if self.lookups.send():  # tuples have left: what they held back goes on
+                self.router.waiting.resume()
+                self._give_credit()
+                self._finish_if_done()
         out = self._out.copy()
         self._out.clear()
         return out

@@ -1,8 +1,7 @@
-"""The lookups of a block at work: when requests go out, when a slow one is raced, what becomes of answers and failures.
+"""The lookups of a block at work: when requests go out, and what becomes of answers and failures.
 
-A batch that is not full waits while more keys may come and little is lost by waiting (`_worth_waiting`). A request that has
-run for longer than almost all of its method is raced by a rival that answers the same keys: the EOT that comes first covers
-them for both, and row identity absorbs what the other one had brought (Dean & Barroso, The Tail at Scale, CACM 2013).
+A batch that is not full waits while more keys may come and little is lost by waiting (`_worth_waiting`). What is slow is
+raced (`racing`).
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,7 @@ from fff.dataflow.events import (
     WakeAt,
 )
 from fff.dataflow.pace import AnswerTimes, Demand
+from fff.dataflow.racing import Races
 from fff.dataflow.rivals import Rivals
 from fff.dataflow.router import Router
 
@@ -49,7 +50,7 @@ class LookupOptions:
 
 
 @dataclass
-class _Method:
+class Method:
     """One lookup method, and what is known of its speed."""
 
     table: int
@@ -57,6 +58,17 @@ class _Method:
     module: LookupModule
     times: AnswerTimes
     demand: Demand
+    heard_at: float = 0.0  # when anything of an answer came last
+    stalled: bool = False  # nothing has come for too long; until something does
+
+    @property
+    def batch_size(self) -> int:
+        """Keys that a request may carry."""
+        return self.module.plan.batch_size
+
+    def heard(self, now: float) -> None:
+        """Something of an answer has come."""
+        self.heard_at, self.stalled = now, False
 
 
 class Lookups:
@@ -87,62 +99,73 @@ class Lookups:
         self.rivals = Rivals(block)
         self.started_at = 0.0
         self.now = 0.0
-        self.hedged = 0  # requests that race others
         self._ingest = ingest
         self._out = out
         self._paper = paper
-        self._methods = [
-            _Method(table, index, module, AnswerTimes(), Demand())
+        self.methods = [
+            Method(table, index, module, AnswerTimes(), Demand())
             for table, modules in enumerate(block.lookups)
             for index, module in enumerate(modules)
         ]
-        self._of = {(method.table, method.index): method for method in self._methods}
-        self._requests: dict[int, _Method] = {}
+        self._of = {(method.table, method.index): method for method in self.methods}
+        self._requests: dict[int, Method] = {}
         self._next_request = 0
+        self._races = Races(self)
         self._wake_at = math.inf  # the next time that the runtime has been asked to tell
         self._alarm = math.inf  # when something is to be decided anew
 
     @property
     def idle(self) -> bool:
         """Nothing pending, nothing in flight."""
-        return all(method.module.idle for method in self._methods)
+        return all(method.module.idle for method in self.methods)
 
     # ---------------------------------------------------------------------------------------------------- requests
 
-    def send(self) -> None:
-        """Send what is due, race what is slow, and ask to be told when that may change."""
+    def send(self) -> bool:
+        """Send what is due, race what is slow, and ask to be told when that may change; whether some keys were spared."""
         if self.block.cancelled:
-            return
+            return False
         self._alarm = math.inf
-        for method in self._methods:
-            self._send_of(method)
-        for method in self._methods:
-            if method.module.requests and self.rivals.of(method.table, method.index):
-                self._race_slow(method)
+        spared = self._send_all()
+        if self._races.look():
+            spared |= self._send_all()
         if self._wake_at <= self.now:
             self._wake_at = math.inf
         if self._alarm < self._wake_at:
             self._wake_at = self._alarm
             self._out.append(WakeAt(self._alarm))
+        return spared
 
-    def _send_of(self, method: _Method) -> None:
+    def _send_all(self) -> bool:
+        self._races.divert()
+        spared = False
+        for method in self.methods:
+            spared |= self._send_of(method)
+        return spared
+
+    def _send_of(self, method: Method) -> bool:
         module = method.module
+        # A tuple that binds several lookups parks on one of them, and the EOT of another may serve it before its turn.
+        several = len(self.block.lookups[method.table]) > 1
+        spare = partial(self.router.spare, method.table, method.index) if several else None
         method.demand.look(module.queued_keys, self.now)
         while module.pending and module.room:
-            if module.pending < module.plan.batch_size and not module.urgent and self._worth_waiting(method):
-                return
-            request = module.next_request(self._next_request, self.now)
-            assert request is not None, "a key is pending and there is room"
+            if module.pending < method.batch_size and not module.urgent and self._worth_waiting(method):
+                return False
+            request = module.next_request(self._next_request, self.now, spare)
+            if request is None:
+                return True
             method.demand.sent(module.pending)
             self._ask(method, request)
+        return False
 
-    def _ask(self, method: _Method, request: Request) -> None:
+    def _ask(self, method: Method, request: Request) -> None:
         self._next_request += 1
         self._requests[request.number] = method
         keys = tuple(method.module.values(key) for key in request.keys.tolist())
         self._out.append(Lookup(request.number, method.table, method.index, keys))
 
-    def _worth_waiting(self, method: _Method) -> bool:
+    def _worth_waiting(self, method: Method) -> bool:
         """Whether a batch that is not full had better wait for more keys; sets the alarm if only for a time.
 
         Waiting spares at most the part of a request's seconds that does not depend on its keys, and holds results back. So a
@@ -155,11 +178,11 @@ class Lookups:
             return False
         since = method.demand.since
         usual = method.times.quantile(0.5)
-        patience = self.options.patience * method.times.fixed_share(method.module.plan.batch_size)
+        patience = self.options.patience * method.times.fixed_share(method.batch_size)
         until = min(since + patience * (since - self.started_at + usual), method.demand.hopeless_at())
         if not until > self.now:
             return False
-        self._alarm = min(self._alarm, until)
+        self.wake_at(until)
         return True
 
     def _may_bring_keys(self, table: int) -> bool:
@@ -173,52 +196,17 @@ class Lookups:
                 return True
         return False
 
-    # ------------------------------------------------------------------------------------------------------- races
+    def method(self, table: int, index: int) -> Method:
+        """A lookup method of the block."""
+        return self._of[table, index]
 
-    def _race_slow(self, method: _Method) -> None:
-        if method.times.count < self.options.hedge_after:
-            return
-        slow = method.times.quantile(self.options.hedge_quantile)
-        for request in list(method.module.requests.values()):
-            if request.raced:
-                continue
-            if not self._hedges_left():
-                return
-            if request.sent_at + slow > self.now:
-                self._alarm = min(self._alarm, request.sent_at + slow)
-                return  # those sent later are due later
-            self._race(method, request)
+    def wake_at(self, at: float) -> None:
+        """Something is to be decided anew at that time."""
+        self._alarm = min(self._alarm, at)
 
-    def _race(self, method: _Method, request: Request) -> None:
-        """Ask a rival for the keys of a slow request, if one may be asked."""
-        for rival in self.rivals.of(method.table, method.index):
-            other = self._of[method.table, rival]
-            sooner = request.sent_at + other.times.quantile(0.5)
-            if sooner > self.now:
-                # What has taken so long will take about as long again: before, the rival would hardly be sooner.
-                self._alarm = min(self._alarm, sooner)
-                continue
-            most = min(other.module.room, self._hedges_left())
-            if most > 0 and self._race_by(method, request, other, most):
-                return
-
-    def _race_by(self, method: _Method, request: Request, other: _Method, most: int) -> bool:
-        """Ask for what of a slow request nobody has asked the other method for, if that takes so many requests at most."""
-        keys = self.rivals.same_keys(method.table, method.index, request.keys, other.index)
-        fresh = keys[other.module.states(keys) < KeyState.PENDING]
-        size = other.module.plan.batch_size
-        parts = [fresh[start : start + size] for start in range(0, len(fresh), size)]
-        if not 0 < len(parts) <= most:
-            return False
-        request.raced = True
-        self.hedged += len(parts)
-        for part in parts:
-            self._ask(other, other.module.race(self._next_request, part, self.now, urgent=request.urgent))
-        return True
-
-    def _hedges_left(self) -> int:
-        others = sum(method.module.issued for method in self._methods) - self.hedged
-        return math.floor(self.options.hedge_share * others) - self.hedged
+    def race(self, method: Method, keys: Int64, *, urgent: bool) -> None:
+        """Ask a method at once for keys that nobody has asked it for. There is room for one more request."""
+        self._ask(method, method.module.race(self._next_request, keys, self.now, urgent=urgent))
 
     # ----------------------------------------------------------------------------------------------------- answers
 
@@ -232,9 +220,12 @@ class Lookups:
     def rows(self, event: LookupRows) -> None:
         """Part of an answer."""
         asked = self.asked(event.request)
-        if asked is None or not len(event.rows):
+        if asked is None:
             return
-        table, _, module, request = asked
+        table, index, module, request = asked
+        self._of[table, index].heard(self.now)
+        if not len(event.rows):
+            return
         self._answered(table, module, [(request, event.rows)])
 
     def _answered(
@@ -267,6 +258,7 @@ class Lookups:
             if asked is None or not len(answer.rows):
                 continue
             table, index, _, request = asked
+            self._of[table, index].heard(self.now)
             if self.block.stems[table].identity.compares:
                 self.rows(answer)
             else:
@@ -286,7 +278,9 @@ class Lookups:
             f"EOT of {module.plan.name} counts {event.rows} rows, {request.rows} came"
         )
         keys = module.cover(request)
-        self._requests.pop(request.number).times.observe(len(request.keys), event.seconds)
+        method = self._requests.pop(request.number)
+        method.heard(self.now)
+        method.times.observe(len(request.keys), event.seconds)
         self.block.stems[table].covered += len(keys)
         self.router.release(table, index, keys, event.seconds)
         self._won(table, index, keys)
@@ -297,7 +291,9 @@ class Lookups:
             covered, over = module.covered_by_rival(same)
             for request in over:
                 loser = self._requests.pop(request.number)
-                loser.times.observe(len(request.keys), self.now - request.sent_at)
+                age = self.now - request.sent_at
+                if age > loser.times.quantile(0.5):  # else it says nothing of what it would have taken
+                    loser.times.observe(len(request.keys), age)
                 self._out.append(CancelLookup(request.number))
             if len(covered):
                 self.router.release(table, rival, covered)
@@ -354,7 +350,7 @@ class Lookups:
 
     def give_up(self, reason: str) -> None:
         """Ask for nothing more: every key without an answer has failed."""
-        for method in self._methods:
+        for method in self.methods:
             keys = [method.module.give_up_pending(reason)]
             for request in list(method.module.requests.values()):
                 keys.append(method.module.fail(request, reason))
@@ -369,5 +365,5 @@ class Lookups:
         """Assert that every request is known to its module, and the other way round."""
         for number, method in self._requests.items():
             assert number in method.module.requests
-        assert len(self._requests) == sum(len(method.module.requests) for method in self._methods)
-        assert self.hedged == sum(method.module.hedged for method in self._methods)
+        assert len(self._requests) == sum(len(method.module.requests) for method in self.methods)
+        assert self._races.hedged == sum(method.module.hedged for method in self.methods)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections import deque
 
@@ -39,6 +40,14 @@ class AnswerTimes:
             return 0.0
         self._look()
         return self._sorted[max(0, math.ceil(share * len(self._sorted)) - 1)]
+
+    def left_after(self, seconds: float) -> float:
+        """How much longer those recent answers took on the average that took longer than so many seconds."""
+        if not self.count:
+            return math.inf
+        self._look()
+        longer = self._sorted[bisect.bisect_right(self._sorted, seconds) :]
+        return sum(longer) / len(longer) - seconds if longer else 0.0
 
     def fixed_share(self, batch_size: int) -> float:
         """The part of a full request's seconds that it costs however few keys it carries, from 0 to 1.

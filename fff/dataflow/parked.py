@@ -29,6 +29,7 @@ class ParkedGroup:
         self._keys = Growable(np.int64)
         self._gone = Growable(np.bool_)
         self._index = NumberIndex()
+        self._spared = False  # a key may be waited for again, so that some that waited for it are gone
         self.live = 0
 
     def park(self, batch: TupleBatch, keys: Int64) -> None:
@@ -45,6 +46,9 @@ class ParkedGroup:
     def match(self, keys: Int64) -> tuple[Int64, TupleBatch]:
         """Tuples waiting for the keys of arriving rows: positions in `keys`, and the tuple for each."""
         positions, places = self._index.match(keys)
+        if self._spared:
+            here = ~self._gone.view[places]
+            positions, places = positions[here], places[here]
         return positions, self.at(places)
 
     def parts(self, keys: Int64, most: int) -> Iterator[slice]:
@@ -56,9 +60,14 @@ class ParkedGroup:
             yield slice(start, end)
             start, before = end, int(ends[end - 1])
 
+    def spare(self, key: int) -> int:
+        """Nobody needs to wait for this key any more, though it has not been asked for: how many tuples did."""
+        self._spared = True
+        return self.release(np.array([key], np.int64))
+
     def release(self, keys: Int64) -> int:
         """The lookups of these keys (distinct) have ended: how many tuples waited for them."""
-        _, places = self._index.match(keys)
+        places = self._places(keys)
         self._gone.view[places] = True
         self.live -= len(places)
         if self._stamps.length > max(_COMPACT_PLACES, 4 * self.live):
@@ -84,8 +93,11 @@ class ParkedGroup:
 
     def waiting(self, keys: Int64) -> TupleBatch:
         """The tuples that wait for any of these keys."""
+        return self.at(self._places(keys))
+
+    def _places(self, keys: Int64) -> Int64:
         _, places = self._index.match(keys)
-        return self.at(places)
+        return places[~self._gone.view[places]] if self._spared else places
 
     def alive(self) -> Int64:
         """The places of the tuples that still wait, in the order they were parked."""

@@ -363,21 +363,52 @@ class Router:
                 cost = seconds * released / total
                 self._learn(Outcome(group.state, Move(alias, lookup), released, 0, cost=cost))
 
+    def spare(self, table: int, lookup: int, key: int) -> bool:
+        """Whether a pending key need not be asked for: all who wait for it have had every match by other lookups. They leave.
+
+        Only of a table for whose keys nobody asks but tuples that park: what a seed or an accelerated probe wants has no
+        tuple to tell by.
+        """
+        if any(self.block.fires[alias] for alias in self.block.stems[table].aliases):
+            return False
+        modules = self.block.lookups[table]
+        served: list[tuple[int, ParkedGroup]] = []
+        for alias, group in self._groups(table, lookup):
+            waiting = group.waiting(np.array([key], np.int64))
+            covered = np.zeros(len(waiting), np.bool_)
+            for binding in self.block.constraints.bindings(group.state.span, alias):
+                keys = self.block.keys(waiting, alias, binding)
+                covered |= (keys >= 0) & (
+                    modules[binding.lookup].states(np.maximum(keys, 0)) == KeyState.COVERED
+                )
+            if not covered.all():
+                return False
+            if len(waiting):
+                served.append((alias, group))
+        for alias, group in served:
+            self._learn(Outcome(group.state, Move(alias, lookup), group.spare(key), 0))
+        return bool(served)
+
     def scans_over(self, table: int) -> None:
         """No scan of the table will bring anything more: the tuples parked on it have had every match."""
         for alias, group in self._groups(table, SCAN):
             self._learn(Outcome(group.state, Move(alias), group.close(), 0))
 
-    def reoffer(self, table: int, lookup: int, keys: Int64) -> bool:
-        """These keys failed: park their tuples on another lookup; true if some found none (P18)."""
-        lost = False
+    def reoffer(self, table: int, lookup: int, keys: Int64, first: int | None = None) -> None:
+        """Another lookup shall answer these keys: park their tuples there (P18); what no lookup answers goes missing.
+
+        They failed, or (`first` is asked instead, as long as it can be) have not been asked for and may still be.
+        """
         for alias, group in self._groups(table, lookup):
             waiting = group.waiting(keys)
-            group.release(keys)
+            if first is None:
+                group.release(keys)
+            else:
+                for key in keys.tolist():
+                    group.spare(key)
             parts = [(waiting, False)] if self.priorities is None else self.priorities.split(waiting)
             for part, urgent in parts:
-                lost |= self._park(part, alias, first=lookup, urgent=urgent)[1]
-        return lost
+                self._park(part, alias, first=lookup if first is None else first, urgent=urgent)
 
     def prioritize(self, predicates: Sequence[Expr]) -> None:
         """These go first from now on, whatever went first before (R8)."""

@@ -42,8 +42,9 @@ from fff.dataflow.events import (
     WakeAt,
 )
 from fff.errors import SourceError
-from fff.limits import ROUTE_SLICE_S, SCAN_WINDOW, STALL_S
+from fff.limits import ROUTE_SLICE_S, SCAN_WINDOW
 from fff.runtime.feeds import FeedBroken
+from fff.runtime.gaps import PageGaps
 from fff.stats import AccessMeter
 from fff.web.message import BudgetExhausted
 
@@ -232,7 +233,7 @@ class BlockDriver:
     async def _scan(self, table: int, index: int, credit: asyncio.Semaphore) -> None:
         access = self.access[table]
         method, meter = access.scans[index], access.scan_meters[index]
-        rows, truncated = 0, None
+        rows, truncated, gaps = 0, None, PageGaps()
         try:
             asked = access.adapter.scan(
                 access.table, method, access.columns, meter=meter, window=self._window
@@ -241,7 +242,7 @@ class BlockDriver:
                 while True:
                     await credit.acquire()
                     try:
-                        page = await self._next_page(pages.__anext__(), ScanStalled(table, index))
+                        page = await self._next_page(pages.__anext__(), gaps, ScanStalled(table, index))
                     except StopAsyncIteration:
                         break
                     self.answered = self.answered or not access.fed
@@ -260,13 +261,16 @@ class BlockDriver:
         except Exception as error:  # noqa: BLE001 - raised again in run()
             self.abort(error)
 
-    async def _next_page(self, page: object, stalled: ScanStalled) -> Page:
+    async def _next_page(self, page: object, gaps: PageGaps, stalled: ScanStalled) -> Page:
         loop = asyncio.get_running_loop()
-        alarm = loop.call_later(STALL_S, self.post, stalled)
+        began = loop.time()
+        alarm = loop.call_later(gaps.stalled_after, self.post, stalled)
         try:
-            return await page  # type: ignore[misc,no-any-return]
+            found: Page = await page  # type: ignore[misc]
         finally:
             alarm.cancel()
+        gaps.waited(loop.time() - began)
+        return found
 
     async def _look_up(self, lookup: Lookup) -> None:
         access = self.access[lookup.table]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from fff.dataflow.access import KeyState, LookupModule, ScanModule, ScanState
+from fff.dataflow.access import KeyState, ScanModule, ScanState
 from fff.dataflow.eddy import Eddy
 from fff.dataflow.flow import Passage
 from fff.dataflow.naming import move_name, state_name
@@ -37,8 +37,8 @@ def access_stats(
             for scan, scan_meter in zip(eddy.block.scans[table], reading.scan_meters, strict=True):
                 one = _scan_stats(scan, scan_meter, reading)
                 found.setdefault((reading.table.full_name, "scan", one.name), []).append(one)
-            for module, meter in zip(eddy.block.lookups[table], reading.lookup_meters, strict=True):
-                one = _lookup_stats(eddy, table, module, meter, reading)
+            for index, meter in enumerate(reading.lookup_meters):
+                one = _lookup_stats(eddy, table, index, meter, reading)
                 found.setdefault((reading.table.full_name, "lookup", one.name), []).append(one)
     return tuple(_merged(parts, distinct_keys(table, name)) for (table, _, name), parts in found.items())
 
@@ -77,6 +77,7 @@ def _merged(parts: Sequence[AccessStats], distinct_keys: int | None) -> AccessSt
         duplicates=total(part.duplicates for part in parts),
         distinct_keys=sum(part.distinct_keys for part in parts) if distinct_keys is None else distinct_keys,
         pending_keys=sum(part.pending_keys for part in parts),
+        hedged=sum(part.hedged for part in parts),
         complete=bool(used) and all(part.complete for part in used),
     )
 
@@ -103,13 +104,15 @@ def _scan_stats(scan: ScanModule, meter: AccessMeter, reading: TableAccess) -> A
 
 
 def _lookup_stats(
-    eddy: Eddy, table: int, module: LookupModule, meter: AccessMeter, reading: TableAccess
+    eddy: Eddy, table: int, index: int, meter: AccessMeter, reading: TableAccess
 ) -> AccessStats:
+    module = eddy.block.lookups[table][index]
     keys = tuple(reading.columns[column] for column in module.plan.columns)
     failed = module.count(KeyState.FAILED) and not eddy.block.stems[table].complete
     state: AccessState = "waiting"
     if not module.idle:
-        state = "running"
+        stalled = eddy.lookups.method(table, index).stalled and module.requests
+        state = "stalled" if stalled else "running"
     elif failed:
         state = "failed"
     elif eddy.finished:
@@ -126,6 +129,7 @@ def _lookup_stats(
             state=state,
             distinct_keys=module.asked,
             pending_keys=module.pending,
+            hedged=module.hedged,
             rows=module.rows,
             duplicates=module.duplicates,
             complete=eddy.finished and module.idle and not failed,

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from typing import Any
 
 from fff.dataflow.eddy import Eddy, EddyOptions
-from fff.dataflow.events import CancelLookup, Event, Instruction, LookupAnswers, LookupEnd, LookupRows
+from fff.dataflow.events import (
+    CancelLookup,
+    Event,
+    Instruction,
+    LookupAnswers,
+    LookupEnd,
+    LookupRows,
+    TimePassed,
+    WakeAt,
+)
 from fff.dataflow.lookups import LookupOptions
 from fff.dataflow.moves import Move, Outcome
 from fff.dataflow.plan import BlockPlan
@@ -87,9 +97,14 @@ class Merging:
         ends = tuple(one for one in heard if isinstance(one, LookupEnd))
         instructions = self._eddy.handle(LookupAnswers(rows, ends)) if heard else []
         over = {end.request for end in ends}  # nothing is left of them that could be cancelled
-        return [
-            one for one in instructions if not (isinstance(one, CancelLookup) and one.request in over)
-        ] + self._eddy.handle(event)
+        now = event.now if isinstance(event, TimePassed) else -math.inf
+        late = [
+            one
+            for one in instructions
+            if (isinstance(one, CancelLookup) and one.request in over)
+            or (isinstance(one, WakeAt) and one.at <= now)
+        ]
+        return [one for one in instructions if one not in late] + self._eddy.handle(event)
 
 
 def make_merging(plan: BlockPlan, run: Run) -> Merging:
