@@ -15,7 +15,7 @@ TEXT = DOCS.read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
 MODELS = [
     spec.RestSpec, spec.Client, spec.Bearer, spec.HttpBasic, spec.ApiKey, spec.OAuth2ClientCredentials, spec.RateLimit, spec.Retry,
-    spec.Timeout, spec.Cache, spec.TableSpec, spec.Column, spec.KeyColumn, spec.Scan, spec.Lookup, spec.Batch, spec.Endpoint,
+    spec.Timeout, spec.Cache, spec.TableSpec, spec.Column, spec.KeyColumn, spec.Scan, spec.Lookup, spec.Batch, spec.Endpoint, spec.Select,
     spec.PageNumber, spec.Offset, spec.Cursor, spec.Keyset, spec.JsonLink, spec.HeaderLink, spec.Auto, spec.SinglePage, spec.OnStatus,
 ]  # fmt: skip
 
@@ -31,7 +31,7 @@ def test_every_example_is_a_sound_spec(tmp_path: Path, number: int, monkeypatch:
 
 
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) == 4
+    assert len(EXAMPLES) == 5
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
