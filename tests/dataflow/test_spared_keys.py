@@ -1,0 +1,102 @@
+"""Keys that tuples wait for and that another lookup of the table answers before their turn: they are not asked for."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from fff.dataflow.events import Finish, Lookup
+from fff.dataflow.moves import Move, Outcome
+from tests.dataflow.blocks import Scripted, block, table
+
+BY_X, BY_Y = Move(1, 0), Move(1, 1)
+
+
+class InTurn(Scripted):
+    """Rows one by one take the moves of a script."""
+
+    def choose(self, state, moves, rng):
+        return self.prefer[len([o for o in self.outcomes if o.parked])]
+
+    def observe(self, outcome: Outcome) -> None:
+        self.outcomes.append(outcome)
+
+
+R = table("key a b", scans=1, name="r")
+S = table("x y v:string", (0,), (1,), window=1, name="s")
+
+
+def asked(game) -> list[tuple[int, tuple[object, ...]]]:
+    """Every key asked for, with its lookup, in order."""
+    return [(told.index, *key) for told in game.told.of(Lookup) for key in told.keys]
+
+
+def plan(*equalities: str):
+    return block([R, S], equalities, output="0.0 1.2")
+
+
+def test_what_another_lookup_has_answered_is_not_asked_for(play) -> None:
+    # 1 waits for x = 5; 2 for y = 6, which is under way; 3 for y = 5, which is not.
+    game = play(plan("0.1 = 1.0 = 1.1"), InTurn(BY_X, BY_Y, BY_Y), route_size=1)
+    game.start()
+    game.scan(0, (1, 5, 0), (2, 6, 0), (3, 5, 0))
+    assert asked(game)[:2] == [(0, 5), (1, 6)]
+    game.answer(0, (5, 5, "v"))
+    assert game.rows == Counter([(1, "v"), (3, "v")])
+    told = game.answer(1, (6, 6, "w"))
+    assert told.one(Finish).complete
+    assert asked(game) == [(0, 5), (1, 6)]
+    assert game.rows == Counter([(1, "v"), (3, "v"), (2, "w")])
+    outcomes = game.eddy.router.policy.outcomes
+    assert sum(o.taken for o in outcomes if o.move == BY_Y) == 2
+    assert sum(o.produced for o in outcomes if o.move == BY_Y) == 2
+
+
+def test_who_is_not_served_still_asks(play) -> None:
+    # R.a = S.x and R.b = S.y: 2 and 3 both wait for y = 7, and only 3 has its x answered.
+    game = play(plan("0.1 = 1.0", "0.2 = 1.1"), InTurn(BY_X, BY_Y, BY_Y, BY_Y), route_size=1)
+    game.start()
+    game.scan(0, (1, 5, 0), (4, 1, 1), (2, 6, 7), (3, 5, 7))
+    assert asked(game) == [(0, 5), (1, 1)]
+    game.answer(0, (5, 7, "v"))
+    assert game.rows == Counter([(3, "v")])
+    game.answer(1)
+    assert asked(game) == [(0, 5), (1, 1), (1, 7)]
+    game.answer(2, (5, 7, "v"), (6, 7, "w"))
+    assert game.finish is not None
+    assert game.rows == Counter([(3, "v"), (2, "w")])
+
+
+def test_a_spared_key_can_be_wanted_again_and_nobody_is_served_twice(play) -> None:
+    game = play(plan("0.1 = 1.0", "0.2 = 1.1"), InTurn(BY_X, BY_Y, BY_Y, BY_Y, BY_Y), route_size=1)
+    game.start()
+    game.page(0, (1, 5, 0), (4, 1, 1), (3, 5, 7))
+    game.answer(0, (5, 7, "v"))
+    game.answer(1)  # y = 7 has its turn and is spared
+    assert asked(game) == [(0, 5), (1, 1)]
+    assert game.eddy.router.parked_tuples() == 0
+    game.page(0, (2, 6, 7))  # now somebody needs it
+    assert asked(game) == [(0, 5), (1, 1), (1, 7)]
+    assert game.eddy.router.parked_tuples() == 1
+    game.answer(2, (5, 7, "v"), (6, 7, "w"))
+    assert game.rows == Counter([(3, "v"), (2, "w")])
+    assert game.end(0).one(Finish).complete
+
+
+def test_the_eddy_is_done_when_its_last_keys_are_spared(play) -> None:
+    game = play(plan("0.1 = 1.0 = 1.1"), InTurn(BY_Y, BY_X, BY_Y), route_size=1)
+    game.start()
+    game.scan(0, (1, 6, 0), (2, 5, 0), (3, 5, 0))
+    game.answer(1, (5, 5, "v"))
+    told = game.fail(0)  # y = 6 fails, which frees the lookup; x = 6 is asked in its stead
+    assert asked(game) == [(1, 6), (0, 5), (0, 6)]
+    assert not told.of(Finish)
+    assert game.answer(2, (6, 6, "w")).one(Finish).complete
+    assert game.rows == Counter([(1, "w"), (2, "v"), (3, "v")])
+
+
+def test_what_a_seed_wants_is_asked_for(play) -> None:
+    """A table that is scanned or seeded for some alias: its keys are wanted by more than the tuples that park."""
+    game = play(plan("0.1 = 1.0 = 1.1"), InTurn(BY_X, BY_Y), route_size=1, semantics="paper")
+    game.start()
+    game.scan(0, (1, 5, 0), (2, 5, 0))
+    assert game.eddy.router.spare(1, 1, 0) is False
