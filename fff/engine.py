@@ -100,6 +100,8 @@ class Federation:
 
         Raises QueryError, or SourceError where a source cannot be asked. Statements over declared tables send nothing.
         """
+        if self._cache is not None:
+            self._cache.attend(self.catalog.adapters)
         if self.catalog.unlisted():
             await self.catalog.list_tables(table_names(sql, own=False))
         await self.catalog.discover(self._undiscovered(sql))

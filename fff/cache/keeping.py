@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from fff.cache.place import byte_limit, cache_folder
@@ -48,10 +48,8 @@ class RowCache:
         """What to read a table from: the source with what is kept of it, or the source alone where nothing is to be kept."""
         if not isinstance(adapter, Cacheable):
             return adapter
-        ttl = self._ttl if self._ttl is not None else adapter.cache_ttl()
-        if ttl is None and self._every:
-            ttl = DEFAULT_TTL
-        if ttl is None or ttl <= 0:
+        ttl = self._time(adapter)
+        if ttl <= 0:
             return adapter
         try:
             fingerprint = adapter.fingerprint(table)
@@ -59,7 +57,7 @@ class RowCache:
             return adapter  # a secret is missing, say: the source itself tells when it is asked
         if self.store.shape(fingerprint) is None:
             return adapter
-        adapter.remember(self._replies)
+        self.attend([adapter])
         return CachedSource(
             self.store,
             table,
@@ -69,6 +67,19 @@ class RowCache:
             wide=adapter.reads_whole_records(table),
             tells_secrets=adapter.tells_secrets,
         )
+
+    def attend(self, adapters: Iterable[SourceAdapter]) -> None:
+        """What is asked of these sources from now on is remembered, as far as they are kept: also what they say of their tables."""
+        for adapter in adapters:
+            if isinstance(adapter, Cacheable) and self._time(adapter) > 0:
+                adapter.remember(self._replies)
+
+    def _time(self, adapter: Cacheable) -> float:
+        """Seconds that answers of a source count as fresh; 0 where none is kept."""
+        ttl = self._ttl if self._ttl is not None else adapter.cache_ttl()
+        if ttl is None:
+            return DEFAULT_TTL if self._every else 0.0
+        return ttl
 
     def _shape(self, fingerprint: bytes, quals: Quals) -> bytes:
         """What was read under qualifiers is part of a table: a table of its own here."""

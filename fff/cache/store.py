@@ -141,6 +141,8 @@ class RowStore:
 
     def reply(self, request: bytes) -> Reply | None:
         """What was answered to a request, however long ago."""
+        if request in self._replies:  # in this run, and not written yet
+            return self._replies[request][1]
         found = self._try(lambda index: index.reply(request), None)
         return None if found is None or found.mac != self._sealed(found).mac else found
 

@@ -14,9 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from aiohttp import web
 
+from fff.cache.keeping import RowCache
+from fff.engine import Federation
 from fff.errors import SourceError
+from fff.web.client import WebClient
+from fff_sources.load import load_catalog
 from tests.engine.site import Row, Site, access, run
 from tests.engine.test_blocks import SHAPES, mixed, random_site
 from tests.engine.test_cache import JOIN, TABLES, World, site
@@ -284,6 +289,35 @@ async def test_links_of_an_answer_that_has_not_changed_are_followed(serve: Serve
         assert execution.outcome.complete
         world.now += 1000
     assert statuses == [200] * 3 + [304] * 3
+
+
+@pytest.mark.parametrize("kind", ["files", "rest"])
+async def test_columns_that_have_to_be_found_out_are_asked_for_with_a_validator(
+    serve: Serve, tmp_path: Path, kind: str
+) -> None:
+    statuses: list[int] = []
+    body = b'[{"a": 1}, {"a": 2}]'
+
+    async def handler(asked: web.Request) -> web.Response:
+        statuses.append(304 if "If-None-Match" in asked.headers else 200)
+        if statuses[-1] == 304:
+            return web.Response(status=304)
+        return web.Response(body=body, content_type="application/json", headers={"ETag": '"1"'})
+
+    served = await serve(handler)
+    tables = {"t": {"urls": ["t.json"]}} if kind == "files" else {"t": {"scan": {"endpoint": "t.json"}}}
+    source = {"type": kind, "client": {"base_url": served.url, "cache": {"ttl": 100}}, "tables": tables}
+    file = tmp_path / "fff.yaml"
+    file.write_text(yaml.safe_dump({"version": 1, "sources": {"web": source}}), encoding="utf-8")
+    for _ in range(2):
+        client = WebClient()
+        catalog = load_catalog([file], environ={}, cwd=tmp_path, client=client)
+        async with Federation(catalog, client, cache=RowCache(tmp_path / "rows")) as federation:
+            await federation.discover("SELECT a FROM web.t")
+            rows, _ = await run(federation, "SELECT a FROM web.t")
+        assert rows == [(1,), (2,)]
+    assert statuses[-1] == 304
+    assert statuses.count(200) == 1, "the second run got no body"
 
 
 async def test_a_validator_belongs_to_one_url(serve: Serve, tmp_path: Path) -> None:
