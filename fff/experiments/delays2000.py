@@ -23,7 +23,7 @@ from fff.dataflow.policy import RoutingPolicy
 from fff.dataflow.state import TupleState
 from fff.experiments.experiment import Check, Curve, Experiment, Findings, Panel
 from fff.experiments.joins2000 import RS_FIRST, SELECTIVE_T, ST_FIRST
-from fff.experiments.setups2000 import LOTTERIES, Chain, lottery, percent, static
+from fff.experiments.setups2000 import LOTTERIES, Chain, lottery, percent, progress, static
 from fff.policies.fixed import Fixed
 from fff.policies.windowed_lottery import WindowedLottery
 from fff.schema import Field
@@ -58,10 +58,10 @@ class _Watched:
 
 @dataclass
 class Outcomes:
-    """What came of a run: work in units, results, and of each choice about a tuple (or page) of S whether it went to R."""
+    """What came of a run: work in units, when results were found, and of each choice about a tuple (or page) of S whether it went to R."""
 
     time: float
-    results: int
+    found: list[float]  # when
     to_r: list[tuple[float, bool]]
 
     def before(self) -> float:
@@ -111,7 +111,7 @@ class _SteMs:
         self._credit = [0, 0, 0]
         self._ended: set[int] = set()
         self._now = 0.0
-        self._results = 0
+        self._found: list[float] = []
         self._to_r: list[tuple[float, bool]] = []
 
     def run(self) -> Outcomes:
@@ -131,7 +131,7 @@ class _SteMs:
                 continue
             self._page(ready[0])
             table = ready[0] + 1
-        return Outcomes(self._now, self._results, self._to_r)
+        return Outcomes(self._now, self._found, self._to_r)
 
     def _page(self, table: int) -> None:
         start = self._read[table]
@@ -157,7 +157,7 @@ class _SteMs:
                 case FetchPages():
                     self._credit[instruction.table] += instruction.count
                 case Emit():
-                    self._results += len(instruction.batch)
+                    self._found += [self._now] * len(instruction.batch)
                 case Finish():
                     assert instruction.complete
         for state, move in self._policy.chosen[chosen:]:
@@ -175,7 +175,7 @@ def _classic(seed: int, chain: Chain, order: tuple[str, str] | None) -> Outcomes
     run = static(query, *order) if order else lottery(query, seed, WindowedLottery(WINDOW))
     rs = run.number("RS")
     to_r = [(time, module == rs) for time, span, module in run.trace.routed if span == 1 << S]
-    return Outcomes(run.time, len(run.trace.results), to_r)
+    return Outcomes(run.time, run.times, to_r)
 
 
 def _drift(run: Outcomes, label: str) -> Curve:
@@ -207,11 +207,11 @@ def delayed_source(seed: int) -> Findings:
     gullible = _stems(WindowedLottery(WINDOW), seed, gullible=True)
     through = {**fixed, "SteMs: windowed lottery": informed, "SteMs: windowed lottery without P33": gullible}
     expected = DELAY - SELECTIVE_T.r - SELECTIVE_T.t
-    results = {run.results for run in (*on_time.values(), *delayed.values(), *through.values())}
+    results = {len(run.found) for run in (*on_time.values(), *delayed.values(), *through.values())}
 
     def row(name: str, run: Outcomes) -> tuple[object, ...]:
         chose = [percent(run.before()), percent(run.after())] if run.to_r else ["static", "static"]
-        return name, SECONDS * run.time, run.results, *chose
+        return name, SECONDS * run.time, len(run.found), *chose
 
     return Findings(
         ("plan, R delayed by 10 s", "seconds", "results", "S to R first, R silent", "S to R first, since"),
@@ -222,11 +222,11 @@ def delayed_source(seed: int) -> Findings:
         (
             Panel(
                 "Adapting to an initial delay on R",
-                "plan",
-                "execution time (s)",
+                "time (s)",
+                "results",
                 tuple(
-                    Curve(name, [place + 1.0], [SECONDS * run.time], "points")
-                    for place, (name, run) in enumerate({**delayed, **through}.items())
+                    progress(name, [SECONDS * time for time in run.found])
+                    for name, run in {**delayed, "SteMs: windowed lottery": informed}.items()
                 ),
             ),
             Panel(

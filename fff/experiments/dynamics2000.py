@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from fff.classic.query import Cost, Moment, Query, Relation, SelectionPredicate
 from fff.experiments.experiment import Check, Curve, Experiment, Findings, Panel
-from fff.experiments.setups2000 import Run, lottery, naive, percent, remote, static, two_indexes
+from fff.experiments.setups2000 import Run, bars, lottery, naive, percent, remote, static, two_indexes
 from fff.policies.windowed_lottery import WindowedLottery
 
 WINDOW = 100  # tuples; the paper gives no length
@@ -52,10 +52,7 @@ def swapping_costs(seed: int) -> Findings:
                 "Adapting to changing join costs",
                 "plan",
                 "execution time (s)",
-                tuple(
-                    Curve(name, [place + 1.0], [run.time], "points")
-                    for place, (name, run) in enumerate(runs.items())
-                ),
+                bars({name: run.time for name, run in runs.items()}),
                 log_y=True,
             ),
         ),
@@ -192,6 +189,7 @@ def toggling_selectivities(seed: int) -> Findings:
         "windowed lottery": lottery(whole, seed, WindowedLottery(WINDOW)).time,
     }
     unit = count * cost
+    plans = {"s1 before s2": statics[0], "s2 before s1": statics[1], "optimum": optimum, **eddies}
     return Findings(
         ("plan", "time / nc"),
         (
@@ -204,17 +202,7 @@ def toggling_selectivities(seed: int) -> Findings:
                 "Selectivities toggled to their extremes",
                 "plan",
                 "execution time / nc",
-                tuple(
-                    Curve(name, [place + 1.0], [time / unit], "points")
-                    for place, (name, time) in enumerate(
-                        {
-                            "s1 before s2": statics[0],
-                            "s2 before s1": statics[1],
-                            "optimum": optimum,
-                            **eddies,
-                        }.items()
-                    )
-                ),
+                bars({name: time / unit for name, time in plans.items()}),
             ),
         ),
         (

@@ -5,8 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from fff.experiments.experiment import Check, Curve, Experiment, Findings, Panel
-from fff.experiments.setups2000 import LOTTERIES, Chain, Run, lookups, lottery, naive, percent, static
+from fff.experiments.experiment import Check, Experiment, Findings, Panel
+from fff.experiments.setups2000 import (
+    LOTTERIES,
+    Chain,
+    Run,
+    bars,
+    lookups,
+    lottery,
+    naive,
+    percent,
+    progress,
+    static,
+)
 
 #: Table 1 at a tenth: R.a covers 90 % of S.a's values, with two rows each; S.b finds a T for 10 %.
 INDEX_FIRST = Chain(
@@ -102,16 +113,17 @@ def _row(contest: Contest) -> tuple[object, ...]:
     )
 
 
-def _bars(contests: tuple[Contest, ...]) -> tuple[Panel, ...]:
-    plans = ("RS before ST", "ST before RS", "naive", "lottery")
+def _curves(contests: tuple[Contest, ...]) -> tuple[Panel, ...]:
     return tuple(
         Panel(
             contest.title,
-            "plan",
-            "execution time (units)",
-            tuple(
-                Curve(plan, [place + 1.0], [time], "points")
-                for place, (plan, time) in enumerate(zip(plans, contest.times, strict=True))
+            "time (units)",
+            "results",
+            (
+                progress("RS before ST", contest.rs_first.times),
+                progress("ST before RS", contest.st_first.times),
+                progress("naive", contest.naive.times),
+                progress("lottery", contest.lottery.times),
             ),
         )
         for contest in contests
@@ -140,7 +152,7 @@ def index_and_hash(seed: int) -> Findings:
     return Findings(
         COLUMNS,
         (_row(first), _row(second)),
-        _bars((first, second)),
+        _curves((first, second)),
         (
             Check(
                 "the index is asked 80,000 times (a tenth here) if it comes first, 144,000 times if the hash join does",
@@ -184,15 +196,12 @@ def hash_and_hash(seed: int) -> Findings:
         COLUMNS,
         tuple(_row(contest) for contest in contests),
         (
-            *_bars((left, right)),
+            *_curves((left, right)),
             Panel(
                 "Tuples routed in the optimal order",
                 "run",
                 "S tuples in the optimal order (%)",
-                tuple(
-                    Curve(contest.title, [place + 1.0], [100 * share], "points")
-                    for place, (contest, share) in enumerate(zip(contests, shares, strict=True))
-                ),
+                bars({c.title: 100 * share for c, share in zip(contests, shares, strict=True)}),
             ),
         ),
         (

@@ -92,8 +92,8 @@ def _performance(title: str, x_label: str, points: Sequence[Point], scale: float
         x_label,
         "cost per tuple (delay units)",
         (
-            Curve("s1 before s2", x, [point.first for point in points], "dashed"),
-            Curve("s2 before s1", x, [point.second for point in points], "dashed"),
+            Curve("s1 before s2", x, [point.first for point in points]),
+            Curve("s2 before s1", x, [point.second for point in points]),
             Curve("naive", x, [point.naive for point in points]),
             Curve("lottery", x, [point.lottery for point in points]),
         ),
@@ -307,7 +307,7 @@ def jeopardy(seed: int) -> Findings:
             )
         )
         lowest = 1.1 if right == 0 else 1.5
-        curves.append(Curve(f"0.4 e + {lowest}", [0.0, 100.0], [lowest, lowest + 0.4], "dashed"))
+        curves.append(Curve(f"0.4 e + {lowest}", [0.0, 100.0], [lowest, lowest + 0.4]))
     return Findings(
         ("s1 passes", "routing", "misrouted (e)", "cost / c", "formula"),
         tuple(rows),

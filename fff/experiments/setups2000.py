@@ -6,6 +6,7 @@ The tables are a tenth of the paper's, or less: what is claimed are ratios, and 
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fff.classic.eddy import ClassicEddy, Options, Trace
@@ -15,6 +16,7 @@ from fff.classic.processors import OwnServers, SharedProcessor
 from fff.classic.query import Cost, Index, JoinPredicate, Query, Relation, Row, Scan, SelectionPredicate
 from fff.dataflow.expressions import Column
 from fff.dataflow.policy import RoutingPolicy
+from fff.experiments.experiment import Curve
 from fff.policies.lottery import Lottery
 from fff.policies.naive import Naive
 
@@ -34,6 +36,11 @@ class Run:
     def time(self) -> float:
         """When it was done, in cost units."""
         return self.trace.end
+
+    @property
+    def times(self) -> list[float]:
+        """When each result was found."""
+        return [time for time, _ in self.trace.results]
 
     def number(self, name: str) -> int:
         """The number of a module."""
@@ -168,3 +175,17 @@ def lookups(run: Run, name: str) -> int:
 def percent(share: float) -> str:
     """A share for people to read."""
     return f"{100 * share:.1f} %"
+
+
+def bars(values: Mapping[str, float]) -> tuple[Curve, ...]:
+    """One mark for each plan, side by side: the paper's bar charts."""
+    return tuple(
+        Curve(name, [place], [value], "points") for place, (name, value) in enumerate(values.items(), start=1)
+    )
+
+
+def progress(name: str, times: Sequence[float]) -> Curve:
+    """Results over time: `times` are those of each result, in order."""
+    step = max(1, len(times) // 150)
+    kept = [*range(0, len(times), step), len(times) - 1] if times else []
+    return Curve(name, [times[place] for place in kept], [place + 1 for place in kept])
