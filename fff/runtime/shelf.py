@@ -166,19 +166,20 @@ class Shelf:
             started.discard(user)
         if not self.users:
             self._store.left(self)
-        else:
-            self._let_go()
+        elif not self.kept:
+            self._let_go_of_scans()  # but a block that is left may still want keys that others have asked for
 
     def give_up(self) -> None:
         """Too large to keep: hold only what running blocks may still want."""
         self.kept, self.too_large = False, True
         self._let_go()
 
-    def _let_go(self) -> None:
-        if self.kept:
-            return
+    def _let_go_of_scans(self) -> None:
         for name, reading in list(self._scans.items()):
             self._scan_changed(name, reading)
+
+    def _let_go(self) -> None:
+        self._let_go_of_scans()
         if not self.retains:
             for known in self._lookups.values():
                 gone = {reading for reading in known.values() if reading.state == "ended" and reading.idle}

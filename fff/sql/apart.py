@@ -26,6 +26,7 @@ from fff.sql.calls import Argument, Call
 from fff.sql.dialect import Node, exp, identifier_span, quote
 from fff.sql.edits import Edit, edit
 from fff.sql.functions import has_aggregate
+from fff.sql.guards import needed_where
 from fff.sql.names import parts_of
 from fff.sql.queries import Found, QueryTree, SelectScope, resolve
 from fff.sql.selects import SelectText
@@ -86,7 +87,8 @@ class _Apart:
         moved = self._moved()
         joins = []
         for one in self.tables.values():
-            asked = one.asked([self._argument(one, index) for index in range(len(one.arguments))])
+            guard = needed_where(self.text, self.scope, self.every, one.call)
+            asked = one.asked([self._argument(one, index, guard) for index in range(len(one.arguments))])
             joins.append(f" LEFT JOIN {one.source} ON {asked}")
         listed = ", ".join(f"{text} AS {quote(name)}" for name, text in self.outputs.items())
         parts: list[str | Span] = [f" FROM (SELECT {listed or '1 AS __fff_one'}"]
@@ -211,15 +213,18 @@ class _Apart:
             self._known[key] = name
         return self._known[key]
 
-    def _argument(self, one: Called, index: int) -> str:
-        """What an argument is equal to: a constant, or a column of the query."""
+    def _argument(self, one: Called, index: int, guard: str | None) -> str:
+        """What an argument is equal to: a constant, or a column of the query, NULL where the value does not matter."""
         argument, declared = one.arguments[index], one.table.columns[index]
         if argument.kind == "constant":
             return self._sql(argument.span)
-        if argument.found is not None and self.exact:
+        if argument.found is not None and self.exact and guard is None:
             return f"{self._rows}.{quote(self._output(argument.found))}"
         name = f"__fff_argument_{len(self.outputs)}"
-        self.outputs[name] = f"CAST({self._sql(argument.span)} AS {declared.type})"
+        text = self._sql(argument.span)
+        if guard is not None:
+            text = f"CASE WHEN {guard} THEN {text} END"
+        self.outputs[name] = f"CAST({text} AS {declared.type})"
         return f"{self._rows}.{name}"
 
     def _means_result(self, node: Node, found: Found) -> bool:

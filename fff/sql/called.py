@@ -21,9 +21,14 @@ _ALIAS_LENGTH = 60
 class Called:
     """A call and the alias under which its function's table stands in FROM."""
 
-    table: Table
+    call: Call
     alias: str
     arguments: tuple[Argument, ...]
+
+    @property
+    def table(self) -> Table:
+        """The function's table."""
+        return self.call.table
 
     @property
     def source(self) -> str:
@@ -58,7 +63,7 @@ def called(
             number += 1
             alias = f"{text} #{number}"
         taken.add(alias.lower())
-        found[call.key] = Called(call.table, alias, tuple(arguments[call.key]))
+        found[call.key] = Called(call, alias, tuple(arguments[call.key]))
     return found
 
 

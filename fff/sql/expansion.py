@@ -137,7 +137,7 @@ class _Select:
         ready = [call for call in self.calls if not self._around(call)]
         arguments = {call.key: self._arguments(call) for call in ready}
         nothing = [
-            edit(call.span, f"CAST(NULL AS {call.value.type})")
+            edit(call.span, self._null(call))
             for call in ready
             if any(one.kind == "null" for one in arguments[call.key])
         ]
@@ -182,6 +182,11 @@ class _Select:
             argument_of(self.tree.statement, call, index, self.scope, self.params)
             for index in range(len(call.arguments))
         ]
+
+    def _null(self, call: Call) -> str:
+        """A NULL of the function's type; without one in a condition, where types do not show and the engine knows it."""
+        inside = self.text.list_end <= call.span.start < self.text.source_end
+        return "NULL" if inside else f"CAST(NULL AS {call.value.type})"
 
     def _next(self, ready: Sequence[Call]) -> list[Call]:
         """Those to be made next: of the first condition that has any, so that later ones see fewer rows; else all."""

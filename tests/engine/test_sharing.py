@@ -328,6 +328,9 @@ class TestLookups:
         await world.ask(lease, 0, 1, 2)
         assert world.store.bytes > 0
         lease.release(0)
+        assert await world.ask(lease, 1, 1, 2) == of(1, 2), "a block that begins late asks for nothing twice"
+        assert world.meter.requests == 1
+        lease.release(1)
         assert world.store.bytes == 0
         lease.close()
 

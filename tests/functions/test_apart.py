@@ -1,0 +1,98 @@
+"""Calls that Spark has to see: how often functions are called for select lists, OR, CASE, computed arguments, LIMIT."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fff
+from fff.api import Connection
+from tests.engine.site import Site, access
+from tests.functions.test_python_functions import PAPERS, TYPES, VENUES, Calls, is_even, rows
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def federation(publish: Callable[..., Path]) -> Iterator[Connection]:
+    site = Site({"papers": (tuple(TYPES), list(PAPERS)), "venues": (("venue", "grade"), list(VENUES))})
+    venues = access("venues", {"venue": "string", "grade": "string"}, lookups=["venue"])
+    spec = publish(site, {"papers": access("papers", TYPES), "venues": venues})
+    with fff.connect(spec, seed=3, cache=False) as connection:
+        yield connection
+
+
+def register(federation: Connection, name: str, run: Callable[..., Any], returns: str) -> Calls:
+    calls = Calls(run)
+    federation.register(name, calls, arguments={"abstract": "string"}, returns=returns)
+    return calls
+
+
+def called(test: Callable[..., bool]) -> set[tuple[Any, ...]]:
+    """The abstracts of some papers."""
+    return {(row[2],) for row in PAPERS if row[2] is not None and test(*row)}
+
+
+#: A condition in which `even` and `letters` are called, and the rows that each must be called for.
+CASES: list[tuple[str, Callable[..., bool], Callable[..., bool]]] = [
+    ("SELECT id, even(abstract), letters(abstract) FROM papers WHERE year > 2013", *[lambda _i, _t, _a, y, _v: y > 2013] * 2),
+    ("SELECT id, letters(abstract) FROM papers WHERE title LIKE '%3' AND even(abstract)", lambda _i, t, _a, _y, _v: t.endswith("3"), lambda _i, t, a, _y, _v: t.endswith("3") and is_even(a)),
+    ("SELECT id FROM papers WHERE title LIKE '%3' AND even(abstract) AND letters(abstract) = 2", lambda _i, t, _a, _y, _v: t.endswith("3"), lambda _i, t, a, _y, _v: t.endswith("3") and is_even(a)),
+    ("SELECT id, letters(abstract) s FROM papers ORDER BY id LIMIT 2", lambda *_: False, lambda i, *_: i < 2),
+    ("SELECT p.id, letters(p.abstract) s FROM papers p JOIN venues v ON p.venue = v.venue WHERE v.grade = 'A'", lambda *_: False, lambda _i, _t, _a, _y, v: v == "v0"),
+    ("SELECT id FROM papers WHERE even(abstract) OR id < 5", lambda i, *_: i >= 5, lambda *_: False),
+    ("SELECT CASE WHEN year > 2013 THEN letters(abstract) END c FROM papers", lambda *_: False, lambda _i, _t, _a, y, _v: y > 2013),
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_called_once_for_the_rows_that_are_left(federation: Connection, number: int) -> None:
+    sql, for_even, for_size = CASES[number]
+    even, size = register(federation, "even", is_even, "boolean"), register(federation, "letters", len, "int")
+    federation.sql(sql)
+    assert even.counts == dict.fromkeys(called(for_even) if "even(" in sql else (), 1)
+    assert size.counts == dict.fromkeys(called(for_size), 1)
+
+
+def test_nulls_and_names(federation: Connection) -> None:
+    size = register(federation, "letters", len, "int")
+    result = federation.sql("SELECT id, letters( upper(abstract) ), letters(abstract) AS s FROM papers")
+    table = result.to_arrow()
+    assert table.column_names == ["id", "letters( upper(abstract) )", "s"]
+    wanted = [(i, *[None if a is None else len(a)] * 2) for i, _, a, *_ in PAPERS]
+    assert sorted(zip(*(one.to_pylist() for one in table.columns), strict=True)) == wanted
+    assert set(size.counts.values()) == {1}
+
+
+@pytest.mark.slow
+def test_a_missing_value_is_null_in_a_partial_result(federation: Connection) -> None:
+    def run(abstract: str) -> int:
+        if abstract == "a3":
+            raise ValueError("no idea")
+        return len(abstract)
+
+    register(federation, "letters", run, "int")
+    sql = "SELECT id, letters(abstract) AS s FROM papers WHERE abstract >= 'a3'"
+    result = federation.sql(sql, on_source_error="partial")
+    assert not result.complete
+    assert [one.predicate for one in result.missing] == ["abstract = 'a3'"]
+    wanted = [(i, None if a == "a3" else 2) for i, _, a, *_ in PAPERS if a is not None and a >= "a3"]
+    assert sorted(zip(*(one.to_pylist() for one in result.to_arrow().columns), strict=True)) == wanted
+
+
+@pytest.mark.slow
+def test_one_statement_asks_once_wherever_the_calls_stand(federation: Connection) -> None:
+    even = register(federation, "even", is_even, "boolean")
+    sql = (
+        "SELECT id FROM papers WHERE even(abstract) AND year > 2012 UNION ALL "
+        "SELECT count(*) FROM papers WHERE NOT even(abstract) OR year = 2010"
+    )
+    found = rows(federation, sql)
+    first = [(i,) for i, _, a, y, _ in PAPERS if a is not None and is_even(a) and y > 2012]
+    second = sum((a is not None and not is_even(a)) or y == 2010 for _, _, a, y, _ in PAPERS)
+    assert sorted(found) == sorted([*first, (second,)])
+    assert set(even.counts.values()) == {1}
