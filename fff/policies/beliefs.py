@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fff.dataflow.moves import Move, Outcome
 from fff.dataflow.state import TupleState
 from fff.policies.changes import CountChange, LevelChange
-from fff.policies.estimates import MATCHES, PASS, Cost, Share, posterior
+from fff.policies.estimates import MATCHES, PASS, Cost, Lumps, Share, posterior
 
 PROBE_S = 2e-5
 REQUEST_S = 1e-3
@@ -48,6 +48,7 @@ class Beliefs:
         self._here: dict[tuple[TupleState, Move], _Counts] = {}
         self._changes: dict[tuple[TupleState, Move], CountChange] = {}
         self.anywhere: dict[Move, _Counts] = {}
+        self.lumps: dict[Move, Lumps] = {}
 
     def observe(self, outcome: Outcome) -> bool:
         """Count; an empty SteM proves nothing about selectivity (P33). True if what was believed has to be learnt anew."""
@@ -68,6 +69,8 @@ class Beliefs:
         if outcome.informed and (outcome.taken or outcome.produced):
             here.fan_out.add(outcome.taken, outcome.produced)
             anywhere.fan_out.add(outcome.taken, outcome.produced)
+            if move.predicate is None and outcome.taken:
+                self.lumps.setdefault(move, Lumps()).add(outcome.taken, outcome.produced)
             changed |= self._fan_out_changed(key, outcome)
         if changed:
             self._doubt(move)
@@ -90,6 +93,7 @@ class Beliefs:
                 counts.fan_out = Share()
         self._here[key].fan_out.add(since.weight, since.total)
         self.anywhere[outcome.move].fan_out = Share()
+        self.lumps.pop(outcome.move, None)
         return True
 
     def _doubt(self, changed: Move) -> None:
@@ -151,28 +155,30 @@ class Draw:
     def __init__(self, beliefs: Beliefs, rng: random.Random) -> None:
         self._beliefs = beliefs
         self._rng = rng
-        self._drawn: dict[Move, tuple[float, float, float, bool]] = {}
+        self._drawn: dict[Move, tuple[float, float, float, bool, float]] = {}
 
     def __call__(self, state: TupleState, move: Move) -> tuple[float, float]:
         """Seconds that a tuple costs, and the tuples that come of it."""
         drawn = self._drawn.get(move)
         if drawn is None:
             drawn = self._drawn[move] = self._move(move)
-        price, luck, centre, filters = drawn
+        price, luck, centre, filters, dispersion = drawn
         here = self._beliefs.here(state, move)
-        mean, deviation = posterior(None if here is None else here.fan_out, centre, filters=filters)
+        own = None if here is None else here.fan_out
+        mean, deviation = posterior(own, centre, filters=filters, dispersion=dispersion)
         fan_out = max(0.0, mean + luck * deviation)
         if move.lookup is not None:
             price *= self._fresh(move, None if here is None else here)
         return price, fan_out
 
-    def _move(self, move: Move) -> tuple[float, float, float, bool]:
+    def _move(self, move: Move) -> tuple[float, float, float, bool, float]:
         beliefs = self._beliefs
         known = beliefs.anywhere.get(move)
         guess = MATCHES if move.predicate is None else PASS
         filters = move.predicate is not None or (known is not None and known.fan_out.filters)
         centre = known.fan_out.mean(guess) if known is not None else guess
-        return self._price(move), self._luck(), centre, filters
+        lumps = beliefs.lumps.get(move)
+        return self._price(move), self._luck(), centre, filters, 1.0 if lumps is None else lumps.dispersion
 
     def _luck(self) -> float:
         return TEMPER * self._rng.gauss(0.0, 1.0) - OPTIMISM

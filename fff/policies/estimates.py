@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 #: Tuples that the marginal of a move counts for in each state.
-STRENGTH = 4.0
+STRENGTH = 10.0
 #: Before anything is known a predicate passes half of the tuples, a probe finds one match; as if one tuple had said so.
 PASS, MATCHES = 0.5, 1.0
 _DOUBT = 1.0
@@ -50,13 +50,39 @@ class Share:
         return self.taken > 0 and self.produced <= self.taken
 
 
-def posterior(own: Share | None, centre: float, *, filters: bool) -> tuple[float, float]:
+class Lumps:
+    """How much more than Poisson a fan-out varies (Pearson): tuples that come of one tuple take the same key along."""
+
+    __slots__ = ("_produced", "_seen", "_squares", "_taken")
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._taken = self._produced = self._squares = 0.0
+
+    def add(self, taken: float, produced: float) -> None:
+        """Count one observation, of at least one tuple."""
+        self._seen += 1
+        self._taken += taken
+        self._produced += produced
+        self._squares += produced * produced / taken
+
+    @property
+    def dispersion(self) -> float:
+        """Tuples that are worth one independent tuple."""
+        if self._seen < 3 or not self._produced:
+            return 1.0
+        return max(1.0, (self._squares * self._taken / self._produced - self._produced) / (self._seen - 1))
+
+
+def posterior(
+    own: Share | None, centre: float, *, filters: bool, dispersion: float = 1.0
+) -> tuple[float, float]:
     """Mean and standard deviation of a fan-out in one state, given what its prior is centred on."""
     if own is None:
         taken, mean = 0.0, centre
     else:
-        taken = own.taken
-        mean = (STRENGTH * centre + own.produced) / (STRENGTH + taken)
+        taken = own.taken / dispersion
+        mean = (STRENGTH * centre + own.produced / dispersion) / (STRENGTH + taken)
     if not filters:
         return mean, math.sqrt(mean / (STRENGTH + taken))
     mean = min(mean, 1.0)
