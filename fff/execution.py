@@ -26,7 +26,7 @@ from fff.runtime.doubts import doubts
 from fff.runtime.driver import Meters
 from fff.runtime.picture import Picture, warnings_of
 from fff.runtime.sharing import AccessStore, Lease
-from fff.schema import Field, spark_type
+from fff.schema import Field, result_field
 from fff.sql import Prepared
 from fff.sql.priorities import priority
 from fff.stats import Missing, Snapshot, SparkStats
@@ -228,7 +228,7 @@ class Execution:
                 with contextlib.suppress(asyncio.CancelledError):
                     await beside
             table = await upper.finish(counted=self.options.refresh)
-        self.schema = tuple(Field(f.name, spark_type(f.type), f.type) for f in table.schema)
+        self.schema = tuple(result_field(one.name, one.type) for one in table.schema)
         batches = table.combine_chunks().to_batches() or [self._batch_of(table.schema)]
         for batch in batches:
             self._result_rows += len(batch)

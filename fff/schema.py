@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -30,6 +31,13 @@ _SIMPLE: dict[str, ArrowType] = {
     "timestamp": pa.timestamp("us", tz="UTC"),
     "timestamp_ltz": pa.timestamp("us", tz="UTC"),
     "timestamp_ntz": pa.timestamp("us"),
+}
+
+#: What Spark computes although no source's column is of it: NULL without a type, a length of time, a time of day.
+_COMPUTED: dict[str, ArrowType] = {
+    "void": pa.null(),
+    "interval day to second": pa.duration("us"),
+    "time": pa.time64("ns"),
 }
 
 _DECIMAL = re.compile(r"^(?:decimal|dec|numeric)(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?$")
@@ -77,18 +85,29 @@ def arrow_type(type_name: str) -> ArrowType:
 
 
 def spark_type(arrow: ArrowType) -> str:
-    """The Spark SQL name of an Arrow type that FFF produces."""
+    """The Spark SQL name of an Arrow type that carries a column of a source; raises ValueError for others."""
+    return _name_in(_SIMPLE, arrow)
+
+
+def result_field(name: str, arrow: ArrowType) -> Field:
+    """A column of a result as Spark computed it, which may be of a type that no source's column has."""
+    return Field(name, _name_in(_SIMPLE | _COMPUTED, arrow), arrow)
+
+
+def _name_in(simple: Mapping[str, ArrowType], arrow: ArrowType) -> str:
     if pa.types.is_decimal(arrow):
         return f"decimal({arrow.precision},{arrow.scale})"
     if pa.types.is_timestamp(arrow):
         return "timestamp" if arrow.tz is not None else "timestamp_ntz"
     if pa.types.is_map(arrow):
-        return f"map<{spark_type(arrow.key_type)},{spark_type(arrow.item_type)}>"
+        return f"map<{_name_in(simple, arrow.key_type)},{_name_in(simple, arrow.item_type)}>"
     if pa.types.is_list(arrow) or pa.types.is_large_list(arrow):
-        return f"array<{spark_type(arrow.value_type)}>"
+        return f"array<{_name_in(simple, arrow.value_type)}>"
     if pa.types.is_struct(arrow):
-        return "struct<" + ",".join(f"{member.name}:{spark_type(member.type)}" for member in arrow) + ">"
-    for name, known in _SIMPLE.items():
+        return (
+            "struct<" + ",".join(f"{member.name}:{_name_in(simple, member.type)}" for member in arrow) + ">"
+        )
+    for name, known in simple.items():
         if known == arrow:
             return {"byte": "tinyint", "short": "smallint", "integer": "int"}.get(name, name)
     raise ValueError(f"no Spark SQL type for {arrow}")

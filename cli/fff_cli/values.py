@@ -1,7 +1,8 @@
 """How values are written as text: one column at a time, so that large results are not formatted value by value.
 
 Decimals exactly, never in exponents; dates and timestamps in ISO 8601, zoned ones with Z or their offset; floating
-point in the fewest digits that read back the same; binary in hexadecimal; arrays, maps and structs as JSON.
+point in the fewest digits that read back the same; binary in hexadecimal; arrays, maps and structs as JSON; lengths of
+time as Spark writes them.
 """
 
 from __future__ import annotations
@@ -191,8 +192,19 @@ def _plain(value: object) -> object:
             return value.isoformat().replace("+00:00", "Z")
         case dt.date() | dt.time():
             return value.isoformat()
+        case dt.timedelta():
+            return _interval(value)
         case _:
             return value
+
+
+def _interval(value: dt.timedelta) -> str:
+    """A length of time as Spark writes it, without zeros at its end."""
+    sign = "-" if value < dt.timedelta(0) else ""
+    value = abs(value)
+    minutes, seconds = divmod(value.seconds, 60)
+    fraction = f".{value.microseconds:06d}".rstrip("0") if value.microseconds else ""
+    return f"INTERVAL '{sign}{value.days} {minutes // 60:02d}:{minutes % 60:02d}:{seconds:02d}{fraction}' DAY TO SECOND"
 
 
 def _each(column: Column, write: Callable[[Any], str]) -> Column:

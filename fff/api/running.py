@@ -22,7 +22,7 @@ from fff.engine import Federation, Prepared
 from fff.errors import UsageError
 from fff.functions import PythonFunction
 from fff.policies import DEFAULT_POLICY, Preference
-from fff.schema import Field, spark_type
+from fff.schema import Field, result_field
 
 #: Seconds between two snapshots of a stream, unless it is told otherwise.
 INTERVAL_S = 0.25
@@ -223,7 +223,7 @@ class AsyncConnection:
         }
         text = f"SELECT * FROM ({prepared.upper.sql}\n) LIMIT 0"  # noqa: S608 - the statement itself, as its user wrote it
         table = await asyncio.to_thread(self._own_spark.run_over, text, views)
-        return tuple(Field(one.name, spark_type(one.type), one.type) for one in table.schema)
+        return tuple(result_field(one.name, one.type) for one in table.schema)
 
     async def divide(self, sql: str, params: Mapping[str, object] | None = None, *, parts: int) -> list[Part]:
         """The statement in at most so many parts, for as many readers, who may be elsewhere.

@@ -28,6 +28,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructField, StructType, VariantType
 
 from fff.errors import SparkError
 from fff.spark.spool import Spool
@@ -114,7 +115,7 @@ class Session:
             try:
                 for name, data in held.items():
                     self._frame(*data).createOrReplaceTempView(f"`{name}`")
-                return _nullable(self.spark.sql(sql).toArrow())
+                return _nullable(_carried(self.spark.sql(sql)).toArrow())
             finally:
                 self._forget(held)
 
@@ -325,6 +326,28 @@ def _unsliced(table: pa.Table) -> pa.Table:
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return pa.ipc.open_stream(sink.getvalue()).read_all()
+
+
+def _carried(frame: Any) -> Any:
+    """The same frame; what Arrow has no type for, as intervals of months and variants, is the text that Spark writes for it."""
+    odd = {number for number, field in enumerate(frame.schema.fields) if not _has_arrow_type(field)}
+    if not odd:
+        return frame
+    names = [f"c{number}" for number in range(len(frame.columns))]
+    chosen = [
+        f"CAST({name} AS STRING) AS {name}" if number in odd else name for number, name in enumerate(names)
+    ]
+    return frame.toDF(*names).selectExpr(*chosen).toDF(*frame.columns)
+
+
+def _has_arrow_type(field: StructField) -> bool:
+    if isinstance(field.dataType, VariantType):
+        return False  # Arrow would get its bytes
+    try:
+        arrow_schema(StructType([field]))
+    except (PySparkException, ValueError):  # Arrow itself refuses what an empty array() is made of
+        return False
+    return True
 
 
 def _nullable(table: pa.Table) -> pa.Table:

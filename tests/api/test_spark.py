@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pytest
 
 import fff
@@ -47,3 +49,34 @@ def test_spark_says_what_is_wrong(publish: Publish, spark: SparkEngine) -> None:
             federation.describe("SELECT nope(b) FROM web.r GROUP BY 1")
         with pytest.raises(fff.SparkError, match=r"(?i)nope"):
             federation.sql("SELECT nope(b) FROM web.r GROUP BY 1")
+
+
+def test_results_of_types_that_no_source_has(publish: Publish, spark: SparkEngine) -> None:
+    spark.wait()
+    computed = {
+        "NULL": "void",
+        "array(NULL)": "array<void>",
+        "INTERVAL '1 02' DAY TO HOUR": "interval day to second",
+        "TIME'10:00:00'": "time",
+        "INTERVAL '3' MONTH": "string",
+        "make_interval(1, 2)": "string",
+        "parse_json('{\"k\":[1]}')": "string",
+        "array()": "string",
+    }
+    sql = "SELECT a, " + ", ".join(f"{text} AS same" for text in computed) + " FROM web.r WHERE a = 7"
+    with fff.connect(publish(site(), TABLES)) as federation:
+        assert [field.type for field in federation.describe(sql)] == ["int", *computed.values()]
+        result = federation.sql(sql)
+        assert list(result) == [
+            (
+                7,
+                None,
+                [None],
+                dt.timedelta(days=1, hours=2),
+                dt.time(10),
+                "INTERVAL '3' MONTH",
+                "1 years 2 months",
+                '{"k":[1]}',
+                "[]",
+            )
+        ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import io
 import json
 import math
@@ -86,6 +87,27 @@ def test_timestamps_carry_their_offset():
         {"at": pa.array([0], pa.timestamp("us", "Asia/Kolkata")), "s": pa.array([0], pa.timestamp("s"))}
     )
     assert written("csv", batch) == b"at,s\n1970-01-01T05:30:00+05:30,1970-01-01T00:00:00\n"
+
+
+def test_lengths_of_time_are_written_as_spark_writes_them():
+    spans = [
+        dt.timedelta(days=1, hours=2),
+        -dt.timedelta(days=1, minutes=3, seconds=4.5),
+        dt.timedelta(microseconds=1),
+        None,
+    ]
+    batch = pa.record_batch(
+        {
+            "d": pa.array(spans, pa.duration("us")),
+            "t": pa.array([dt.time(10, 0, 0, 500000)] * 4, pa.time64("ns")),
+        }
+    )
+    expected = ["1 02:00:00", "-1 00:03:04.5", "0 00:00:00.000001"]
+    assert list(csv.reader(io.StringIO(written("csv", batch).decode())))[1:] == [
+        *([f"INTERVAL '{text}' DAY TO SECOND", "10:00:00.500000"] for text in expected),
+        ["", "10:00:00.500000"],
+    ]
+    assert [json.loads(line)["d"] for line in written("ndjson", batch).splitlines()][-1] is None
 
 
 def test_markdown_keeps_its_table_together():
