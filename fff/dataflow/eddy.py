@@ -125,7 +125,8 @@ class Eddy:
             case ScanStalled():
                 self._scan_stalled(event)
             case TimePassed():
-                self.lookups.now = max(self.lookups.now, event.now)
+                if not self.lookups.pass_time(event.now):
+                    return []
             case Prioritize():
                 self.router.prioritize(event.predicates)
             case Cancel():

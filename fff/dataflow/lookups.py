@@ -119,6 +119,11 @@ class Lookups:
         """Nothing pending, nothing in flight."""
         return all(method.module.idle for method in self.methods)
 
+    def pass_time(self, now: float) -> bool:
+        """It is `now`; returns whether something is to be decided that was not to be before."""
+        self.now = max(self.now, now)
+        return self.now >= self._wake_at
+
     # ---------------------------------------------------------------------------------------------------- requests
 
     def send(self) -> bool:
