@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import brotli
@@ -22,11 +22,14 @@ class BodyError(Exception):
 class BodyReader:
     """Collects chunks as they come over the wire; `finish` returns the whole decompressed body."""
 
-    def __init__(self, encoding: str, *, max_body: int, max_ratio: int) -> None:
+    def __init__(
+        self, encoding: str, *, max_body: int, max_ratio: int, heard: Callable[[bytes], None] | None = None
+    ) -> None:
         self._encoding = encoding.strip().lower()
         self._max_body = max_body
         self._max_ratio = max_ratio
         self._parts: list[bytes] = []
+        self._heard = heard  # called with every decompressed part
         self._size = 0
         self._wire = 0
         self._unpacker: _Unpacker | None = None
@@ -69,6 +72,8 @@ class BodyReader:
         if self._size > GRACE and self._size > self._max_ratio * self._wire:
             raise BodyError(f"the answer expands more than {self._max_ratio} times when decompressed")
         self._parts.append(data)
+        if self._heard is not None:
+            self._heard(data)
 
 
 class _Unpacker(Protocol):

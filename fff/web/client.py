@@ -254,6 +254,7 @@ class WebClient:
             req.policy,
             frozenset(req.credentials.headers),
             frozenset(req.credentials.params),
+            req.arrivals,
         )
         answer = await self._transport.send(out)
         meter.bytes += len(answer.body)

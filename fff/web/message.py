@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from fff.errors import SourceError
 
@@ -51,6 +51,16 @@ class Credentials:
     identity: str = ""
 
 
+class Arrivals(Protocol):
+    """Who hears of an answer of status 2xx while its body still comes."""
+
+    def begin(self, headers: Mapping[str, str]) -> None:
+        """A body begins; from its first byte again where a connection broke."""
+
+    def take(self, data: bytes) -> None:
+        """More of it, decompressed. What it raises ends the request."""
+
+
 @dataclass(frozen=True)
 class Request:
     """One question. `url` is absolute and already escaped; `params` are escaped when sent."""
@@ -67,6 +77,7 @@ class Request:
     source: str | None = None  # for error messages
     table: str | None = None
     memory: Memory | None = None  # of answers to ask for only if they have changed
+    arrivals: Arrivals | None = None
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import aiohttp
 from yarl import URL
 
 from fff.web.body import ACCEPT_ENCODING, BodyError, BodyReader
-from fff.web.message import HostPolicy
+from fff.web.message import Arrivals, HostPolicy
 
 USER_AGENT = "fff/0.1 (federated SQL client)"
 _UNSENDABLE = re.compile("[\r\n\0]")
@@ -36,6 +36,7 @@ class Outgoing:
     policy: HostPolicy = field(default_factory=HostPolicy)
     secret_headers: frozenset[str] = frozenset()  # names of those that prove who asks
     secret_params: frozenset[str] = frozenset()
+    arrivals: Arrivals | None = None  # hears of the body while it comes, where the transport can tell
 
 
 @dataclass(frozen=True)
@@ -116,8 +117,11 @@ class Network:
             ) as answer:
                 first_byte = clock() - started
                 headers = _headers(answer.headers)
+                heard = out.arrivals if 200 <= answer.status < 300 else None
+                if heard is not None:
+                    heard.begin(headers)
                 try:
-                    body = await _body(answer.content, headers.get("content-encoding", ""), policy)
+                    body = await _body(answer.content, headers.get("content-encoding", ""), policy, heard)
                 except BodyError:
                     if 200 <= answer.status < 300 or answer.status in out.accept:
                         raise
@@ -153,8 +157,15 @@ class Network:
         return self._session
 
 
-async def _body(content: aiohttp.StreamReader, encoding: str, policy: HostPolicy) -> bytes:
-    reader = BodyReader(encoding, max_body=policy.max_body, max_ratio=policy.max_ratio)
+async def _body(
+    content: aiohttp.StreamReader, encoding: str, policy: HostPolicy, arrivals: Arrivals | None
+) -> bytes:
+    reader = BodyReader(
+        encoding,
+        max_body=policy.max_body,
+        max_ratio=policy.max_ratio,
+        heard=None if arrivals is None else arrivals.take,
+    )
     async for chunk in content.iter_any():
         reader.feed(chunk)
     return reader.finish()

@@ -19,15 +19,15 @@ from fff_sources.adapter import SourceContext
 from fff_sources.files import kinds
 from fff_sources.files.spec import FilesSpec, FileTable, format_of, hosts_of, read_files, urls_of
 from fff_sources.rest import infer, spec
+from fff_sources.rest.arriving import GZIP, Arriving
 from fff_sources.rest.bodies import BodyFormat
 from fff_sources.rest.jsonpath import JsonPath, literal_path, parse_path
 from fff_sources.rest.paginators import Ask
 from fff_sources.rest.plan import Access, PlannedTable
-from fff_sources.rest.reading import Fetch, Reading
+from fff_sources.rest.reading import Fetch, Incoming, Reading, cancel
 from fff_sources.rest.records import Origin
 from fff_sources.rest.worded import Draft, WordedSource, first_of, secrets_missing
 
-_GZIP = b"\x1f\x8b"
 _STEP = 2**20  # bytes unpacked at a time
 
 
@@ -88,26 +88,23 @@ class FilesSource(WordedSource):
             (self._one(planned, method, columns, meter), Ask(url=url)) for url in self._urls(table.name)
         ]
         waiting = deque(readings)
-        running: deque[tuple[Reading, asyncio.Future[Response]]] = deque()
+        running: deque[tuple[Reading, Incoming]] = deque()
         if table.name in self._kept:
             there: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
             there.set_result(self._kept.pop(table.name))
-            running.append((waiting.popleft()[0], there))
+            running.append((waiting.popleft()[0], Incoming(there)))
         try:
             while waiting or running:
                 while waiting and len(running) < max(1, window):
                     reading, ask = waiting.popleft()
-                    running.append((reading, asyncio.ensure_future(reading.fetch(ask))))
-                reading, task = running[0]
-                response = await task
-                running.popleft()
-                async with contextlib.aclosing(reading.pages(1, response)) as pages:
+                    running.append((reading, reading.send(ask)))
+                reading, incoming = running[0]
+                async with contextlib.aclosing(reading.pages(1, incoming)) as pages:
                     async for page in pages:
                         yield page
+                running.popleft()
         finally:
-            for _, task in running:
-                task.cancel()
-            await asyncio.gather(*(task for _, task in running), return_exceptions=True)
+            await cancel([incoming.answer for _, incoming in running])
 
     # ------------------------------------------------------------------------------------------------------- columns
 
@@ -168,10 +165,12 @@ class _Unpacked:
         self._source = source
         self._table = table
 
-    async def __call__(self, ask: Ask) -> Response:
+    async def __call__(self, ask: Ask, arriving: Arriving | None = None) -> Response:
         """The file as it was before it was packed. Raises SourceError."""
-        response = await self._fetch(ask)
-        if not response.body.startswith(_GZIP):
+        if arriving is not None:
+            arriving.unpack(self._policy.max_body)
+        response = await self._fetch(ask, arriving)
+        if not response.body.startswith(GZIP):
             return response
         try:
             return replace(response, body=self._unpacked(response.body))
@@ -181,7 +180,7 @@ class _Unpacked:
     def _unpacked(self, packed: bytes) -> bytes:
         """All members of a gzip file, bounded like any answer."""
         parts, size = [], 0
-        while packed.startswith(_GZIP):
+        while packed.startswith(GZIP):
             member = zlib.decompressobj(wbits=31)
             while not member.eof:
                 part = member.decompress(packed, _STEP)

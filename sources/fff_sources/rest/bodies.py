@@ -71,8 +71,9 @@ class BodyReader:
         meter: AccessMeter,
         origin: Origin,
         fill: Mapping[str, object] | None = None,
+        line: int = 0,
     ) -> Iterator[Block]:
-        """The records of an answer, in order. Raises SourceError for a malformed body or a bad record."""
+        """The records of an answer, in order; `line` is how many lines stand before a part of one. Raises SourceError for a malformed body or a bad record."""
         if not answer.body.strip():
             return
         with self.explained(answer, origin):
@@ -81,7 +82,7 @@ class BodyReader:
             elif self._form.name == "parquet":
                 yield self._parquet(answer.body)
             else:
-                for records in self.arrays(answer):
+                for records in self.arrays(answer, line):
                     rows, count = self._decoder.decode(records, meter=meter, origin=origin, fill=fill)
                     yield Block(rows, count)
                     origin = replace(origin, start=origin.start + count)
@@ -109,7 +110,7 @@ class BodyReader:
     def text(self, answer: Response) -> bytes:
         """The body in UTF-8, for formats made of text; JSON for those that are read as JSON."""
         body = answer.body
-        charset = self._form.encoding or _charset(answer.headers)
+        charset = self._form.encoding or charset_of(answer.headers)
         if charset is not None:
             text = body.decode(charset)
             if self._form.name == "xml":  # what the document says of its own encoding no longer holds
@@ -121,16 +122,16 @@ class BodyReader:
             return encode(markup.xml_value(body))
         if self._form.name == "html_table":
             return encode(markup.html_tables(body.decode()))
-        return body if self._form.comment is None else _uncommented(body, self._form.comment.encode())
+        return body if self._form.comment is None else uncommented(body, self._form.comment.encode())
 
-    def arrays(self, answer: Response) -> Iterator[Raw | bytes]:
+    def arrays(self, answer: Response, line: int = 0) -> Iterator[Raw | bytes]:
         """The records as JSON arrays."""
         body = self.text(answer)
         if self._form.name == "ndjson":
             lines = [line for line in body.splitlines() if line.strip()]
             for start in range(0, len(lines), _BLOCK):
                 some = lines[start : start + _BLOCK]
-                _check_lines(some, start)
+                _check_lines(some, line + start)
                 yield join(some)
             return
         records = self._records(body)
@@ -249,7 +250,7 @@ def named_rows(records: Raw | bytes) -> bytes:
     return encode([dict(zip(names, row, strict=True)) for row in rows[1:]])
 
 
-def _uncommented(body: bytes, mark: bytes) -> bytes:
+def uncommented(body: bytes, mark: bytes) -> bytes:
     """A CSV text without the lines that begin with a mark, those inside of quotes apart."""
     kept, inside = [], False
     for line in body.splitlines(keepends=True):
@@ -278,7 +279,7 @@ def _check_lines(lines: list[bytes], start: int) -> None:
             raise MalformedJSON(f"line {start + number + 1}: {error}") from error
 
 
-def _charset(headers: Mapping[str, str]) -> str | None:
+def charset_of(headers: Mapping[str, str]) -> str | None:
     """The declared character set, when it is one Python knows and not UTF-8."""
     kind = headers.get("content-type", "")
     if "charset" not in kind.lower():

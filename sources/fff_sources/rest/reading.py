@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -14,7 +14,8 @@ from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff.web.message import BudgetExhausted, Response
 from fff_sources.rest import links, paginators, spec
-from fff_sources.rest.bodies import BodyReader
+from fff_sources.rest.arriving import LINES, Arriving, Piece
+from fff_sources.rest.bodies import Block, BodyReader
 from fff_sources.rest.jsonpath import JsonPath, parse_path
 from fff_sources.rest.paginators import Answer, Ask, PaginationError, Paginator
 from fff_sources.rest.parts import ScanPart, divided
@@ -24,8 +25,16 @@ from fff_sources.rest.records import Origin
 class Fetch(Protocol):
     """Sends one question of a reading."""
 
-    async def __call__(self, ask: Ask) -> Response:
-        """The answer; raises SourceError."""
+    async def __call__(self, ask: Ask, arriving: Arriving | None = None) -> Response:
+        """The answer, whose body `arriving` hears of before; raises SourceError."""
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """An answer under way, and its body as far as it is there."""
+
+    answer: asyncio.Future[Response]
+    arriving: Arriving | None = None
 
 
 @dataclass
@@ -50,27 +59,43 @@ class Reading:
     _records: int = 0
     _pages: int = 0
     _truncated: bool = False
+    _early: int = 0  # records of the answer at hand that were handed on while it came
 
-    async def pages(self, window: int, first: Response | None = None) -> AsyncGenerator[Page]:
+    def send(self, ask: Ask) -> Incoming:
+        """Ask; large bodies of lines can be read while they come."""
+        lines = self.is_scan and self.endpoint.format in LINES
+        arriving = None
+        if lines:
+            delimiter = self.endpoint.delimiter if self.endpoint.format == "csv" else None
+            arriving = Arriving(delimiter, comment=self.endpoint.comment, encoding=self.endpoint.encoding)
+        return Incoming(asyncio.ensure_future(self.fetch(ask, arriving)), arriving)
+
+    async def pages(self, window: int, first: Response | Incoming | None = None) -> AsyncGenerator[Page]:
         """Every page. Pages that do not depend on one another are fetched up to `window` at once.
 
         The first page is handed over before anything else is sent, so that whoever needs no more pays for no more.
-        `first` is its answer where that is there already.
+        `first` is its answer where that is there already, or under way.
         """
         paginator = make_paginator(self.endpoint)
         ask: Ask | None = paginator.start()
         assert ask is not None
-        ahead: asyncio.Task[Response] | None = None
+        ahead: Incoming | None = None
         limit, bound = _max_pages(self.endpoint), _bound(self.endpoint)
         try:
             while ask is not None:
-                if first is not None:
+                arriving = None
+                if isinstance(first, Response):
                     response, first = first, None
                 else:
-                    response = await (ahead if ahead is not None else self.fetch(ask))
+                    ahead, first = first or ahead or self.send(ask), None
+                    arriving = ahead.arriving
+                    async with contextlib.aclosing(self._arrived(ahead)) as blocks:
+                        async for block in blocks:
+                            yield Page(block.rows, in_order=self.in_order)
+                    response = await ahead.answer
                 ahead = None
                 await asyncio.sleep(0)  # whoever got the freed place sends first; this can be read meanwhile
-                pages, answer = self._read(response, paginator)
+                pages, answer = self._read(response, paginator, arriving)
                 following, rest = self._plan(paginator, ask, answer, self._pages == 1 and window > 1)
                 truncated = None
                 if following is not None and limit is not None and self._pages >= limit:
@@ -78,7 +103,7 @@ class Reading:
                 if following is not None and bound is not None and following.position >= bound:
                     truncated, following, rest = f"stopped at {bound} (maximum in the spec)", None, None
                 if rest is None and following is not None and window > 1 and self._pages > 1:
-                    ahead = asyncio.ensure_future(self.fetch(following))
+                    ahead = self.send(following)
                 for page in pages:
                     yield replace(page, in_order=self.in_order)
                 if truncated is not None:
@@ -95,7 +120,7 @@ class Reading:
             self._compare_with_total(paginator)
         finally:
             if ahead is not None:
-                await _cancel([ahead])
+                await cancel([ahead.answer])
 
     async def part(self, part: ScanPart, window: int) -> AsyncGenerator[Page]:
         """The pages of one part."""
@@ -147,7 +172,7 @@ class Reading:
             while waiting or running:
                 while waiting and len(running) < window:
                     ask = waiting.popleft()
-                    running[asyncio.ensure_future(self.fetch(ask))] = ask
+                    running[asyncio.ensure_future(self.fetch(ask))] = ask  # read as they arrive, in any order
                 done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     ask = running.pop(task)
@@ -174,7 +199,7 @@ class Reading:
                 self._truncated = True
                 yield Page(self.body.empty(), truncated)
         finally:
-            await _cancel(running)
+            await cancel(running)
 
     def _plan(
         self, paginator: Paginator, ask: Ask, answer: Answer, independent: bool
@@ -190,8 +215,32 @@ class Reading:
             ) from None  # the cause would show the answer as it came, secrets and all
         return following, rest if following is not None else None
 
-    def _read(self, response: Response, paginator: Paginator) -> tuple[list[Page], Answer]:
-        """The rows of one answer, and what the paginator may know about it."""
+    async def _arrived(self, incoming: Incoming) -> AsyncGenerator[Block]:
+        """The records that can be read before the answer has ended."""
+        self._early = 0
+        if incoming.arriving is None:
+            return
+        async with contextlib.aclosing(incoming.arriving.whole_pieces(incoming.answer)) as pieces:
+            async for piece in pieces:
+                for block in self._blocks(piece):
+                    self._early += block.records
+                    yield block
+
+    def _blocks(self, piece: Piece) -> Iterator[Block]:
+        """The records of an answer or of a part of it."""
+        url = piece.response.url
+        origin = Origin(self.source, self.table, url, self._records, self.shown, self.redact)
+        parts = self.body.blocks(
+            piece.response, meter=self.meter, origin=origin, fill=self.fill, line=piece.line
+        )
+        for block in parts:
+            self._records += block.records
+            yield block
+
+    def _read(
+        self, response: Response, paginator: Paginator, arriving: Arriving | None = None
+    ) -> tuple[list[Page], Answer]:
+        """The rows of one answer that were not handed on before, and what the paginator may know about it."""
         self._pages += 1
         if self.is_scan:
             self.meter.pages += 1
@@ -199,10 +248,9 @@ class Reading:
             return [], Answer(b"", response.headers, response.url, 0)
         if self.is_scan and self._lacks_a_body(response):
             raise self._error(f"the answer is empty, which is not {self.endpoint.format}", response.url)
-        origin = Origin(self.source, self.table, response.url, self._records, self.shown, self.redact)
-        blocks = list(self.body.blocks(response, meter=self.meter, origin=origin, fill=self.fill))
-        records = sum(block.records for block in blocks)
-        self._records += records
+        begun = arriving is not None and arriving.pieces
+        blocks = list(self._blocks(arriving.rest(response) if arriving and begun else Piece(response, 0)))
+        records = sum(block.records for block in blocks) + (self._early if begun else 0)
         if isinstance(paginator, paginators.SinglePage):  # looks at nothing; the way of most lookups
             if links.link_next(response.headers.get("link", "")) is not None:
                 self.meter.doubt(
@@ -346,7 +394,10 @@ def _has_more(paginator: spec.PaginatorSpec, answer: Answer) -> bool:
     return str(found).lower() not in ("false", "0", "")
 
 
-async def _cancel(tasks: Sequence[asyncio.Task[Response]] | Mapping[asyncio.Task[Response], Ask]) -> None:
+async def cancel(
+    tasks: Sequence[asyncio.Future[Response]] | Mapping[asyncio.Task[Response], Ask],
+) -> None:
+    """End requests that are under way."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

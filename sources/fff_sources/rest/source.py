@@ -16,6 +16,7 @@ from fff.web.message import Credentials, HostPolicy, Request, Response
 from fff.web.secrets import Secrets
 from fff_sources.adapter import SourceContext
 from fff_sources.rest import infer, spec, templates
+from fff_sources.rest.arriving import Arriving, BodyChangedError
 from fff_sources.rest.auth import Authenticator
 from fff_sources.rest.batches import BatchTrust, Key
 from fff_sources.rest.bodies import BodyFormat, BodyReader
@@ -211,12 +212,17 @@ class RestSource(Kept):
     ) -> Reading:
         fill = dict(zip(access.keys, keys[0], strict=True)) if len(keys) == 1 else None
 
-        async def fetch(ask: Ask) -> Response:
+        async def fetch(ask: Ask, arriving: Arriving | None = None) -> Response:
             async def make() -> Request:
                 request = await self._request(planned, access, keys, ask, columns=columns, meter=meter)
-                return request if policy is None else replace(request, policy=policy)
+                if arriving is not None:
+                    arriving.url = request.url
+                return replace(request, policy=policy or request.policy, arrivals=arriving)
 
-            response = await self._auth.answer(make, meter)
+            try:
+                response = await self._auth.answer(make, meter)
+            except BodyChangedError as error:
+                raise SourceError(str(error), source=self.name, table=planned.table.name) from None
             if access.words is not None and (failure := access.words.failure(response)) is not None:
                 raise SourceError(
                     self._client.redactor.text(failure),
