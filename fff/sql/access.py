@@ -213,7 +213,8 @@ def _infeasible(
     binder: Binder, waiting: Sequence[Relation], conjuncts: Sequence[Conjunct]
 ) -> InfeasibleQuery:
     """Name the table, the key columns nothing binds, and what could bind them."""
-    relation = min(waiting, key=lambda one: min(map(len, _unbound(binder, one)), default=0))
+    # A call waits for its arguments: what they come from is the cause.
+    relation = min(waiting, key=lambda one: (one.called, min(map(len, _unbound(binder, one)), default=0)))
     table, sql = relation.table, binder.block.statement.sql
     options = _unbound(binder, relation)
     demanded = [key for key in binder.table(relation).key_columns if key.require != "optional"]

@@ -168,7 +168,9 @@ def settle(drafts: Sequence[Draft], restrictions: Restrictions) -> list[Draft]:
         refusals = [(draft, error) for draft in waiting if (error := _settled(draft, restrictions, order))]
         refused = [draft for draft, _ in refusals]
         if len(refused) == len(waiting):
-            raise refusals[0][1]
+            # A call waits for its arguments: what they come from is the cause.
+            causes = [one for one in refusals if not any(source.called for source in one[0].sources)]
+            raise (causes or refusals)[0][1]
         waiting = refused
     return order
 

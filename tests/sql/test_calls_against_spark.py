@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -9,12 +10,13 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 import shapes
-from planner_fakes import FakeAdapter, table
+from planner_fakes import FakeAdapter, catalog, table
 
 from fff.catalog import Catalog, Table
-from fff.errors import SparkError
+from fff.errors import InfeasibleQuery, SparkError
 from fff.spark.session import SparkEngine
 from fff.sql import expansion, prepare
+from fff.sql.builtins import SPARK_FUNCTIONS
 from fff.sql.calls import Call
 from fff.sql.dialect import Node
 
@@ -76,7 +78,7 @@ def check(spark: SparkEngine, write: Callable[[Writes], str], seed: int, *, spar
     data = shapes.rows(rng)
     known = {name: pa.table(columns) for name, columns in VALUES.items()}
     ours = write(lambda name, *arguments: f"{name}({', '.join(arguments)})")
-    theirs = write(lambda name, *arguments: TEXTS[name].format(*arguments))
+    theirs = plain(write)
     prepared = prepare(ours, sources(rng))
     assert prepared.sql == ours
     expected = spark.run_over(theirs, data) if spark_first else None
@@ -161,6 +163,26 @@ STATEMENTS: list[Callable[[Writes], str]] = [
         f"SELECT r.a FROM r JOIN (SELECT b, {f('next', 'b')} AS n FROM t) q ON r.a = q.n WHERE {f('tag', 'r.s')} <> 'y!'"
     ),
     lambda f: f"SELECT if({f('small', 'a')} AND b > 0, 1, 0) AS i FROM r",
+    lambda f: f"SELECT a, b FROM r WHERE b > 0 OR {f('small', 'a')} OR s = 'x'",
+    lambda f: f"SELECT a, b FROM r WHERE (s = 'x' OR (b = 2 AND {f('small', 'a')})) AND a IS NOT NULL",
+    lambda f: (
+        f"SELECT a, b FROM r WHERE {f('small', 'b')} OR {f('tag', 's')} = 'x!' OR a BETWEEN 1 AND 2 OR b IS NULL"
+    ),
+    lambda f: f"SELECT a FROM r WHERE CASE WHEN b > 0 THEN {f('small', 'a')} WHEN s = 'x' THEN TRUE END",
+    lambda f: (
+        f"SELECT CASE WHEN a > b THEN {f('next', 'a')} WHEN b IS NULL THEN {f('next', 'b')} ELSE 0 END c FROM r"
+    ),
+    lambda f: (
+        f"SELECT CASE WHEN a > 0 THEN CASE WHEN b > 0 THEN {f('next', 'a')} ELSE -1 END END AS c FROM r"
+    ),
+    lambda f: f"SELECT CASE a WHEN 1 THEN {f('next', 'b')} ELSE b END AS c FROM r",
+    lambda f: f"SELECT s, sum(CASE WHEN a > 0 THEN {f('next', 'a')} END) AS n FROM r GROUP BY s",
+    lambda f: f"SELECT s, CASE WHEN count(*) > 1 THEN {f('tag', 's')} END AS n FROM r GROUP BY s",
+    lambda f: (
+        f"SELECT CASE WHEN {f('small', 'a')} THEN {f('next', 'a')} END AS n, {f('tag', 's')} AS g FROM r"
+    ),
+    lambda f: f"SELECT a FROM r WHERE a = 1 OR EXISTS (SELECT 1 FROM t WHERE t.a = r.a) OR {f('small', 'b')}",
+    lambda f: f"SELECT {f('next', 'a')} AS n, n + 1 AS m FROM r WHERE {f('next', 'a')} > 1",
 ]
 
 
@@ -199,3 +221,105 @@ def test_a_call_whose_null_matters_and_is_joined_all_the_same_is_noticed(
 def test_an_argument_that_is_no_key_of_the_groups_is_refused(spark: SparkEngine) -> None:
     with pytest.raises(SparkError, match=r"(?i)group|aggregat"):
         check(spark, lambda f: f"SELECT {f('next', 'a')} AS n, b FROM r GROUP BY b", 1, spark_first=False)
+
+
+def test_all_functions_of_spark_are_known(spark: SparkEngine) -> None:
+    shown = spark.run_over("SHOW SYSTEM FUNCTIONS", {}).column(0).to_pylist()
+    named = {name for name in shown if name.isidentifier()}
+    assert len(named) > 400
+    assert named <= SPARK_FUNCTIONS
+
+
+class Random:
+    """A SELECT with calls in random places."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+
+    def statement(self, f: Writes) -> str:
+        """The statement; the same choices for the same random numbers."""
+        rng = self.rng
+        tables, text = rng.choice(
+            [
+                ("r", "r"),
+                ("rt", "r JOIN t ON r.a = t.a"),
+                ("rt", "r, t"),
+                ("rt", "r LEFT JOIN t ON r.a = t.b"),
+                ("rt", "r RIGHT JOIN t ON r.a = t.a AND t.b > 0"),
+                ("rt", "r JOIN (SELECT a, b, s FROM t WHERE b > 0) t ON r.a = t.a"),
+                ("rtu", "r JOIN t ON r.a = t.a LEFT JOIN u ON u.b = t.b"),
+            ]
+        )
+        conditions = [self.condition(f, tables) for _ in range(rng.randint(0, 3))]
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        if rng.random() < 0.3:
+            key = self.number(f, tables)
+            return f"SELECT {key} AS k, count(*) AS c, max({self.word(f, tables)}) AS m FROM {text}{where} GROUP BY {key}"
+        items = [rng.choice((self.number, self.word))(f, tables) for _ in range(rng.randint(1, 3))]
+        listed = ", ".join(f"{item} AS c{number}" for number, item in enumerate(items))
+        star = rng.random() < 0.2
+        return f"SELECT {'*' if star else listed} FROM {text}{where}"
+
+    def number(self, f: Writes, tables: str, depth: int = 0) -> str:
+        column = f"{self.rng.choice(tables)}.{self.rng.choice('ab')}"
+        kind = self.rng.random()
+        if depth > 1 or kind < 0.4:
+            return column
+        if kind < 0.8:
+            return f("next", self.number(f, tables, depth + 1))
+        return f"({self.number(f, tables, depth + 1)} + 1)"
+
+    def word(self, f: Writes, tables: str) -> str:
+        column = f"{self.rng.choice(tables)}.s"
+        kind = self.rng.random()
+        if kind < 0.4:
+            return f("tag", column)
+        if kind < 0.7:
+            return f("pair", self.number(f, tables, 1), column)
+        return f"upper({column})" if kind < 0.8 else column
+
+    def condition(self, f: Writes, tables: str, depth: int = 0) -> str:
+        kind = self.rng.random()
+        if depth < 2 and kind < 0.35:
+            both = [self.condition(f, tables, depth + 1) for _ in range(2)]
+            word = self.rng.choice(("OR", "AND"))
+            return f"{self.rng.choice(('', 'NOT '))}({both[0]} {word} {both[1]})"
+        if kind < 0.6:
+            return f("small", self.number(f, tables, 1))
+        if kind < 0.7:
+            return f"{self.word(f, tables)} LIKE '%x%'"
+        if kind < 0.8:
+            return f"{self.number(f, tables)} IS NULL"
+        operator = self.rng.choice(("=", "<>", ">", "<=>"))
+        return f"{self.number(f, tables)} {operator} {self.rng.choice(('1', '2', self.number(f, tables)))}"
+
+
+@pytest.mark.slow
+def test_random_statements(spark: SparkEngine) -> None:
+    start = int(os.environ["FFF_FUZZ_LONG_SEED"])
+    for seed in range(start, start + 25):
+
+        def write(f: Writes, seed: int = seed) -> str:
+            return Random(random.Random(seed)).statement(f)
+
+        try:
+            prepare(plain(write), sources(random.Random(seed)))
+        except InfeasibleQuery:
+            continue  # whatever is called
+        check(spark, write, seed)
+
+
+def test_what_keeps_a_call_from_its_arguments_is_told() -> None:
+    found = catalog(table("x.r", shapes.COLUMNS, scans=1), table("x.t", shapes.COLUMNS, lookups=("a",)))
+    found.add(FakeAdapter("f", FUNCTIONS))
+    for sql in (
+        "SELECT 1 FROM r JOIN t ON r.a = t.b WHERE small(t.b)",
+        "SELECT next(t.b) FROM r LEFT JOIN t ON r.a = t.b",
+    ):
+        with pytest.raises(InfeasibleQuery, match=r"x\.t can only be read by key: nothing binds a"):
+            prepare(sql, found)
+
+
+def plain(write: Callable[[Writes], str]) -> str:
+    """A statement with Spark's text in the places of its calls."""
+    return write(lambda name, *arguments: TEXTS[name].format(*arguments))
