@@ -37,6 +37,7 @@ class Pages(Site):
         self.most = max(self.most, self.in_flight)
         await asyncio.sleep(0.001)
         _, rows = self.tables["r"]
+        rows = [row for row in rows if row[0] >= int(request.query.get("least", 0))]
         size = min(int(request.query.get("limit", self.page)), self.cap or self.page)
         at = int(request.query["offset"] if self.style == "offset" else request.query["page"])
         self.asked[at] += 1
@@ -187,3 +188,17 @@ def test_parts_hold_no_secrets(publish: Publish, monkeypatch: pytest.MonkeyPatch
         divided = federation.divide("SELECT a FROM r", parts=2)
     assert len(divided) == 2
     assert b"hush-hush" not in pickle.dumps(divided)
+
+
+def test_parts_are_counted_under_the_conditions_that_are_sent(publish: Publish) -> None:
+    served = pages(95, "offset")
+    spec = tables("offset")
+    spec["r"]["key_columns"] = [{"name": "a", "operators": [">="], "param": "least"}]
+    file = publish(served, spec)
+    sql = "SELECT a FROM r WHERE a > 41"
+    with fff.connect(file) as federation:
+        divided = federation.divide(sql, parts=3)
+    assert len(divided) == 3
+    assert sorted(read(file, sql, divided)) == [(n,) for n in range(42, 95)]
+    assert set(served.asked.values()) == {1}
+    assert len(served.asked) == 6, "the rows from 41 on, and no others"

@@ -191,6 +191,27 @@ async def test_drift_between_pages_is_met_where_it_begins(
     assert reader.meter.bad_records == 1
 
 
+@pytest.mark.parametrize(("late", "told"), [({"id": 1, "label": "x"}, 1), ({"id": 1, "name": None}, 0)])
+async def test_a_member_that_vanishes_is_told_of(
+    serve: Serve, read: Read, late: dict[str, Any], told: int
+) -> None:
+    async def handler(request: web.Request) -> web.Response:
+        start = int(request.query["offset"])
+        return web.json_response(
+            [{"id": start + n, "name": "x"} for n in range(12)] if not start else [late] * 11
+        )
+
+    async def ending(request: web.Request) -> web.Response:
+        return web.json_response([]) if request.query["offset"] == "23" else await handler(request)
+
+    reader = read(source((await serve(ending)).url, scanned("paginator: {type: offset}")))
+    assert [one["name"] for one in await reader.scan("t")] == ["x"] * 12 + [None] * 11
+    assert [text for text in reader.meter.warnings if "no record of a page has 'name'" in text] == [
+        "api.t: no record of a page has 'name', which pages before it had; it is taken as NULL there"
+    ] * told
+    assert reader.meter.doubts == told, "what is doubtful is not kept for later runs"
+
+
 # ---------------------------------------------------------------------------------------------------------------- traps
 
 

@@ -124,6 +124,14 @@ class BodyReader:
             return encode(markup.html_tables(body.decode()))
         return body if self._form.comment is None else uncommented(body, self._form.comment.encode())
 
+    def unnamed(self, answer: Response) -> frozenset[str]:
+        """The columns whose members an answer in JSON names nowhere."""
+        body = self.text(answer)
+        tops = {one.field.name: one.path.steps[0] for one in self._decoder.columns if one.path.steps}
+        return frozenset(
+            column for column, step in tops.items() if step.kind == "name" and encode(step.name) not in body
+        )
+
     def arrays(self, answer: Response, line: int = 0) -> Iterator[Raw | bytes]:
         """The records as JSON arrays."""
         body = self.text(answer)

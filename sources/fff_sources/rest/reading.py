@@ -59,6 +59,7 @@ class Reading:
     _records: int = 0
     _pages: int = 0
     _truncated: bool = False
+    _given: frozenset[str] = frozenset()  # columns that some page had a value of
     _early: int = 0  # records of the answer at hand that were handed on while it came
 
     def send(self, ask: Ask) -> Incoming:
@@ -258,6 +259,7 @@ class Reading:
                     "the endpoint has no paginator"
                 )
             return [Page(block.rows) for block in blocks], _NOTHING
+        self._notice_drift(response, blocks)
         answer = Answer(self.body.text(response), response.headers, response.url, records)
         try:
             total = paginator.total(answer)
@@ -268,6 +270,25 @@ class Reading:
         if total is not None and self.is_scan:
             self.meter.total_rows = total
         return [Page(block.rows, total_rows=total) for block in blocks], answer
+
+    def _notice_drift(self, response: Response, blocks: Sequence[Block]) -> None:
+        """Members that pages had and a later one does not may have got another name: what is NULL then may be a loss."""
+        if not self.is_scan or self.endpoint.format not in _NAMED or not blocks:
+            return
+        given = {
+            name
+            for block in blocks
+            for name, column in zip(block.rows.schema.names, block.rows.columns, strict=True)
+            if column.null_count < len(column)
+        }
+        gone = self._given - given
+        if gone and sum(block.records for block in blocks) >= _DRIFT_CERTAIN:
+            for name in sorted(gone & self.body.unnamed(response)):
+                self.meter.doubt(
+                    f"{self.source}.{self.table}: no record of a page has {name!r}, which pages before it had; "
+                    "it is taken as NULL there"
+                )
+        self._given |= given
 
     def _lacks_a_body(self, response: Response) -> bool:
         """Nothing where even no rows are some bytes. Taken for the end, it would silently lose whatever follows."""
@@ -290,6 +311,8 @@ class Reading:
 
 _NOTHING = Answer(b"", {}, "", 0)
 _NO_CONTENT = 204
+_NAMED = frozenset({"json", "ndjson"})  # formats in which every record names its members
+_DRIFT_CERTAIN = 10  # records of a page that all lack a member; fewer may well have no value for it
 _NEVER_EMPTY = frozenset(
     {"json", "xml", "html_table", "parquet"}
 )  # formats in which even no rows are some bytes
