@@ -14,7 +14,8 @@
                                        |                     |
                                   statistics (frozen) -------+--> terminal   fff.stats, fff_cli
 
-Between runtime and sources stands, where it is asked for, what earlier runs have kept on disk: fff.cache.
+Between runtime and sources stands, where it is asked for, what earlier runs have kept on disk: fff.cache. In
+fff.simulation sources and clock are simulated, so that fff.experiments can measure what the papers did, beside fff.classic.
 
 `dataflow` and `policies` are pure: events in, instructions out, no I/O and no clock, so that a seed replays a run.
 `engine` puts the stages together; `api` is what Python programs use of it: `fff.connect`. Imports point one way:

@@ -33,6 +33,10 @@ SCAN_S = 2.0
 QUEUE = ROWS
 #: Runs, each with a seed of its own, whose means are held to the expectations.
 SEEDS = 10
+SETTING = (
+    f"R has {ROWS} rows with {VALUES} values of R.a at random, its scan takes {SCAN_S:.0f} s; a lookup takes {LOOKUP_S} s, and an "
+    "index serves one at a time."
+)
 
 _R = pa.schema([("key", pa.int64()), ("a", pa.int64())])
 _XY = pa.schema([("x", pa.int64()), ("y", pa.int64())])

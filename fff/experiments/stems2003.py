@@ -16,6 +16,7 @@ from fff.experiments.sources2003 import (
     LOOKUP_S,
     ROWS,
     SEEDS,
+    SETTING,
     VALUES,
     NobodyIdle,
     TimedIndexJoin,
@@ -138,7 +139,7 @@ def _q1(seed: int) -> Findings:
             ),
         ),
         checks=tuple(checks),
-        notes=(f"Means of {SEEDS} runs, in per cent of the results; the plot is the first run.",),
+        notes=(SETTING, f"Means of {SEEDS} runs, in per cent of the results; the plot is the first run."),
     )
 
 
@@ -262,7 +263,7 @@ def _q2(seed: int) -> Findings:
                 passed=80 <= mean(turns) <= 100,
             ),
         ),
-        notes=(f"Means of {SEEDS} runs; the plot is the first run.",),
+        notes=(SETTING, f"Means of {SEEDS} runs; the plot is the first run."),
     )
 
 
@@ -365,6 +366,7 @@ def _q3(seed: int) -> Findings:
             ),
         ),
         notes=(
+            SETTING,
             "With SteMs, tuples of R go to whichever index has room; while T stalls that is the one on U.",
         ),
     )

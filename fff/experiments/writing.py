@@ -22,8 +22,9 @@ and writes the numbers to `./experiments` ([the command](cli.md#fff-experiment))
 
 *Resources* says who works for whom: with **one shared CPU** all modules take turns on one processor; with **independent
 servers** each access method has a server of its own and the engine's own work takes no time; **real time** is this
-machine's clock, so that the figures differ from run to run. Everything else runs in virtual time (`fff/simulation`): one seed
-gives one run, whatever the machine. The engine in it is the real one, core and runtime; only the sources and the clock are simulated.
+machine's clock, so that the figures differ from run to run. Everything else runs in virtual time, where one seed gives one run,
+whatever the machine. SteMs are those of the real engine, core and runtime, over simulated sources (`fff/simulation`); join
+modules are those of the eddy of 2000 (`fff/classic`).
 """
 
 _HEADING = re.compile(r"^## (?P<name>\S+): ", re.MULTILINE)

@@ -1,16 +1,16 @@
-"""Time that jumps, and servers that count: for what takes minutes on a real wire."""
+"""Servers that count, in virtual time: for what takes minutes on a real wire."""
 
 from __future__ import annotations
 
 import asyncio
 import math
 import random
-import selectors
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from fff.simulation.loop import VirtualLoop
 from fff.stats import AccessMeter
 from fff.web.client import WebClient
 from fff.web.clock import Clock
@@ -18,29 +18,6 @@ from fff.web.message import HostPolicy, Request
 from fff.web.wire import Answer, Outgoing
 
 EPOCH = 1_700_000_000.0
-
-
-class _Jumping(selectors.SelectSelector):
-    """Waits for nobody: a wait moves the clock."""
-
-    now = 0.0
-
-    def select(self, timeout: float | None = None) -> list[Any]:
-        if timeout is None:
-            raise RuntimeError("nothing is runnable and nothing is due: a deadlock")
-        self.now += max(0.0, timeout)
-        return super().select(0)
-
-
-class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time jumps to the next timer as soon as nothing else is runnable."""
-
-    def __init__(self) -> None:
-        self.jumping = _Jumping()
-        super().__init__(self.jumping)
-
-    def time(self) -> float:
-        return self.jumping.now
 
 
 def run(main: Coroutine[Any, Any, Any]) -> Any:
