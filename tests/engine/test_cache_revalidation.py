@@ -210,11 +210,9 @@ async def test_another_credential_names_no_validator(world: World, server: Valid
         _bearer("BOB"),
         {},
         {"headers": {"X-Key": "${env:BOB}"}},
-        {"params": {"key": "${env:BOB}"}},
         {"auth": {"type": "http_basic", "username": "alice", "password": "${env:BOB}"}},
         {"auth": {"type": "http_basic", "username": "carol", "password": "${env:BOB}"}},
         {"auth": {"type": "api_key", "name": "k", "api_key": "${env:BOB}x", "location": "query"}},
-        {"auth": {"type": "api_key", "name": "k", "api_key": "${env:ALICE}x", "location": "query"}},
     ]
     for other in others:
         world.client = other
@@ -369,8 +367,20 @@ def _damage(world: World, change: str) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    ["body = zeroblob(length(body))", "body = 'x'", "etag = '\"other\"'", "headers = '{}'", "mac = NULL", "used = 'x', etag = 7"],
-)  # fmt: skip
+    [
+        "body = zeroblob(length(body))",
+        *(
+            pytest.param(change, marks=pytest.mark.slow)
+            for change in (
+                "body = 'x'",
+                "etag = '\"other\"'",
+                "headers = '{}'",
+                "mac = NULL",
+                "used = 'x', etag = 7",
+            )
+        ),
+    ],
+)
 async def test_damage_costs_a_body(world: World, server: Validating, change: str) -> None:
     rows, *_ = await world.run(JOIN)
     _damage(world, change)
@@ -402,9 +412,7 @@ async def test_what_is_too_old_is_gone(world: World, server: Validating) -> None
 # ---------------------------------------------------------------------------------------------------------- differential
 
 
-@pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 20))]
-)
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 20))])
 async def test_random_changes_are_seen(serve: Serve, tmp_path: Path, seed: int) -> None:
     """Whatever changes between two runs, the answer is that over the tables as they are."""
     rng = random.Random(seed)

@@ -134,7 +134,7 @@ def test_waiting_for_a_place_is_no_throttling() -> None:
 def _rows(out: Outgoing) -> bytes:
     parts = urlsplit(out.url).path.split("/")
     if parts[1] == "all":
-        return json.dumps([{"a": number} for number in range(200)]).encode()
+        return json.dumps([{"a": number} for number in range(100)]).encode()
     return json.dumps([{"a": int(parts[2]), "b": parts[1]}]).encode()
 
 
@@ -180,7 +180,7 @@ def test_a_query_shows_when_a_throttled_source_goes_on(tmp_path: Path, tell: Tel
             watching = asyncio.ensure_future(watch())
             rows = sum([len(batch) async for batch in execution.batches()])
             watching.cancel()
-            assert rows == 200
+            assert rows == 100
             return dict(execution.outcome.report)
 
     report = simulated.run(main())
