@@ -15,6 +15,8 @@ Words of the paper, as used here (S1 section 2). A *synchronization barrier* is 
 merge join waits for the input whose last value was lower. A *moment of symmetry* is a barrier at which the inputs can be
 swapped without touching state. Joins are reordered as units of an operator and its right input, `[⋈ T]`; an index cannot
 stand before what binds it (an ordering constraint). Hash ripple and index joins are symmetric between any two tuples, a
-block ripple join at each corner. Hybrid hash joins block, merge joins have barriers and ordering constraints, nested
-loops are rarely symmetric: they are left out, as in the paper (section 2.2.3).
+block ripple join at each corner; only the module that fetches must be at such a moment, the others go on. What pairs of
+tuples have become may meet in a third join, so all bushy trees over the joins are within reach. Hybrid hash joins block,
+merge joins have barriers and ordering constraints, nested loops are rarely symmetric: they are left out, as in the paper
+(section 2.2.3), which favours adaptivity over best-case performance.
 """

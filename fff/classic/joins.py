@@ -51,11 +51,6 @@ class HashRippleJoin(Join):
         joined = (self.concatenated(item, match.rows, match.span, match.done) for match in matches)
         return [result for result in joined if result is not None]
 
-    @property
-    def held(self) -> int:
-        """Tuples in both hash tables."""
-        return sum(len(bucket) for table in self._tables for bucket in table.values())
-
 
 class BlockRippleJoin(Join):
     """For predicates that are no equalities, or none at all: blocks of one side meet all of the other side so far.

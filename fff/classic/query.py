@@ -38,22 +38,14 @@ Cost: TypeAlias = float | Callable[[Moment], float]
 
 @dataclass(frozen=True)
 class Scan:
-    """When the rows of a relation are there: row i at `delay + i * interval`, unless the eddy holds the scan back.
-
-    `pauses`: (time, length) of stalls, by the time they begin: what would come later comes later by that length.
-    """
+    """When the rows of a relation are there: row i at `delay + i * interval`, unless the eddy holds the scan back."""
 
     delay: float = 0.0
     interval: float = 0.0
-    pauses: tuple[tuple[float, float], ...] = ()
 
     def available(self, position: int) -> float:
         """When the row at a position is there."""
-        time = self.delay + position * self.interval
-        for begins, length in self.pauses:
-            if time >= begins:
-                time += length
-        return time
+        return self.delay + position * self.interval
 
 
 @dataclass(frozen=True)

@@ -51,9 +51,7 @@ def random_query(rng: random.Random) -> Query:
             Index(column, rng.choice([0.5, 3.0]), 0.1, rng.randint(1, 3), rng.random() < 0.7)
             for column in sorted(indexed[alias])
         )
-        scan = Scan(
-            rng.choice([0.0, 5.0]), rng.choice([0.0, 0.7]), ((2.0, 3.0),) if rng.random() < 0.3 else ()
-        )
+        scan = Scan(rng.choice([0.0, 5.0]), rng.choice([0.0, 0.7]))
         only_index = bool(indexes) and rng.random() < 0.6
         tiny = rng.random() < 0.2
         relations.append(

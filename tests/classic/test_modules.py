@@ -9,7 +9,7 @@ from fff.classic.joins import BlockRippleJoin, HashRippleJoin, IndexJoin
 from fff.classic.modules import RoutedTuple
 from fff.classic.preoptimizer import modules_of, spanning_tree
 from fff.classic.processors import OwnServers, SharedProcessor
-from fff.classic.query import Index, JoinPredicate, Moment, Query, Relation, Scan
+from fff.classic.query import Index, JoinPredicate, Moment, Query, Relation
 from fff.classic.schedule import Schedule
 from fff.dataflow.expressions import Column
 from fff.errors import InfeasibleQuery
@@ -73,7 +73,6 @@ class TestJoins:
         assert [found.rows for found in join.process(right(1, "x"))] == [((1, "a"), (1, "x"))]
         assert [found.rows for found in join.process(left(1, "b"))] == [((1, "b"), (1, "x"))]
         assert not join.process(right(None, "n"))
-        assert join.held == 3
 
     def test_hash_ripple_ors_done_bits(self) -> None:
         join = HashRippleJoin("RS", 1, EQUAL, 1.0)
@@ -194,8 +193,3 @@ class TestPreoptimizer:
         )
         with pytest.raises(InfeasibleQuery, match="S"):
             spanning_tree(query)
-
-
-def test_scans_stall_and_go_on() -> None:
-    scan = Scan(delay=1, interval=1, pauses=((3, 10),))
-    assert [scan.available(i) for i in range(5)] == [1, 2, 13, 14, 15]
