@@ -12,6 +12,7 @@ from fff.catalog import Catalog, Table
 from fff.dataflow.eddy import Eddy, EddyOptions
 from fff.dataflow.events import Finish, Prioritize
 from fff.dataflow.expressions import Expr
+from fff.dataflow.lookups import LookupOptions
 from fff.policies import Preference, make_policy
 from fff.runtime.driver import BlockDriver, Meters, TableAccess
 from fff.runtime.feeds import KeyFeed
@@ -20,6 +21,13 @@ from fff.runtime.sharing import Lease, Use
 from fff.runtime.shelf import SharedSource
 from fff.sql.planned import BlockQuery, Prepared
 from fff.stats import Missing
+
+#: Time against requests: whether keys wait for fuller batches, and requests race slow ones.
+_LOOKUPS: Mapping[Preference, LookupOptions] = {
+    "fast": LookupOptions(patience=0.0),
+    "balanced": LookupOptions(),
+    "cheap": LookupOptions(patience=4.0, hedge_share=0.0),
+}
 
 
 class RunningBlock:
@@ -61,7 +69,10 @@ class RunningBlock:
         # The first block routes as the only block of a statement would.
         rng = random.Random(seed if number == 0 else f"{seed}/{number}")
         self.eddy = Eddy(
-            query.plan, make_policy(policy, query.plan, prefer), rng, EddyOptions(semantics=semantics)
+            query.plan,
+            make_policy(policy, query.plan, prefer),
+            rng,
+            EddyOptions(semantics=semantics, lookups=_LOOKUPS[prefer]),
         )
         self.driver = BlockDriver(
             self.eddy,

@@ -11,9 +11,11 @@ import pytest
 
 from fff.dataflow.eddy import EddyOptions
 from fff.dataflow.lookups import LookupOptions
+from fff.execution import RunOptions
 from fff.limits import STALL_S
-from fff.simulation.run import BlockRun, run_block
-from fff.simulation.service import Fixed, HeavyTail, Latency, LogNormal, Stall, Uniform
+from fff.policies import Preference
+from fff.simulation.run import BlockRun, run_block, run_statement
+from fff.simulation.service import Fixed, HeavyTail, Latency, LogNormal, Phases, Stall, Uniform
 from fff.simulation.source import SimulatedLookup, SimulatedScan, SimulatedTable
 
 SQL = "SELECT R.key, S.y FROM R, S WHERE R.a = S.x"
@@ -177,6 +179,26 @@ def test_a_lookup_that_stalls_for_ever_holds_nothing_up() -> None:
     run = mirrored(Fixed(0.1), 0.05, keys=400, stalls=(Stall(5.0, 1e6),))
     assert extra(run) <= 0.05
     assert run.seconds <= 1.1 * mirrored(Fixed(0.1), 0.0, keys=400).seconds
+
+
+@pytest.mark.parametrize(("prefer", "races"), [("fast", True), ("balanced", True), ("cheap", False)])
+def test_the_report_counts_races_and_cheap_runs_have_none(prefer: Preference, races: bool) -> None:
+    """One request in thirty takes 5 s where others take 0.05; the mirror is never slow."""
+    first = SimulatedLookup(("x",), Phases(((0.0, Fixed(0.05)), (1.5, Fixed(5.0)), (1.55, Fixed(0.05)))), 8)
+    second = SimulatedLookup(("x",), Fixed(0.05), 8, called="mirror")
+    tables = (
+        SimulatedTable(
+            "R", numbers("R", 80, ("key", "a")), ("key",), (SimulatedScan("scan", 2, Fixed(0.05)),)
+        ),
+        SimulatedTable("S", numbers("S", 80, ("x", "y")), ("x",), (), (first, second)),
+    )
+    run = run_statement(SQL, tables, options=RunOptions(policy="fixed", seed=1, prefer=prefer))
+    assert run.outcome.complete
+    assert run.rows.num_rows == 80
+    hedged = {one["name"]: one["hedged"] for one in run.outcome.report["access"] if one["kind"] == "lookup"}
+    assert hedged["lookup[x]"] == 0
+    assert bool(hedged["mirror"]) is races
+    assert (run.seconds < 4.0) is races
 
 
 # ---------------------------------------------------------------------------------------------------- stalled scans
