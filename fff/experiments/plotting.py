@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 #: Points of a curve that are drawn at most; more make large files and no better picture.
 DRAWN_POINTS = 160
 MARKERS = 9  # on a line, about as many
+INSIDE = 2  # curves whose legend finds room between them; that of more stands below
 
 _DASHES = ("-", "--", "-.", ":", (0, (7, 2, 1, 2, 1, 2)), (0, (1, 1)), (0, (9, 3)))
 _SHAPES = ("o", "s", "^", "x", "D", "v", "+")
@@ -52,8 +53,9 @@ def draw(experiment: Experiment, findings: Findings, folder: Path, endings: Sequ
     count = len(findings.panels)
     across = 1 if count == 1 else 2 if count in (2, 4) else min(count, 3)
     down = -(-count // across)
+    below = any(len(panel.curves) > INSIDE for panel in findings.panels)
     with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(3.7 * across + 0.3, 2.9 * down), layout="constrained")
+        figure = Figure(figsize=(3.7 * across + 0.3, (2.9 + 0.4 * below) * down), layout="constrained")
         for number, panel in enumerate(findings.panels, start=1):
             _panel(figure.add_subplot(down, across, number), panel)
         for ending in endings:
@@ -75,7 +77,9 @@ def _panel(axes: Axes, panel: Panel) -> None:
         axes.set_ylim(bottom=0, top=axes.get_ylim()[1] * 1.05)
     if not panel.log_x and all(value >= 0 for curve in panel.curves for value in curve.x):
         axes.set_xlim(left=0)
-    if len(panel.curves) > 1 or panel.curves[0].label:
+    if len(panel.curves) > INSIDE:
+        axes.legend(handlelength=3.2, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
+    elif len(panel.curves) > 1 or panel.curves[0].label:
         axes.legend(handlelength=3.2)
 
 
