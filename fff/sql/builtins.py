@@ -1,11 +1,12 @@
-"""The names of Spark SQL's own functions, which no other function may take."""
+"""The names of Spark SQL's own functions: no other function may take one, and a call of any other name is a mistake."""
 
 from __future__ import annotations
 
+import difflib
 import re
 
 from fff.errors import QueryError
-from fff.sql.dialect import exp, parse_statement
+from fff.sql.dialect import Statement, exp, identifier_span, parse_statement
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
@@ -89,6 +90,31 @@ SPARK_FUNCTIONS = frozenset(
     xpath_short xpath_string xxhash64 year zeroifnull zip_with
     """.split()  # noqa: SIM905 - a list of so many words would be as many lines
 )
+
+
+#: What Spark's grammar calls without its being a function of the catalog.
+_GRAMMAR = frozenset({"identifier", "timestampadd", "timestampdiff", "try_cast"})
+
+
+def check_function_names(statement: Statement) -> None:
+    """Refuse calls of functions that Spark has not, once those of sources are gone from the text.
+
+    A name with another before it, as `default.f`, is one of the catalog of somebody's own Spark, which is asked.
+    Raises QueryError.
+    """
+    for node in statement.tree.find_all(exp.Anonymous):
+        name = node.this if isinstance(node.this, str) else node.this.name
+        if isinstance(node.parent, exp.Dot) or name.lower() in SPARK_FUNCTIONS | _GRAMMAR:
+            continue
+        close = difflib.get_close_matches(name.lower(), sorted(SPARK_FUNCTIONS), n=2)
+        raise QueryError(
+            f"unknown function {name}",
+            sql=statement.sql,
+            span=identifier_span(node),
+            hint=f"did you mean {' or '.join(close)}?"
+            if close
+            else "neither Spark SQL nor a source has a function of this name",
+        )
 
 
 def name_problem(name: str) -> str | None:

@@ -11,6 +11,7 @@ from fff.sql import params as parameters
 from fff.sql.above import analyse
 from fff.sql.assembly import BlockParts
 from fff.sql.blocks import find_block
+from fff.sql.builtins import check_function_names
 from fff.sql.dialect import Node, Statement, arg, exp, parse_statement
 from fff.sql.equalities import place
 from fff.sql.expansion import expand_calls
@@ -101,6 +102,7 @@ def _planned(
     at_hand: frozenset[tuple[str, ...]],
 ) -> Prepared:
     tree = read_queries(statement, catalog)
+    check_function_names(statement)
     if _is_one_block(tree):
         return _one_block(statement, tree.root.node, catalog, params, at_hand)
     return plan_queries(tree, catalog, params, at_hand)

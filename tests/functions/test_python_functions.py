@@ -375,6 +375,23 @@ class TestRefused:
         assert sql[error.span.start : error.span.end] == place
         assert calls.seen == []
 
-    def test_unknown_functions_stay_sparks_business(self, federation: Connection) -> None:
+    @pytest.mark.parametrize(
+        ("sql", "hint"),
+        [
+            ("SELECT relevanz(abstract) FROM papers", "neither Spark SQL nor a source"),
+            ("SELECT count(*) FROM papers WHERE lenght(abstract) > 3", "did you mean length or len?"),
+        ],
+    )
+    def test_functions_that_nobody_has_are_told_before_anything_is_asked(
+        self, federation: Connection, sql: str, hint: str
+    ) -> None:
         register(federation)
-        assert "relevance" in federation.explain("SELECT relevance(abstract) FROM papers")
+        with pytest.raises(QueryError, match=r"unknown function (relevanz|lenght)") as found:
+            federation.explain(sql)
+        error = found.value
+        assert error.span is not None
+        assert sql[error.span.start : error.span.end] in {"relevanz", "lenght"}
+        assert hint in str(error)
+
+    def test_functions_of_the_catalog_of_a_spark_are_sparks_business(self, federation: Connection) -> None:
+        assert "default.relevanz" in federation.explain("SELECT default.relevanz(abstract) FROM papers")

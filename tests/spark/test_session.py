@@ -16,6 +16,7 @@ from fff.errors import SparkError
 from fff.spark.jvm import GatewayJVM
 from fff.spark.session import SparkEngine
 from fff.spark.spool import Spool
+from fff.sql.builtins import SPARK_FUNCTIONS
 
 pytestmark = pytest.mark.spark
 
@@ -238,3 +239,8 @@ def test_py4j_cannot_log_to_the_root_logger(spark: SparkEngine, caplog: pytest.L
     for path in ("/x/py4j/java_gateway.py", "/x/mine.py"):
         root.handle(root.makeRecord("root", logging.ERROR, path, 1, "from %s", (path,), None))
     assert caplog.messages == ["from /x/mine.py"]
+
+
+def test_the_functions_known_before_spark_is_up_are_those_it_has(spark: SparkEngine) -> None:
+    names = spark.run_over("SHOW SYSTEM FUNCTIONS", {}).column(0).to_pylist()
+    assert {name for name in names if name.replace("_", "").isalnum()} <= SPARK_FUNCTIONS
