@@ -106,6 +106,9 @@ class FilteringSite:
         value = row[column]
         if value is None:
             return False
+        if number == "like":  # whatever the case
+            parts = (re.escape(part) for part in text.split("%"))
+            return re.fullmatch(".*".join(parts), value, re.IGNORECASE | re.DOTALL) is not None
         compare = list(FILTERS.values())[int(number)]
         if isinstance(value, str):  # in an order of its own: case does not matter
             return compare(value.lower(), text.lower())

@@ -144,3 +144,18 @@ async def test_what_is_on_disk_serves_narrower_questions_and_never_wider_ones(
     assert await requests(sql(1, 2), ids(1, 2)) == 0, "all rows hold any of them"
     lookup = "SELECT id FROM t WHERE n = 3 AND id < 20"
     assert await requests(lookup, [row for row in ids(3, 3) if row[0] < 20]) == 0
+
+
+async def test_patterns_are_sent_and_checked_again(serve: Serve, tmp_path: Path) -> None:
+    words = ["abc", "ABC", "axc", "abcd", "b", None, "a%c", ""]
+    site = FilteringSite([dict.fromkeys(COLUMNS) | {"id": n, "s": word} for n, word in enumerate(words)])
+    keys = [{"name": "s", "operators": ["like"], "param": "s.like"}]
+    async with federated(serve, site, tmp_path, declared(keys, lookup=False)) as (federation, _):
+        over_duck(federation)
+        found = [
+            (await run(federation, f"SELECT id FROM t WHERE s LIKE '{pattern}'"))[0]
+            for pattern in ("a_c", "ab%", "%", "abc")
+        ]
+    assert found == [[(0,), (2,), (6,)], [(0,), (3,)], [(n,) for n in (0, 1, 2, 3, 4, 6, 7)], [(0,)]]
+    assert [one["s.like"] for one in site.requests] == ["a%c", "ab%", "%", "abc"]
+    assert site.sent < 4 * len(words)
