@@ -262,6 +262,9 @@ class WebClient:
             if known is not None and answer.status == 304:
                 meter.revalidated += 1
                 req.memory.renew(name)
+                if req.arrivals is not None:  # which may have heard of a newer body that broke off
+                    req.arrivals.begin(known.headers)
+                    req.arrivals.take(known.body)
                 return Response(200, known.renewed(answer.headers), known.body, url, renewed=True)
             if (new := remembered(answer)) is not None and not self._repeats_secrets(new):
                 await req.memory.keep(name, (req.source or "", req.table or ""), new)

@@ -318,6 +318,42 @@ async def test_columns_that_have_to_be_found_out_are_asked_for_with_a_validator(
     assert statuses.count(200) == 1, "the second run got no body"
 
 
+@pytest.mark.slow
+async def test_a_body_that_breaks_off_and_changes_back_is_no_mixture(serve: Serve, tmp_path: Path) -> None:
+    """Lines are handed on while they arrive; the remembered body must not be taken for the rest of another."""
+    lines = 300_000
+    old = b"a\n" + b"1234\n" * lines
+    new = b"a\n" + b"5678\n" * lines
+    turns = iter(["old", "unchanged", "broken", "unchanged"])
+
+    async def handler(asked: web.Request) -> web.StreamResponse:
+        turn = next(turns)
+        assert ("If-None-Match" in asked.headers) == (turn != "old")
+        if turn == "unchanged":
+            return web.Response(status=304)
+        answer = web.StreamResponse(headers={"ETag": f'"{turn}"', "Content-Type": "text/csv"})
+        answer.content_length = len(old)
+        await answer.prepare(asked)
+        await answer.write(old if turn == "old" else new[: len(new) - 10])
+        if turn == "broken":
+            assert asked.transport is not None
+            asked.transport.close()
+        return answer
+
+    served = await serve(handler)
+    scan = {"endpoint": {"path": "r", "format": "csv"}}
+    world = World(served.url, Site({}), tmp_path, {"r": {"columns": {"a": "int"}, "scan": scan}})
+    world.client = {"retry": {"max_attempts": 2, "base_delay": 0, "max_delay": 0}}
+    for _ in range(2):
+        async with world.federation() as federation:
+            rows, _ = await run(federation, "SELECT a FROM r")
+        assert collections.Counter(rows) == {(1234,): lines}
+        world.now += 1000
+    async with world.federation() as federation:
+        with pytest.raises(SourceError, match="another when it was asked for again"):
+            await run(federation, "SELECT a FROM r", on_source_error="fail")
+
+
 async def test_a_validator_belongs_to_one_url(serve: Serve, tmp_path: Path) -> None:
     """A redirect that leads elsewhere than before: its new target is not asked with the old one's validator."""
     target = "old"
