@@ -14,6 +14,7 @@
                                        |                     |
                                   statistics (frozen) -------+--> terminal   fff.stats, fff_cli
 
+Functions that SQL calls, of Python programs (fff.functions) or of sources, are tables too, looked up by their arguments.
 Between runtime and sources stands, where it is asked for, what earlier runs have kept on disk: fff.cache. In
 fff.simulation sources and clock are simulated, so that fff.experiments can measure what the papers did, beside fff.classic.
 

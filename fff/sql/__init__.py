@@ -1,6 +1,7 @@
 """SQL text to plan: parse, resolve names, split into a select-project-join block and the upper query, check feasibility.
 
 text ── dialect ──► Statement (tokens, tree) ── support ──► one SELECT, or a clear refusal
+     ── expansion ──► calls of functions that cost a request as tables in FROM
      ── blocks ──► relations, scopes, conjuncts ── classify ──► equality · engine · constant · Spark
      ── above ──► what stands above the block, and the columns it needs
      ── equalities, access ──► classes, constants, access methods, feasibility

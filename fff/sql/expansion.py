@@ -81,7 +81,7 @@ def _scope(tree: QueryTree, call: Call) -> SelectScope:
     child = call.whole
     at = child.parent
     while at is not None and not isinstance(at, exp.Query):
-        if isinstance(at, exp.Lambda) or (isinstance(at, exp.Window) and at.this is child):
+        if isinstance(at, exp.Lambda) or (isinstance(at, exp.Window) and at.this is call.whole):
             where = "inside a lambda function" if isinstance(at, exp.Lambda) else "over a window"
             raise _misplaced(tree.statement, call, where)
         child, at = at, at.parent

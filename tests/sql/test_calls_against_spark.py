@@ -163,6 +163,16 @@ STATEMENTS: list[Callable[[Writes], str]] = [
         f"SELECT r.a FROM r JOIN (SELECT b, {f('next', 'b')} AS n FROM t) q ON r.a = q.n WHERE {f('tag', 'r.s')} <> 'y!'"
     ),
     lambda f: f"SELECT if({f('small', 'a')} AND b > 0, 1, 0) AS i FROM r",
+    lambda f: f"SELECT * FROM r JOIN t USING (a) WHERE {f('small', 'a')}",
+    lambda f: f"SELECT * FROM r NATURAL JOIN t WHERE {f('small', 'a')} AND t.s = 'x'",
+    lambda f: f"SELECT r.* FROM r JOIN t USING (a) WHERE {f('small', 'a')} OR t.b = 1",
+    lambda f: f"SELECT a, sum({f('next', 'b')}) OVER (PARTITION BY s) AS w FROM r",
+    lambda f: f"SELECT s, {f('next', 'a')} AS n, sum(count(*)) OVER () AS w FROM r GROUP BY s, a",
+    lambda f: f"SELECT grouping(s) AS g, s, count(*) c FROM r WHERE {f('small', 'a')} GROUP BY ROLLUP(s)",
+    lambda f: (
+        f"SELECT a, b FROM r QUALIFY row_number() OVER (PARTITION BY {f('small', 'a')} ORDER BY a, b) = 1"
+    ),
+    lambda f: f"SELECT t.* FROM r, LATERAL (SELECT b, {f('next', 'b')} AS n FROM t WHERE t.a = r.a) t",
     lambda f: f"SELECT a, b FROM r WHERE b > 0 OR {f('small', 'a')} OR s = 'x'",
     lambda f: f"SELECT a, b FROM r WHERE (s = 'x' OR (b = 2 AND {f('small', 'a')})) AND a IS NOT NULL",
     lambda f: (
