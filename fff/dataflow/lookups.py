@@ -41,12 +41,14 @@ class LookupOptions:
     that time; with 1.0 no result comes later than after twice the time it would have taken, with 0.0 batches leave as soon
     as no tuple is left to route. `hedge_after`: answers of a method before its slow requests are raced. `hedge_quantile`:
     the share of answers that are not slow. `hedge_share`: requests that race others at most, as a share of all others sent.
+    `slow_s`: seconds below which nothing is slow or stalled, as answers from a cache would make anything else look.
     """
 
     patience: float = 1.0
     hedge_after: int = 20
     hedge_quantile: float = 0.95
     hedge_share: float = 0.05
+    slow_s: float = 0.1
 
 
 @dataclass
@@ -150,10 +152,12 @@ class Lookups:
 
     def _send_of(self, method: Method) -> bool:
         module = method.module
+        method.demand.look(module.queued_keys, self.now)
+        if not module.pending:
+            return False
         # A tuple that binds several lookups parks on one of them, and the EOT of another may serve it before its turn.
         several = len(self.block.lookups[method.table]) > 1
         spare = partial(self.router.spare, method.table, method.index) if several else None
-        method.demand.look(module.queued_keys, self.now)
         while module.pending and module.room:
             if module.pending < method.batch_size and not module.urgent and self._worth_waiting(method):
                 return False

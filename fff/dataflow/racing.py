@@ -64,11 +64,11 @@ class Races:
     def _slow(self, method: Method, other: Method) -> float:
         """After how many seconds a request of the method is raced by the other one."""
         usual = (other if other.times.count else method).times.quantile(0.5)
-        slow = method.times.quantile(self._options.hedge_quantile)
+        slow = max(method.times.quantile(self._options.hedge_quantile), self._options.slow_s)
         if method.times.left_after(slow) >= usual:
             return max(slow, usual)
         # Those that take longer take hardly any longer: only what is overdue by all that is known is worth a request.
-        return method.times.quantile(1.0) + usual
+        return max(method.times.quantile(1.0) + usual, slow)
 
     def _ask(self, method: Method, request: Request, other: Method, most: int) -> None:
         """Ask for what of a request nobody has asked the other method for, if that takes so many requests at most."""
@@ -94,7 +94,7 @@ class Races:
             return False
         oldest = next(iter(method.module.requests.values()))
         overdue = method.times.quantile(1.0) + method.times.quantile(0.5)
-        at = max(method.heard_at, oldest.sent_at) + overdue
+        at = max(method.heard_at, oldest.sent_at) + max(overdue, self._options.slow_s)
         if at > self._lookups.now:
             self._lookups.wake_at(at)
             return False

@@ -154,6 +154,19 @@ def test_a_method_that_takes_always_as_long_is_raced_only_when_overdue(play: Pla
     assert at(game, 1002.1).one(Lookup).index == 1
 
 
+def test_answers_from_a_cache_make_no_other_look_slow(play: Plays) -> None:
+    game = play(FC)
+    at(game, 0.0)
+    game.start()
+    for key in range(40):
+        request = game.page(0, (key, key)).one(Lookup).request
+        over(game, request, 0.001)
+    game.page(0, (500, 50))
+    assert not at(game, 0.09).of(Lookup)
+    assert not game.eddy.lookups.method(1, 0).stalled
+    assert at(game, 0.11).one(Lookup).index == 1
+
+
 def test_where_slow_requests_take_much_longer_they_are_raced_beyond_the_quantile(play: Plays) -> None:
     game = play(FC)
     at(game, 0.0)

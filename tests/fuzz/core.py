@@ -63,7 +63,7 @@ def options_of(run: Run) -> EddyOptions:
         start_all_scans=run.start_all_scans,
         scan_credit=run.scan_credit,
         max_lookup_window=run.window,
-        lookups=LookupOptions(run.patience, hedge_after=0, hedge_share=1.0)
+        lookups=LookupOptions(run.patience, hedge_after=0, hedge_share=1.0, slow_s=0.0)
         if run.races
         else LookupOptions(run.patience),
     )
