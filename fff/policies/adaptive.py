@@ -26,14 +26,14 @@ Preference = Literal["fast", "balanced", "cheap"]
 #: tuple that is new.
 PATIENCE: dict[Preference, float] = {"fast": math.inf, "balanced": 0.5, "cheap": 0.0}
 
-#: Where costs are at stake: decisions are made one by one after a start or a change; later after a share of those made,
-#: and after so many at most.
+#: Decisions are made one by one after a start or a change; later after a share of those made, and after so many at most.
 WARM_UP, REOPTIMIZE_SHARE, REOPTIMIZE = 200, 0.05, 100
-#: Tuples of a batch that go at once, as a share of those whose fate is known: where costs are at stake, and where not
-#: (there also the tuples between two decisions, as a share of those decided).
-CAUTION, HASTE = 0.1, 0.5
-#: Tuples that go at once at least where nothing is at stake.
-FIRST = 64
+#: Tuples of a batch that go at once, as a share of those whose fate is known.
+CAUTION = 0.1
+#: Where moves cost about nothing: tuples between two decisions, as a share of those decided.
+HASTE = 0.5
+#: Fan-outs that differ by less are about the same there.
+ABOUT = 0.2
 
 
 class Adaptive:
@@ -47,6 +47,7 @@ class Adaptive:
         self._patience = PATIENCE[prefer]
         self._lattice = Lattice(plan)
         self._solved: dict[TupleState, Valued] = {}
+        self._probes: dict[TupleState, Move] = {}
         self._decided: dict[TupleState, int] = {}  # tuples, since the last restart
         self._due: dict[TupleState, int] = {}  # solve anew when so many are decided
         self._fates: dict[TupleState, float] = {}  # tuples whose outcome is known, since the last restart
@@ -60,11 +61,10 @@ class Adaptive:
         state, moves = offer.state, sober(offer.moves)
         if len(moves) == 1:
             return moves[0], offer.size
-        known = self._fates.get(state, 0.0)
-        at_stake = any(move.lookup is not None or move in self.beliefs.costs for move in moves)
-        size = max(1, int(known * CAUTION)) if at_stake else max(FIRST, int(known * HASTE))
-        size = min(size, offer.size)
-        valued = self._decide(state, moves, size, rng, hurry=at_stake)
+        if not any(move.lookup is not None or move in self.beliefs.costs for move in moves):
+            return self._probe(state, moves, offer.size, rng), offer.size
+        size = min(max(1, int(self._fates.get(state, 0.0) * CAUTION)), offer.size)
+        valued = self._decide(state, moves, size, rng)
         bound = valued.value + self._patience * self._value_of_new(state)
         for value, move in valued.moves:
             if value > bound:
@@ -74,9 +74,22 @@ class Adaptive:
                 return move, size if room is None else min(size, room)
         return None
 
-    def _decide(
-        self, state: TupleState, moves: tuple[Move, ...], size: int, rng: random.Random, *, hurry: bool = True
-    ) -> Valued:
+    def _probe(self, state: TupleState, moves: tuple[Move, ...], size: int, rng: random.Random) -> Move:
+        """Where every move costs about nothing, thinking must not cost more: the least fan-out, reconsidered now and then."""
+        decided = self._decided.get(state, 0)
+        if state not in self._probes or decided >= self._due.get(state, 0):
+            draw = self.beliefs.draw(rng)
+            fan_outs = [draw(state, move)[1] for move in moves]
+            # Of those about as good the first, in every state: tuples that keep together travel in larger batches.
+            enough = min(fan_outs) * (1 + ABOUT) + ABOUT / 10
+            self._probes[state] = next(
+                move for move, fan_out in zip(moves, fan_outs, strict=True) if fan_out <= enough
+            )
+            self._due[state] = decided + size + int(decided * HASTE)
+        self._decided[state] = decided + size
+        return self._probes[state]
+
+    def _decide(self, state: TupleState, moves: tuple[Move, ...], size: int, rng: random.Random) -> Valued:
         self._lattice.offer(state, moves)
         decided = self._decided.get(state, 0)
         if state not in self._solved or decided >= self._due.get(state, 0):
@@ -84,10 +97,7 @@ class Adaptive:
             self._solved |= solved
             for below in solved:
                 so_far = self._decided.get(below, 0)
-                if hurry:
-                    pause = 1 if so_far < WARM_UP else min(REOPTIMIZE, int(so_far * REOPTIMIZE_SHARE))
-                else:
-                    pause = max(FIRST, int(so_far * HASTE))
+                pause = 1 if so_far < WARM_UP else min(REOPTIMIZE, int(so_far * REOPTIMIZE_SHARE))
                 self._due[below] = so_far + pause
         self._decided[state] = decided + size
         return self._solved[state]

@@ -32,11 +32,12 @@ class _Estimate:
 
 
 class Rank:
-    """Greedy by rank, re-decided every `REOPTIMIZE` tuples of a state."""
+    """Greedy by rank, re-decided every `reoptimize` tuples of a state."""
 
     name = "rank"
 
-    def __init__(self) -> None:
+    def __init__(self, reoptimize: int = REOPTIMIZE) -> None:
+        self._reoptimize = reoptimize
         self._estimates: dict[tuple[TupleState, Move], _Estimate] = {}
         self._chosen: dict[TupleState, Move] = {}
         self._routed: dict[TupleState, int] = {}
@@ -68,7 +69,7 @@ class Rank:
         estimate.produced += outcome.produced
         estimate.requests += outcome.requests
         routed = self._routed.get(outcome.state, 0) + outcome.taken
-        if routed >= REOPTIMIZE:
+        if routed >= self._reoptimize:
             self._chosen.pop(outcome.state, None)
             routed = 0
         self._routed[outcome.state] = routed
