@@ -73,7 +73,7 @@ WEBS = {
     "fewer and fewer new keys": Web(4000, 100, Fixed(0.2), Fixed(0.2), values=1000),
     "slow lookups": Web(1000, 20, Fixed(0.05), Fixed(2.0), concurrency=4),
     "irregular": Web(1200, 20, Uniform(0.05, 0.6), LogNormal(0.2, 0.5)),
-    "heavy tails": Web(1200, 20, HeavyTail(0.1, 1.5), HeavyTail(0.1, 1.5)),
+    "heavy tails": Web(1200, 20, HeavyTail(0.1, 1.5), Uniform(0.1, 0.3)),
 }
 
 
