@@ -144,6 +144,7 @@ def test_every_option_and_command_is_in_the_manual(shell):
         "query",
         "explain",
         "demo",
+        "experiment",
         "shell",
         "source list",
         "source show",
