@@ -234,7 +234,7 @@ class Router:
         before = sum(module.pending for module in self.block.lookups[table])
         if not self.block.fires[alias]:
             assert move.lookup is not None
-            parked, _ = self._park(batch, alias, first=move.lookup, urgent=urgent)
+            parked = self._park(batch, alias, first=move.lookup, urgent=urgent)
         else:
             chosen = next((b for b in bindings if b.lookup == move.lookup), bindings[0])
             module = self.block.lookups[table][chosen.lookup]
@@ -283,11 +283,8 @@ class Router:
         for key in np.unique(keys[module.states(keys) < KeyState.PENDING]).tolist():
             self.block.missing.key(table, lookup, module, key, self.block.missing.cancelled)
 
-    def _park(self, batch: TupleBatch, alias: int, first: int, *, urgent: bool = False) -> tuple[int, bool]:
-        """Park the tuples that no EOT covers, each on one lookup.
-
-        Returns how many parked, and whether some could not be parked anywhere.
-        """
+    def _park(self, batch: TupleBatch, alias: int, first: int, *, urgent: bool = False) -> int:
+        """Park the tuples that no EOT covers, each on one lookup; returns how many. Keys that none answers go missing."""
         parked = 0
         table = self.block.plan.aliases[alias].table
         bindings = self.block.constraints.bindings(batch.state.span, alias)
@@ -302,7 +299,7 @@ class Router:
         for place in places:
             module, mine = modules[place], keys[place][left]
             if not len(left):
-                return parked, False
+                return parked
             alive = module.states(mine) != KeyState.FAILED
             if self.block.cancelled:
                 alive &= module.states(mine) == KeyState.IN_FLIGHT
@@ -317,7 +314,7 @@ class Router:
             for key in np.unique(keys[place][left]).tolist():
                 reason = module.reasons.get(key, self.block.missing.cancelled)
                 self.block.missing.key(table, bindings[place].lookup, module, key, reason)
-        return parked, bool(len(left))
+        return parked
 
     def _enqueue(self, batch: TupleBatch, *, urgent: bool = False) -> None:
         if not len(batch):

@@ -183,10 +183,10 @@ def _broadcast(right: Callable[..., None]) -> Callable[..., None]:
     return probe
 
 
-def _park_only_first(right: Callable[..., tuple[int, bool]]) -> Callable[..., tuple[int, bool]]:
+def _park_only_first(right: Callable[..., int]) -> Callable[..., int]:
     """P13: a key that has been asked for counts as covered, so its later probers do not wait."""
 
-    def park(self: Router, batch: Any, alias: int, first: int, *, urgent: bool = False) -> tuple[int, bool]:
+    def park(self: Router, batch: Any, alias: int, first: int, *, urgent: bool = False) -> int:
         table = self.block.plan.aliases[alias].table
         binding = next(
             b for b in self.block.constraints.bindings(batch.state.span, alias) if b.lookup == first
