@@ -20,6 +20,7 @@ MODULES: tuple[str, ...] = (
     "fff.experiments.stems2003",
     "fff.experiments.hybrids2003",
     "fff.experiments.realtime2003",
+    "fff.experiments.overheads2003",
     "fff.experiments.regret",
     "fff.experiments.regret_parallel",
 )

@@ -212,9 +212,10 @@ class _Join:
                 self._feed(Route())
             lookups, self._lookups = self._lookups, []
             for lookup in lookups:
+                began = time.process_time()
                 keys = np.array([key[0] for key in lookup.keys], np.int64)
                 self._feed(LookupRows(lookup.request, pa.record_batch({"unique2": keys, "four": keys % 4})))
-                self._feed(LookupEnd(lookup.request, len(keys)))
+                self._feed(LookupEnd(lookup.request, len(keys), time.process_time() - began))
 
     def _feed(self, event: Event) -> None:
         instructions: list[Instruction] = self._eddy.handle(event)

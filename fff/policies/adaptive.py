@@ -17,7 +17,7 @@ from typing import Literal
 from fff.dataflow.moves import Move, Offer, Outcome
 from fff.dataflow.plan import BlockPlan
 from fff.dataflow.state import TupleState, bits
-from fff.policies.beliefs import Beliefs
+from fff.policies.beliefs import PROBE_S, Beliefs
 from fff.policies.lattice import Lattice, Valued, sober, solve
 
 #: How a user weighs time against requests.
@@ -30,6 +30,8 @@ PATIENCE: dict[Preference, float] = {"fast": math.inf, "balanced": 0.5, "cheap":
 WARM_UP, REOPTIMIZE_SHARE, REOPTIMIZE = 200, 0.05, 100
 #: Tuples of a batch that go at once, as a share of those whose fate is known.
 CAUTION = 0.1
+#: Seconds of service worth a decision of their own: ten times what deciding takes. Fewer tuples than that go together.
+THINKING_S = 5e-3
 #: Where moves cost about nothing: tuples between two decisions, as a share of those decided.
 HASTE = 0.5
 #: Fan-outs that differ by less are about the same there.
@@ -63,8 +65,10 @@ class Adaptive:
             return moves[0], offer.size
         if not any(move.lookup is not None or move in self.beliefs.costs for move in moves):
             return self._probe(state, moves, offer.size, rng), offer.size
-        size = min(max(1, int(self._fates.get(state, 0.0) * CAUTION)), offer.size)
-        valued = self._decide(state, moves, size, rng)
+        before = self._solved.get(state)
+        least = 1 if before is None else 1 + int(THINKING_S / max(abs(before.value), PROBE_S))
+        size = min(max(least, int(self._fates.get(state, 0.0) * CAUTION)), offer.size)
+        valued = self._decide(state, moves, size, rng, least)
         bound = valued.value + self._patience * self._value_of_new(state)
         for value, move in valued.moves:
             if value > bound:
@@ -89,7 +93,9 @@ class Adaptive:
         self._decided[state] = decided + size
         return self._probes[state]
 
-    def _decide(self, state: TupleState, moves: tuple[Move, ...], size: int, rng: random.Random) -> Valued:
+    def _decide(
+        self, state: TupleState, moves: tuple[Move, ...], size: int, rng: random.Random, least: int = 1
+    ) -> Valued:
         self._lattice.offer(state, moves)
         decided = self._decided.get(state, 0)
         if state not in self._solved or decided >= self._due.get(state, 0):
@@ -98,7 +104,7 @@ class Adaptive:
             for below in solved:
                 so_far = self._decided.get(below, 0)
                 pause = 1 if so_far < WARM_UP else min(REOPTIMIZE, int(so_far * REOPTIMIZE_SHARE))
-                self._due[below] = so_far + pause
+                self._due[below] = so_far + max(pause, least)
         self._decided[state] = decided + size
         return self._solved[state]
 

@@ -12,9 +12,9 @@ import math
 from dataclasses import dataclass
 
 FALSE_ALARM = 1e-3
-#: Looks are taken at growing distances: after so many observations more, and a share of those already there.
+#: Looks are taken at growing distances: a share of the observations already there, and so many at most.
 _FIRST_LOOK = 6
-_LOOK_SHARE = 0.05
+_LOOK_SHARE, _LOOK_MOST = 0.05, 20
 #: Observations kept one by one; beyond, every second is merged into its neighbour.
 _KEPT = 2048
 
@@ -48,7 +48,7 @@ class _Stream:
             del self.weight[1:-1:2], self.total[1:-1:2], self.square[1:-1:2]
         if self._seen < self._next:
             return False
-        self._next = self._seen + max(1, int(self._seen * _LOOK_SHARE))
+        self._next = self._seen + max(1, min(_LOOK_MOST, int(self._seen * _LOOK_SHARE)))
         return True
 
     def threshold(self) -> float:

@@ -229,7 +229,7 @@ def test_an_unanswered_lookup_is_not_selective() -> None:
     assert policy._rank(STATE, S) > policy._rank(STATE, U)
 
 
-@pytest.mark.parametrize("name", ["lottery", "windowed-lottery:500", "rank"])
+@pytest.mark.parametrize("name", ["lottery", "windowed-lottery:500", "rank", "benefit", "adaptive"])
 def test_an_empty_stem_proves_nothing(name: str) -> None:
     """P33: the join with a source that has not sent a row yet is not selective."""
     policy, same = make_policy(name, STAR), make_policy(name, STAR)

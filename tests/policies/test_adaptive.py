@@ -1,0 +1,254 @@
+"""The default policy: what it believes, when it starts over, whom it lets wait."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping
+
+import pytest
+
+from fff.dataflow.moves import Load, Move, Offer, Outcome
+from fff.dataflow.policy import PullingPolicy
+from fff.dataflow.state import TupleState
+from fff.policies import PREFERENCES, make_policy
+from fff.policies.adaptive import Adaptive
+from fff.policies.beliefs import Beliefs
+from fff.policies.benefit import Benefit
+from fff.policies.changes import CountChange, LevelChange
+from fff.policies.lattice import MAX_STATES, Lattice, after, sober, solve
+from tests.dataflow.blocks import Play, block, table
+
+NEW = TupleState(0b1)
+A, B = Move(predicate=0), Move(predicate=1)
+LOOKUPS = block([table("a b k", scans=1), table("k v", (0,)), table("k v", (0,))], ["0.0 = 1.0", "0.1 = 2.0"])
+TO_1, TO_2 = Move(1, 0), Move(2, 0)
+
+
+def drive(
+    policy: Adaptive, passing: Mapping[Move, float], costs: Mapping[Move, float], tuples: int, seed: int = 1
+) -> Counter[Move]:
+    """Send tuples through filters; how many went to each first."""
+    rng, first = random.Random(seed), Counter[Move]()
+    moves = tuple(passing)
+    for _ in range(tuples):
+        state, left = NEW, moves
+        while left:
+            move = left[0] if len(left) == 1 else policy.choose(state, left, rng)
+            first[move] += state == NEW
+            passed = rng.random() < passing[move]
+            policy.observe(
+                Outcome(state, move, 1, int(passed), cost=costs[move] * rng.lognormvariate(0, 0.2))
+            )
+            if not passed:
+                break
+            state, left = after(state, move), tuple(other for other in left if other != move)
+    return first
+
+
+def test_it_finds_the_cheap_and_the_selective() -> None:
+    assert drive(Adaptive(), {A: 0.5, B: 0.5}, {A: 1, B: 10}, 500)[A] > 450
+    assert drive(Adaptive(), {A: 0.1, B: 0.9}, {A: 1, B: 1}, 500)[A] > 400
+
+
+@pytest.mark.parametrize("what", ["costs", "selectivities"])
+def test_it_re_routes_soon_after_a_flip(what: str) -> None:
+    policy = Adaptive()
+    same = {A: 0.5, B: 0.5}, {A: 1.0, B: 1.0}
+    before, then = (
+        ({A: 1.0, B: 20.0}, {A: 20.0, B: 1.0}) if what == "costs" else ({A: 0.05, B: 0.9}, {A: 0.9, B: 0.05})
+    )
+    for one, least in ((before, 1400), (then, 400)):
+        worlds = (same[0], one) if what == "costs" else (one, same[1])
+        first = drive(policy, *worlds, 1500 if one is before else 500)
+        assert first[A if one is before else B] > least
+    assert policy.restarts >= 1
+
+
+def test_nothing_changes_no_restart() -> None:
+    restarts = 0
+    for seed in range(5):
+        policy = Adaptive()
+        drive(policy, {A: 0.3, B: 0.6}, {A: 3, B: 2}, 1000, seed)
+        restarts += policy.restarts
+    assert restarts == 0
+
+
+def test_correlation_is_seen_where_it_shows() -> None:
+    """What passes A never passes C; by itself C passes more than B does. After A, C has to come first."""
+    moves = tuple(Move(predicate=number) for number in range(3))
+    policy, rng = Adaptive(), random.Random(1)
+    chosen = Counter[Move]()
+    for number in range(600):
+        passes = {moves[0]: number % 5 == 0, moves[1]: rng.random() < 0.5, moves[2]: number % 5 != 0}
+        state, left = NEW, moves
+        while left:
+            move = left[0] if len(left) == 1 else policy.choose(state, left, rng)
+            if number > 300 and state == after(NEW, moves[0]):
+                chosen[move] += 1
+            policy.observe(Outcome(state, move, 1, int(passes[move]), cost=1.0))
+            if not passes[move]:
+                break
+            state, left = after(state, move), tuple(other for other in left if other != move)
+    assert chosen[moves[2]] > 5 * chosen[moves[1]]
+
+
+def test_an_empty_stem_proves_nothing() -> None:
+    """P33."""
+    told, same = Beliefs(), Beliefs()
+    for _ in range(100):
+        told.observe(Outcome(NEW, TO_1, 1000, 0, informed=False))
+    assert told.expected(NEW, TO_1) == same.expected(NEW, TO_1)
+    told.observe(Outcome(NEW, TO_1, 1000, 0))
+    assert told.expected(NEW, TO_1) < 0.1
+
+
+def offer(backlog: Mapping[Move, int], size: int = 100, window: int = 8) -> Offer:
+    return Offer(NEW, (TO_1, TO_2), size, lambda move: Load(backlog.get(move, 0), window))
+
+
+def informed(prefer: str) -> Adaptive:
+    """Both lookups cost a second; the first one passes nothing, the second everything."""
+    policy = Adaptive(LOOKUPS, prefer)  # type: ignore[arg-type]
+    for _ in range(200):
+        for state in (NEW, after(NEW, TO_1), after(NEW, TO_2)):
+            for move, produced in ((TO_1, 0), (TO_2, 1)):
+                if not state.span >> move.alias & 1:
+                    policy.observe(Outcome(state, move, 1, produced, cost=1.0))
+    return policy
+
+
+def test_what_waiting_is_worth() -> None:
+    rng = random.Random(0)
+    for prefer in PREFERENCES:
+        assert informed(prefer).take(offer({}), rng) == (TO_1, 8), "as many as there is room for"
+        assert informed(prefer).take(offer({TO_1: 8, TO_2: 8}), rng) is None
+    assert informed("fast").take(offer({TO_1: 8}), rng) == (TO_2, 8)
+    assert informed("balanced").take(offer({TO_1: 8}), rng) is None, "twice the cost is too much"
+    assert informed("cheap").take(offer({TO_1: 8}), rng) is None
+
+
+def test_few_tuples_go_before_anything_is_known() -> None:
+    policy, rng = Adaptive(LOOKUPS), random.Random(0)
+    assert policy.take(offer({}, window=1000), rng)[1] < 10  # type: ignore[index]
+    assert informed("fast").take(offer({}, window=1000), rng)[1] > 10  # type: ignore[index]
+    probes = Offer(NEW, (Move(1), Move(2)), 5000, lambda _: Load())
+    assert policy.take(probes, rng)[1] == 5000, "nothing is at stake"  # type: ignore[index]
+
+
+@pytest.mark.parametrize("name", ["adaptive", "benefit"])
+def test_these_pull(name: str) -> None:
+    assert isinstance(make_policy(name, LOOKUPS), PullingPolicy)
+    assert not isinstance(make_policy("rank", LOOKUPS), PullingPolicy)
+
+
+def test_tuples_wait_inside_the_eddy_until_a_lookup_has_room() -> None:
+    """Held tuples are counted, are offered again when an answer comes, and none is forgotten."""
+    from fff.dataflow.events import Lookup
+
+    game = Play(LOOKUPS, make_policy("adaptive", LOOKUPS, "cheap"), 3, max_lookup_window=1)
+    game.start()
+    game.page(0, *[(n, n, n) for n in range(30)])
+    waiting = game.eddy.router.waiting
+    assert waiting.tuples > 20
+    assert not waiting, "and none of them is ready to go"
+    assert not game.eddy.has_work
+    game.eddy.validate()
+    game.end(0)
+    answered = 0
+    while (todo := game.told.of(Lookup)[answered:]) and game.finish is None:
+        answered += len(todo)
+        for lookup in todo:
+            game.answer(lookup.request, *[(key[0], key[0]) for key in lookup.keys if key[0] % 3])
+    assert game.finish is not None
+    assert game.finish.complete
+    assert sum(game.rows.values()) == 20
+
+
+# ---------------------------------------------------------------------------------------------------- its parts
+
+
+def test_the_lattice_is_solved_exactly() -> None:
+    """A costs 1 and passes a half, B costs 3 and passes a tenth: B first is 3 + 0.1, A first 1 + 1.5."""
+    costs = {A: (1.0, 0.5), B: (3.0, 0.1)}
+    lattice = Lattice(None)
+    lattice.offer(NEW, (A, B))
+    solved = solve(lattice, NEW, (A, B), lambda _, move: costs[move])
+    assert solved[NEW].moves == ((2.5, A), (3.1, B))
+    assert solved[TupleState(1, 0b01)].moves == ((3.0, B),)
+
+
+def test_a_lattice_too_large_is_gone_through_by_rank() -> None:
+    moves = tuple(Move(predicate=number) for number in range(20))
+    assert 2 ** len(moves) > MAX_STATES
+    lattice = Lattice(None)
+    lattice.offer(NEW, moves)
+    solved = solve(lattice, NEW, moves, lambda _, move: (1.0 + (move.predicate or 0), 0.5))
+    assert list(solved) == [NEW]
+    assert solved[NEW].moves[0][1] == moves[0]
+
+
+def test_the_plan_says_what_becomes_possible_later() -> None:
+    chain = block([table("a b", scans=1), table("k l", (0,)), table("l v", (0,))], ["0.0 = 1.0", "1.1 = 2.0"])
+    lattice = Lattice(chain)
+    lattice.offer(NEW, (TO_1,))
+    assert [state.span for state, _ in lattice.below(NEW)] == [0b111, 0b011, 0b001]
+
+
+def test_accelerators_are_left_alone() -> None:
+    assert sober((Move(1), Move(1, 0), TO_2)) == (Move(1), TO_2)
+    assert sober((Move(1, 0), Move(1, 1))) == (Move(1, 0), Move(1, 1)), (
+        "of a table without a scan they are needed"
+    )
+
+
+def test_a_change_of_a_share_is_found_and_dated() -> None:
+    rng, stream = random.Random(5), CountChange(filters=True)
+    assert all(stream.add(1, int(rng.random() < 0.2)) is None for _ in range(1000))
+    found = ((number, stream.add(1, int(rng.random() < 0.8))) for number in range(1, 50))
+    number, since = next((number, since) for number, since in found if since is not None)
+    assert since.weight <= 2 * number, "a split that is off by a factor of two at most"
+    assert since.total / since.weight > 0.5
+
+
+def test_lumps_are_no_change() -> None:
+    """Fan-outs of keys that have 0 or 50 matches vary more than Poisson would."""
+    for seed in range(5):
+        rng, stream = random.Random(seed), CountChange(filters=False)
+        assert all(stream.add(1, 50 * (rng.random() < 0.1)) is None for _ in range(1000))
+
+
+def test_a_change_of_level_is_found() -> None:
+    rng, stream = random.Random(5), LevelChange()
+    assert all(stream.add(rng.gauss(0, 1)) is None for _ in range(1000))
+    assert any(stream.add(rng.gauss(3, 1)) for _ in range(30))
+
+
+# ------------------------------------------------------------------------------------------------------ benefit
+
+
+def test_benefit_uses_an_index_beside_a_scan_while_it_is_idle() -> None:
+    """S4 section 4.5: the join is a hybrid of index join and hash join."""
+    policy, rng = Benefit(), random.Random(1)
+    probe, index = Move(1), Move(1, 0)
+
+    def taken(backlog: int, *, urgent: bool = False) -> Counter[Move]:
+        return Counter(
+            policy.take(Offer(NEW, (probe, index), 50, lambda _: Load(backlog, 4), urgent), rng)[0]  # type: ignore[index]
+            for _ in range(100)
+        )
+
+    for _ in range(50):
+        policy.observe(Outcome(NEW, probe, 10, 5))
+        policy.observe(Outcome(NEW, index, 1, 0, cost=1.0))
+    assert taken(0)[index] > 90
+    assert taken(4)[probe] > 90
+    assert policy.take(Offer(NEW, (probe, index), 50, lambda _: Load(1, 4)), rng) is not None
+
+
+def test_benefit_prefers_what_brings_more_per_second() -> None:
+    policy, rng = Benefit(), random.Random(1)
+    for _ in range(50):
+        policy.observe(Outcome(NEW, Move(1), 10, 2))
+        policy.observe(Outcome(NEW, Move(2), 10, 30))
+    assert Counter(policy.choose(NEW, (Move(1), Move(2)), rng) for _ in range(200))[Move(2)] > 180
