@@ -26,8 +26,7 @@ class Outcome:
     """What a policy learns from: `taken` tuples of `state` took `move` and `produced` tuples came out of it.
 
     A tuple that parks is reported as taken when its lookup has ended, its matches when they come (`taken` zero), so that
-    a lookup without an answer yet does not pass for a selective one; `parked` counts those that did so now. `requests`
-    counts new keys that had to be asked for. `informed` is false when the SteM was still empty, so that a delayed source
+    a lookup without an answer yet does not pass for a selective one. `requests` counts new keys that had to be asked for. `informed` is false when the SteM was still empty, so that a delayed source
     does not pass for a selective one (ledger P33). `cost`: seconds of service that the tuples taken took in all, as the
     runtime's clock says; 0.0 where nothing was measured.
     """
@@ -39,7 +38,6 @@ class Outcome:
     requests: int = 0
     informed: bool = True
     cost: float = 0.0
-    parked: int = 0
 
 
 @dataclass(frozen=True, slots=True)

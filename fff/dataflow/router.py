@@ -178,7 +178,7 @@ class Router:
         # Of a parked tuple nothing is known yet: it counts as taken when its lookup has ended.
         taken = len(batch) - parked
         informed = len(stem) > 0
-        self._learn(Outcome(batch.state, move, taken, len(found), requests, informed=informed, parked=parked))
+        self._learn(Outcome(batch.state, move, taken, len(found), requests, informed=informed))
         self._enqueue(found)
 
     def _older(self, batch: TupleBatch, alias: int, positions: Int64, rows: Int64) -> tuple[Int64, Int64]:

@@ -38,9 +38,9 @@ def minimise(
     artificial[unknowns + slacks :] = 1.0
     if _optimise(table, basis, artificial, width) > _EPSILON * max(1.0, float(np.abs(table[:, -1]).max())):
         raise InfeasibleError
-    for row, basic in enumerate(basis):
+    for place, basic in enumerate(basis):
         if basic >= unknowns + slacks:  # zero, and has to stay so: something real takes its place
-            _pivot(table, basis, row, int(np.argmax(np.abs(table[row, : unknowns + slacks]))))
+            _pivot(table, basis, place, int(np.argmax(np.abs(table[place, : unknowns + slacks]))))
     real = np.zeros(width)
     real[:unknowns] = costs
     return _optimise(table, basis, real, unknowns + slacks)
