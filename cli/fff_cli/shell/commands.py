@@ -236,7 +236,7 @@ COMMANDS = {
         Command("\\i FILE", "run the statements and commands of a file", _include, _FILE),
         Command("\\o [FORMAT] [FILE]", "format of results, and the file they go to; alone: as it was", _output, Argument(words=FORMATS, files=True)),
         Command("\\p [NAME=VALUE|-NAME]", "set, forget, or show values for :name", _params),
-        Command("\\policy [NAME]", "set or show the routing policy", _policy, Argument(words=("fixed", "naive", "lottery", "rank"))),
+        Command("\\policy [NAME]", "set or show the routing policy", _policy, Argument(words=("fixed", "naive", "lottery", "windowed-lottery", "rank", "benefit", "adaptive"))),
         Command("\\report [FILE|off]", "where each statement leaves its report", _report, Argument(words=("off",), files=True)),
         Command("\\reset", "forget what the session has fetched", _reset),
         Command("\\rows [N|all]", "how many rows a table on the terminal shows", _rows, Argument(words=("all",))),
