@@ -37,6 +37,12 @@ class FFFError(Exception):
         return self.render()
 
 
+#: How a hint begins that only quotes an answer.
+_SERVER_SAYS = "the server says"
+_TOO_MANY = 429
+_SERVERS_FAULT = 500
+
+
 @dataclass(frozen=True)
 class Span:
     """A place in the SQL text: character offsets, end exclusive."""
@@ -143,6 +149,23 @@ class SourceError(FFFError):
         self.url = url
         self.status = status
         self.attempts = attempts
+
+    def render(self) -> str:
+        """The message, what the server or the finder of the mistake had to say, and what to do next."""
+        if self.hint is not None and not self.hint.startswith(_SERVER_SAYS):
+            return super().render()
+        return f"{super().render()}\n  {self._next_step()}"
+
+    def _next_step(self) -> str:
+        if self.status is None and self.attempts == 1:
+            return "correct the source's spec; `fff source test FILE` tries it out"
+        if self.status is None:
+            return "check the network and the source's base_url, or try again later"
+        if self.status == _TOO_MANY:
+            return "try again later, or ask for less at once with client.rate_limit in the source's spec"
+        if self.status >= _SERVERS_FAULT:
+            return "try again later"
+        return "check path and params of the endpoint in the source's spec"
 
 
 class InternalError(Exception):

@@ -236,9 +236,9 @@ def closing_lines(account: Outcome, requests: int) -> list[str]:
         return [*warnings, head + "complete"]
     label = "PARTIAL, rows may be wrong" if account.doubts else "PARTIAL"
     lines = [*warnings, head + label + (f": {account.reason}" if account.reason else "")]
-    lines += [f"  missing {missing_text(one)}" for one in account.missing[:MISSING_SHOWN]]
-    if len(account.missing) > MISSING_SHOWN:
-        lines.append(
-            f"  and {len(account.missing) - MISSING_SHOWN:,} more missing parts (--report tells them all)"
-        )
+    # A table that was not read to its end comes before single keys of others, which may be many.
+    missing = sorted(account.missing, key=lambda one: one.predicate != "true")
+    lines += [f"  missing {missing_text(one)}" for one in missing[:MISSING_SHOWN]]
+    if len(missing) > MISSING_SHOWN:
+        lines.append(f"  and {len(missing) - MISSING_SHOWN:,} more missing parts (--report tells more)")
     return lines

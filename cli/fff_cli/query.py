@@ -101,9 +101,9 @@ def sql_texts(sql: str | None, files: Sequence[Path]) -> tuple[str, ...]:
     if sql is not None:
         texts: tuple[str, ...] = (sql,)
     elif files:
-        texts = tuple(read_text(file) for file in files)
+        texts = tuple(_standard_input() if file == Path("-") else read_text(file) for file in files)
     elif sys.stdin is not None and not is_terminal(sys.stdin):
-        texts = (sys.stdin.read(),)
+        texts = (_standard_input(),)
     else:
         raise UsageError("there is no SQL", hint="give it as an argument, with -f FILE, or on standard input")
     if not any(text.strip() for text in texts):
@@ -111,6 +111,17 @@ def sql_texts(sql: str | None, files: Sequence[Path]) -> tuple[str, ...]:
             "the SQL is empty", hint="give it as an argument, with -f FILE, or on standard input"
         )
     return texts
+
+
+def _standard_input() -> str:
+    if sys.stdin is None:
+        raise UsageError("cannot read standard input: it is closed")
+    try:
+        text = sys.stdin.read().removeprefix("\ufeff")
+        text.encode()  # many locales let any bytes pass, as surrogates that nothing after this understands
+    except (UnicodeDecodeError, UnicodeEncodeError) as error:
+        raise UsageError(f"standard input is not UTF-8 text (byte {error.start})") from error
+    return text
 
 
 def read_text(file: Path) -> str:

@@ -11,6 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from fff.engine import Outcome
+from fff.errors import SourceError
+from fff.stats import Missing
+from fff_cli.progress import closing_lines
 from tests.cli.terminal import FAKE, REAL, Terminal, environment, fake
 
 
@@ -66,6 +70,36 @@ def test_errors_are_short_leave_standard_output_empty_and_have_their_code(argume
     assert list(tmp_path.iterdir()) == []
 
 
+def test_sql_that_is_no_text_is_refused_and_a_dash_means_standard_input():
+    refused = subprocess.run(
+        [sys.executable, "-m", "fff_cli", "query"], input=b"SELECT '\xff'", capture_output=True, check=False
+    )
+    assert (refused.returncode, refused.stdout) == (2, b"")
+    assert refused.stderr == b"error: standard input is not UTF-8 text (byte 8)\n"
+    read = subprocess.run(
+        [sys.executable, "-m", "fff_cli", "explain", "-f", "-"],
+        input=b"SELECT nope(1)",
+        capture_output=True,
+        check=False,
+    )
+    assert b"unknown function nope" in read.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "last"),
+    [
+        (SourceError("cannot connect", source="a", attempts=5), "check the network and the source's base_url, or try again later"),
+        (SourceError("HTTP 503", status=503, hint="the server says: no"), "try again later"),
+        (SourceError("HTTP 429", status=429, attempts=5), "try again later, or ask for less at once with client.rate_limit in the source's spec"),
+        (SourceError("HTTP 404", status=404), "check path and params of the endpoint in the source's spec"),
+        (SourceError("HTTP 401", status=401, hint="check the source's auth; the server says: no"), "check the source's auth; the server says: no"),
+        (SourceError("stopped after 3 pages (max_pages)"), "correct the source's spec; `fff source test FILE` tries it out"),
+    ],
+)  # fmt: skip
+def test_every_error_of_a_source_ends_with_what_to_do_next(error, last):
+    assert str(error).splitlines()[-1] == f"  {last}"
+
+
 def test_a_traceback_comes_with_verbose_only():
     assert "Traceback" not in fake("query", "fail").stderr
     verbose = fake("query", "fail", "-v")
@@ -76,7 +110,7 @@ def test_a_traceback_comes_with_verbose_only():
 def test_a_source_that_fails_late_ends_with_4_and_a_partial_result_with_3():
     late = fake("query", "late")
     assert late.returncode == 4
-    assert late.stderr == "error: demo.Crime: connection reset\n"
+    assert late.stderr.startswith("error: demo.Crime: connection reset\n  ")
     partial = fake("query", "partial")
     assert partial.returncode == 3
     assert partial.stdout.count("\n") == 4
@@ -84,7 +118,16 @@ def test_a_source_that_fails_late_ends_with_4_and_a_partial_result_with_3():
     assert said[0] == "warning: 2 bad records"
     assert said[1] == "3 rows in 1.2 s, 97 requests, PARTIAL: a source failed"
     assert said[2] == "  missing demo.Crime where zip = '99999': HTTP 503 after 5 attempts"
-    assert said[-1] == "  and 2 more missing parts (--report tells them all)"
+    assert said[-1] == "  and 2 more missing parts (--report tells more)"
+
+
+def test_a_table_that_was_not_read_is_told_before_keys_of_others():
+    keys = tuple(Missing("a.S", f"x = {number}", "gone") for number in range(30))
+    account = Outcome(
+        complete=False, exit_code=3, reason="gone", rows=0, elapsed_s=1.0, warnings=(), report={},
+        missing=(*keys, Missing("a.R", "true", "gone")),
+    )  # fmt: skip
+    assert closing_lines(account, 1)[1] == "  missing a.R: gone"
 
 
 def test_a_partial_statement_among_several_decides_the_exit_code():
