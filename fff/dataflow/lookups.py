@@ -129,7 +129,10 @@ class Lookups:
     # ---------------------------------------------------------------------------------------------------- requests
 
     def send(self) -> bool:
-        """Send what is due, race what is slow, and ask to be told when that may change; whether some keys were spared."""
+        """Send what is due, race what is slow, and ask to be told when that may change.
+
+        Returns whether keys were spared or moved: then perhaps nothing is under way any more.
+        """
         if self.block.cancelled:
             return False
         self._alarm = math.inf
@@ -144,8 +147,7 @@ class Lookups:
         return spared
 
     def _send_all(self) -> bool:
-        self._races.divert()
-        spared = False
+        spared = self._races.divert()
         for method in self.methods:
             spared |= self._send_of(method)
         return spared

@@ -26,9 +26,10 @@ class Outcome:
     """What a policy learns from: `taken` tuples of `state` took `move` and `produced` tuples came out of it.
 
     A tuple that parks is reported as taken when its lookup has ended, its matches when they come (`taken` zero), so that
-    a lookup without an answer yet does not pass for a selective one. `requests` counts new keys that had to be asked for. `informed` is false when the SteM was still empty, so that a delayed source
-    does not pass for a selective one (ledger P33). `cost`: seconds of service that the tuples taken took in all, as the
-    runtime's clock says; 0.0 where nothing was measured.
+    a lookup without an answer yet does not pass for a selective one. `requests` counts new keys that had to be asked for.
+    `informed` is false when the SteM was still empty, so that a delayed source does not pass for a selective one (ledger
+    P33). `cost`: seconds of service that the tuples taken took in all, as the runtime's clock says; 0.0 where nothing was
+    measured.
     """
 
     state: TupleState

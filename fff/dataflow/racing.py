@@ -35,12 +35,17 @@ class Races:
                 stalled |= self._stalls(method)
         return stalled
 
-    def divert(self) -> None:
-        """Let rivals answer the keys that stalled methods have not been asked for."""
+    def divert(self) -> bool:
+        """Let rivals answer the keys that stalled methods have not been asked for; whether there were any.
+
+        Rivals may have answered them all, and then nothing is under way for them any more.
+        """
+        moved = False
         for method, other in self._rivals():
             # A rival that takes fewer keys at once would need more requests.
             if method.stalled and not other.stalled and other.batch_size >= method.batch_size:
-                self._move(method, other)
+                moved |= self._move(method, other)
+        return moved
 
     def _rivals(self) -> Iterator[tuple[Method, Method]]:
         for method in self._lookups.methods:
@@ -101,11 +106,15 @@ class Races:
         method.stalled = True
         return True
 
-    def _move(self, method: Method, other: Method) -> None:
-        keys = method.module.drop_pending()
-        if not len(keys):
-            return
+    def _move(self, method: Method, other: Method) -> bool:
+        """Let the other method answer the keys that wait here, but for those that it has failed to answer; were there any?"""
+        keys = method.module.queued()
         same = self._lookups.rivals.same_keys(method.table, method.index, keys, other.index)
+        failed = other.module.states(same) == KeyState.FAILED
+        if failed.all():
+            return False
+        method.module.drop_pending()
         other.module.request(same)
-        method.module.request(keys[other.module.states(same) == KeyState.FAILED])
+        method.module.request(keys[failed])
         self._lookups.router.reoffer(method.table, method.index, keys, other.index)
+        return True

@@ -14,6 +14,9 @@ from fff.dataflow.events import (
     LookupEnd,
     LookupFailed,
     LookupRows,
+    ScanEnd,
+    ScanFailed,
+    ScanRows,
     TimePassed,
     WakeAt,
 )
@@ -266,3 +269,29 @@ def test_a_rival_that_takes_fewer_keys_at_once_does_not_relieve(play: Plays) -> 
     game.page(0, (500, 50), (501, 51), (502, 52), (503, 53))
     assert not at(game, 5000.0).of(Lookup)
     assert game.eddy.lookups.method(1, 0).stalled
+
+
+def test_what_the_rival_has_answered_already_leaves_nothing_to_wait_for(play: Plays) -> None:
+    """The last key is moved to a rival that has answered it: nothing more will happen, so the run is over."""
+    plan = block([F, table("zip rating", (0,), (0,), scans=1, name="C")], ["0.0 = 1.0"], output="0.1 1.1")
+    game = play(plan, Scripted(Move(1, 0)), lookups=LookupOptions(hedge_share=0.5))
+    at(game, 0.0)
+    game.start()
+    game.feed(ScanFailed(1, 0, "HTTP 503"))
+    for key in range(40):
+        at(game, 10.0 * key)
+        request = game.page(0, (key, key)).one(Lookup, index=0).request
+        at(game, 10.0 * key + 1.0)
+        over(game, request, 1.0)
+    game.page(0, (500, 50))
+    game.answer(at(game, 1000.0).one(Lookup, index=1).request, (500, 1))
+    assert game.eddy.lookups.method(1, 0).stalled, "it lost the race, and has not been heard since"
+    game.eddy.router.policy.prefer = (Move(1, 1),)
+    game.answer(game.page(0, (600, 60)).one(Lookup, index=1).request, (600, 2))
+    game.eddy.router.policy.prefer = (Move(1, 0),)
+    game.feed(ScanRows(0, 0, game.batch(0, [(600, 61)])))
+    game.feed(ScanEnd(0, 0, 43))
+    told = game.settle()
+    assert not told.of(Lookup)
+    assert told.one(Finish).complete
+    assert game.rows == Counter([(50, 1), (60, 2), (61, 2)])

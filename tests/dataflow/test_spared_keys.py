@@ -15,7 +15,8 @@ class InTurn(Scripted):
     """Rows one by one take the moves of a script."""
 
     def choose(self, state, moves, rng):
-        return self.prefer[len([o for o in self.outcomes if o.parked])]
+        parked = [one for one in self.outcomes if not one.taken and not one.produced]
+        return self.prefer[len(parked)]
 
     def observe(self, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
