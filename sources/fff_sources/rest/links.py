@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urljoin
 
-from fff_sources.rest.jsonpath import JsonPath, parse_path
+from fff_sources.rest.jsonpath import JsonPath
 from fff_sources.rest.paginators import Answer, Ask, Chained, PaginationError
 
-_AUTO_NEXT = ("next", "next_url", "links.next", "paging.next", "info.next", "meta.next", "pagination.next")
-_AUTO_ODATA = ("['@odata.nextLink']", "['odata.nextLink']")
+_URL = re.compile(r"[A-Za-z][\w+.-]*://|/|\?|\.{1,2}/|[\w./-]+\?[\w.~%\[\]-]+=")
+
+
+def looks_like_url(text: str) -> bool:
+    """Whether a text is a URL or a part of one, and no cursor."""
+    return _URL.match(text) is not None
 
 
 class NextLink(Chained):
-    """The URL of the next page, from the body, from the Link header, or (auto) from wherever it is."""
+    """The URL of the next page, from the body, from the Link header, or (auto) from wherever it is.
+
+    `wanted` tells URLs from other texts at the places in the body; objects with a `href` always hold one.
+    """
 
     def __init__(
         self,
@@ -24,7 +31,9 @@ class NextLink(Chained):
         first_params: Mapping[str, str],
         total_path: JsonPath | None = None,
         relation: str = "next",
+        wanted: Callable[[str], bool] = bool,
     ) -> None:
+        self._wanted = wanted
         self._relation = relation.lower()
         self._first_params = first_params
         self._paths = paths
@@ -62,17 +71,13 @@ class NextLink(Chained):
             found = answer.at(path)
             if isinstance(found, dict):
                 found = found.get("href")  # HAL and JSON:API write links as objects
-            if isinstance(found, str) and found:
+                if isinstance(found, str) and found:
+                    return found
+            if isinstance(found, str) and found and self._wanted(found):
                 return found
             if found and not self._header:
                 raise PaginationError(f"{path.text!r} is {found!r}, not a URL")
         return None
-
-
-def auto(*, is_json: bool, first_params: Mapping[str, str]) -> NextLink:
-    """Follow a next link wherever one of the usual places holds one."""
-    paths = [parse_path(text) for text in (*_AUTO_NEXT, *_AUTO_ODATA)] if is_json else []
-    return NextLink(paths, header=True, first_params=first_params)
 
 
 _LINK = re.compile(r'<([^>]*)>((?:\s*;\s*[\w*-]+\s*(?:=\s*(?:"(?:[^"\\]|\\.)*"|[^\s",;]+))?)*)')

@@ -21,11 +21,15 @@ from fff_sources.rest.templates import text_of
 _REPEATS_CERTAIN = (
     10  # a page of so many records that comes twice is a repetition; a shorter one must come three times
 )
-_EMPTY_PAGES = 100  # empty pages in a row, each with a new cursor, before the source counts as stuck
+EMPTY_PAGES = 100  # empty pages in a row, each with a new cursor, before the source counts as stuck
 
 
 class PaginationError(Exception):
     """The source's pages contradict themselves; the message says how."""
+
+
+class CutShortError(Exception):
+    """The source says that there is more than what came, and not how to ask for it; the rows that came are good."""
 
 
 @dataclass(frozen=True)
@@ -389,8 +393,8 @@ class Cursor(Chained):
             raise PaginationError(f"the cursor {values} came a second time")
         self._seen.add(mark)
         self._empty = 0 if answer.records else self._empty + 1
-        if self._empty > _EMPTY_PAGES:
-            raise PaginationError(f"{_EMPTY_PAGES} empty pages in a row, each with a new cursor")
+        if self._empty > EMPTY_PAGES:
+            raise PaginationError(f"{EMPTY_PAGES} empty pages in a row, each with a new cursor")
         return following
 
     def total(self, answer: Answer) -> int | None:

@@ -15,11 +15,13 @@ from fff.stats import AccessMeter
 from fff.web.message import BudgetExhausted, Response
 from fff_sources.rest import links, paginators, spec
 from fff_sources.rest.arriving import LINES, Arriving, Piece
+from fff_sources.rest.auto import Auto
 from fff_sources.rest.bodies import Block, BodyReader
 from fff_sources.rest.jsonpath import JsonPath, parse_path
-from fff_sources.rest.paginators import Answer, Ask, PaginationError, Paginator
+from fff_sources.rest.paginators import Answer, Ask, CutShortError, PaginationError, Paginator
 from fff_sources.rest.parts import ScanPart, divided
 from fff_sources.rest.records import Origin
+from fff_sources.rest.told_more import mentions_more, told_more
 
 
 class Fetch(Protocol):
@@ -97,8 +99,11 @@ class Reading:
                 ahead = None
                 await asyncio.sleep(0)  # whoever got the freed place sends first; this can be read meanwhile
                 pages, answer = self._read(response, paginator, arriving)
-                following, rest = self._plan(paginator, ask, answer, self._pages == 1 and window > 1)
-                truncated = None
+                following, rest, truncated = None, None, None
+                try:
+                    following, rest = self._plan(paginator, ask, answer, self._pages == 1 and window > 1)
+                except CutShortError as error:
+                    truncated = str(error)
                 if following is not None and limit is not None and self._pages >= limit:
                     truncated, following, rest = f"stopped after {limit} pages (max_pages)", None, None
                 if following is not None and bound is not None and following.position >= bound:
@@ -253,9 +258,9 @@ class Reading:
         blocks = list(self._blocks(arriving.rest(response) if arriving and begun else Piece(response, 0)))
         records = sum(block.records for block in blocks) + (self._early if begun else 0)
         if isinstance(paginator, paginators.SinglePage):  # looks at nothing; the way of most lookups
-            if links.link_next(response.headers.get("link", "")) is not None:
+            if (sign := self._sign_of_more(response, records)) is not None:
                 self.meter.doubt(
-                    f"{self.source}.{self.table}: the answer has a next page (Link header), which was not read: "
+                    f"{self.source}.{self.table}: the answer has a next page ({sign}), which was not read: "
                     "the endpoint has no paginator"
                 )
             return [Page(block.rows) for block in blocks], _NOTHING
@@ -270,6 +275,14 @@ class Reading:
         if total is not None and self.is_scan:
             self.meter.total_rows = total
         return [Page(block.rows, total_rows=total) for block in blocks], answer
+
+    def _sign_of_more(self, response: Response, records: int) -> str | None:
+        """What says that one answer is not all, where no paginator looks for it."""
+        if links.link_next(response.headers.get("link", "")) is not None:
+            return "Link header"
+        if self.endpoint.format != "json" or not mentions_more(response.body):
+            return None
+        return told_more(response.body, parse_path(self.endpoint.data_selector)).sign(records)
 
     def _notice_drift(self, response: Response, blocks: Sequence[Block]) -> None:
         """Members that pages had and a later one does not may have got another name: what is NULL then may be a loss."""
@@ -299,7 +312,7 @@ class Reading:
     def _compare_with_total(self, paginator: Paginator) -> None:
         """Totals are often estimates, so a gap is worth a warning, not an error."""
         total = self.meter.total_rows
-        counted = isinstance(paginator, paginators.Offset | paginators.PageNumber)
+        counted = isinstance(paginator, paginators.Offset | paginators.PageNumber | Auto)
         if self.is_scan and counted and total is not None and self._records < total and not self._truncated:
             self.meter.doubt(
                 f"{self.source}.{self.table}: the source speaks of {total} rows and gave {self._records}"
@@ -378,7 +391,12 @@ def make_paginator(endpoint: spec.Endpoint) -> Paginator:
         case spec.HeaderLink() as p:
             return links.NextLink([], header=True, first_params=_sizes(p), relation=p.links_next_key)
         case spec.Auto() as p:
-            return links.auto(is_json=endpoint.format == "json", first_params=_sizes(p))
+            return Auto(
+                parse_path(endpoint.data_selector),
+                is_json=endpoint.format == "json",
+                may_ask=endpoint.method == "GET",
+                first_params=_sizes(p),
+            )
         case _:
             return paginators.SinglePage()
 

@@ -1,0 +1,263 @@
+"""`paginator: auto`: what can be followed is followed; what cannot is never taken for the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from fff.engine import Federation
+from fff.errors import SourceError
+from fff_sources.rest.jsonpath import parse_path
+from fff_sources.rest.links import looks_like_url
+from fff_sources.rest.told_more import mentions_more, told_more
+from tests.engine.site import run
+from tests.sources.reading import Reader
+from tests.web.serving import Serve, Served
+
+Read = Callable[..., Reader]
+Body = Callable[[web.Request], dict[str, Any]]
+ROWS = [{"id": n} for n in range(57)]
+ALL = list(range(57))
+
+
+def spec(served: Served, more: str = "", paginator: str = "auto") -> str:
+    return (
+        f"{{version: 1, sources: {{api: {{client: {{base_url: '{served.url}'}}, tables: {{t: {{"
+        f"columns: {{id: int}}, scan: {{endpoint: {{path: r, data_selector: data, paginator: {paginator}{more}}}}},"
+        f" lookups: [{{keys: [id], endpoint: {{path: 'of/{{id}}', data_selector: data}}}}]}}}}}}}}}}"
+    )
+
+
+def handler(body: Body) -> Callable[[web.Request], Any]:
+    async def answer(asked: web.Request) -> web.Response:
+        return web.json_response(body(asked))
+
+    return answer
+
+
+def page(start: int, size: int = 10) -> list[dict[str, int]]:
+    return ROWS[start : start + size]
+
+
+def by(param: str, place: Callable[[str | None], dict[str, Any]]) -> Body:
+    """Pages chained by a cursor, which is a position here."""
+
+    def body(asked: web.Request) -> dict[str, Any]:
+        start = int(asked.query.get(param, 0))
+        following = str(start + 10) if start + 10 < len(ROWS) else None
+        return {"data": page(start), **place(following)}
+
+    return body
+
+
+def numbered(param: str, base: int, **words: Any) -> Body:
+    def body(asked: web.Request) -> dict[str, Any]:
+        number = int(asked.query.get(param, base))
+        more = {"has_more": (number - base + 1) * 10 < len(ROWS)} if words.get("has_more") else {}
+        return {"data": page((number - base) * 10), "meta": words | {param: number} | more}
+
+    return body
+
+
+def offset(asked: web.Request) -> dict[str, Any]:
+    start = int(asked.query.get("offset", 0))
+    return {"data": page(start), "offset": start, "limit": 10, "total": len(ROWS)}
+
+
+FOLLOWED = {
+    "cursors.next": by("cursor", lambda one: {"cursors": {"next": one}}),
+    "next_cursor": by("cursor", lambda one: {"has_more": one is not None, "next_cursor": one}),
+    "an empty cursor ends": by("cursor", lambda one: {"response_metadata": {"next_cursor": one or ""}}),
+    "nextPageToken": by("pageToken", lambda one: {"nextPageToken": one} if one else {}),
+    "next_page_token": by("page_token", lambda one: {"meta": {"next_page_token": one}}),
+    "continuationToken": by("continuationToken", lambda one: {"continuationToken": one, "isTruncated": one is not None}),
+    "pages": numbered("page", 1, total_pages=6),
+    "pages from zero": numbered("page", 0, pages=6, count=10),
+    "records by page": numbered("page", 1, per_page=10, total=57),
+    "pages while there are more": numbered("page", 1, has_more=True),
+    "offset": offset,
+    "link": lambda asked: by("p", lambda one: {"links": {"next": f"{asked.path}?p={one}" if one else None}})(asked),
+    "odata": by("p", lambda one: {"@odata.nextLink": f"?p={one}"} if one else {}),
+    "query alone": by("p", lambda one: {"next": f"?p={one}" if one else None, "count": 57}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+async def test_what_is_evident_is_followed(serve: Serve, read: Read, name: str) -> None:
+    served = await serve(handler(FOLLOWED[name]))
+    for window in (1, 4):
+        reader = read(spec(served))
+        assert [row["id"] for row in await reader.scan("t", window=window)] == ALL
+        assert not reader.truncated
+        assert not reader.meter.warnings
+    assert len(served.asked) == 12
+
+
+MORE = {
+    "has_more": {"has_more": True},
+    "total": {"total": 57},
+    "count": {"count": 57},
+    "odata": {"@odata.count": 57},
+    "next page without its number": {"next_page": 2},
+    "a cursor nobody knows the parameter of": {"next": "b2Zmc2V0/MTA="},
+    "a token": {"meta": {"next_token": "abc"}},
+    "Spring": {"page": {"size": 10, "totalElements": 57, "totalPages": 6, "number": 0}},
+    "Relay": {"pageInfo": {"hasNextPage": True, "endCursor": "x"}},
+    "not last": {"isLast": False, "startAt": 0},
+    "a page that is not the first": {"page": 7, "pages": 9, "total": 87},
+}
+
+
+@pytest.mark.parametrize("name", MORE)
+async def test_what_cannot_be_followed_is_a_part_and_says_so(serve: Serve, read: Read, name: str) -> None:
+    served = await serve(handler(lambda _: {"data": page(0), **MORE[name]}))
+    reader = read(spec(served))
+    assert len(await reader.scan("t")) == 10
+    assert len(served.asked) == 1
+    [reason] = reader.truncated
+    assert reason.startswith("there is more than what came (")
+    assert "declare the paginator" in reason
+
+
+async def test_such_an_answer_is_not_complete_but_serves_a_limit(serve: Serve, read: Read) -> None:
+    served = await serve(handler(lambda _: {"data": page(0), "has_more": True}))
+    reader = read(spec(served))
+    federation = Federation(reader.catalog, reader.client)
+    rows, execution = await run(federation, "SELECT id FROM t")
+    assert (len(rows), execution.outcome.complete) == (10, False)
+    assert "there is more" in execution.outcome.missing[0].reason
+    rows, execution = await run(federation, "SELECT id FROM t LIMIT 4")
+    assert (len(rows), execution.outcome.complete) == (4, True)
+
+
+WHOLE = {
+    "nothing": {},
+    "as many": {"total": 10, "count": 10, "page": 1, "total_pages": 1},
+    "an end that is told": {"has_more": False, "next_cursor": "x", "next": None},
+    "the last": {"isLast": True, "nextPageToken": ""},
+    "no rows left": {"count": 3},
+    "cursors of this page": {"paging": {"cursors": {"after": "x", "before": "y"}}},
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("paginator", ["auto", "single_page"])
+async def test_whole_answers_are_believed(serve: Serve, read: Read, name: str, paginator: str) -> None:
+    served = await serve(handler(lambda _: {"data": page(0), **WHOLE[name]}))
+    reader = read(spec(served, paginator=paginator))
+    assert len(await reader.scan("t")) == 10
+    assert len(served.asked) == 1
+    assert not reader.truncated
+    assert not reader.meter.warnings
+
+
+IGNORED: dict[str, Body] = {
+    "cursor": lambda asked: {"data": page(0), "next_cursor": f"x{len(asked.query_string)}{id(asked)}"},
+    "same cursor": lambda _: {"data": page(0), "next_cursor": "x"},
+    "page": lambda _: {"data": page(0), "page": 1, "total_pages": 6},
+    "offset": lambda asked: {"data": page(len(asked.query)), "offset": 0, "total": 57},
+}
+
+
+@pytest.mark.parametrize("name", IGNORED)
+async def test_a_parameter_that_is_not_understood_is_noticed(serve: Serve, read: Read, name: str) -> None:
+    served = await serve(handler(IGNORED[name]))
+    with pytest.raises(SourceError, match="declare the paginator") as error:
+        await read(spec(served)).scan("t")
+    assert "ignore" in str(error.value)
+    assert len(served.asked) == 2
+
+
+async def test_new_cursors_without_rows_come_to_an_end(serve: Serve, read: Read) -> None:
+    served = await serve(handler(lambda asked: {"data": [], "next_cursor": f"x{asked.query_string}"[:120]}))
+    with pytest.raises(SourceError, match=r"empty pages in a row|a second time"):
+        await read(spec(served)).scan("t")
+
+
+async def test_a_total_that_pages_do_not_reach_is_worth_a_warning(serve: Serve, read: Read) -> None:
+    body = by("p", lambda one: {"next": f"?p={one}" if one else None, "total_count": 60})
+    served = await serve(handler(body))
+    reader = read(spec(served))
+    assert len(await reader.scan("t")) == 57
+    assert reader.meter.warnings == {"api.t: the source speaks of 60 rows and gave 57": 1}
+    assert reader.meter.doubts
+
+
+async def test_a_posted_question_is_not_given_parameters(serve: Serve, read: Read) -> None:
+    served = await serve(handler(lambda _: {"data": page(0), "next_cursor": "x"}))
+    reader = read(spec(served, more=", method: POST, json: {}"))
+    assert len(await reader.scan("t")) == 10
+    assert reader.truncated
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"has_more": True},
+        {"next": "https://api.example/r?page=2"},
+        {"nextPageToken": "x"},
+        {"meta": {"total": 57}},
+        {"total": 57, "limit": 10},
+        {"total_count": 57},
+        {"exceededTransferLimit": True},
+    ],
+)
+async def test_without_a_paginator_more_is_worth_a_warning(
+    serve: Serve, read: Read, words: dict[str, Any]
+) -> None:
+    served = await serve(handler(lambda _: {"data": page(0), **words}))
+    reader = read(spec(served, paginator="single_page"))
+    await reader.scan("t")
+    await reader.lookup("t", 3)
+    [warning] = reader.meter.warnings
+    assert "which was not read: the endpoint has no paginator" in warning
+
+
+@pytest.mark.parametrize("words", [{"total": 57}, {"count": 57}, {"pages": 57}, {"data": []}])
+async def test_without_a_paginator_a_number_alone_may_be_anything(
+    serve: Serve, read: Read, words: dict[str, Any]
+) -> None:
+    served = await serve(handler(lambda _: {"data": page(0), **words}))
+    reader = read(spec(served, paginator="single_page"))
+    await reader.scan("t")
+    assert not reader.meter.warnings
+
+
+def test_a_record_is_data() -> None:
+    body = b'{"next": "https://h/2", "has_more": true, "total_count": 9}'
+    assert told_more(body, parse_path("$")).sign(1) is None
+    assert told_more(b'{"data": ' + body + b"}", parse_path("data")).sign(1) is None
+    assert told_more(b'{"a": ' + body + b"}", parse_path("a.rows")).sign(1) == "'has_more'"
+    assert told_more(b'{"x": ' + body + b"}", parse_path("*")).sign(1) is None
+
+
+def test_elasticsearch() -> None:
+    body = b'{"hits": {"total": {"value": 57, "relation": "eq"}, "hits": [{}]}}'
+    assert told_more(body, parse_path("hits.hits")).hint(1) == "1 of 57 by 'total'"
+
+
+def test_words_are_looked_for_at_both_ends() -> None:
+    rows = b'"data": [' + b"1," * 9000 + b"1]"
+    assert mentions_more(b'{"has_more": true, ' + rows + b"}")
+    assert mentions_more(b"{" + rows + b', "total_count": 5}')
+    assert not mentions_more(b"{" + rows + b', "some_total": 5}')
+
+
+@pytest.mark.parametrize(
+    ("text", "is_url"),
+    [
+        ("https://h/x", True),
+        ("/x?page=2", True),
+        ("?page=2", True),
+        ("items?cursor=x", True),
+        ("../x", True),
+        ("b2Zmc2V0/MTA=", False),
+        ("10", False),
+        ("abc", False),
+    ],
+)
+def test_urls_are_told_from_cursors(text: str, is_url: bool) -> None:
+    assert looks_like_url(text) is is_url
