@@ -394,11 +394,13 @@ class NewFile:
 
 
 class SpecialFile:
-    """A device or named pipe given with -O: written as it is, since it cannot be renamed over."""
+    """A device, a named pipe or an open file (/dev/stdout) given with -O: written as it is, since it cannot be renamed over."""
 
     def __init__(self, path: Path) -> None:
         try:
-            self.out: BinaryIO = path.open("wb")
+            number = _open_file(path)
+            # An open file goes on where it is: opening it by its name would empty what others write to.
+            self.out: BinaryIO = path.open("wb") if number is None else os.fdopen(os.dup(number), "wb")
         except OSError as error:
             raise UsageError(f"cannot write {str(path)!r}: {error.strerror}") from error
 
@@ -436,9 +438,21 @@ class PartOfFile:
 
 def file_target(path: Path) -> Target:
     """Where `-O path` writes; raises UsageError when that cannot be."""
-    if path.exists() and not path.is_file() and not path.is_dir():
-        return SpecialFile(path)
-    return NewFile(path)
+    special = path.exists() and not path.is_file() and not path.is_dir()
+    return SpecialFile(path) if special or _open_file(path) is not None else NewFile(path)
+
+
+def _open_file(path: Path) -> int | None:
+    """The number of the open file of this process that a path names, if it names one."""
+    match path.parts:
+        case ("/", "dev", "stdout"):
+            return 1
+        case ("/", "dev", "stderr"):
+            return 2
+        case ("/", "dev", "fd", number) | ("/", "proc", "self", "fd", number) if number.isdecimal():
+            return int(number)
+        case _:
+            return None
 
 
 def unique(names: list[str]) -> list[str]:

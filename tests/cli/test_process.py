@@ -100,6 +100,22 @@ def test_every_error_of_a_source_ends_with_what_to_do_next(error, last):
     assert str(error).splitlines()[-1] == f"  {last}"
 
 
+def test_a_result_for_dev_stdout_goes_on_where_standard_output_is(tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("before\n")
+    with log.open("a") as file:
+        done = subprocess.run(
+            [*FAKE, "query", "rows 1", "-q", "-O", "/dev/stdout", "-o", "csv"],
+            stdout=file,
+            env=environment(),
+            check=False,
+        )
+        file.write("after\n")
+    assert done.returncode == 0
+    assert log.read_text() == "before\nn,name\n0,row 0\nafter\n"
+    assert list(tmp_path.iterdir()) == [log]
+
+
 def test_a_traceback_comes_with_verbose_only():
     assert "Traceback" not in fake("query", "fail").stderr
     verbose = fake("query", "fail", "-v")
