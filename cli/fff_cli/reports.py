@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fff import __version__
 from fff.errors import FFFError
+from fff.report import VERSION, make_report
+from fff.stats import SparkStats
 from fff_cli.interrupts import ABORTED
 from fff_cli.output import CannotWrite, file_target
 
@@ -34,15 +38,19 @@ class Reports:
         if isinstance(error, FFFError) and not isinstance(error, CannotWrite) and exit_code is None:
             self.add(execution.outcome.report)
             return
-        snapshot = execution.snapshot()
-        code = exit_code_of(error)
-        account = {
-            **bare(execution.prepared.sql, _reason(error), code if exit_code is None else exit_code),
-            "elapsed_s": snapshot.elapsed_s,
-            "policy": snapshot.policy,
-            "seed": snapshot.seed,
-        }
-        self.add(account)
+        self.add(
+            make_report(
+                sql=execution.prepared.sql,
+                snapshot=execution.snapshot(),
+                complete=False,
+                exit_code=exit_code_of(error) if exit_code is None else exit_code,
+                reason=_reason(error),
+                rows=0,
+                warnings=(),
+                doubts=(),
+                audit=(),
+            )
+        )
 
     def refused(self, texts: Sequence[str], error: FFFError) -> None:
         """Nothing ran: the SQL, the sources or the options are wrong. Says nothing when an account says it already."""
@@ -78,16 +86,27 @@ class Reports:
 
 
 def bare(sql: str, reason: str, exit_code: int) -> dict[str, Any]:
-    """The account of a statement that yielded nothing."""
+    """The account of a statement of which nothing ran: every field, and nothing that could be told."""
     return {
-        "version": 1,
+        "version": VERSION,
         "sql": sql,
         "complete": False,
         "exit_code": exit_code,
         "reason": reason,
         "rows": 0,
+        "elapsed_s": 0.0,
+        "first_row_s": None,
+        "policy": None,
+        "prefer": None,
+        "seed": None,
+        "fff_version": __version__,
         "access": [],
+        "stems": [],
+        "routing": [],
+        "audit": [],
+        "spark": asdict(SparkStats()),
         "missing": [],
+        "doubts": [],
         "warnings": [],
     }
 

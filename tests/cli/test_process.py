@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from fff.engine import Outcome
 from fff.errors import SourceError
+from fff.report import make_report
 from fff.stats import Missing
 from fff_cli.progress import closing_lines
+from fff_cli.reports import Reports, bare
+from tests.cli.fake_engine import snapshot
 from tests.cli.terminal import FAKE, REAL, Terminal, environment, fake
 
 
@@ -114,6 +119,31 @@ def test_a_result_for_dev_stdout_goes_on_where_standard_output_is(tmp_path):
     assert done.returncode == 0
     assert log.read_text() == "before\nn,name\n0,row 0\nafter\n"
     assert list(tmp_path.iterdir()) == [log]
+
+
+def test_every_report_has_every_field():
+    run = make_report(
+        sql="",
+        snapshot=snapshot(),
+        complete=True,
+        exit_code=0,
+        reason=None,
+        rows=0,
+        warnings=(),
+        doubts=(),
+        audit=(),
+    )
+    assert list(bare("", "", 1)) == list(run)
+    assert bare("", "", 1)["spark"].keys() == run["spark"].keys()
+
+
+def test_the_report_of_an_aborted_run_says_what_it_asked_for():
+    execution = SimpleNamespace(prepared=SimpleNamespace(sql="SELECT 1"), snapshot=snapshot)
+    reports = Reports(None)
+    reports.failed(execution, asyncio.CancelledError(), 130)
+    (account,) = reports._accounts
+    assert (account["exit_code"], account["reason"], account["complete"]) == (130, "aborted", False)
+    assert account["access"][0]["requests"] > 0
 
 
 def test_a_traceback_comes_with_verbose_only():
