@@ -377,4 +377,7 @@ class Lookups:
         for number, method in self._requests.items():
             assert number in method.module.requests
         assert len(self._requests) == sum(len(method.module.requests) for method in self.methods)
-        assert self._races.hedged == sum(method.module.hedged for method in self.methods)
+        hedged = sum(method.module.hedged for method in self.methods)
+        assert self._races.hedged == hedged
+        others = sum(method.module.issued for method in self.methods) - hedged
+        assert hedged <= self.options.hedge_share * others, "I6: more requests race others than may"

@@ -37,7 +37,6 @@ from fff.dataflow.plan import (
     TablePlan,
 )
 from fff.dataflow.priorities import Priorities
-from fff.dataflow.racing import Races
 from fff.dataflow.router import Router
 from fff.dataflow.selection import Selections
 from fff.dataflow.stem import ALIAS_BITS, SteM
@@ -54,9 +53,7 @@ COMPETING = Knobs(aliases=(2, 3), scannable=1.0, second_scan=0.7, key=0.0)
 FLOATS = Knobs(typed=1.0, kinds=("double",), aliases=(2, 3))
 WIDE = Knobs(aliases=(3, 4), predicate=0.8, constants=0.0)
 CYCLES = Knobs(aliases=(3, 4), extra_edge=0.8)
-RIVALS = Knobs(scannable=0.0, aliases=(2, 3), extra_edge=0.0, second_scan=0.0, max_rows=4)
 WISHES = {"prioritize": 0.2}
-RACES = {"races": True, "ticks": 0.1}
 WATCHED = {"watch": True}
 ONE_SCAN_FAILS = {"fail_scans": 0.3, "policy": "naive", "bias": "route-first"}
 
@@ -406,44 +403,8 @@ def _chains_now_only(right: Callable[..., bool]) -> Callable[..., bool]:
     return lambda block, *, waiting: right(block, waiting=False)
 
 
-def _raced_is_covered(right: Callable[..., None]) -> Callable[..., None]:
-    """The first rows of a racer decide the race: its rival's request counts as ended."""
-
-    def rows(self: Lookups, event: Any) -> None:
-        right(self, event)
-        asked = self.asked(event.request)
-        if asked is not None and asked[3].raced:
-            self._won(asked[0], asked[1], asked[3].keys)
-
-    return rows
-
-
-def _racer_failing_is_end(right: Callable[..., None]) -> Callable[..., None]:
-    """A racer that fails counts as having answered what it brought."""
-
-    def failed(self: Lookups, event: Any) -> None:
-        asked = self.asked(event.request)
-        if asked is not None and asked[3].raced:
-            self.end(LookupEnd(event.request, asked[3].rows))
-        else:
-            right(self, event)
-
-    return failed
-
-
-def _lost_is_asked_again(self: LookupModule, keys: Any) -> Any:
-    """Keys that a rival has covered are asked for as if nobody had been."""
-    keys = keys[self.states(keys) == KeyState.IN_FLIGHT]
-    over = [request for request in self.requests.values() if np.isin(request.keys, keys).any()]
-    for request in over:
-        del self.requests[request.number]
-        self._status.view[request.keys] = KeyState.UNKNOWN
-        self.request(request.keys)
-    return keys, over
-
-
-def _nothing(self: Any, *arguments: Any) -> None:
-    return None
+def nothing(self: Any, *arguments: Any) -> None:
+    """In place of a method that must not be forgotten."""
 
 
 BROKEN: tuple[Broken, ...] = (
@@ -456,7 +417,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken(
         "parked tuples forgotten on arrival",
         "rule 1",
-        method(Router, "_wake", _nothing),
+        method(Router, "_wake", nothing),
         CHAINS,
         symptom="I7",
     ),
@@ -574,7 +535,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken(
         "nothing is ever missing",
         "P18",
-        method(MissingParts, "key", _nothing),
+        method(MissingParts, "key", nothing),
         CHAINS,
         {"fail_lookups": 0.5},
         "I7",
@@ -593,44 +554,6 @@ BROKEN: tuple[Broken, ...] = (
         CHAINS,
         {**WISHES, "window": 1},
         "I6",
-    ),
-    Broken(
-        "a race is won by its first rows",
-        "P13",
-        around(Lookups, "rows", _raced_is_covered),
-        RIVALS,
-        RACES,
-        "I7",
-    ),
-    Broken(
-        "a racer that fails has answered",
-        "P18",
-        around(Lookups, "failed", _racer_failing_is_end),
-        RIVALS,
-        {**RACES, "fail_lookups": 0.5},
-        "I7",
-    ),
-    Broken(
-        "what lost a race is asked again",
-        "I6",
-        method(LookupModule, "covered_by_rival", _lost_is_asked_again),
-        RIVALS,
-        RACES,
-        "I6",
-    ),
-    Broken(
-        "batches wait until they are full",
-        "I4",
-        method(Lookups, "_worth_waiting", lambda self, method: True),
-        CHAINS,
-        symptom="deadlock",
-    ),
-    Broken(
-        "keys of a stalled lookup are forgotten",
-        "I3",
-        method(Races, "_move", lambda self, method, other: method.module.drop_pending()),
-        RIVALS,
-        {**RACES, "window": 1},
     ),
     Broken(
         "parked tuples meet again what they have met",

@@ -19,11 +19,12 @@ from fff.dataflow.events import (
     WakeAt,
 )
 from fff.dataflow.lookups import LookupOptions
-from fff.dataflow.moves import Move, Outcome
+from fff.dataflow.moves import Move, Offer, Outcome
 from fff.dataflow.plan import BlockPlan
 from fff.dataflow.policy import RoutingPolicy
 from fff.dataflow.state import TupleState
 from fff.policies import make_policy
+from fff.policies.adaptive import Adaptive
 from tests.fuzz.world import Run
 
 
@@ -42,10 +43,32 @@ class Stubborn:
         pass
 
 
+class Hesitant:
+    """Any move, for any part of a batch, and often enough none for now: whatever a pulling policy may say."""
+
+    name = "hesitant"
+
+    def choose(self, state: TupleState, moves: Sequence[Move], rng: random.Random) -> Move:
+        return rng.choice(moves)
+
+    def take(self, offer: Offer, rng: random.Random) -> tuple[Move, int] | None:
+        move = rng.choice(offer.moves)
+        if rng.random() < (0.6 if offer.load(move).backlog else 0.3):
+            return None
+        return move, rng.randint(1, offer.size + 1)
+
+    def observe(self, outcome: Outcome) -> None:
+        pass
+
+
 def policy_of(plan: BlockPlan, run: Run) -> RoutingPolicy:
     """The policy a run names; `shuffled` is a fixed order that is not the FROM clause's."""
     if run.policy == "stubborn":
         return Stubborn()
+    if run.policy == "hesitant":
+        return Hesitant()
+    if run.policy.startswith("adaptive "):
+        return Adaptive(plan, run.policy.removeprefix("adaptive "))  # type: ignore[arg-type]
     if run.policy == "shuffled":
         names = [alias.name for alias in plan.aliases]
         random.Random(run.seed).shuffle(names)
@@ -63,7 +86,9 @@ def options_of(run: Run) -> EddyOptions:
         start_all_scans=run.start_all_scans,
         scan_credit=run.scan_credit,
         max_lookup_window=run.window,
-        lookups=LookupOptions(run.patience, hedge_after=0, hedge_share=1.0, slow_s=0.0)
+        lookups=LookupOptions(
+            run.patience, hedge_after=run.hedge_after, hedge_share=run.hedge_share, slow_s=run.slow_s
+        )
         if run.races
         else LookupOptions(run.patience),
     )

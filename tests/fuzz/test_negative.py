@@ -10,6 +10,7 @@ import pytest
 from fff.dataflow.events import LookupEnd, ScanEnd, ScanRows, Start
 from fff.dataflow.plan import BlockPlan
 from tests.fuzz.broken import BROKEN, CHAINS, COMPETING, CYCLES, FLOATS, SELF_JOINS, WIDE, Broken, two_ways_in
+from tests.fuzz.broken_waiting import BROKEN_WAITING
 from tests.fuzz.cases import Case, case
 from tests.fuzz.core import make_core
 from tests.fuzz.generate import Knobs
@@ -38,7 +39,7 @@ def _runs(cases: Callable[[int], Case], changes: dict[str, object]) -> Iterator[
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.name)
+@pytest.mark.parametrize("broken", [*BROKEN, *BROKEN_WAITING], ids=lambda broken: broken.name)
 def test_a_broken_core_is_noticed(broken: Broken) -> None:
     with pytest.MonkeyPatch.context() as patching:
         broken.patch(patching)

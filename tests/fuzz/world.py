@@ -46,6 +46,16 @@ from tests.fuzz.wishes import random_wishes
 
 MAX_STEPS = 60_000  # far above what any generated instance needs: reaching it means livelock
 TRACE_SHOWN = 80
+#: Policies that take parts of batches, hold them back, or forget what they have learned.
+PULLING = (
+    "hesitant",
+    "hesitant",
+    "adaptive",
+    "adaptive fast",
+    "adaptive cheap",
+    "benefit",
+    "windowed-lottery:3",
+)
 
 
 class EddyLike(Protocol):
@@ -88,7 +98,10 @@ class Run:
     prioritize: float = 0.0  # chance per step of other priorities
     ticks: float = 0.0  # chance per step that time passes
     patience: float = 1.0  # how long keys wait for a fuller batch
-    races: bool = False  # slow requests are raced at once, and all of them
+    races: bool = False  # slow requests are raced
+    hedge_after: int = 0  # answers before that
+    hedge_share: float = 1.0  # of all others
+    slow_s: float = 0.0  # seconds below which nothing is slow
     watch: bool = False  # ask after every event what is inside (the core only)
 
 
@@ -130,6 +143,13 @@ def random_run(rng: random.Random, *, semantics: str, faults: bool) -> Run:
         ticks=more.choice([0.0, 0.1, 0.5]),
         patience=more.choice([0.0, 1.0, 1.0, 1000.0]),
         races=more.random() < 0.3,
+    )
+    run = replace(
+        run,
+        policy=more.choice(PULLING) if more.random() < 0.4 else run.policy,
+        hedge_after=more.choice([0, 0, 1, 3]),
+        hedge_share=more.choice([1.0, 1.0, 0.3]),
+        slow_s=more.choice([0.0, 0.0, 0.5, 3.0]),
     )
     if not faults:
         return run

@@ -1,0 +1,206 @@
+"""Broken cores: rules of waiting, parts of batches, races and stalled lookups. Each must be noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fff.dataflow.access import KeyState, LookupModule
+from fff.dataflow.events import LookupEnd
+from fff.dataflow.lookups import Lookups
+from fff.dataflow.moves import Move
+from fff.dataflow.queue import WaitingTuples
+from fff.dataflow.racing import Races
+from fff.dataflow.router import Router
+from tests.fuzz.broken import CHAINS, Broken, around, method, nothing
+from tests.fuzz.generate import Knobs
+
+RIVALS = Knobs(scannable=0.0, aliases=(2, 3), extra_edge=0.0, second_scan=0.0, max_rows=4)
+RACES = {"races": True, "ticks": 0.1, "hedge_after": 0, "slow_s": 0.0, "hedge_share": 1.0}
+HESITANT = {"policy": "hesitant", "validate": False, "watch": False}
+
+
+def _raced_is_covered(right: Callable[..., None]) -> Callable[..., None]:
+    """The first rows of a racer decide the race: its rival's request counts as ended."""
+
+    def rows(self: Lookups, event: Any) -> None:
+        right(self, event)
+        asked = self.asked(event.request)
+        if asked is not None and asked[3].raced:
+            self._won(asked[0], asked[1], asked[3].keys)
+
+    return rows
+
+
+def _racer_failing_is_end(right: Callable[..., None]) -> Callable[..., None]:
+    """A racer that fails counts as having answered what it brought."""
+
+    def failed(self: Lookups, event: Any) -> None:
+        asked = self.asked(event.request)
+        if asked is not None and asked[3].raced:
+            self.end(LookupEnd(event.request, asked[3].rows))
+        else:
+            right(self, event)
+
+    return failed
+
+
+def _lost_is_asked_again(self: LookupModule, keys: Any) -> Any:
+    """Keys that a rival has covered are asked for as if nobody had been."""
+    keys = keys[self.states(keys) == KeyState.IN_FLIGHT]
+    over = [request for request in self.requests.values() if np.isin(request.keys, keys).any()]
+    for request in over:
+        del self.requests[request.number]
+        self._status.view[request.keys] = KeyState.UNKNOWN
+        self.request(request.keys)
+    return keys, over
+
+
+def _rest_forgotten(right: Callable[..., Any]) -> Callable[..., Any]:
+    """A part of a batch goes, the others go nowhere."""
+
+    def part(self: Router, batch: Any, move: Move, size: int, *, urgent: bool) -> Any:
+        with pytest.MonkeyPatch.context() as patching:
+            patching.setattr(self.waiting, "push", lambda batch, *, urgent: None)
+            return right(self, batch, move, size, urgent=urgent)
+
+    return part
+
+
+def _goes_and_stays(right: Callable[..., Any]) -> Callable[..., Any]:
+    """A part of a batch goes, and is offered again with the others."""
+
+    def part(self: Router, batch: Any, move: Move, size: int, *, urgent: bool) -> Any:
+        going = right(self, batch, move, size, urgent=urgent)
+        if len(going) < len(batch):
+            self.waiting.push(going, urgent=urgent)
+        return going
+
+    return part
+
+
+def _spare_anyway(self: Router, table: int, lookup: int, key: int) -> bool:
+    """A key whose table has another lookup is never asked for: its tuples leave unanswered."""
+    return sum(group.spare(key) for _, group in self._groups(table, lookup)) > 0
+
+
+def _moved_unseen(right: Callable[..., bool]) -> Callable[..., bool]:
+    """Keys go to a rival when it has been looked whether anything is left to wait for."""
+
+    def divert(self: Races) -> bool:
+        right(self)
+        return False
+
+    return divert
+
+
+def _race_as_many(right: Callable[..., int]) -> Callable[..., int]:
+    return lambda self: right(self) + 3
+
+
+BROKEN_WAITING: tuple[Broken, ...] = (
+    Broken(
+        "a race is won by its first rows",
+        "P13",
+        around(Lookups, "rows", _raced_is_covered),
+        RIVALS,
+        RACES,
+        "I7",
+    ),
+    Broken(
+        "a racer that fails has answered",
+        "P18",
+        around(Lookups, "failed", _racer_failing_is_end),
+        RIVALS,
+        {**RACES, "fail_lookups": 0.5},
+        "I7",
+    ),
+    Broken(
+        "what lost a race is asked again",
+        "I6",
+        method(LookupModule, "covered_by_rival", _lost_is_asked_again),
+        RIVALS,
+        RACES,
+        "I6",
+    ),
+    Broken(
+        "batches wait until they are full",
+        "I4",
+        method(Lookups, "_worth_waiting", lambda self, method: True),
+        CHAINS,
+        symptom="deadlock",
+    ),
+    Broken(
+        "keys of a stalled lookup are forgotten",
+        "I3",
+        method(Races, "_move", lambda self, method, other: method.module.drop_pending()),
+        RIVALS,
+        {**RACES, "window": 1},
+    ),
+    Broken(
+        "races without bound",
+        "I6",
+        around(Races, "_left", _race_as_many),
+        RIVALS,
+        {**RACES, "hedge_share": 0.1, "validate": True},
+        "I6",
+    ),
+    Broken(
+        "nobody notices that the last keys were moved",
+        "I4",
+        around(Races, "divert", _moved_unseen),
+        replace(RIVALS, aliases=(2,), max_rows=6),
+        {**RACES, "slow_s": 0.5, "ticks": 0.4, "semantics": "paper", "bias": "route-last", "route_size": 1},
+        "deadlock",
+    ),
+    Broken(
+        "spared though somebody waits for it",
+        "I3",
+        method(Router, "spare", _spare_anyway),
+        RIVALS,
+        {"window": 1},
+        "I7",
+    ),
+    Broken(
+        "tuples kept aside for good",
+        "I4",
+        method(WaitingTuples, "resume", nothing),
+        CHAINS,
+        HESITANT,
+    ),
+    Broken(
+        "kept aside though no lookup will end",
+        "I4",
+        method(Router, "_looking_up", lambda self: True),
+        CHAINS,
+        HESITANT,
+    ),
+    Broken(
+        "what is kept aside is lost",
+        "I3",
+        method(WaitingTuples, "hold", lambda self, batch, *, urgent: None),
+        CHAINS,
+        HESITANT,
+        "I7",
+    ),
+    Broken(
+        "a part of a batch goes, the rest is forgotten",
+        "I3",
+        around(Router, "_part", _rest_forgotten),
+        CHAINS,
+        HESITANT,
+        "I7",
+    ),
+    Broken(
+        "a part of a batch goes, and stays",
+        "I1",
+        around(Router, "_part", _goes_and_stays),
+        CHAINS,
+        HESITANT,
+        "I1",
+    ),
+)
