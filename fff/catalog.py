@@ -63,7 +63,8 @@ class Table:
     """A web table: its columns in order, and every way to reach its rows.
 
     What requests can be spared for is a statement's to say: `quals` hold for every row that it can use (the rest may be
-    left out of any answer), and of a scan it takes no more than `rows_wanted` rows. Sources may ignore both.
+    left out of any answer), of a scan it takes no more than `rows_wanted` rows, and the first by `sort` will do. Sources
+    may ignore all three; pages say what order they come in.
     """
 
     source: str
@@ -78,6 +79,8 @@ class Table:
     order: tuple[str, ...] = ()  # columns by which scans are ordered, rising; falling with - before the name
     quals: Quals = ()
     rows_wanted: int | None = None
+    sortable: tuple[str, ...] = ()  # what scans can be asked to be sorted by, written as in `order`
+    sort: str | None = None  # one of these
     function: bool = (
         False  # the last column is a function's value, those before it are its arguments, in order
     )
@@ -123,13 +126,13 @@ class Page:
 
     `truncated` says why the answer is known not to hold every match (a page cap, a hit limit); such an answer never
     counts as complete. `total_rows` is the source's own total where it tells one (an estimate, for display only).
-    `in_order`: the pages of this scan come one after the other, as the source sent them.
+    `order`: what the pages of this scan come ordered by, as the source promises, with `-` before what falls.
     """
 
     rows: RecordBatch
     truncated: str | None = None
     total_rows: int | None = None
-    in_order: bool = False
+    order: str | None = None
 
 
 class SourceAdapter(Protocol):

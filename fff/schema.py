@@ -125,3 +125,8 @@ def _split_top(text: str) -> list[str]:
             parts.append(text[start:index])
             start = index + 1
     return [*parts, text[start:]]
+
+
+def is_sorted_alike(kind: pa.DataType) -> bool:
+    """Whether sources sort values of a type as Spark does: whole numbers, dates and times, of which there is one order."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_date(kind) or pa.types.is_timestamp(kind))

@@ -106,7 +106,7 @@ class CachedSource:
                     if file is not None:
                         file.add(page.rows)
                     yield Page(
-                        page.rows.select(list(columns)), page.truncated, page.total_rows, page.in_order
+                        page.rows.select(list(columns)), page.truncated, page.total_rows, page.order
                     )
             # Where few rows are wanted the source may have ended after them.
             whole = not truncated and self._table.rows_wanted is None

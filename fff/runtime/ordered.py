@@ -37,14 +37,21 @@ class OrderedPrefix:
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
     ) -> AsyncGenerator[Page]:
         """The rows up to the first ones; all of them where the pages do not come in the declared order."""
-        read = _Read(self._first, self._predicates)
+        first = self._first
+        read = _Read(first, self._predicates)
+        wanted = (
+            None
+            if first.column is None
+            else f"{'-' if first.falling else ''}{columns[first.column.index]}".lower()
+        )
         pages = self._adapter.scan(table, method, columns, meter=meter, window=window)
         async with aclosing(cast("AsyncGenerator[Page]", pages)) as opened:
             async for page in opened:
-                read.sorted = read.sorted and (page.in_order or self._first.column is None)
+                read.sorted = read.sorted and (wanted is None or wanted == (page.order or "").lower())
                 if read.sorted and not read.take(page.rows):
+                    meant = "declared order" if first.sort is None else "order asked for"
                     meter.warn(
-                        f"{table.full_name}: the scan does not come in the declared order, so all of it was read"
+                        f"{table.full_name}: the scan does not come in the {meant}, so all of it was read"
                     )
                 yield page
                 if read.enough:

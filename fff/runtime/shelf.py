@@ -227,7 +227,7 @@ class SharedSource:
         async with aclosing(reading.read(self._user)) as pages:
             async for page in pages:
                 meter.cached += cached
-                yield Page(page.rows.select(list(columns)), page.truncated, page.total_rows, page.in_order)
+                yield Page(page.rows.select(list(columns)), page.truncated, page.total_rows, page.order)
 
     async def lookup(
         self,

@@ -151,7 +151,10 @@ class BlockParts:
         wanted = plan.limit if counts else None
         return BlockQuery(
             plan=plan,
-            tables=tuple(replace(access.table, rows_wanted=wanted) for access in self.access.tables),
+            tables=tuple(
+                replace(access.table, rows_wanted=wanted, sort=None if first is None else first.sort)
+                for access in self.access.tables
+            ),
             conjuncts=self._marked(conjuncts),
             equalities=tuple(
                 tuple(scope.describe(member) for member in members) for members in self.equalities.classes

@@ -112,7 +112,8 @@ def _block(block: BlockQuery) -> list[str]:
     elif block.first is not None and block.first.column is not None:
         order = plan.field_of(block.first.column).name + (" DESC" if block.first.falling else "")
         rows = f"{block.first.count} {_plural(block.first.count, 'row')}"
-        lines.append(f"stops once the first {rows} by {order} are there: the scan is in that order")
+        so = "is" if block.first.sort is None else "is asked for"
+        lines.append(f"stops once the first {rows} by {order} are there: the scan {so} in that order")
     return lines
 
 

@@ -1,20 +1,19 @@
 """When all rows that a LIMIT takes are found before a scan has ended.
 
-Without ORDER BY, any rows will do. `ORDER BY x LIMIT n` over one table whose source declares that scans come in the order of x: once n rows that fulfil every
+Without ORDER BY, any rows will do. `ORDER BY x LIMIT n` over one table whose source declares that scans come in the order of x, or can be asked to: once n rows that fulfil every
 condition have come, and a row beyond the n-th value of x after them, no later row can be among the first n, nor equal
 the last of them in x. So all that Spark could choose from is there, ties included, and whatever ORDER BY says after x.
 
 This rests on every condition being evaluated by the engine (none is left to Spark, and the source need not apply any),
 on rows that come once (one scan, no lookup), on rows without x coming last in the result, and on sources sorting x as
-Spark does: numbers, dates and times are sorted in one way everywhere, texts are not. That the scan does come in the
-declared order is checked as far as it is read.
+Spark does: numbers, dates and times are sorted in one way everywhere, texts are not. That the scan does come in that
+order is checked as far as it is read.
 """
 
 from __future__ import annotations
 
-import pyarrow as pa
-
 from fff.dataflow.expressions import And, Column, Compare, Expr, InList, IsNull, Literal, Not
+from fff.schema import is_sorted_alike
 from fff.sql.above import Above, result_columns
 from fff.sql.assembly import BlockParts
 from fff.sql.dialect import Node, exp
@@ -49,26 +48,25 @@ def first_rows(parts: BlockParts, above: Above) -> FirstRows | None:
     if not select.args.get("order"):
         return FirstRows(None, count)
     ordered = select.args["order"].expressions[0]
-    if not isinstance(ordered, exp.Ordered) or not access.table.order:
+    table = access.table
+    if not isinstance(ordered, exp.Ordered) or not (table.order or table.sortable):
         return None
     column = _column(parts, ordered.this)
     falling = bool(ordered.args.get("desc"))
     if column is None:
         return None
     field = block.scope.field(column)
-    known = (
-        pa.types.is_integer(field.arrow)
-        or pa.types.is_date(field.arrow)
-        or pa.types.is_timestamp(field.arrow)
-    )
-    declared = f"{'-' if falling else ''}{field.name}".lower()
-    if not known or access.table.order[0].lower() != declared:
+    by = f"{'-' if falling else ''}{field.name}"
+    comes_so = bool(table.order) and table.order[0].lower() == by.lower()
+    if field.name.startswith("-") or not is_sorted_alike(field.arrow):  # `-x` means x, falling
+        return None
+    if not comes_so and by not in table.sortable:
         return None
     never_null = any(_rejects_null(one.expr, column) for one in parts.conjuncts if one.where == "engine")
-    never_null = never_null or field.name.lower() in {name.lower() for name in access.table.primary_key}
+    never_null = never_null or field.name.lower() in {name.lower() for name in table.primary_key}
     if ordered.args.get("nulls_first") and not never_null:
         return None
-    return FirstRows(column, count, falling)
+    return FirstRows(column, count, falling, None if comes_so else by)
 
 
 def _column(parts: BlockParts, node: Node) -> Column | None:

@@ -82,11 +82,15 @@ class Feed:
 
 @dataclass(frozen=True)
 class FirstRows:
-    """That a result takes so many rows of a table's only scan: any, or the first by a column by which that is ordered."""
+    """That a result takes so many rows of a table's only scan: any, or the first by a column by which that is ordered.
+
+    `sort`: what the scan is to be asked to be sorted by, where it does not come so.
+    """
 
     column: Column | None
     count: int
     falling: bool = False
+    sort: str | None = None
 
 
 @dataclass(frozen=True)

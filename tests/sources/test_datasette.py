@@ -83,6 +83,8 @@ class FakeDatasette:
                 values += many
         picked = ", ".join(f'"{name}"' for name in query.getall("_col", [])) or "*"
         start = int(query.get("_next", 0))
+        if (by := query.get("_sort") or query.get("_sort_desc")) is not None:
+            where += f' ORDER BY "{by}" {"DESC" if "_sort_desc" in query else ""}, rowid'
         sql = f'SELECT {picked} FROM "{table}" WHERE {where} LIMIT {self.page + 1} OFFSET {start}'
         found = list(map(dict, self.db.execute(sql, values)))
         following = str(start + self.page) if len(found) > self.page else None

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from fff_sources.load import lint
-from fff_sources.rest import spec
+from fff_sources.rest import client_spec, spec
 
 DOCS = Path(__file__).parents[2] / "docs" / "sources.md"
 TEXT = DOCS.read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
 MODELS = [
-    spec.RestSpec, spec.Client, spec.Bearer, spec.HttpBasic, spec.ApiKey, spec.OAuth2ClientCredentials, spec.RateLimit, spec.Retry,
-    spec.Timeout, spec.Cache, spec.TableSpec, spec.Column, spec.KeyColumn, spec.Scan, spec.Lookup, spec.Batch, spec.Endpoint, spec.Select,
+    spec.RestSpec, client_spec.Client, client_spec.Bearer, client_spec.HttpBasic, client_spec.ApiKey, client_spec.OAuth2ClientCredentials, client_spec.RateLimit, client_spec.Retry,
+    client_spec.Timeout, client_spec.Cache, spec.TableSpec, spec.Column, spec.KeyColumn, spec.Scan, spec.Lookup, spec.Batch, spec.Endpoint, spec.Select, spec.Sort,
     spec.PageNumber, spec.Offset, spec.Cursor, spec.Keyset, spec.JsonLink, spec.HeaderLink, spec.Auto, spec.SinglePage, spec.OnStatus,
 ]  # fmt: skip
 
@@ -31,7 +31,7 @@ def test_every_example_is_a_sound_spec(tmp_path: Path, number: int, monkeypatch:
 
 
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) == 5
+    assert len(EXAMPLES) == 6
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from fff_sources.load import VERSION, known_types
-from fff_sources.rest import spec
+from fff_sources.rest import paging_spec, spec
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 #: Texts that YAML may read as something else.
@@ -108,7 +108,7 @@ def _relax(name: str, part: dict[str, Any]) -> None:
         if key in _ONE_OR_MORE and (items := _items(inner)) is not None:
             properties[key] = {"anyOf": [inner, items]}
     if "page_size_param" in properties:
-        for theirs, ours in spec.SYNONYMS.items():
+        for theirs, ours in paging_spec.SYNONYMS.items():
             properties[theirs] = properties[ours]
         if "base_offset" in properties:
             properties["offset"] = properties["base_offset"]

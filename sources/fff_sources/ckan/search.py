@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -33,6 +34,8 @@ _TYPES = {
     **dict.fromkeys(("timestamptz", "timestamp with time zone"), "timestamp"),
     "date": "date",
 }
+_TIMES = frozenset({"date", "timestamp", "timestamp_ntz"})
+_PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def spark_type(kind: str) -> str:
@@ -51,6 +54,14 @@ def is_exact(kind: str, spark: str) -> bool:
     return spark == _TYPES.get(kind) and spark in ("boolean", "date")
 
 
+def is_sortable(name: str, kind: str, spark: str) -> bool:
+    """Whether `sort` takes the name as it is and sorts values as Spark does, read as that type."""
+    if not _PLAIN.fullmatch(name):
+        return False
+    known = _TYPES.get(kind)
+    return spark in WHOLE_NUMBERS if kind in _WHOLE else spark == known and known in _TIMES
+
+
 @dataclass(frozen=True)
 class Search:
     """How one access method asks. `first` is the column asked for where none is needed."""
@@ -60,6 +71,11 @@ class Search:
     keys: tuple[str, ...] = ()
     ordered: bool = True
     quals: Quals = ()
+    first_by: str | None = None  # what rows are sorted by before their numbers
+
+    def sorted(self, by: str) -> Search:
+        """The same, sorted by a column, and by the row's number where rows are alike in that."""
+        return replace(self, first_by=f"{by[1:]} desc" if by.startswith("-") else by)
 
     def qualified(self, quals: Quals) -> Search:
         """The same, with these among the filters of every search: CKAN knows no comparison but equality."""
@@ -85,7 +101,7 @@ class Search:
         if filters:
             params["filters"] = encode(filters).decode()
         if self.ordered:
-            params["sort"] = ROW_NUMBER
+            params["sort"] = ROW_NUMBER if self.first_by is None else f"{self.first_by},{ROW_NUMBER}"
         return Question("api/3/action/datastore_search", (*params.items(), *asked.items()))
 
     def failure(self, response: Response) -> str | None:  # noqa: ARG002 - CKAN tells failures by the status

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from fff.errors import SpecError
 from fff.stats import AccessMeter
 from fff_sources.adapter import SourceContext
-from fff_sources.ckan.search import ROW_NUMBER, Search, is_exact, spark_type
+from fff_sources.ckan.search import ROW_NUMBER, Search, is_exact, is_sortable, spark_type
 from fff_sources.rest import spec
 from fff_sources.rest.found import FoundColumn, FoundSource, FoundSpec, together, unique_names
 from fff_sources.rest.plan import Access, Question
@@ -91,7 +91,17 @@ class CkanSource(FoundSource):
         scan = self._access(Search(resource, first, (), numbered))
         key = (ROW_NUMBER,) if numbered else ()
         equal = dict.fromkeys((access.keys[0] for access, _ in lookups), ("=",))
-        return self.draft(name, columns, primary_key=key, scan=scan, lookups=lookups, sendable=equal)
+        return self.draft(
+            name,
+            columns,
+            primary_key=key,
+            scan=scan,
+            lookups=lookups,
+            sendable=equal,
+            sortable=[
+                one.name for one in columns.values() if numbered and is_sortable(one.name, one.kind, one.type)
+            ],
+        )
 
     def _access(self, search: Search) -> Access:
         paging = {"type": "offset", "page_size": self._declared.page_size, "total_path": _TOTAL}

@@ -11,7 +11,7 @@ from fff.stats import AccessMeter
 from fff_sources.adapter import SourceContext
 from fff_sources.datasette.asking import TablePage, comparisons, is_exact, spark_type, tilde
 from fff_sources.rest import spec
-from fff_sources.rest.found import FoundColumn, FoundSource, FoundSpec
+from fff_sources.rest.found import WHOLE_NUMBERS, FoundColumn, FoundSource, FoundSpec
 from fff_sources.rest.plan import Access, Question
 from fff_sources.rest.worded import Draft
 
@@ -88,7 +88,17 @@ class DatasetteSource(FoundSource):
         said = {column.name: comparisons(column.kind, column.type) for column in columns.values()}
         sendable = {name: operators for name, operators in said.items() if operators}
         return self.draft(
-            name, columns, primary_key=key, scan=scan, lookups=tuple(lookups), sendable=sendable
+            name,
+            columns,
+            primary_key=key,
+            scan=scan,
+            lookups=tuple(lookups),
+            sendable=sendable,
+            sortable=[
+                column.name
+                for column in columns.values()
+                if column.type in WHOLE_NUMBERS and is_exact(column.kind, column.type)
+            ],
         )
 
     async def _databases(self, meter: AccessMeter) -> Sequence[str]:

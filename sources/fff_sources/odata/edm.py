@@ -8,6 +8,7 @@ import math
 import re
 from dataclasses import dataclass
 
+from fff_sources.rest.found import WHOLE_NUMBERS
 from fff_sources.rest.templates import text_of
 
 _MOST_DIGITS = 38
@@ -70,6 +71,13 @@ class Property:
         if self.edm == "Edm.Decimal":
             return self.precision is not None and self.precision <= _MOST_DIGITS and self.scale is not None
         return self.edm in _EXACT
+
+    def sortable(self, spark: str) -> bool:
+        """Whether services sort its values as Spark does, read as that type."""
+        if self.many:
+            return False
+        known = {"Edm.Date": ("date",), "Edm.DateTimeOffset": ("timestamp",)}
+        return spark in (WHOLE_NUMBERS if self.edm in _WHOLE else known.get(self.edm or "", ()))
 
     @property
     def comparisons(self) -> tuple[str, ...]:

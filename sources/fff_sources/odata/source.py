@@ -118,6 +118,7 @@ class ODataSource(WordedSource):
             table.on_bad_record,
             table.description,
             {name: prop.comparisons for name, prop in properties.items() if prop.comparisons} if says else {},
+            [name for name, prop in properties.items() if says and prop.sortable(columns[name][0].lower())],
         )
 
     def _scan(
@@ -142,6 +143,7 @@ class ODataSource(WordedSource):
             properties,
             condition=table.filter,
             order=key if skipped else (),
+            key=key,
             page_size=None if skipped else size,
             count=count,
         )

@@ -27,7 +27,8 @@ class ODataWords:
         keys: the columns whose values are asked for; none for a scan.
         condition: a `$filter` of the spec's own, which holds for every row of the table.
         operator: how several keys are said: `in`, or comparisons joined by `or`.
-        order: what a scan is ordered by, where its pages are counted.
+        order: what a scan is ordered by, falling with `-` before the name, where its pages are counted or it was asked for.
+        key: the columns that tell entities apart, where they are known.
         page_size: rows a page should have, where the service chooses its pages.
         count: whether to ask for the total.
         quals: what holds for all rows that are of use.
@@ -39,9 +40,14 @@ class ODataWords:
     condition: str | None = None
     operator: str = "in"
     order: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()
     page_size: int | None = None
     count: bool = False
     quals: Quals = ()
+
+    def sorted(self, by: str) -> ODataWords:
+        """The same, ordered by a column, and by the key where rows are alike in that."""
+        return replace(self, order=(by, *(name for name in self.key if name != by.removeprefix("-"))))
 
     def qualified(self, quals: Quals) -> ODataWords:
         """The same, with these as a part of every `$filter`."""
@@ -62,7 +68,7 @@ class ODataWords:
         if conditions:
             params["$filter"] = " and ".join(conditions) if len(conditions) > 1 else conditions[0]
         if self.order:
-            params["$orderby"] = ",".join(self.properties[name].name for name in self.order)
+            params["$orderby"] = ",".join(map(self._ordered, self.order))
         if self.count and not keys:
             params["$count"] = "true"
         headers = {"Accept": "application/json", "OData-MaxVersion": "4.01"}
@@ -73,6 +79,10 @@ class ODataWords:
     def failure(self, response: Response) -> str | None:  # noqa: ARG002 - OData tells failures by the status
         """Nothing."""
         return None
+
+    def _ordered(self, by: str) -> str:
+        name = self.properties[by.removeprefix("-")].name
+        return f"{name} desc" if by.startswith("-") else name
 
     def _said(self, qual: Qual) -> str | None:
         """A qualifier as a Boolean expression; None where the property's type has no such value."""

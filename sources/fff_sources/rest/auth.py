@@ -14,7 +14,7 @@ from fff.stats import AccessMeter
 from fff.web.client import WebClient
 from fff.web.message import Credentials, HostPolicy, Request, Response
 from fff.web.secrets import Secrets
-from fff_sources.rest import spec
+from fff_sources.rest import client_spec
 from fff_sources.rest.fastjson import MalformedJSON, Struct, decode
 
 _SHORTEST = 4  # characters that a secret written into the spec must have to be hidden elsewhere
@@ -26,7 +26,9 @@ _REFUSED = 401
 class Authenticator:
     """The credentials of one source. Fetched tokens are kept until they run out."""
 
-    def __init__(self, auth: spec.Auth | None, secrets: Secrets, client: WebClient, source: str) -> None:
+    def __init__(
+        self, auth: client_spec.Auth | None, secrets: Secrets, client: WebClient, source: str
+    ) -> None:
         self._auth = auth
         self._secrets = secrets
         self._client = client
@@ -39,7 +41,7 @@ class Authenticator:
         """What to send along. Raises SecretError, or SourceError where no token can be had."""
         async with self._lock:  # one fetch of a token serves everybody who waits for it
             if self._known is None or now >= self._ends:
-                if isinstance(self._auth, spec.OAuth2ClientCredentials):
+                if isinstance(self._auth, client_spec.OAuth2ClientCredentials):
                     self._known = await self._fetch(self._auth, policy, meter, now)
                 else:
                     self._known = self._fixed()
@@ -48,7 +50,7 @@ class Authenticator:
     async def answer(self, make: Callable[[], Awaitable[Request]], meter: AccessMeter) -> Response:
         """The answer to a request; where its token is refused before it has run out, to one more with a new token."""
         request = await make()
-        token = isinstance(self._auth, spec.OAuth2ClientCredentials) and request.credentials.headers
+        token = isinstance(self._auth, client_spec.OAuth2ClientCredentials) and request.credentials.headers
         if not token or _REFUSED in request.accept:
             return await self._client.request(request, meter=meter)
         watched = replace(request, accept=request.accept | {_REFUSED})
@@ -63,15 +65,15 @@ class Authenticator:
     def _fixed(self) -> Credentials:
         fill = self._secrets.fill
         match self._auth:
-            case spec.Bearer(token=token):
+            case client_spec.Bearer(token=token):
                 return _header("Authorization", f"Bearer {self._secret(token)}")
-            case spec.HttpBasic(username=username, password=password):
+            case client_spec.HttpBasic(username=username, password=password):
                 pair = f"{fill(username)}:{self._secret(password)}"
                 self._client.redactor.add(base64.b64encode(pair.encode()).decode())
                 return _header("Authorization", f"Basic {base64.b64encode(pair.encode()).decode()}")
-            case spec.ApiKey(name=name, api_key=key, location="header"):
+            case client_spec.ApiKey(name=name, api_key=key, location="header"):
                 return _header(name, self._secret(key))
-            case spec.ApiKey(name=name, api_key=key):
+            case client_spec.ApiKey(name=name, api_key=key):
                 secret = self._secret(key)
                 return Credentials(params={name: secret}, identity=_identity(secret))
             case _:
@@ -85,7 +87,7 @@ class Authenticator:
         return secret
 
     async def _fetch(
-        self, auth: spec.OAuth2ClientCredentials, policy: HostPolicy, meter: AccessMeter, now: float
+        self, auth: client_spec.OAuth2ClientCredentials, policy: HostPolicy, meter: AccessMeter, now: float
     ) -> Credentials:
         fill = self._secrets.fill
         secret = self._secret(auth.client_secret)

@@ -10,6 +10,7 @@ from fff.errors import SourceError
 from fff.quals import Quals
 from fff.web.secrets import Secrets
 from fff_sources.rest import spec, templates
+from fff_sources.rest.jsonpath import JsonPath
 from fff_sources.rest.paginators import Ask
 from fff_sources.rest.plan import Access, PlannedTable
 
@@ -106,6 +107,25 @@ def selecting(
         return {}
     names = list(dict.fromkeys([*select.always, *(top[0].name for top in steps)]))
     return {select.param: names if select.separator is None else [select.separator.join(names)]}
+
+
+def sorting(planned: PlannedTable, sort: spec.Sort | None) -> dict[str, list[str]]:
+    """The parameters that ask for the order a statement wants, if any."""
+    by = planned.table.sort
+    if by is None or sort is None:
+        return {}
+    name, text = by.removeprefix("-"), sort.descending if by.startswith("-") else sort.ascending
+    there = sort.columns[name] if isinstance(sort.columns, dict) else _written(planned.paths[name])
+    if text is None:
+        return {}
+    if sort.direction_param is not None:
+        return {sort.param: [there], sort.direction_param: [text]}
+    return {sort.param: [templates.fill_text(text, {"column": there})]}
+
+
+def _written(path: JsonPath) -> str:
+    """What a source calls a member: names with dots between them."""
+    return ".".join(path.names or ()) or path.text
 
 
 def parameters(

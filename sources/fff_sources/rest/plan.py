@@ -12,7 +12,7 @@ import pyarrow as pa
 from fff.catalog import KeyColumn, LookupMethod, ScanMethod, Table
 from fff.errors import SpecError
 from fff.quals import Quals
-from fff.schema import Field
+from fff.schema import Field, arrow_type, is_sorted_alike
 from fff.web.message import Response
 from fff_sources.document import Document, Key
 from fff_sources.rest import spec, templates
@@ -56,6 +56,14 @@ class QualifiedWords(Words, Protocol):
 
     def qualified(self, quals: Quals) -> Self:
         """The same words, which from now on say these on top of the keys."""
+
+
+@runtime_checkable
+class SortedWords(Words, Protocol):
+    """Words that can ask for an order as well."""
+
+    def sorted(self, by: str) -> Self:
+        """The same words, which ask for scans sorted by a column: falling with `-` before its name."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +115,7 @@ def plan_table(
         max_in_flight=max_in_flight,
         description=declared.description,
         order=tuple(declared.order) if isinstance(declared.order, list) else (),
+        sortable=sortable(declared, fields),
     )
     return PlannedTable(table, declared, paths)
 
@@ -124,6 +133,16 @@ def _sendable(
     ):  # SQL has NaN above every number, where sources have it nowhere; JSON has no NaN at all
         named = {operator: param for operator, param in named.items() if operator not in (">", ">=")}
     return tuple(named.items())
+
+
+def sortable(declared: spec.TableSpec, fields: Sequence[Field]) -> tuple[str, ...]:
+    """What the scan can be asked to be sorted by, where there is one, so that it matters which rows come first."""
+    sort = declared.scan[0].endpoint.sort if len(declared.scan) == 1 else None
+    if sort is None:
+        return ()
+    names = [field.name for field in fields if field.name in sort.columns and is_sorted_alike(field.arrow)]
+    ways = (("", sort.ascending), ("-", sort.descending))
+    return tuple(f"{mark}{name}" for name in names for mark, text in ways if text is not None)
 
 
 def named_params(key: spec.KeyColumn) -> dict[str, str | None]:
@@ -290,12 +309,26 @@ class _Check:
                 hint = f"did you mean {close[0]!r}?" if close else f"columns: {', '.join(columns)}"
                 self._add(path, f"{name!r} is not a column", hint)
 
+    def _sort(self, path: tuple[Key, ...], sort: spec.Sort | None) -> None:
+        columns = self._table.columns
+        if sort is None or columns is None:
+            return
+        self._known_columns((*path, "columns"), sort.columns)
+        for name in sort.columns:
+            if name in columns and not is_sorted_alike(arrow_type(columns[name].type)):
+                self._add(
+                    (*path, "columns"),
+                    f"{name} is of type {columns[name].type}, which sources may sort in other orders than SQL",
+                    "whole numbers, dates and times can be sorted by the source",
+                )
+
     def _endpoint(self, path: tuple[Key, ...], endpoint: spec.Endpoint, filled: set[str]) -> None:
         if endpoint.path is None:
             self._add((*path, "path"), "is missing")
         for name in sorted(placeholders(endpoint) - filled):
             hint = f"declare {name} among the keys, or as a required key column" if name else None
             self._add(path, f"nothing fills {{{name}}}", hint)
+        self._sort((*path, "sort"), endpoint.sort)
         if isinstance(endpoint.paginator, _JSON_ONLY) and endpoint.format not in _LIKE_JSON - {
             "ndjson",
             "html_table",

@@ -57,7 +57,7 @@ class Reading:
     redact: Callable[[str], str]
     fill: Mapping[str, object] | None = None
     is_scan: bool = True
-    in_order: bool = False  # say of pages that follow one another that they do
+    order: str | None = None  # what pages that follow one another come ordered by
     _records: int = 0
     _pages: int = 0
     _truncated: bool = False
@@ -94,7 +94,7 @@ class Reading:
                     arriving = ahead.arriving
                     async with contextlib.aclosing(self._arrived(ahead)) as blocks:
                         async for block in blocks:
-                            yield Page(block.rows, in_order=self.in_order)
+                            yield Page(block.rows, order=self.order)
                     response = await ahead.answer
                 ahead = None
                 await asyncio.sleep(0)  # whoever got the freed place sends first; this can be read meanwhile
@@ -111,7 +111,7 @@ class Reading:
                 if rest is None and following is not None and window > 1 and self._pages > 1:
                     ahead = self.send(following)
                 for page in pages:
-                    yield replace(page, in_order=self.in_order)
+                    yield replace(page, order=self.order)
                 if truncated is not None:
                     self._truncated = True
                     yield Page(self.body.empty(), truncated)

@@ -25,9 +25,9 @@ from fff_sources.rest.functions import function_problems, planned_functions, sin
 from fff_sources.rest.identity import Kept
 from fff_sources.rest.jsonpath import parse_path
 from fff_sources.rest.paginators import Ask
-from fff_sources.rest.parameters import key_values, parameters, placed, qualifying, selecting
+from fff_sources.rest.parameters import key_values, parameters, placed, qualifying, selecting, sorting
 from fff_sources.rest.parts import ScanPart, is_divisible, policy_of_part
-from fff_sources.rest.plan import Access, PlannedTable, QualifiedWords, plan_table, problems
+from fff_sources.rest.plan import Access, PlannedTable, QualifiedWords, SortedWords, plan_table, problems
 from fff_sources.rest.reading import Reading, make_paginator, sized
 from fff_sources.rest.records import ColumnPlan, Origin, RecordDecoder
 from fff_sources.rest.settings import (
@@ -36,6 +36,8 @@ from fff_sources.rest.settings import (
     host_policy,
     missing_secrets,
 )
+
+_REFUSED = frozenset({400, 422, 501})  # what a parameter is answered with that a source does not take
 
 
 @dataclass(frozen=True)
@@ -114,10 +116,24 @@ class RestSource(Kept):
     ) -> AsyncGenerator[Page]:
         """Every row of the table, page by page."""
         planned, access = self._narrowed(table), _access(method)
-        reading = self._reading(planned, method.name, access, columns, (), meter=meter)
-        async with contextlib.aclosing(reading.pages(window)) as pages:
-            async for page in pages:
-                yield page
+        began = False
+        try:
+            reading = self._reading(planned, method.name, access, columns, (), meter=meter)
+            async with contextlib.aclosing(reading.pages(window)) as pages:
+                async for page in pages:
+                    began = True
+                    yield page
+        except SourceError as error:
+            if began or planned.table.sort is None or error.status not in _REFUSED:
+                raise
+            meter.warn(
+                f"{table.full_name}: the source refuses to sort by {planned.table.sort} (HTTP {error.status}), "
+                "so all of it was read"
+            )
+            unsorted = self.scan(replace(table, sort=None), method, columns, meter=meter, window=window)
+            async with contextlib.aclosing(unsorted) as pages:
+                async for page in pages:
+                    yield page
 
     async def lookup(
         self,
@@ -196,7 +212,7 @@ class RestSource(Kept):
     def _narrowed(self, table: Table) -> PlannedTable:
         """The table with what a statement needs of it."""
         planned = self._planned[table.name]
-        narrowed = replace(planned.table, quals=table.quals, rows_wanted=table.rows_wanted)
+        narrowed = replace(planned.table, quals=table.quals, rows_wanted=table.rows_wanted, sort=table.sort)
         return replace(planned, table=narrowed)
 
     def _reading(
@@ -244,7 +260,7 @@ class RestSource(Kept):
             redact=self._client.redactor.text,
             fill=fill,
             is_scan=not keys,
-            in_order=bool(planned.table.order),
+            order=_order(planned.table),
         )
 
     def _reader(
@@ -285,6 +301,8 @@ class RestSource(Kept):
         words = access.words
         if quals and isinstance(words, QualifiedWords):
             words = words.qualified(quals)
+        if planned.table.sort is not None and not keys and isinstance(words, SortedWords):
+            words = words.sorted(planned.table.sort)
         question = None if words is None else words.question(columns, keys, ask.params)
         headers = {**host.headers, **{name: fill(text) for name, text in endpoint.headers.items()}}
         if headers:
@@ -308,6 +326,7 @@ class RestSource(Kept):
             url = _join(host.base_url, path)
             declared = {**host.params, **endpoint.params}
             said = qualifying(planned.table, quals, declared) | selecting(planned, endpoint.select, columns)
+            said |= {} if keys else sorting(planned, endpoint.sort)
             said |= {access.params[key]: value.sent for key, value in values.items() if key in access.params}
             _, asked = placed(None, endpoint, ask)
             params = parameters(declared, values, self._secrets, said, asked)
@@ -419,6 +438,11 @@ def _access(method: ScanMethod | LookupMethod) -> Access:
     if not isinstance(method.endpoint, Access):
         raise InternalError(f"{method.name} is not an access method of a REST source")
     return method.endpoint
+
+
+def _order(table: Table) -> str | None:
+    """What a scan comes ordered by: as it was asked to, else as it is declared."""
+    return table.sort or (table.order[0] if table.order else None)
 
 
 def _form(endpoint: spec.Endpoint) -> BodyFormat:

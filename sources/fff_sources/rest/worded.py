@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fff.catalog import KeyColumn, LookupMethod, ScanMethod, Table
@@ -32,6 +32,7 @@ class Draft:
     on_bad_record: str = "fail"
     description: str = ""
     sendable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # name -> operators beside the keys
+    sortable: Collection[str] = ()  # columns that scans can be sorted by, both ways
 
 
 class WordedSource(RestSource):
@@ -120,6 +121,7 @@ def planned(source: str, draft: Draft, *, max_in_flight: int) -> PlannedTable:
         lookups=tuple(lookups),
         max_in_flight=max_in_flight,
         description=draft.description,
+        sortable=tuple(by for name in draft.sortable for by in (name, f"-{name}")),
     )
     rules = spec.TableSpec.model_validate({"on_bad_record": draft.on_bad_record})
     return PlannedTable(table, rules, {name: path for name, (_, path) in draft.columns.items()})

@@ -112,6 +112,14 @@ def comparisons(kind: str, spark: str) -> tuple[str, ...]:
     return ("=",) if is_exact(kind, spark) else ()
 
 
+def is_sortable(kind: str, spark: str) -> bool:
+    """Whether `$order` sorts values as Spark does, read as that type."""
+    if kind in _NUMBERS:
+        return spark in WHOLE_NUMBERS
+    known = {"timestamp_ntz": ("timestamp_ntz", "date"), "timestamp": ("timestamp",)}
+    return spark in known.get(_TYPES.get(kind, ""), ())
+
+
 def literal(value: object) -> str:
     """A value as a literal. A quote in a text is written twice, which is all that could end one."""
     match value:
@@ -142,6 +150,12 @@ class Soql:
     first: str
     keys: tuple[str, ...] = ()
     quals: Quals = ()
+    order: str = ":id"
+
+    def sorted(self, by: str) -> Soql:
+        """The same, sorted by a column, and by row where rows are alike in that."""
+        falling = " DESC" if by.startswith("-") else ""
+        return replace(self, order=f"{name(by.removeprefix('-'))}{falling},:id")
 
     def qualified(self, quals: Quals) -> Soql:
         """The same, with these as a part of every `$where`."""
@@ -153,7 +167,10 @@ class Soql:
 
     def question(self, columns: Sequence[str], keys: Sequence[Key], asked: Mapping[str, str]) -> Question:
         """The request: only the columns that are needed, of the rows that are asked for, in an order that pages can rest on."""
-        params = {"$select": ",".join(map(name, dict.fromkeys(columns or [self.first]))), "$order": ":id"}
+        params = {
+            "$select": ",".join(map(name, dict.fromkeys(columns or [self.first]))),
+            "$order": self.order,
+        }
         conditions = [f"{name(one.column)} {one.operator} {literal(one.value)}" for one in self.quals]
         if keys:
             [column] = self.keys

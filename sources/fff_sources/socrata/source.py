@@ -12,7 +12,7 @@ from fff_sources.rest import spec
 from fff_sources.rest.found import FoundColumn, FoundSource, FoundSpec
 from fff_sources.rest.plan import Access, Question
 from fff_sources.rest.worded import Draft
-from fff_sources.socrata.soql import Soql, comparisons, is_exact, spark_type
+from fff_sources.socrata.soql import Soql, comparisons, is_exact, is_sortable, spark_type
 
 _ID = re.compile(r"[a-z0-9]{4}-[a-z0-9]{4}")
 
@@ -70,7 +70,14 @@ class SocrataSource(FoundSource):
         said = {column.name: comparisons(column.kind, column.type) for column in columns.values()}
         sendable = {name: operators for name, operators in said.items() if operators}
         return self.draft(
-            name, columns, view.title, primary_key=key, scan=scan, lookups=lookups, sendable=sendable
+            name,
+            columns,
+            view.title,
+            primary_key=key,
+            scan=scan,
+            lookups=lookups,
+            sendable=sendable,
+            sortable=[column.name for column in columns.values() if is_sortable(column.kind, column.type)],
         )
 
     def _endpoint(self) -> spec.Endpoint:
