@@ -138,6 +138,7 @@ def test_the_two_commands_of_the_readme_are_targets():
         assert f"\n{command.split()[1]}:" in makefile
 
 
+@pytest.mark.slow
 def test_every_option_and_command_is_in_the_manual(shell):
     manual = (ROOT / "docs/cli.md").read_text()
     for command in (

@@ -34,6 +34,7 @@ def test_quiet_says_nothing():
     assert fake("query", "rows 2", "-q").stderr == ""
 
 
+@pytest.mark.slow
 def test_sql_comes_from_files_and_standard_input(tmp_path):
     one, two = tmp_path / "one.sql", tmp_path / "two.sql"
     one.write_text("rows 1; rows 0;\n")
@@ -75,6 +76,7 @@ def test_errors_are_short_leave_standard_output_empty_and_have_their_code(argume
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_sql_that_is_no_text_is_refused_and_a_dash_means_standard_input():
     refused = subprocess.run(
         [sys.executable, "-m", "fff_cli", "query"], input=b"SELECT '\xff'", capture_output=True, check=False
@@ -105,6 +107,7 @@ def test_every_error_of_a_source_ends_with_what_to_do_next(error, last):
     assert str(error).splitlines()[-1] == f"  {last}"
 
 
+@pytest.mark.slow
 def test_a_result_for_dev_stdout_goes_on_where_standard_output_is(tmp_path):
     log = tmp_path / "log.csv"
     log.write_text("before\n")
@@ -146,6 +149,7 @@ def test_the_report_of_an_aborted_run_says_what_it_asked_for():
     assert account["access"][0]["requests"] > 0
 
 
+@pytest.mark.slow
 def test_a_traceback_comes_with_verbose_only():
     assert "Traceback" not in fake("query", "fail").stderr
     verbose = fake("query", "fail", "-v")
@@ -176,6 +180,7 @@ def test_a_table_that_was_not_read_is_told_before_keys_of_others():
     assert closing_lines(account, 1)[1] == "  missing a.R: gone"
 
 
+@pytest.mark.slow
 def test_a_partial_statement_among_several_decides_the_exit_code():
     done = fake("query", "partial; rows 1")
     assert done.returncode == 3
@@ -195,6 +200,7 @@ def test_files_appear_whole_or_not_at_all(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
 
 
+@pytest.mark.slow
 def test_a_new_file_has_the_usual_permissions_and_a_link_stays_a_link(tmp_path):
     link = tmp_path / "link.json"
     link.symlink_to("real.json")
@@ -204,6 +210,7 @@ def test_a_new_file_has_the_usual_permissions_and_a_link_stays_a_link(tmp_path):
     assert (tmp_path / "real.json").stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.slow
 def test_devices_are_written_as_they_are():
     assert fake("query", "-q", "rows 1", "-o", "csv", "-O", "/dev/stdout").stdout == "n,name\n0,row 0\n"
 
@@ -229,6 +236,7 @@ def test_a_full_disk_is_told():
     )
 
 
+@pytest.mark.slow
 def test_reports_are_written_also_when_there_is_no_result(tmp_path):
     report = tmp_path / "report.json"
     fake(
@@ -261,6 +269,7 @@ def test_reports_are_written_also_when_there_is_no_result(tmp_path):
         (("--spark-master", "spark://x"), {"spark_master": "spark://x"}),
     ],
 )
+@pytest.mark.slow
 def test_options_reach_the_engine(arguments, options, tmp_path):
     report = tmp_path / "report.json"
     fake("query", "rows 1", "--report", str(report), *arguments)
@@ -347,6 +356,7 @@ def test_progress_as_json_is_one_object_a_line():
     assert (failed["event"], failed["exit_code"]) == ("error", 1)
 
 
+@pytest.mark.slow
 def test_prefer_is_one_of_three():
     assert fake("query", "rows 0", "--prefer", "cheap").returncode == 0
     wrong = fake("query", "rows 0", "--prefer", "best")
@@ -386,6 +396,7 @@ def test_an_aborted_live_view_leaves_the_terminal_clean():
         assert [line for line in terminal.screen() if line] == ["aborted"]
 
 
+@pytest.mark.slow
 def test_rows_in_a_streaming_format_take_the_place_of_the_live_view():
     with Terminal((*FAKE, "query", "wait", "-o", "csv")) as terminal:
         terminal.read_until("2,row 2")

@@ -95,6 +95,7 @@ def test_nothing_to_choose_is_nothing_to_regret() -> None:
 
 
 @pytest.mark.parametrize("classes", [1, 3])
+@pytest.mark.slow
 def test_the_interval_encloses_the_true_regret(classes: int) -> None:
     """Literature C3.12: in at least 85 % of runs; the truth is known here. Filters are correlated where tuples have classes."""
     inside = 0

@@ -315,6 +315,7 @@ async def test_an_aggregate_runs_in_spark_over_all_rows(serve: Serve, tmp_path: 
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
+@pytest.mark.slow
 async def test_spark_rejects_a_wrong_query_before_the_last_row(serve: Serve, tmp_path: Path) -> None:
     site = two()
     site.faults["s", "3"] = "hang"

@@ -52,6 +52,7 @@ async def _check(serve: Serve, folder: Path, seed: int, queries: int) -> tuple[i
     return sites[0].sent, sites[2].sent
 
 
+@pytest.mark.slow
 async def test_what_is_sent_changes_no_answer(serve: Serve, tmp_path: Path) -> None:
     sent = [await _check(serve, tmp_path, seed, 4) for seed in (9, 2, 5, 7)]
     assert sum(some for some, _ in sent) < 0.9 * sum(everything for _, everything in sent)

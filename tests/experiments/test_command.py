@@ -70,6 +70,7 @@ class TestCommand:
         assert "static \\| left" in (tmp_path / "found" / "X1.md").read_text()
         assert (tmp_path / "found" / "X1.png").read_bytes().startswith(b"\x89PNG")
 
+    @pytest.mark.slow
     def test_one_failure_fails_all(self, tmp_path, capsys):
         assert run(["experiment", "-O", str(tmp_path)]) == 1
         shown = capsys.readouterr()
@@ -108,6 +109,7 @@ class TestCommand:
         assert "pip install 'fff[plots]'" in line
         assert run(["experiment", "X1", "--docs", str(tmp_path)]) == 2
 
+    @pytest.mark.slow
     def test_the_manual_keeps_what_was_not_run_in_the_order_of_the_registry(self, tmp_path):
         assert run(["experiment", "X3", "--docs", str(tmp_path)]) == 1
         assert run(["experiment", "X1", "--docs", str(tmp_path), "--seed", "3"]) == 0

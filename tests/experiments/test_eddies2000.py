@@ -110,6 +110,7 @@ class TestBite:
         yield
         selections2000._by_selectivity.cache_clear()
 
+    @pytest.mark.slow
     def test_a_lottery_without_tickets_does_not_see_selectivities(self, monkeypatch) -> None:
         monkeypatch.setattr(selections2000, "lottery", naive)
         assert "the lottery is near the best order" in failed(selections2000.selectivities(1))

@@ -36,6 +36,7 @@ def test_one_seed_one_finding(name):
     assert run(3) == run(3) != run(4)
 
 
+@pytest.mark.slow
 def test_a_quick_one_holds_also_in_the_fast_tests():
     held("S-4", 1)
 
@@ -48,6 +49,7 @@ class TestBite:
         monkeypatch.setattr(stems2003, "_q1_stem", stems2003._q1_join)
         assert not stems2003._q1(1).passed
 
+    @pytest.mark.slow
     def test_a_hybrid_that_only_scans_does_not_follow_the_index_join(self, monkeypatch):
         def scans_only(seed, policy=None):
             sql = "SELECT R.key, R.a FROM R, W WHERE R.key = W.key"

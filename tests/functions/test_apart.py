@@ -58,6 +58,7 @@ def test_called_once_for_the_rows_that_are_left(federation: Connection, number: 
     assert size.counts == dict.fromkeys(called(for_size), 1)
 
 
+@pytest.mark.slow
 def test_nulls_and_names(federation: Connection) -> None:
     size = register(federation, "letters", len, "int")
     result = federation.sql("SELECT id, letters( upper(abstract) ), letters(abstract) AS s FROM papers")

@@ -28,8 +28,8 @@ from tests.fuzz.variants import more_access
 from tests.fuzz.watch import Watcher
 from tests.fuzz.world import EddyLike, MakeEddy, Run, Wrong, play, random_run, verdict
 
-QUICK = 300
-QUICK_PARTS = 10
+QUICK = 150
+QUICK_PARTS = 5
 COUNT = int(os.environ.get("FFF_FUZZ_COUNT", "20000"))
 PARTS = 40
 FIRST = int(os.environ.get("FFF_FUZZ_SEED", "0"))
@@ -79,6 +79,7 @@ def long_seed() -> int:
     return int(os.environ["FFF_FUZZ_LONG_SEED"])
 
 
+@pytest.mark.slow
 def test_answers_that_come_merged_change_nothing() -> None:
     for seed in range(50):
         check(case(2_000_000 + seed), make_merging)
@@ -106,6 +107,7 @@ def reference(plan: BlockPlan, run: Run) -> EddyLike:
     return ReferenceEddy(plan, run.seed, window=run.window)
 
 
+@pytest.mark.slow
 def test_the_reference_gives_the_oracles_bag() -> None:
     for seed in range(FIRST, FIRST + 80):
         check(case(seed), reference, faults=1.0)
@@ -173,6 +175,7 @@ def test_low_limits_change_nothing() -> None:
         check(case(seed, Knobs(typed=1.0, kinds=("string",), nulls=0.15)), make_core)
 
 
+@pytest.mark.slow
 def test_watching_sees_something(monkeypatch: pytest.MonkeyPatch) -> None:
     """Open values and partial rows are told of often enough for their soundness to mean something."""
     watchers: list[Watcher] = []

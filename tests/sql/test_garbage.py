@@ -49,6 +49,7 @@ def survives(sql: str) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join))
+@pytest.mark.slow
 def test_word_soup(sql: str) -> None:
     survives(sql)
 
@@ -59,6 +60,7 @@ def test_word_soup(sql: str) -> None:
         lambda words: "SELECT * FROM FEC F, crime " + " ".join(words)
     )
 )
+@pytest.mark.slow
 def test_soup_behind_a_good_start(sql: str) -> None:
     survives(sql)
 
@@ -96,6 +98,7 @@ def test_deep_nesting(sql: str) -> None:
     survives(sql)
 
 
+@pytest.mark.slow
 def test_long_chains_are_planned() -> None:
     conjuncts = prepare("SELECT id FROM FEC WHERE " + " AND ".join(["id > 1"] * 3000), DEMO)
     assert len(conjuncts.only_block.plan.predicates) == 3000

@@ -82,6 +82,7 @@ def test_a_server_that_tells_its_quota_refuses_hardly_ever(limit: str, tell: str
     "limit",
     ["fixed window of ten seconds", "fixed window of a minute", "sliding window of ten seconds", "bucket"],
 )
+@pytest.mark.slow
 def test_a_server_that_only_refuses_is_found_out(limit: str, tell: Tell) -> None:
     made = LIMITS[limit]()
     server = SimulatedServer(made, tell=tell)
@@ -98,6 +99,7 @@ def test_a_server_that_only_refuses_is_found_out(limit: str, tell: Tell) -> None
 
 @pytest.mark.parametrize("at_once", [1, 3, 8])
 @pytest.mark.parametrize("ceiling", [8, 32])
+@pytest.mark.slow
 def test_a_server_that_bounds_concurrency_is_found_out(at_once: int, ceiling: int) -> None:
     server = SimulatedServer(at_once=at_once, tell=simulated.one_second)
     ran = drive(server, 1000, max_concurrency=ceiling)

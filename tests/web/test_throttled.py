@@ -38,6 +38,7 @@ REFUSALS: dict[str, tuple[Limit, Tell, int, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("what", REFUSALS)
+@pytest.mark.slow
 def test_access_methods_of_one_host_and_credential_keep_one_limit(what: str) -> None:
     """Three access methods of two sources, which declare different ceilings, and start one after the other."""
     limit, tell, status, declared = REFUSALS[what]
