@@ -165,7 +165,9 @@ class LookupModule:
         if urgent:
             self._urgent.update(dict.fromkeys(fresh.tolist()))
         else:
-            self._pending.extend(fresh.tolist())
+            again = self._raised.intersection(fresh.tolist())  # spared before: they have their places still
+            self._raised -= again
+            self._pending.extend(key for key in fresh.tolist() if key not in again)
         return len(fresh)
 
     def hurry(self, keys: Int64) -> None:

@@ -112,6 +112,26 @@ def test_giving_up_and_dropping_what_is_pending() -> None:
     assert other.give_up_pending("nothing is").tolist() == []
 
 
+@pytest.mark.parametrize("urgent", [False, True])
+def test_a_key_that_was_raised_and_spared_can_be_wanted_again(*, urgent: bool) -> None:
+    lookup = module()
+    for key in "xyz":
+        lookup.request(keys(lookup, key))
+    spared = keys(lookup, "z")
+    lookup.hurry(spared)
+    request = lookup.next_request(0, spare=lambda key: key == spared[0])
+    assert request is not None
+    assert values(lookup, request) == [("x",)]
+    assert lookup.states(spared).tolist() == [KeyState.WANTED]
+    assert lookup.request(spared, urgent=urgent) == 1
+    assert (lookup.pending, sorted(lookup.queued().tolist())) == (2, sorted(keys(lookup, "y", "z").tolist()))
+    lookup.hurry(spared)
+    assert lookup.pending == 2
+    assert [values(lookup, send(lookup, number)) for number in (1, 2)] == [[("z",)], [("y",)]]
+    assert lookup.next_request(3) is None, "nothing is asked for twice"
+    assert not lookup.pending
+
+
 def test_rows_with_other_keys_are_strays() -> None:
     lookup = module(batch=2)
     lookup.request(keys(lookup, "x", "y"))
