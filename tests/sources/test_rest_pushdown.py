@@ -7,13 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import pyarrow as pa
 import pytest
 from aiohttp import web
 
 from fff.engine import Federation, RunOptions
 from fff.errors import InfeasibleQuery
 from fff_sources.load import lint
-from tests.engine.site import rows_of
+from tests.engine.duck import over_duck
+from tests.engine.site import rows_of, run
 from tests.sources.discovering import rows
 from tests.sources.reading import Reader
 from tests.web.serving import Serve, Served
@@ -127,7 +130,6 @@ async def test_not_a_number_is_above_every_number_and_not_looked_for_where_it_ma
         ("{name: year, operators: ['!='], param: y}", (("<>", "y"),)),
         ("{name: year, operators: ['=', '>='], param: y}", (("=", "y"),)),
         ("{name: year, operators: ['=', in]}", ()),  # a parameter that may be no more than the key's own name
-        ("{name: year, operators: ['>', '>='], param: y}", ()),  # it cannot say both
         ("{name: year, operators: ['>=']}", ()),
     ],
 )
@@ -151,6 +153,129 @@ def test_parameters_for_nothing_are_found(tmp_path: Path) -> None:
     assert len(found) == 3
     assert "is none of the operators" in found[0]
     assert "'b' would say several operators" in found[1]
+
+
+def mistakes(tmp_path: Path, table: str) -> str:
+    file = tmp_path / "fff.yaml"
+    text = f"{{columns: {{id: int, year: int}}, {table}}}"
+    file.write_text(
+        f"{{version: 1, sources: {{s: {{client: {{base_url: 'http://h'}}, tables: {{t: {text}}}}}}}}}",
+        encoding="utf-8",
+    )
+    return "\n".join(error.render() for error in lint(file, environ={}))
+
+
+def test_a_parameter_that_cannot_say_what_it_is_declared_for_is_found(tmp_path: Path) -> None:
+    found = mistakes(
+        tmp_path, "scan: {endpoint: t}, key_columns: [{name: year, operators: ['>', '>='], param: y}]"
+    )
+    assert "'y' cannot say several operators" in found
+    assert "param: {'>': …, '>=': …}" in found
+
+
+# ------------------------------------------------------------------------------------------------------------- bodies
+
+POSTED = """
+version: 1
+sources:
+  gov:
+    client: {{base_url: "{url}", retry: {{max_attempts: 1}}}}
+    tables:
+      crime:
+        columns: {{id: int, zip: string, year: int, city: {{type: string, path: place.city}}}}
+        key_columns:
+          - {{name: id, operators: ["=", in]}}
+          - {{name: year, operators: [">=", "<="], param: {{">=": year_min, "<=": year_max}}}}
+        endpoint:
+          method: POST
+          json: {{query: {{kind: crime}}}}
+          data_selector: items
+          select: {{param: fields, separator: null}}
+          sort: {{param: order, columns: [id]}}
+          body_paths: {{id: query.id, year_min: query.year.gte, year_max: query.year.lte, fields: fields, order: sort.by}}
+          paginator: {{type: offset, page_size: 30, offset_body_path: page.from, limit_body_path: page.size, total_path: total}}
+        scan: {{endpoint: search}}
+        lookups: [{{keys: [id], endpoint: search}}]
+"""
+
+
+async def posted(request: web.Request) -> web.Response:
+    asked = await request.json()
+    year, number = asked["query"].get("year", {}), asked["query"].get("id")
+    found = [one for one in CRIMES if year.get("gte", 0) <= one["year"] <= year.get("lte", 9999)]  # type: ignore[operator]
+    found = [one for one in found if number in (None, one["id"])]
+    if asked.get("sort", {}).get("by") == "-id":
+        found = found[::-1]
+    start = asked["page"]["from"]
+    page = found[start : start + asked["page"]["size"]]
+    return web.json_response(
+        {"items": [{name: one[name] for name in asked["fields"]} for one in page], "total": len(found)}
+    )
+
+
+@pytest.mark.parametrize(
+    ("sql", "bodies"),
+    [
+        (
+            "SELECT id, city FROM crime WHERE year > 2018 AND year <= 2020",
+            [{"query": {"kind": "crime", "year": {"gte": 2018, "lte": 2020}}, "fields": ["id", "year", "place"],
+              "page": {"from": 0, "size": 30}}],
+        ),
+        (
+            "SELECT id FROM crime",
+            [{"query": {"kind": "crime"}, "fields": ["id"], "page": {"from": start, "size": 30}} for start in (0, 30)],
+        ),
+        (
+            "SELECT year FROM crime WHERE id = 7 AND year >= 2000",
+            [{"query": {"kind": "crime", "id": 7, "year": {"gte": 2000}}, "fields": ["id", "year"],
+              "page": {"from": 0, "size": 30}}],
+        ),
+        (
+            "SELECT id FROM crime ORDER BY id DESC LIMIT 2",
+            [{"query": {"kind": "crime"}, "fields": ["id"], "sort": {"by": "-id"}, "page": {"from": 0, "size": 30}}],
+        ),
+    ],
+)  # fmt: skip
+async def test_bodies_say_conditions_members_keys_and_orders(
+    serve: Serve, read: Read, sql: str, bodies: list[object]
+) -> None:
+    said = []
+
+    async def noted(request: web.Request) -> web.Response:
+        said.append(await request.json())
+        return await posted(request)
+
+    served = await serve(noted)
+    reader = read(POSTED.format(url=served.url))
+    federation = Federation(reader.catalog, reader.client)
+    over_duck(federation)
+    found, execution = await run(federation, sql)
+    assert execution.outcome.complete
+    assert said == bodies
+    assert all(not request.query for request in served.asked), "nothing of it stands in the URL as well"
+    with duckdb.connect() as connection:
+        rows = [{**one, "city": one["place"]["city"]} for one in CRIMES]  # type: ignore[index]
+        crime = pa.Table.from_pylist(rows)
+        assert crime.num_rows == 40
+        assert sorted(found) == sorted(connection.sql(sql).fetchall())
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "message"),
+    [
+        ("body_paths: {year: q.year}", "body_paths: only a POST has a body"),
+        ("method: POST, body_paths: {yaer: q.year}", "is none of the parameters"),
+        ("method: POST, json: [1], body_paths: {year: q.year}", "json must be a mapping"),
+        ("method: POST, select: f, body_paths: {year: q, f: q}", "cannot hold two values"),
+        ("method: POST, select: f, body_paths: {year: q.x, f: q}", "inside another"),
+        ("method: POST, body_paths: {year: 'q[0]'}", "names with dots"),
+        ("method: POST, body_paths: {year: q.year}", ""),
+    ],
+)
+def test_places_that_cannot_be_filled_are_found(tmp_path: Path, endpoint: str, message: str) -> None:
+    found = mistakes(tmp_path, f"key_columns: [year], scan: {{endpoint: {{path: t, {endpoint}}}}}")
+    assert message in found
+    assert bool(found) is bool(message)
 
 
 # ------------------------------------------------------------------------------------------------------ required ones

@@ -10,7 +10,7 @@ from fff.errors import SourceError
 from fff.quals import Quals
 from fff.web.secrets import Secrets
 from fff_sources.rest import spec, templates
-from fff_sources.rest.jsonpath import JsonPath
+from fff_sources.rest.jsonpath import JsonPath, parse_path
 from fff_sources.rest.paginators import Ask
 from fff_sources.rest.plan import Access, PlannedTable
 
@@ -46,6 +46,14 @@ class KeyValue:
         return (self.separator or ",").join(map(templates.segment, self.texts))
 
 
+@dataclass(frozen=True)
+class Said:
+    """What a request says under one name: the values of a parameter, or a value in a JSON body."""
+
+    texts: list[str]
+    json: object
+
+
 def key_values(
     source: str, table: str, access: Access, keys: Sequence[tuple[object, ...]]
 ) -> dict[str, KeyValue]:
@@ -70,24 +78,36 @@ def key_values(
     return values
 
 
-def qualifying(table: Table, quals: Quals, declared: spec.Params) -> dict[str, list[str]]:
+def qualifying(table: Table, quals: Quals, declared: spec.Params) -> dict[str, Said]:
     """The parameters that say qualifiers, those apart that an endpoint declares as null: it does not take them."""
     named = ((table.param_of(qual), qual.value) for qual in quals)
     return {
-        param: [templates.text_of(value)]
+        param: Said([templates.text_of(value)], templates.json_value(value))
         for param, value in named
         if param is not None and declared.get(param, "") is not None
     }
 
 
-def placed(body: object, endpoint: spec.Endpoint, ask: Ask) -> tuple[object, dict[str, str]]:
-    """The body with what the paginator asks for in its places, and what of it is left to be parameters."""
-    places = spec.body_places(endpoint.paginator)
-    left = {name: text for name, text in ask.params.items() if name not in places}
-    for name, path in places.items():
+def placed(body: object, endpoint: spec.Endpoint, ask: Ask, said: Mapping[str, Said]) -> object:
+    """The body with what is said and asked for (by the paginator) in the places that the endpoint names."""
+    for name, place in endpoint.body_paths.items():
+        if name in said:
+            body = _with(body, parse_path(place).names or (), said[name].json)
+    for name, path in spec.body_places(endpoint.paginator).items():
         if name in ask.params:
             body = _with(body, path, ask.values.get(name, ask.params[name]))
-    return body, left
+    return body
+
+
+def beside_body(
+    endpoint: spec.Endpoint, ask: Ask, said: Mapping[str, Said]
+) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """What is said and asked for as parameters: all that has no place in the body."""
+    places = spec.body_places(endpoint.paginator)
+    return (
+        {name: one.texts for name, one in said.items() if name not in endpoint.body_paths},
+        {name: text for name, text in ask.params.items() if name not in places},
+    )
 
 
 def _with(body: object, path: Sequence[str], value: object) -> object:
@@ -98,18 +118,19 @@ def _with(body: object, path: Sequence[str], value: object) -> object:
     return members | {path[0]: _with(members.get(path[0]), path[1:], value)}
 
 
-def selecting(
-    planned: PlannedTable, select: spec.Select | None, columns: Sequence[str]
-) -> dict[str, list[str]]:
+def selecting(planned: PlannedTable, select: spec.Select | None, columns: Sequence[str]) -> dict[str, Said]:
     """The parameter that names the members in which these columns are; none where one is the record itself."""
     steps = [planned.paths[column].steps[:1] for column in columns]
     if select is None or not columns or any(not top or top[0].kind != "name" for top in steps):
         return {}
     names = list(dict.fromkeys([*select.always, *(top[0].name for top in steps)]))
-    return {select.param: names if select.separator is None else [select.separator.join(names)]}
+    if select.separator is None:
+        return {select.param: Said(names, names)}
+    joined = select.separator.join(names)
+    return {select.param: Said([joined], joined)}
 
 
-def sorting(planned: PlannedTable, sort: spec.Sort | None) -> dict[str, list[str]]:
+def sorting(planned: PlannedTable, sort: spec.Sort | None) -> dict[str, Said]:
     """The parameters that ask for the order a statement wants, if any."""
     by = planned.table.sort
     if by is None or sort is None:
@@ -119,8 +140,9 @@ def sorting(planned: PlannedTable, sort: spec.Sort | None) -> dict[str, list[str
     if text is None:
         return {}
     if sort.direction_param is not None:
-        return {sort.param: [there], sort.direction_param: [text]}
-    return {sort.param: [templates.fill_text(text, {"column": there})]}
+        return {sort.param: Said([there], there), sort.direction_param: Said([text], text)}
+    text = templates.fill_text(text, {"column": there})
+    return {sort.param: Said([text], text)}
 
 
 def _written(path: JsonPath) -> str:

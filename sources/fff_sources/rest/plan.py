@@ -288,6 +288,13 @@ class _Check:
 
     def _params(self) -> None:
         for number, key in enumerate(self._table.key_columns):
+            if isinstance(key.param, str) and {*key.operators} - {"in"} and not named_params(key):
+                said = ", ".join(f"{operator!r}: …" for operator in key.operators)
+                self._add(
+                    ("key_columns", number, "param"),
+                    f"{key.param!r} cannot say several operators",
+                    f"name a parameter for each: param: {{{said}}}",
+                )
             if not isinstance(key.param, dict):
                 continue
             for operator, param in key.param.items():
@@ -309,6 +316,18 @@ class _Check:
                 hint = f"did you mean {close[0]!r}?" if close else f"columns: {', '.join(columns)}"
                 self._add(path, f"{name!r} is not a column", hint)
 
+    def _sayable(self) -> set[str]:
+        """The parameters by which requests for the table may say keys, conditions, members and orders."""
+        table = self._table
+        names = {param for key in table.key_columns for param in named_params(key).values() if param}
+        keys = {key.name for key in table.key_columns if {*key.operators} & {"=", "in"}}
+        names |= {_param(table, key) for key in keys.union(*(part.keys for part in table.lookups))}
+        endpoints = [part.endpoint for part in table.scan] + [part.endpoint for part in table.lookups]
+        for select, sort in ((one.select, one.sort) for one in endpoints):
+            names |= {select.param} if select is not None else set()
+            names |= {sort.param, sort.direction_param or sort.param} if sort is not None else set()
+        return names
+
     def _sort(self, path: tuple[Key, ...], sort: spec.Sort | None) -> None:
         columns = self._table.columns
         if sort is None or columns is None:
@@ -329,6 +348,10 @@ class _Check:
             hint = f"declare {name} among the keys, or as a required key column" if name else None
             self._add(path, f"nothing fills {{{name}}}", hint)
         self._sort((*path, "sort"), endpoint.sort)
+        said = self._sayable()
+        for name in endpoint.body_paths.keys() - said:
+            hint = f"parameters: {', '.join(sorted(said))}" if said else None
+            self._add((*path, "body_paths", name), "is none of the parameters", hint)
         if isinstance(endpoint.paginator, _JSON_ONLY) and endpoint.format not in _LIKE_JSON - {
             "ndjson",
             "html_table",

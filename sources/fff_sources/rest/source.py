@@ -25,7 +25,16 @@ from fff_sources.rest.functions import function_problems, planned_functions, sin
 from fff_sources.rest.identity import Kept
 from fff_sources.rest.jsonpath import parse_path
 from fff_sources.rest.paginators import Ask
-from fff_sources.rest.parameters import key_values, parameters, placed, qualifying, selecting, sorting
+from fff_sources.rest.parameters import (
+    Said,
+    beside_body,
+    key_values,
+    parameters,
+    placed,
+    qualifying,
+    selecting,
+    sorting,
+)
 from fff_sources.rest.parts import ScanPart, is_divisible, policy_of_part
 from fff_sources.rest.plan import Access, PlannedTable, QualifiedWords, SortedWords, plan_table, problems
 from fff_sources.rest.reading import Reading, make_paginator, sized
@@ -311,6 +320,7 @@ class RestSource(Kept):
         if question is not None:
             headers |= question.headers
         body, form = None, None
+        said: dict[str, Said] = {}
         if ask.url is not None:
             url, credentials, own = self._followed(planned, ask.url, host, credentials)
             headers = headers if own else self._client.public_headers(headers)
@@ -327,15 +337,18 @@ class RestSource(Kept):
             declared = {**host.params, **endpoint.params}
             said = qualifying(planned.table, quals, declared) | selecting(planned, endpoint.select, columns)
             said |= {} if keys else sorting(planned, endpoint.sort)
-            said |= {access.params[key]: value.sent for key, value in values.items() if key in access.params}
-            _, asked = placed(None, endpoint, ask)
-            params = parameters(declared, values, self._secrets, said, asked)
+            said |= {
+                access.params[key]: Said(value.sent, templates.json_value(value.json))
+                for key, value in values.items()
+                if key in access.params
+            }
+            params = parameters(declared, values, self._secrets, *beside_body(endpoint, ask, said))
         if endpoint.body is not None:
             body = templates.fill_json(
                 self._secrets.fill_all(endpoint.body), {name: value.json for name, value in values.items()}
             )
         if question is None and ask.url is None:
-            body, _ = placed(body, endpoint, ask)
+            body = placed(body, endpoint, ask, said)
         return Request(
             url=url,
             method=endpoint.method,

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from fff.schema import arrow_type
 from fff_sources.rest.client_spec import Client
+from fff_sources.rest.jsonpath import parse_path
 from fff_sources.rest.model import (
     ONE_OR_MORE,
     BatchSize,
@@ -20,6 +21,7 @@ from fff_sources.rest.model import (
     PageSize,
     Params,
     Path,
+    Place,
     Spec,
     SpecInvalid,
     Text,
@@ -136,6 +138,7 @@ class Endpoint(Spec):
     params: Params = {}
     headers: dict[str, Text] = {}
     body: Any = Field(default=None, alias="json")
+    body_paths: dict[str, Place] = {}
     data_selector: Path = "$"
     paginator: Annotated[PaginatorSpec, BeforeValidator(in_our_words)] = SinglePage(type="single_page")
     format: Literal["json", "ndjson", "csv", "xml", "html_table", "parquet"] = "json"
@@ -155,8 +158,18 @@ class Endpoint(Spec):
             raise ValueError("comment is of CSV answers")
         if self.encoding is not None and self.format == "parquet":
             raise ValueError("encoding is of text, which parquet is not")
-        if body_places(self.paginator) and self.method != "POST":
+        places = [*map(tuple, body_places(self.paginator).values())]
+        if places and self.method != "POST":
             raise ValueError("what the paginator asks for can stand in the body of a POST alone")
+        if self.body_paths and self.method != "POST":
+            raise ValueError("body_paths: only a POST has a body")
+        places += [parse_path(path).names or () for path in self.body_paths.values()]
+        if places and not isinstance(self.body, dict | None):
+            raise ValueError("json must be a mapping for values to have places in it")
+        if any(one != other and one[: len(other)] == other for one in places for other in places):
+            raise ValueError("one place in the body is inside another")
+        if len(set(places)) < len(places):
+            raise ValueError("one place in the body cannot hold two values")
         return self
 
 
