@@ -8,6 +8,7 @@ import zlib
 from collections import deque
 from collections.abc import AsyncGenerator, Collection, Sequence
 from dataclasses import replace
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from fff.catalog import Page, ScanMethod, Table
@@ -26,7 +27,7 @@ from fff_sources.rest.paginators import Ask
 from fff_sources.rest.plan import Access, PlannedTable
 from fff_sources.rest.reading import Fetch, Incoming, Reading, cancel
 from fff_sources.rest.records import Origin
-from fff_sources.rest.worded import Draft, WordedSource, first_of, secrets_missing
+from fff_sources.rest.worded import Draft, WordedSource
 
 _STEP = 2**20  # bytes unpacked at a time
 
@@ -55,18 +56,9 @@ class FilesSource(WordedSource):
             self._have(name, table, declared_columns)
 
     @classmethod
-    def from_spec(cls, context: SourceContext) -> FilesSource:
-        """The source of a document; raises SpecError for the first thing that is wrong with it."""
-        declared, found = read_files(context.name, context.document)
-        if declared is None or found:
-            raise first_of(context, found)
-        return cls(declared, context)
-
-    @classmethod
-    def lint(cls, context: SourceContext) -> list[SpecError]:
-        """Everything that is wrong with the source, secrets that cannot be found included."""
-        declared, found = read_files(context.name, context.document)
-        return found if declared is None else found + secrets_missing(context)
+    def read(cls, context: SourceContext) -> tuple[Any, list[SpecError]]:
+        """What the spec declares, where it can be read, and everything that is wrong with it."""
+        return read_files(context.name, context.document)
 
     async def discover(
         self, names: Collection[str] | None = None, *, meter: AccessMeter | None = None
@@ -143,7 +135,7 @@ class FilesSource(WordedSource):
 
     def _urls(self, name: str) -> list[str]:
         """Whole URLs, with their secrets."""
-        base = self._filled_host().base_url.rstrip("/")
+        base = self._requests.host().base_url.rstrip("/")
         plain = map(self._plain.fill, urls_of(self._declared.tables[name]))
         return [url if "://" in url else f"{base}/{url.lstrip('/')}" for url in plain]
 

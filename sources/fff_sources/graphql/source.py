@@ -26,7 +26,7 @@ from fff_sources.rest import spec
 from fff_sources.rest.fastjson import MalformedJSON
 from fff_sources.rest.jsonpath import JsonPath, Step, literal_path, parse_path
 from fff_sources.rest.plan import Access, Question
-from fff_sources.rest.worded import Draft, WordedSource, first_of, secrets_missing
+from fff_sources.rest.worded import Draft, WordedSource
 
 
 class GraphQLSource(WordedSource):
@@ -40,18 +40,9 @@ class GraphQLSource(WordedSource):
             self.keep(Draft(name) if table.columns is None else self._draft(name, table, table.columns))
 
     @classmethod
-    def from_spec(cls, context: SourceContext) -> GraphQLSource:
-        """The source of a document; raises SpecError for the first thing that is wrong with it."""
-        declared, found = read_graphql(context.name, context.document)
-        if declared is None or found:
-            raise first_of(context, found)
-        return cls(declared, context)
-
-    @classmethod
-    def lint(cls, context: SourceContext) -> list[SpecError]:
-        """Everything that is wrong with the source, secrets that cannot be found included."""
-        declared, found = read_graphql(context.name, context.document)
-        return found if declared is None else found + secrets_missing(context)
+    def read(cls, context: SourceContext) -> tuple[Any, list[SpecError]]:
+        """What the spec declares, where it can be read, and everything that is wrong with it."""
+        return read_graphql(context.name, context.document)
 
     @property
     def listed(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from fff.errors import SourceError, SpecError
 from fff.stats import AccessMeter
@@ -15,7 +16,7 @@ from fff_sources.rest import spec
 from fff_sources.rest.jsonpath import literal_path
 from fff_sources.rest.markup import MalformedMarkupError
 from fff_sources.rest.plan import Access, Question
-from fff_sources.rest.worded import Draft, WordedSource, first_of, secrets_missing
+from fff_sources.rest.worded import Draft, WordedSource
 
 _METADATA = Question("$metadata", headers={"Accept": "application/xml"})
 _COUNT = "['@odata.count']"
@@ -32,18 +33,9 @@ class ODataSource(WordedSource):
             self.keep(self._draft(name, table, _declared_set(name, table)) if table.columns else Draft(name))
 
     @classmethod
-    def from_spec(cls, context: SourceContext) -> ODataSource:
-        """The source of a document; raises SpecError for the first thing that is wrong with it."""
-        declared, found = read_odata(context.name, context.document)
-        if declared is None or found:
-            raise first_of(context, found)
-        return cls(declared, context)
-
-    @classmethod
-    def lint(cls, context: SourceContext) -> list[SpecError]:
-        """Everything that is wrong with the source, secrets that cannot be found included."""
-        declared, found = read_odata(context.name, context.document)
-        return found if declared is None else found + secrets_missing(context)
+    def read(cls, context: SourceContext) -> tuple[Any, list[SpecError]]:
+        """What the spec declares, where it can be read, and everything that is wrong with it."""
+        return read_odata(context.name, context.document)
 
     @property
     def listed(self) -> bool:

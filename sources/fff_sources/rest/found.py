@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from fff.errors import SourceError, SpecError
 from fff.stats import AccessMeter
@@ -17,7 +17,7 @@ from fff_sources.rest.check import read_as
 from fff_sources.rest.fastjson import MalformedJSON, decode
 from fff_sources.rest.jsonpath import literal_path
 from fff_sources.rest.plan import Question
-from fff_sources.rest.worded import Draft, WordedSource, first_of, secrets_missing
+from fff_sources.rest.worded import Draft, WordedSource
 
 T = TypeVar("T")
 
@@ -58,20 +58,6 @@ class FoundSource(WordedSource):
     def __init__(self, declared: FoundSpec, context: SourceContext) -> None:
         super().__init__(declared.client, context)
         self._said = declared.tables or {}
-
-    @classmethod
-    def from_spec(cls, context: SourceContext) -> Self:
-        """The source of a document; raises SpecError for the first thing that is wrong with it."""
-        declared, found = cls.read(context)
-        if declared is None or found:
-            raise first_of(context, found)
-        return cls(declared, context)
-
-    @classmethod
-    def lint(cls, context: SourceContext) -> list[SpecError]:
-        """Everything that is wrong with the source, secrets that cannot be found included."""
-        declared, found = cls.read(context)
-        return found if declared is None else found + secrets_missing(context)
 
     @classmethod
     def read(cls, context: SourceContext) -> tuple[Any, list[SpecError]]:

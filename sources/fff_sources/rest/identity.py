@@ -13,6 +13,7 @@ from fff.web.memory import Memory
 from fff.web.secrets import Secrets
 from fff_sources.adapter import SourceContext
 from fff_sources.rest import spec
+from fff_sources.rest.declared import Declared
 from fff_sources.rest.plan import Access, PlannedTable
 from fff_sources.rest.settings import base_url_variable
 
@@ -22,7 +23,7 @@ _SOURCE_ASIDE = frozenset({"client", "tables", "functions", "tests", "descriptio
 _TABLE_ASIDE = frozenset({"description"})
 
 
-class Kept:
+class Kept(Declared):
     """The part of a source that lets its answers be kept on disk. Implements `Cacheable`."""
 
     _planned: dict[str, PlannedTable]
@@ -30,11 +31,9 @@ class Kept:
     _client: WebClient
 
     def __init__(self, declared: spec.RestSpec, context: SourceContext) -> None:
-        self.name = context.name
+        super().__init__(declared, context)
         self.spec = declared
-        self._environ = context.environ
         self._memory: Memory | None = None
-        self._written: Mapping[str, Any] = context.document.data["sources"][context.name]
 
     def cache_ttl(self) -> float | None:
         """`client.cache.ttl`."""

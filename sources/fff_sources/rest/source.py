@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from urllib.parse import urlsplit, urlunsplit
+from dataclasses import replace
+from typing import Any
 
 from fff.catalog import LookupMethod, Page, ScanMethod, Table
 from fff.errors import InternalError, SourceError, SpecError
 from fff.stats import AccessMeter
-from fff.web.client import host_allowed, without_user
-from fff.web.message import Credentials, HostPolicy, Request, Response
+from fff.web.message import HostPolicy, Request, Response
 from fff.web.secrets import Secrets
 from fff_sources.adapter import SourceContext
 from fff_sources.rest import infer, spec, templates
@@ -25,37 +24,16 @@ from fff_sources.rest.functions import function_problems, planned_functions, sin
 from fff_sources.rest.identity import Kept
 from fff_sources.rest.jsonpath import parse_path
 from fff_sources.rest.paginators import Ask
-from fff_sources.rest.parameters import (
-    Said,
-    beside_body,
-    key_values,
-    parameters,
-    placed,
-    qualifying,
-    selecting,
-    sorting,
-)
 from fff_sources.rest.parts import ScanPart, is_divisible, policy_of_part
-from fff_sources.rest.plan import Access, PlannedTable, QualifiedWords, SortedWords, plan_table, problems
+from fff_sources.rest.plan import Access, PlannedTable, plan_table, problems
 from fff_sources.rest.reading import Reading, make_paginator, sized
 from fff_sources.rest.records import ColumnPlan, Origin, RecordDecoder
+from fff_sources.rest.requests import Requests
 from fff_sources.rest.settings import (
-    base_url_variable,
-    check_base_url,
     host_policy,
-    missing_secrets,
 )
 
 _REFUSED = frozenset({400, 422, 501})  # what a parameter is answered with that a source does not take
-
-
-@dataclass(frozen=True)
-class _Host:
-    """The parts of `client` with their secrets filled in."""
-
-    base_url: str
-    headers: Mapping[str, str]
-    params: spec.Params
 
 
 class RestSource(Kept):
@@ -70,34 +48,20 @@ class RestSource(Kept):
         plain = Secrets(context.environ, context.document.folder, context.client.redactor)
         self._auth = Authenticator(declared.client.auth, plain, context.client, context.name)
         self._policy = host_policy(declared.client)
-        self._host: _Host | None = None
+        self._requests = Requests(context, declared.client, self._secrets, self._policy)
         self._readers: dict[tuple[str, str, tuple[str, ...], bool], BodyReader] = {}
         self._planned = {name: self._plan(name, None) for name in declared.tables}
         self._planned |= planned_functions(context.name, declared)
         self._trusts: dict[tuple[str, str], BatchTrust] = {}
 
     @classmethod
-    def from_spec(cls, context: SourceContext) -> RestSource:
-        """The source of a document; raises SpecError for the first thing that is wrong with it."""
-        declared, found = _read(context)
-        if declared is None or found:
-            more = (
-                f"; {len(found) - 1} more: fff source lint {context.document.file}" if len(found) > 1 else ""
-            )
-            first = found[0]
-            if more:
-                first.hint = f"{first.hint or ''}{more}".removeprefix("; ")
-            raise first
-        return cls(declared, context)
-
-    @classmethod
-    def lint(cls, context: SourceContext) -> list[SpecError]:
-        """Everything that is wrong with the source, secrets that cannot be found included."""
-        declared, found = _read(context)
+    def read(cls, context: SourceContext) -> tuple[Any, list[SpecError]]:
+        """What the spec declares, where it can be read, and everything that is wrong with it."""
+        declared, found = read_rest(context.name, context.document)
         if declared is not None:
-            secrets = Secrets(context.environ, context.document.folder, context.client.redactor)
-            found += missing_secrets(context, secrets)
-        return found
+            found += problems(context.name, declared, context.document)
+            found += function_problems(context.name, declared, context.document)
+        return declared, found
 
     @property
     def tables(self) -> Sequence[Table]:
@@ -239,7 +203,11 @@ class RestSource(Kept):
 
         async def fetch(ask: Ask, arriving: Arriving | None = None) -> Response:
             async def make() -> Request:
-                request = await self._request(planned, access, keys, ask, columns=columns, meter=meter)
+                now = asyncio.get_running_loop().time()
+                proof = await self._auth.credentials(self._policy, meter, now)
+                request = self._requests.of(
+                    planned, access, keys, ask, columns=columns, credentials=proof, memory=self._memory
+                )
                 if arriving is not None:
                     arriving.url = request.url
                 return replace(request, policy=policy or request.policy, arrivals=arriving)
@@ -291,125 +259,6 @@ class RestSource(Kept):
             reader = self._readers[key] = BodyReader(form, decoder, _known_members(planned))
         return reader
 
-    async def _request(
-        self,
-        planned: PlannedTable,
-        access: Access,
-        keys: Sequence[tuple[object, ...]],
-        ask: Ask,
-        *,
-        columns: Sequence[str],
-        meter: AccessMeter,
-    ) -> Request:
-        host = self._filled_host()
-        now = asyncio.get_running_loop().time()
-        credentials = await self._auth.credentials(self._policy, meter, now)
-        endpoint, fill = access.endpoint, self._secrets.fill
-        values = key_values(self.name, planned.table.name, access, keys)
-        quals = planned.table.quals_beside(access.keys)
-        words = access.words
-        if quals and isinstance(words, QualifiedWords):
-            words = words.qualified(quals)
-        if planned.table.sort is not None and not keys and isinstance(words, SortedWords):
-            words = words.sorted(planned.table.sort)
-        question = None if words is None else words.question(columns, keys, ask.params)
-        headers = {**host.headers, **{name: fill(text) for name, text in endpoint.headers.items()}}
-        if headers:
-            texts = {name: value.text for name, value in values.items()}
-            headers = {name: templates.fill_text(text, texts) for name, text in headers.items()}
-        if question is not None:
-            headers |= question.headers
-        body, form = None, None
-        said: dict[str, Said] = {}
-        if ask.url is not None:
-            url, credentials, own = self._followed(planned, ask.url, host, credentials)
-            headers = headers if own else self._client.public_headers(headers)
-            params: tuple[tuple[str, str], ...] = ()
-        elif question is not None:
-            url = _join(host.base_url, question.path)
-            params = (*parameters(host.params, values, self._secrets), *question.params)
-            body, form = question.json, question.form
-        else:
-            path = fill(endpoint.path or "")
-            if "{" in path or "}" in path:
-                path = templates.fill_text(path, {name: value.segment for name, value in values.items()})
-            url = _join(host.base_url, path)
-            declared = {**host.params, **endpoint.params}
-            said = qualifying(planned.table, quals, declared) | selecting(planned, endpoint.select, columns)
-            said |= {} if keys else sorting(planned, endpoint.sort)
-            said |= {
-                access.params[key]: Said(value.sent, templates.json_value(value.json))
-                for key, value in values.items()
-                if key in access.params
-            }
-            params = parameters(declared, values, self._secrets, *beside_body(endpoint, ask, said))
-        if endpoint.body is not None:
-            body = templates.fill_json(
-                self._secrets.fill_all(endpoint.body), {name: value.json for name, value in values.items()}
-            )
-        if question is None and ask.url is None:
-            body = placed(body, endpoint, ask, said)
-        return Request(
-            url=url,
-            method=endpoint.method,
-            params=params,
-            headers=headers,
-            json=body,
-            form=form,
-            credentials=credentials,
-            policy=self._policy,
-            accept=frozenset(rule.status_code for rule in planned.spec.on_status)
-            | (frozenset() if question is None else question.accept),
-            source=self.name,
-            table=planned.table.name,
-            memory=self._memory,
-        )
-
-    def _followed(
-        self, planned: PlannedTable, url: str, host: _Host, credentials: Credentials
-    ) -> tuple[str, Credentials, bool]:
-        """A URL the source gave for its next page, and whether it is on the declared host; elsewhere no credentials go."""
-        here = urlsplit(host.base_url)
-        try:
-            url = without_user(url)
-            there = urlsplit(url)
-            own = there.port is None or there.port > 0  # reading the port checks it
-        except ValueError:
-            own, there = False, urlsplit("")
-        if own and (
-            here.scheme == "https"
-            and there.scheme == "http"
-            and there.hostname == here.hostname
-            and not there.port
-        ):
-            url, there = urlunsplit(there._replace(scheme="https")), there._replace(scheme="https")
-        if (there.scheme, there.netloc.rpartition("@")[2]) == (here.scheme, here.netloc.rpartition("@")[2]):
-            carried = {pair.split("=", 1)[0] for pair in there.query.split("&")}
-            params = {name: text for name, text in credentials.params.items() if name not in carried}
-            return url, Credentials(credentials.headers, params, credentials.identity), True
-        if there.scheme in ("http", "https") and host_allowed(url, self._policy.allowed_hosts):
-            return url, Credentials(), False
-        raise SourceError(
-            "refused to follow the next page to another host",
-            source=self.name,
-            table=planned.table.name,
-            url=self._client.shown(url),
-            hint="list the host under client.allowed_hosts if it belongs to the source",
-        )
-
-    def _filled_host(self) -> _Host:
-        if self._host is None:
-            client, fill = self.spec.client, self._secrets.fill
-            override = self._environ.get(base_url_variable(self.name))
-            base_url = override or templates.fill_text(fill(client.base_url), {})
-            check_base_url(self.name, base_url, self._client.shown(base_url))
-            self._host = _Host(
-                base_url,
-                {name: fill(text) for name, text in client.headers.items() if not self._secrets.lacks(text)},
-                client.params,
-            )
-        return self._host
-
     # ----------------------------------------------------------------------------------------------------- inference
 
     def _plan(self, name: str, columns: Mapping[str, spec.Column] | None) -> PlannedTable:
@@ -437,14 +286,6 @@ class RestSource(Kept):
                 hint="declare the table's columns",
             )
         return {name: spec.Column(type=kind) for name, kind in columns.items()}
-
-
-def _read(context: SourceContext) -> tuple[spec.RestSpec | None, list[SpecError]]:
-    declared, found = read_rest(context.name, context.document)
-    if declared is not None:
-        found += problems(context.name, declared, context.document)
-        found += function_problems(context.name, declared, context.document)
-    return declared, found
 
 
 def _access(method: ScanMethod | LookupMethod) -> Access:
@@ -488,9 +329,3 @@ def _has_no_place(access: Access, keys: Sequence[tuple[object, ...]]) -> bool:
         for key in keys
         for position, name in enumerate(access.keys)
     )
-
-
-def _join(base_url: str, path: str) -> str:
-    if path.startswith(("http://", "https://")):
-        return path
-    return f"{base_url.rstrip('/')}/{path.lstrip('/')}" if path else base_url

@@ -6,17 +6,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fff.catalog import KeyColumn, LookupMethod, ScanMethod, Table
-from fff.errors import SourceError, SpecError
+from fff.errors import SourceError
 from fff.schema import Field
 from fff.stats import AccessMeter
 from fff.web.message import Response
-from fff.web.secrets import Secrets
 from fff_sources.adapter import SourceContext
 from fff_sources.rest import spec
 from fff_sources.rest.jsonpath import JsonPath
 from fff_sources.rest.paginators import Ask
 from fff_sources.rest.plan import Access, PlannedTable, Question
-from fff_sources.rest.settings import missing_secrets
 from fff_sources.rest.source import RestSource
 
 
@@ -131,19 +129,3 @@ def _key_column(name: str, sendable: Sequence[str], *, is_key: bool) -> KeyColum
     """What requests can be told of a column: as a key, and in the source's language beside keys."""
     operators = dict.fromkeys((*(("=", "in") if is_key else ()), *sendable))
     return KeyColumn(name, operators=tuple(operators), sendable=tuple((one, None) for one in sendable))
-
-
-def secrets_missing(context: SourceContext) -> list[SpecError]:
-    """The references to secrets in a source's part of the spec that lead nowhere."""
-    return missing_secrets(
-        context, Secrets(context.environ, context.document.folder, context.client.redactor)
-    )
-
-
-def first_of(context: SourceContext, found: Sequence[SpecError]) -> SpecError:
-    """The first mistake, and a word of those that follow."""
-    first = found[0]
-    if len(found) > 1:
-        more = f"{len(found) - 1} more: fff source lint {context.document.file}"
-        first.hint = f"{first.hint}; {more}" if first.hint else more
-    return first

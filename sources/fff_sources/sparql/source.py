@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from fff.errors import SourceError, SpecError
 from fff.stats import AccessMeter
@@ -13,7 +14,7 @@ from fff_sources.rest.fastjson import MalformedJSON, Struct, decode
 from fff_sources.rest.fastjson import field as member
 from fff_sources.rest.jsonpath import JsonPath, Step
 from fff_sources.rest.plan import Access
-from fff_sources.rest.worded import Draft, WordedSource, first_of, secrets_missing
+from fff_sources.rest.worded import Draft, WordedSource
 from fff_sources.sparql import terms
 from fff_sources.sparql.query import SparqlWords
 from fff_sources.sparql.spec import SparqlColumn, SparqlSpec, SparqlTable, read_sparql
@@ -74,18 +75,9 @@ class SparqlSource(WordedSource):
             self.keep(Draft(name) if table.columns is None else self._draft(name, table, table.columns))
 
     @classmethod
-    def from_spec(cls, context: SourceContext) -> SparqlSource:
-        """The source of a document; raises SpecError for the first thing that is wrong with it."""
-        declared, found = read_sparql(context.name, context.document)
-        if declared is None or found:
-            raise first_of(context, found)
-        return cls(declared, context)
-
-    @classmethod
-    def lint(cls, context: SourceContext) -> list[SpecError]:
-        """Everything that is wrong with the source, secrets that cannot be found included."""
-        declared, found = read_sparql(context.name, context.document)
-        return found if declared is None else found + secrets_missing(context)
+    def read(cls, context: SourceContext) -> tuple[Any, list[SpecError]]:
+        """What the spec declares, where it can be read, and everything that is wrong with it."""
+        return read_sparql(context.name, context.document)
 
     async def discover(
         self, names: Collection[str] | None = None, *, meter: AccessMeter | None = None
