@@ -17,6 +17,7 @@ from fff.catalog import Catalog, Table
 from fff.errors import QueryError, UsageError
 from fff.execution import Execution, Outcome, RunOptions
 from fff.functions import SOURCE, PythonFunction, PythonFunctions
+from fff.policies.meanings import Memory
 from fff.runtime.block import uses_of
 from fff.runtime.sharing import AccessStore
 from fff.sql.explain import explain
@@ -57,6 +58,7 @@ class Federation:
         self._functions: PythonFunctions | None = None
         self._cache = cache
         self._store = AccessStore(keep=keep, disk=cache)
+        self._memory = Memory()  # what statements taught about routing, for those that follow
         self._limit = None if client is None else client.max_requests  # on the count of the client
 
     def prepare(
@@ -152,7 +154,7 @@ class Federation:
             if options.max_requests is not None:
                 bounds.append(self._client.requests_sent + options.max_requests)
             self._client.max_requests = min(bounds, default=None)
-        return Execution(self.catalog, prepared, options, spark, self._store)
+        return Execution(self.catalog, prepared, options, spark, self._store, self._memory)
 
     def _start_spark(self, options: RunOptions) -> SparkEngine:
         """Start Spark in the background, the moment a plan needs it; one session serves all statements."""

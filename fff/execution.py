@@ -19,6 +19,7 @@ from fff.dataflow.events import Cancel
 from fff.dataflow.expressions import Expr
 from fff.errors import FFFError, InternalError, QueryError, SourceError
 from fff.policies import DEFAULT_POLICY, Preference
+from fff.policies.meanings import Memory
 from fff.report import make_report
 from fff.runtime.audit import audits
 from fff.runtime.block import RunningBlock, uses_of
@@ -82,13 +83,14 @@ class Outcome:
 class Execution:
     """Runs a prepared statement once; `batches` yields the result."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - what a federation has, in one place
         self,
         catalog: Catalog,
         prepared: Prepared,
         options: RunOptions,
         spark: SparkEngine | None,
         store: AccessStore | None = None,
+        memory: Memory | None = None,
     ) -> None:
         self.prepared = prepared
         self.options = options
@@ -96,6 +98,7 @@ class Execution:
         self._catalog = catalog
         self._meters = Meters()
         self._store = store or AccessStore()
+        memory = memory or Memory()
         self._blocks = [
             RunningBlock(
                 number,
@@ -105,6 +108,7 @@ class Execution:
                 policy=options.policy,
                 prefer=options.prefer,
                 seed=self.seed,
+                memory=memory,
                 semantics=options.semantics,
                 stop_on_missing=options.on_source_error == "fail",
                 deliver=self._deliver,
@@ -361,6 +365,8 @@ class Execution:
     def _end(self, error: FFFError | None) -> None:
         self._ended = time.perf_counter()
         self._phase = "done"
+        for block in self._blocks:
+            block.remember()
         complete = error is None and self._complete
         snapshot, warnings = self.snapshot(), warnings_of(self._blocks, self._meters)
         reason = None

@@ -41,6 +41,7 @@ def make_report(
         "policy": snapshot.policy,
         "prefer": snapshot.prefer,
         "seed": snapshot.seed,
+        "warm_start": snapshot.warm_start,
         "fff_version": __version__,
         "access": [
             asdict(access) | {"keys": list(access.keys), "sends": list(access.sends)}

@@ -211,3 +211,4 @@ class Snapshot:
     partial: tuple[tuple[object, ...], ...] = ()
     priorities: tuple[str, ...] = ()  # predicates that are fetched first
     prefer: Literal["fast", "balanced", "cheap"] = "balanced"
+    warm_start: bool = False  # whether the policy knew something from earlier statements of the session

@@ -99,6 +99,7 @@ def bare(sql: str, reason: str, exit_code: int) -> dict[str, Any]:
         "policy": None,
         "prefer": None,
         "seed": None,
+        "warm_start": False,
         "fff_version": __version__,
         "access": [],
         "stems": [],

@@ -22,6 +22,7 @@ MODULES: tuple[str, ...] = (
     "fff.experiments.realtime2003",
     "fff.experiments.overheads2003",
     "fff.experiments.regret",
+    "fff.experiments.regret_memory",
     "fff.experiments.regret_parallel",
 )
 

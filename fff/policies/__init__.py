@@ -9,6 +9,7 @@ from fff.policies.adaptive import Adaptive, Preference
 from fff.policies.benefit import Benefit
 from fff.policies.fixed import Fixed
 from fff.policies.lottery import Lottery
+from fff.policies.memory import Past
 from fff.policies.naive import Naive
 from fff.policies.rank import Rank
 from fff.policies.windowed_lottery import WindowedLottery
@@ -20,10 +21,13 @@ DEFAULT_POLICY = "adaptive"
 PREFERENCES: tuple[Preference, ...] = ("fast", "balanced", "cheap")
 
 
-def make_policy(name: str, plan: BlockPlan, prefer: Preference = "balanced") -> RoutingPolicy:
+def make_policy(
+    name: str, plan: BlockPlan, prefer: Preference = "balanced", past: Past | None = None
+) -> RoutingPolicy:
     """A policy by name. `fixed:B,A,C` gives the order of the aliases; plain `fixed` takes that of the FROM clause.
 
-    `windowed-lottery:200` gives the window, in tuples. `prefer` weighs time against requests; only `adaptive` heeds it.
+    `windowed-lottery:200` gives the window, in tuples. `prefer` weighs time against requests, `past` is what earlier runs
+    taught; only `adaptive` heeds them.
 
     Raises:
         UsageError: no such policy, or an order that does not name each alias once.
@@ -45,5 +49,5 @@ def make_policy(name: str, plan: BlockPlan, prefer: Preference = "balanced") -> 
         case "benefit" if not order:
             return Benefit()
         case "adaptive" if not order:
-            return Adaptive(plan, prefer)
+            return Adaptive(plan, prefer, past)
     raise UsageError(f"no routing policy is called {name!r}", hint=f"there are: {', '.join(POLICIES)}")

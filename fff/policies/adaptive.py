@@ -19,6 +19,7 @@ from fff.dataflow.plan import BlockPlan
 from fff.dataflow.state import TupleState, bits
 from fff.policies.beliefs import PROBE_S, Beliefs
 from fff.policies.lattice import Lattice, Valued, sober, solve
+from fff.policies.memory import Past
 
 #: How a user weighs time against requests.
 Preference = Literal["fast", "balanced", "cheap"]
@@ -43,8 +44,10 @@ class Adaptive:
 
     name = "adaptive"
 
-    def __init__(self, plan: BlockPlan | None = None, prefer: Preference = "balanced") -> None:
-        self.beliefs = Beliefs(by_request=prefer == "cheap")
+    def __init__(
+        self, plan: BlockPlan | None = None, prefer: Preference = "balanced", past: Past | None = None
+    ) -> None:
+        self.beliefs = Beliefs(by_request=prefer == "cheap", past=past)
         self.restarts = 0
         self._patience = PATIENCE[prefer]
         self._lattice = Lattice(plan)

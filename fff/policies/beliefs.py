@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 import random
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 from fff.dataflow.moves import Move, Outcome
 from fff.dataflow.state import TupleState
 from fff.policies.changes import CountChange, LevelChange
 from fff.policies.estimates import MATCHES, PASS, Cost, Lumps, Share, posterior
+from fff.policies.memory import Lesson, Level, Past, Sums, Trial
 
 PROBE_S = 2e-5
 REQUEST_S = 1e-3
@@ -37,27 +39,78 @@ class _Counts:
         for share in (self.fan_out, self.waited, self.asked):
             share.shrink(KEPT)
 
+    def recall(self, lesson: Lesson) -> None:
+        """Begin with what the past says."""
+        self.fan_out.add(*lesson.fan_out)
+        self.waited.add(*lesson.waited)
+        self.asked.add(*lesson.asked)
+
+    def disown(self, lesson: Lesson) -> None:
+        """Take that back: what is left was counted here, in whole tuples."""
+        for share, told in (
+            (self.fan_out, lesson.fan_out),
+            (self.waited, lesson.waited),
+            (self.asked, lesson.asked),
+        ):
+            share.taken = float(round(share.taken - told[0]))
+            share.produced = float(round(share.produced - told[1]))
+
+    def lesson(self) -> Lesson:
+        """For the next run."""
+        return Lesson(_sums(self.fan_out), _sums(self.waited), _sums(self.asked))
+
+
+def _sums(share: Share) -> Sums:
+    return share.taken, share.produced
+
 
 class Beliefs:
-    """Statistics of moves, in each state and in all. `by_request`: a lookup costs its requests, whatever time they take."""
+    """Statistics of moves, in each state and in all.
 
-    def __init__(self, *, by_request: bool = False) -> None:
+    `by_request`: a lookup costs its requests, whatever time they take. `past`: what earlier runs taught, if any did.
+    """
+
+    def __init__(self, *, by_request: bool = False, past: Past | None = None) -> None:
         self.by_request = by_request
         self.costs: dict[Move, Cost] = {}
-        self._cost_changes: dict[Move, LevelChange] = {}
+        self._cost_changes: dict[Move, LevelChange] = defaultdict(LevelChange)
         self._here: dict[tuple[TupleState, Move], _Counts] = {}
         self._changes: dict[tuple[TupleState, Move], CountChange] = {}
-        self.anywhere: dict[Move, _Counts] = {}
-        self.lumps: dict[Move, Lumps] = {}
+        self.anywhere: dict[Move, _Counts] = defaultdict(_Counts)
+        self.lumps: dict[Move, Lumps] = defaultdict(Lumps)
+        self._trial: Trial | None = None
+        if past:
+            self._recall(past.discounted())
+
+    def _recall(self, past: Past) -> None:
+        self._trial = Trial(past)
+        for key, lesson in past.here.items():
+            self._counts_of(key).recall(lesson)
+        for move, lesson in past.anywhere.items():
+            self.anywhere[move].recall(lesson)
+        for move, level in past.costs.items():
+            self.costs[move] = Cost(level.count, level.total, level.square)
+
+    def lessons(self) -> Past:
+        """What there is to tell the next run."""
+        return Past(
+            {key: counts.lesson() for key, counts in self._here.items()},
+            {move: counts.lesson() for move, counts in self.anywhere.items()},
+            {move: Level(cost.count, cost.total, cost.square) for move, cost in self.costs.items()},
+        )
+
+    def _counts_of(self, key: tuple[TupleState, Move]) -> _Counts:
+        here = self._here.get(key)
+        if here is None:
+            here = self._here[key] = _Counts()
+            self._changes[key] = CountChange(filters=key[1].predicate is not None)
+        return here
 
     def observe(self, outcome: Outcome) -> bool:
         """Count; an empty SteM proves nothing about selectivity (P33). True if what was believed has to be learnt anew."""
         move, key = outcome.move, (outcome.state, outcome.move)
-        here = self._here.get(key)
-        if here is None:
-            here = self._here[key] = _Counts()
-            self._changes[key] = CountChange(filters=move.predicate is not None)
-        anywhere = self.anywhere.setdefault(move, _Counts())
+        here = self._counts_of(key)
+        anywhere = self.anywhere[move]
         if move.lookup is not None:
             waited = outcome.taken if outcome.cost > 0 else 0
             for counts in (here, anywhere):
@@ -70,16 +123,20 @@ class Beliefs:
             here.fan_out.add(outcome.taken, outcome.produced)
             anywhere.fan_out.add(outcome.taken, outcome.produced)
             if move.predicate is None and outcome.taken:
-                self.lumps.setdefault(move, Lumps()).add(outcome.taken, outcome.produced)
+                self.lumps[move].add(outcome.taken, outcome.produced)
             changed |= self._fan_out_changed(key, outcome)
         if changed:
+            self._trial = None  # what the past said is doubted with all the rest
             self._doubt(move)
+        elif self._trial is not None and self._discredited(self._trial, outcome):
+            self._disown(self._trial)
+            return True
         # Fan-outs of scanned tables change as their SteMs fill; what little is at stake is learnt on the way.
         return changed and (move.predicate is not None or move.lookup is not None)
 
     def _learn_cost(self, move: Move, log_cost: float) -> bool:
         self.costs.setdefault(move, Cost()).add(log_cost)
-        since = self._cost_changes.setdefault(move, LevelChange()).add(log_cost)
+        since = self._cost_changes[move].add(log_cost)
         if since is not None:
             self.costs[move] = Cost(since.weight, since.total, since.square)
         return since is not None
@@ -95,6 +152,24 @@ class Beliefs:
         self.anywhere[outcome.move].fan_out = Share()
         self.lumps.pop(outcome.move, None)
         return True
+
+    def _discredited(self, trial: Trial, outcome: Outcome) -> bool:
+        """Whether an outcome is one too many for what the past says."""
+        state, move, taken = outcome.state, outcome.move, outcome.taken
+        if outcome.cost > 0 and taken:
+            matters = move.lookup is None or not self.by_request
+            if trial.discredited_by_cost(move, math.log(outcome.cost / taken), matters=matters):
+                return True
+        return outcome.informed and trial.discredited_by_count(state, move, taken, outcome.produced)
+
+    def _disown(self, trial: Trial) -> None:
+        """The past was of another world: only what was seen in this run counts."""
+        self._trial = None
+        for key, lesson in trial.past.here.items():
+            self._here[key].disown(lesson)
+        for move, lesson in trial.past.anywhere.items():
+            self.anywhere[move].disown(lesson)
+        self.costs = trial.costs
 
     def _doubt(self, changed: Move) -> None:
         """One move has changed: the others may have."""

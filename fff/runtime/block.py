@@ -14,6 +14,8 @@ from fff.dataflow.events import Finish, Prioritize
 from fff.dataflow.expressions import Expr
 from fff.dataflow.lookups import LookupOptions
 from fff.policies import Preference, make_policy
+from fff.policies.adaptive import Adaptive
+from fff.policies.meanings import Memory
 from fff.runtime.driver import BlockDriver, Meters, TableAccess
 from fff.runtime.feeds import KeyFeed
 from fff.runtime.ordered import OrderedPrefix
@@ -39,6 +41,7 @@ class RunningBlock:
         catalog: where its tables' sources are.
         meters: of the statement.
         seed: of the statement; each block draws a sequence of its own from it.
+        memory: of the session; what it knows the block starts with, what the block learns it is told at the end.
         deliver: called with the block and each batch of its rows.
     """
 
@@ -52,6 +55,7 @@ class RunningBlock:
         policy: str,
         prefer: Preference = "balanced",
         seed: int,
+        memory: Memory,
         semantics: Literal["parked", "paper"],
         stop_on_missing: bool,
         deliver: Callable[[RunningBlock, pa.RecordBatch], None],
@@ -68,9 +72,12 @@ class RunningBlock:
         ]
         # The first block routes as the only block of a statement would.
         rng = random.Random(seed if number == 0 else f"{seed}/{number}")
+        self._memory = memory
+        self._past = memory.recall(query.plan) if policy == Adaptive.name else None
+        self._policy = make_policy(policy, query.plan, prefer, self._past)
         self.eddy = Eddy(
             query.plan,
-            make_policy(policy, query.plan, prefer),
+            self._policy,
             rng,
             EddyOptions(semantics=semantics, lookups=_LOOKUPS[prefer]),
         )
@@ -112,6 +119,16 @@ class RunningBlock:
                 access.adapter = OrderedPrefix(access.adapter, self.query.first, predicates)
         self.finish = await self.driver.run()
         return self.finish
+
+    @property
+    def warm(self) -> bool:
+        """Whether it started with what earlier statements of the session taught."""
+        return self._past is not None
+
+    def remember(self) -> None:
+        """Tell the session what was learnt."""
+        if isinstance(self._policy, Adaptive):
+            self._memory.keep(self.query.plan, self._past, self._policy.beliefs.lessons())
 
     def prioritize(self, predicates: tuple[Expr, ...]) -> None:
         """Rows for which one of the predicates is true go first, in place of whatever that was before."""

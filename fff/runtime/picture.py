@@ -92,6 +92,7 @@ class Picture:
             partial_columns=partial_columns,
             partial=partial,
             priorities=priorities,
+            warm_start=any(block.warm for block in self.blocks),
         )
 
     def _distinct_keys(self, table: str, method: str) -> int | None:

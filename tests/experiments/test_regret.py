@@ -1,4 +1,4 @@
-"""The regret bench: its worlds and bounds are right, and the default policy holds what G1 to G4 and G10 promise."""
+"""The regret bench: its worlds and bounds are right, and the default policy holds what G1 to G4, G9 and G10 promise."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 
-from fff.experiments import experiments, regret, regret_parallel
+from fff.experiments import experiments, regret, regret_memory, regret_parallel
 from fff.experiments.experiment import Findings
 from fff.experiments.regret_parallel import InOrder, _Filters, least_makespan, least_spend, loads
 from fff.experiments.regret_runs import best_static, changing, named, spent, stationary
@@ -107,7 +107,7 @@ def test_one_seed_one_finding() -> None:
 
 
 def test_they_are_registered() -> None:
-    assert {"G1", "G2", "G3", "G4", "G10"} <= experiments().keys()
+    assert {"G1", "G2", "G3", "G4", "G9", "G10"} <= experiments().keys()
 
 
 @pytest.mark.slow
@@ -120,6 +120,9 @@ class TestAcceptances:
 
     def test_g3(self) -> None:
         held(regret.run_adverse(2, instances=10))
+
+    def test_g9(self) -> None:
+        held(regret_memory.run_memory(2, instances=24, joins=6))
 
     def test_g4(self) -> None:
         held(regret_parallel.run_front(2, instances=6, tuples=600))
