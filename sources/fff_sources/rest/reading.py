@@ -17,8 +17,9 @@ from fff_sources.rest import links, paginators, spec
 from fff_sources.rest.arriving import LINES, Arriving, Piece
 from fff_sources.rest.auto import Auto
 from fff_sources.rest.bodies import Block, BodyReader
-from fff_sources.rest.jsonpath import JsonPath, parse_path
+from fff_sources.rest.jsonpath import parse_path
 from fff_sources.rest.paginators import Answer, Ask, CutShortError, PaginationError, Paginator
+from fff_sources.rest.paging import bound_of, has_more, make_paginator, max_pages
 from fff_sources.rest.parts import ScanPart, divided
 from fff_sources.rest.records import Origin
 from fff_sources.rest.told_more import mentions_more, told_more
@@ -83,7 +84,7 @@ class Reading:
         ask: Ask | None = paginator.start()
         assert ask is not None
         ahead: Incoming | None = None
-        limit, bound = _max_pages(self.endpoint), _bound(self.endpoint)
+        limit, bound = max_pages(self.endpoint), bound_of(self.endpoint)
         try:
             while ask is not None:
                 arriving = None
@@ -165,7 +166,7 @@ class Reading:
         """The pages after the first, as they arrive."""
         waiting = deque(rest)
         truncated = None
-        bound = _bound(self.endpoint)
+        bound = bound_of(self.endpoint)
         if bound is not None and any(ask.position >= bound for ask in rest):
             waiting = deque(ask for ask in rest if ask.position < bound)
             truncated = f"stopped at {bound} (maximum in the spec)"
@@ -213,7 +214,7 @@ class Reading:
         try:
             rest = paginator.rest(ask, answer) if independent else None
             following = paginator.after(ask, answer)
-            if following is not None and not _has_more(self.endpoint.paginator, answer):
+            if following is not None and not has_more(self.endpoint.paginator, answer):
                 return None, None
         except PaginationError as error:
             raise self._error(
@@ -336,103 +337,6 @@ class Redacted(Protocol):
 
     def __call__(self, url: str) -> str:
         """Without secrets."""
-
-
-def sized(endpoint: spec.Endpoint, rows: int | None) -> spec.Endpoint:
-    """The endpoint with pages no longer than the rows that are wanted of all of them."""
-    paginator = endpoint.paginator
-    if rows is None or not isinstance(paginator, spec.Paginated) or paginator.page_size is None:
-        return endpoint
-    small = paginator.model_copy(update={"page_size": max(1, min(rows, paginator.page_size))})
-    return endpoint.model_copy(update={"paginator": small})
-
-
-def make_paginator(endpoint: spec.Endpoint) -> Paginator:
-    """A paginator for one reading of an endpoint."""
-    match endpoint.paginator:
-        case spec.PageNumber() as p:
-            size_param = p.page_size_param or ("per_page" if p.page_size is not None else None)
-            return paginators.PageNumber(
-                p.page_param,
-                p.base_page,
-                size_param=size_param,
-                page_size=p.page_size,
-                pages_path=_path(p.total_path),
-                records_path=_path(p.total_rows_path),
-            )
-        case spec.Offset() as p:
-            return paginators.Offset(
-                p.offset_param,
-                p.page_size_param,
-                p.page_size,
-                _path(p.total_path),
-                p.base_offset,
-                short_page_ends=p.short_page_ends,
-            )
-        case spec.Cursor() as p:
-            first = _sizes(p) | ({p.cursor_param: p.initial} if p.initial is not None else {})
-            return paginators.Cursor(
-                {p.cursor_param: parse_path(p.cursor_path)},
-                None,
-                first,
-                _path(p.total_path),
-                reusable=p.reusable,
-            )
-        case spec.Keyset() as p:
-            sent = {name: parse_path(text) for name, text in p.cursors.items()}
-            return paginators.Cursor(sent, _path(p.cursor_path), _sizes(p), _path(p.total_path))
-        case spec.JsonLink() as p:
-            return links.NextLink(
-                [parse_path(p.next_url_path)],
-                header=False,
-                total_path=_path(p.total_path),
-                first_params=_sizes(p),
-            )
-        case spec.HeaderLink() as p:
-            return links.NextLink([], header=True, first_params=_sizes(p), relation=p.links_next_key)
-        case spec.Auto() as p:
-            return Auto(
-                parse_path(endpoint.data_selector),
-                is_json=endpoint.format == "json",
-                may_ask=endpoint.method == "GET",
-                first_params=_sizes(p),
-            )
-        case _:
-            return paginators.SinglePage()
-
-
-def _path(text: str | None) -> JsonPath | None:
-    return None if text is None else parse_path(text)
-
-
-def _sizes(paginator: spec.Paginated) -> dict[str, str]:
-    if paginator.page_size is None:
-        return {}
-    return {paginator.page_size_param or "per_page": str(paginator.page_size)}
-
-
-def _max_pages(endpoint: spec.Endpoint) -> int | None:
-    return endpoint.paginator.max_pages if isinstance(endpoint.paginator, spec.Paginated) else None
-
-
-def _bound(endpoint: spec.Endpoint) -> int | None:
-    """The offset or page number from which on nothing is asked."""
-    match endpoint.paginator:
-        case spec.PageNumber(maximum_page=bound) | spec.Offset(maximum_offset=bound):
-            return bound
-        case _:
-            return None
-
-
-def _has_more(paginator: spec.PaginatorSpec, answer: Answer) -> bool:
-    """What the answer says of further pages, where the spec knows a place for that. Raises PaginationError without it."""
-    text = getattr(paginator, "has_more_path", None)
-    if text is None:
-        return True
-    found = answer.at(parse_path(text))
-    if found is None:
-        raise PaginationError(f"the answer has no {text!r}")
-    return str(found).lower() not in ("false", "0", "")
 
 
 async def cancel(

@@ -24,14 +24,16 @@ from fff_sources.rest.functions import function_problems, planned_functions, sin
 from fff_sources.rest.identity import Kept
 from fff_sources.rest.jsonpath import parse_path
 from fff_sources.rest.paginators import Ask
+from fff_sources.rest.paging import make_paginator, sized
 from fff_sources.rest.parts import ScanPart, is_divisible, policy_of_part
-from fff_sources.rest.plan import Access, PlannedTable, plan_table, problems
-from fff_sources.rest.reading import Reading, make_paginator, sized
+from fff_sources.rest.plan import Access, PlannedTable, plan_table
+from fff_sources.rest.reading import Reading
 from fff_sources.rest.records import ColumnPlan, Origin, RecordDecoder
 from fff_sources.rest.requests import Requests
 from fff_sources.rest.settings import (
     host_policy,
 )
+from fff_sources.rest.table_check import problems
 
 _REFUSED = frozenset({400, 422, 501})  # what a parameter is answered with that a source does not take
 
