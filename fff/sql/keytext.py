@@ -1,4 +1,4 @@
-"""The text of a query in FROM, made to run by itself, for the keys it yields.
+"""The text of a query in FROM or behind IN, made to run by itself, for the keys it yields.
 
 Keys that a query computes, or that it keeps few of (LIMIT, HAVING), are had by running it once the blocks under it have
 ended: one request per key that is left instead of one per key that it reads. Its rows then take its place in the
@@ -21,7 +21,7 @@ _SELECTIVE = ("limit", "offset", "having", "qualify")
 
 @dataclass(frozen=True)
 class KeyText:
-    """Where the query stands that some source is, without its brackets, and the definitions in front that it needs."""
+    """Where a query stands, without its brackets, and the definitions in front that it needs."""
 
     query: Query
     head: Span | None
@@ -57,6 +57,27 @@ def key_text(tree: QueryTree, owner: Source) -> KeyText | None:
     begins_with = statement.tokens[0].token_type is TokenType.WITH
     if opened is None or (cte and not begins_with):
         return None
+    return _text(tree, query, opened, cte=cte)
+
+
+def member_text(tree: QueryTree, query: Query) -> KeyText | None:
+    """How to run a query that stands behind IN by itself; None where it cannot be."""
+    first = query.branches[0].region if query.branches else None
+    names = [one.name.lower() for one in query.outputs or ()]
+    if first is None or len(names) != len(set(names)):  # a view has one column of a name
+        return None
+    tokens = tree.statement.tokens
+    for index in range(first.first - 1, 0, -1):
+        opens = tokens[index].token_type is TokenType.L_PAREN and tokens[index - 1].token_type is TokenType.IN
+        if opens and tree.statement.closing(index) >= first.end:
+            return _text(tree, query, index, cte=False)
+    return None
+
+
+def _text(tree: QueryTree, query: Query, opened: int, *, cte: bool) -> KeyText | None:
+    """The query in the bracket that is opened there."""
+    statement = tree.statement
+    begins_with = statement.tokens[0].token_type is TokenType.WITH
     inner = statement.span(opened + 1, statement.closing(opened))
     head: Span | None = None
     if any(isinstance(source.node, exp.Table) and source.query for source in _within(tree, inner)):

@@ -3,19 +3,21 @@
 A condition restricts a source when a row that fails it can be removed from the source: conjuncts of WHERE, of the ON of
 inner joins, and of the ON of outer joins towards their NULL-filled side. From such conditions follow filters (on one
 source alone) and key edges (an equality with a column of something else: a semi-join reduction, which also holds
-through derived tables, IN and correlated subqueries).
+through derived tables, and both ways through IN and correlated subqueries: what the subquery can match depends on the
+outer row, and an outer row that matches nothing fails IN and EXISTS; NOT IN and NOT EXISTS let it pass).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from fff.sql.dialect import Node, exp
-from fff.sql.keytext import KeyText, key_text, selective
+from fff.sql.functions import has_aggregate
+from fff.sql.keytext import KeyText, key_text, member_text, selective
 from fff.sql.names import parts_of
-from fff.sql.queries import Found, Query, QueryTree, ScopedCondition, SelectScope, Source, resolve
+from fff.sql.queries import Found, Output, Query, QueryTree, ScopedCondition, SelectScope, Source, resolve
 
 #: Comparisons that no NULL passes, whatever the other side is.
 _REJECT_NULL = (exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.In, exp.Between, exp.Like)
@@ -25,12 +27,13 @@ _REJECT_NULL = (exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.In, exp.Between, e
 class KeyEdge:
     """A column of a source matters only where it equals a value of another column.
 
-    `owner` is what the other column, `at`, belongs to. Its values are known to be among those of some columns of web
-    tables, `origins`, or can be had by running the query that the owner is, `text`. At least one of the two is there.
+    `owner` is what the other column, `at`, belongs to, a query where it stands in IN. Its values are known to be among
+    those of some columns of web tables, `origins`, or can be had by running the query that the owner is, `text`. At least
+    one of the two is there.
     """
 
     index: int
-    owner: Source
+    owner: Source | Query
     at: int
     origins: tuple[tuple[Source, int], ...] | None
     text: KeyText | None = None
@@ -63,7 +66,14 @@ class Restrictions:
         node = condition.node
         assert node is not None, "USING and NATURAL have pairs, everything else a node"
         if isinstance(node, exp.In) and node.args.get("query") is not None:
-            self._membership(scope, node, queries)
+            query = queries.get(id(node.args["query"]))
+            if query is not None:
+                self._membership(scope, node, condition, query)
+                self._correlation(condition, query)
+        elif isinstance(node, exp.Exists):
+            query = queries.get(id(node.this))
+            if query is not None:
+                self._correlation(condition, query)
         elif not node.find(exp.Query):
             self._filter(scope, node, condition)
             if isinstance(node, exp.EQ):
@@ -88,31 +98,74 @@ class Restrictions:
             if one.source in condition.restricted:
                 self._edge(one.source, one.index, other)
 
-    def _membership(self, scope: SelectScope, node: Node, queries: dict[int, Query]) -> None:
-        """`x IN (query)` as a conjunct: other values of the query than those of x cannot matter."""
-        query = queries.get(id(node.args["query"]))
+    def _membership(self, scope: SelectScope, node: Node, condition: ScopedCondition, query: Query) -> None:
+        """`x IN (query)` as a conjunct: other values of the query than those of x cannot matter, nor the other way round."""
         left = node.this.unnest()
         items = left.expressions if isinstance(left, exp.Tuple) else [left]
-        if query is None or query.outputs is None or len(items) != len(query.outputs):
+        if query.outputs is None or len(items) != len(query.outputs):
             return
+        bound = []
         for position, item in enumerate(items):
             found = plain(item, scope)
-            if found is not None:
-                for source, index in _through(query, position):
-                    self._edge(source, index, found)
+            if found is None:
+                continue
+            for source, index in _through(query, position):
+                self._edge(source, index, found)
+            if found.source in condition.restricted and not found.others:
+                bound.append((found, position))
+        self._members(query, query.outputs, bound)
+
+    def _members(self, query: Query, outputs: Sequence[Output], bound: Sequence[tuple[Found, int]]) -> None:
+        """Columns matter only where their values stand in a row of a query behind IN, each at its place."""
+        columns = query.branches[0].outputs if len(query.branches) == 1 and not selective(query) else None
+        passed = [one.passed for one in columns or ()]
+        computed = any(outputs[position].origins is None for _, position in bound)
+        text = member_text(self.tree, query) if computed or selective(query) else None
+        for found, position in bound:
+            source_column = passed[position] if not computed and passed else None
+            if source_column is not None:  # its owner may bind more columns, where the query is correlated
+                self._edge(found.source, found.index, Found(*source_column, 0))
+                continue
+            edge = KeyEdge(found.index, query, position, outputs[position].origins, text)
+            self._add(found.source, found.index, edge)
+
+    def _correlation(self, condition: ScopedCondition, query: Query) -> None:
+        """A conjunct that is true only where a query has a row: what that row must equal, the outer row must equal."""
+        if len(query.branches) != 1:
+            return
+        scope = query.branches[0]
+        if not _needs_rows(scope.node):
+            return
+        visible = {source for source in scope.sources if not source.hidden}
+        for inner in scope.conditions:
+            always = scope.flat or inner.restricted >= visible  # no join further out does without it
+            if not always or not isinstance(inner.node, exp.EQ):
+                continue
+            sides = [plain(side, scope) for side in (inner.node.this, inner.node.expression)]
+            for one, other in (sides, sides[::-1]):
+                if one is None or other is None or one.others or other.source not in scope.sources:
+                    continue
+                if one.source in condition.restricted:
+                    self._edge(one.source, one.index, other)
 
     def _edge(self, source: Source, index: int, other: Found) -> None:
         owner = other.source
         origins = other.origins
         text = None
-        if owner.query is not None and (origins is None or selective(owner.query)):
+        alone = not other.others  # else the query does not have all of its values
+        if owner.query is not None and alone and (origins is None or selective(owner.query)):
             text = key_text(self.tree, owner)
-        if owner is source or (origins is None and text is None):
+        if owner is not source:
+            self._add(source, index, KeyEdge(index, owner, other.index, origins, text))
+
+    def _add(self, source: Source, index: int, edge: KeyEdge) -> None:
+        """Note an edge of a column, wherever in web tables that comes from."""
+        if edge.origins is None and edge.text is None:
             return
         for web, at in _bases(source, index):
-            apart = all(origin is not web for origin, _ in origins or ())
-            if apart and (text is None or web not in text.reads):
-                self.edges[web].append(KeyEdge(at, owner, other.index, origins, text))
+            apart = all(origin is not web for origin, _ in edge.origins or ())
+            if apart and (edge.text is None or web not in edge.text.reads):
+                self.edges[web].append(replace(edge, index=at))
 
 
 def plain(node: Node, scope: SelectScope) -> Found | None:
@@ -122,6 +175,16 @@ def plain(node: Node, scope: SelectScope) -> Found | None:
         return None
     found = resolve(bare, scope)
     return found if isinstance(found, Found) and len(parts_of(bare)) == found.qualifiers + 1 else None
+
+
+def _needs_rows(select: Node) -> bool:
+    """Whether a SELECT certainly gives no row where none passes WHERE, as an aggregate over nothing does."""
+    group = select.args.get("group")
+    if group is None:
+        clauses = [clause for name in ("order", "sort", "qualify") if (clause := select.args.get(name))]
+        return not select.args.get("having") and not any(map(has_aggregate, [*select.expressions, *clauses]))
+    plain_group = {name for name, value in group.args.items() if value} == {"expressions"}
+    return plain_group and all(isinstance(item, exp.Column) for item in group.expressions)
 
 
 def _rejects_null(node: Node) -> bool:

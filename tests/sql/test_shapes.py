@@ -125,6 +125,21 @@ CONSTRUCTS = [
     "SELECT a, u.b FROM (SELECT a FROM r WHERE b = 1) x FULL JOIN (SELECT a FROM r WHERE b = 0) y USING (a) LEFT JOIN u USING (a)",
     "FROM r |> LEFT JOIN t ON r.a = t.a |> SELECT r.a, t.b",
     "SELECT r.a FROM r FULL JOIN (SELECT DISTINCT a FROM r WHERE b = 1) d ON d.a = r.a",
+    "SELECT a, u.b FROM (SELECT a FROM r WHERE b = 1 ORDER BY a LIMIT 1) d FULL JOIN r USING (a) LEFT JOIN u USING (a)",
+    "SELECT t.b FROM t WHERE a IN (SELECT a FROM r WHERE b > 0)",
+    "SELECT t.b FROM t WHERE (a, b) IN (SELECT a, b FROM r)",
+    "SELECT t.b FROM t WHERE a IN (SELECT r.a FROM r WHERE r.b = t.b)",
+    "SELECT t.b FROM t WHERE EXISTS (SELECT 1 FROM r WHERE r.a = t.a AND r.b > t.b)",
+    "SELECT t.b FROM t WHERE EXISTS (SELECT 1 FROM r WHERE r.a = t.a GROUP BY r.b HAVING count(*) > 1)",
+    "SELECT t.b FROM t WHERE EXISTS (SELECT 1 FROM r JOIN u ON u.a = r.a WHERE r.a = t.a)",
+    "SELECT t.b FROM t WHERE EXISTS (SELECT 1 FROM r x RIGHT JOIN r y ON x.a = y.b WHERE x.a = t.a)",
+    "SELECT t.b FROM t WHERE s > 'x' AND (a IN (SELECT max(a) FROM r GROUP BY b))",
+    "SELECT t.b FROM t WHERE a IN (SELECT a FROM r WHERE a IS NOT NULL ORDER BY a, b LIMIT 2)",
+    "SELECT t.b FROM t WHERE (a, b) IN (SELECT a + 0, b FROM r)",
+    "SELECT t.b FROM t WHERE a IN ((SELECT a FROM r) UNION (SELECT b FROM r))",
+    "WITH w AS (SELECT a, count(*) AS n FROM r GROUP BY a) SELECT t.b FROM t WHERE a IN (SELECT a FROM w WHERE n > 1)",
+    "SELECT r.b, t.b FROM r LEFT JOIN t ON t.b = r.b AND t.a IN (SELECT a FROM r)",
+    "SELECT v.k FROM (SELECT a AS k, b FROM t) v WHERE v.k IN (SELECT a FROM r)",
 ]
 
 

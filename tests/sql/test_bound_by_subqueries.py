@@ -1,0 +1,104 @@
+"""Tables read by key whose keys a subquery in WHERE finds; test_shapes.py holds the answers against Spark."""
+
+from __future__ import annotations
+
+import pytest
+from planner_fakes import catalog, table
+
+from fff.errors import InfeasibleQuery
+from fff.sql import prepare
+
+CATALOG = catalog(
+    table("x.part", "pk bigint, o bigint, pname string", lookups=("pk",)),
+    table("x.two", "a bigint, b bigint, n string", lookups=("a,b",)),
+    table("x.line", "pk bigint, o bigint, qty bigint", scans=1),
+)
+
+
+def fed(sql: str) -> list[object]:
+    """What feeds the blocks that need keys: columns of earlier blocks by name, or the query that is run for them."""
+    prepared = prepare(sql, CATALOG)
+    names = [[one.name for one in block.fields] for block in prepared.blocks]
+    return [
+        feed.query.sql
+        if feed.query is not None
+        else [[names[source.block][at] for at in source.columns] for source in feed.sources]
+        for block in prepared.blocks
+        for feed in block.feeds
+    ]
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "pk IN (SELECT pk FROM line WHERE qty = 3)",
+        "(pname > 'a' AND (pk IN (SELECT l.pk FROM line l)))",
+        "EXISTS (SELECT 1 FROM line l WHERE l.pk = part.pk)",
+        "EXISTS (SELECT 1 FROM line l JOIN line m ON l.pk = part.pk AND m.o = l.o)",
+        "EXISTS (SELECT l.o FROM line l WHERE part.pk = l.pk GROUP BY l.o HAVING count(*) > 1)",
+    ],
+)
+def test_the_key_comes_from_the_subquery(where: str) -> None:
+    assert fed(f"SELECT pname FROM part WHERE {where}") == [[["pk"]]]
+    assert fed(f"SELECT k FROM (SELECT pk AS k FROM part WHERE {where}) v") == [[["pk"]]]
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "(a, b) IN (SELECT pk, o FROM line)",
+        "EXISTS (SELECT 1 FROM line WHERE pk = a AND o = b)",
+        "a IN (SELECT pk FROM line WHERE o = b)",
+    ],
+)
+def test_keys_of_several_columns_come_row_by_row(where: str) -> None:
+    assert fed(f"SELECT n FROM two WHERE {where}") == [[["pk", "o"]]]
+
+
+def test_every_branch_of_a_union_has_keys() -> None:
+    sql = "SELECT pname FROM part WHERE pk IN (SELECT pk FROM line UNION SELECT o FROM line)"
+    assert fed(sql) == [[["pk"], ["o"]]]
+
+
+@pytest.mark.parametrize(
+    ("table_and_key", "query"),
+    [
+        ("part WHERE pk", "SELECT max(pk) FROM line GROUP BY o"),
+        ("part WHERE pk", "SELECT pk FROM line ORDER BY qty LIMIT 3"),
+        ("two WHERE (a, b)", "SELECT max(pk), o FROM line GROUP BY o"),
+    ],
+)
+def test_a_subquery_that_computes_keys_or_keeps_few_is_run_for_them(table_and_key: str, query: str) -> None:
+    assert fed(f"SELECT 1 FROM {table_and_key} IN ({query})") == [
+        query.replace("FROM line", "FROM __fff_1 AS line")
+    ]
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "pk NOT IN (SELECT pk FROM line)",
+        "NOT (pk IN (SELECT pk FROM line))",
+        "NOT EXISTS (SELECT 1 FROM line l WHERE l.pk = part.pk)",
+        "pk IN (SELECT pk FROM line) OR pname = 'x'",
+        "EXISTS (SELECT 1 FROM line l WHERE l.pk = part.pk OR l.qty = 3)",
+        "EXISTS (SELECT 1 FROM line l WHERE l.pk <=> part.pk)",
+        "EXISTS (SELECT count(*) FROM line l WHERE l.pk = part.pk)",
+        "EXISTS (SELECT 1 FROM line l WHERE l.pk = part.pk HAVING count(*) = 0)",
+        "EXISTS (SELECT 1 FROM line l WHERE l.pk = part.pk GROUP BY GROUPING SETS ((l.o), ()))",
+        "EXISTS (SELECT 1 FROM line k LEFT JOIN line l ON l.pk = part.pk)",
+        "EXISTS (SELECT 1 FROM line k LEFT ANTI JOIN line l ON l.pk = part.pk)",
+        "EXISTS (SELECT 1 FROM line l WHERE l.pk = part.pk UNION SELECT 1 FROM line)",
+        "pk IN (SELECT pk FROM part)",
+        "pk IN (SELECT CAST(pk AS string) FROM line WHERE o = part.o)",
+    ],
+)
+def test_what_lets_other_rows_pass_binds_nothing(where: str) -> None:
+    with pytest.raises(InfeasibleQuery, match="nothing binds pk"):
+        prepare(f"SELECT pname FROM part WHERE {where}", CATALOG)
+
+
+def test_a_column_of_either_side_gets_keys_from_both_or_none() -> None:
+    few = "(SELECT pk FROM line ORDER BY qty LIMIT 1) d"
+    sql = f"SELECT pk, pname FROM {few} FULL JOIN line USING (pk) LEFT JOIN part USING (pk)"
+    assert fed(sql) == [[["pk"], ["pk"]]]
