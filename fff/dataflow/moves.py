@@ -43,10 +43,14 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What stands before a move: keys waiting or under way, and how many may be under way at once (None: any number)."""
+    """What stands before a move: keys waiting or under way, and how many may be under way at once (None: any number).
+
+    `batch`: keys that one request carries.
+    """
 
     backlog: int = 0
     window: int | None = None
+    batch: int = 1
 
     @property
     def room(self) -> int | None:

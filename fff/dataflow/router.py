@@ -117,7 +117,8 @@ class Router:
             return Load()
         module = self.block.lookups[table][move.lookup]
         under_way = sum(len(request.keys) for request in module.requests.values())
-        return Load(module.pending + under_way, module.plan.window * module.plan.batch_size)
+        batch = module.plan.batch_size
+        return Load(module.pending + under_way, module.plan.window * batch, batch)
 
     def _looking_up(self) -> bool:
         """Whether some lookup will answer or fail."""

@@ -31,10 +31,13 @@ PATIENCE: dict[Preference, float] = {"fast": math.inf, "balanced": 0.5, "cheap":
 WARM_UP, REOPTIMIZE_SHARE, REOPTIMIZE = 200, 0.05, 100
 #: Tuples of a batch that go at once, as a share of those whose fate is known.
 CAUTION = 0.1
-#: Seconds of service worth a decision of their own: ten times what deciding takes. Fewer tuples than that go together.
-THINKING_S = 5e-3
+#: And as a share of those that have gone and whose fate is not known yet: before that is, to decide on fewer at a time
+#: makes nobody wiser.
+SPREAD = 0.5
+#: Seconds of service worth a decision of their own: forty times what deciding takes. Fewer tuples than that go together.
+THINKING_S = 2e-2
 #: Where moves cost about nothing: tuples between two decisions, as a share of those decided.
-HASTE = 0.5
+HASTE = 1.0
 #: Fan-outs that differ by less are about the same there.
 ABOUT = 0.2
 
@@ -55,6 +58,7 @@ class Adaptive:
         self._probes: dict[TupleState, Move] = {}
         self._decided: dict[TupleState, int] = {}  # tuples, since the last restart
         self._due: dict[TupleState, int] = {}  # solve anew when so many are decided
+        self._gone: dict[TupleState, int] = {}  # tuples that were let go, since the last restart
         self._fates: dict[TupleState, float] = {}  # tuples whose outcome is known, since the last restart
 
     def choose(self, state: TupleState, moves: Sequence[Move], rng: random.Random) -> Move:
@@ -66,19 +70,25 @@ class Adaptive:
         state, moves = offer.state, sober(offer.moves)
         if len(moves) == 1:
             return moves[0], offer.size
-        if not any(move.lookup is not None or move in self.beliefs.costs for move in moves):
+        costs = self.beliefs.costs
+        if not any(move.lookup is not None or (costs and move in costs) for move in moves):
             return self._probe(state, moves, offer.size, rng), offer.size
         before = self._solved.get(state)
         least = 1 if before is None else 1 + int(THINKING_S / max(abs(before.value), PROBE_S))
-        size = min(max(least, int(self._fates.get(state, 0.0) * CAUTION)), offer.size)
+        gone, known = self._gone.get(state, 0), self._fates.get(state, 0.0)
+        size = min(max(least, int(known * CAUTION), int((gone - known) * SPREAD)), offer.size)
         valued = self._decide(state, moves, size, rng, least)
         bound = valued.value + self._patience * self._value_of_new(state)
         for value, move in valued.moves:
             if value > bound:
                 break
-            room = offer.load(move).room
-            if room is None or room > 0:
-                return move, size if room is None else min(size, room)
+            load = offer.load(move)
+            room = offer.size if load.room is None else load.room
+            if room > 0:
+                # A request costs about the same however few keys it carries: it is filled.
+                size = min(max(size, load.batch), offer.size, room)
+                self._gone[state] = gone + size
+                return move, size
         return None
 
     def _probe(self, state: TupleState, moves: tuple[Move, ...], size: int, rng: random.Random) -> Move:
@@ -120,7 +130,7 @@ class Adaptive:
         """Learn; start over where something has changed."""
         if self.beliefs.observe(outcome):
             self.restarts += 1
-            for memory in (self._decided, self._due, self._fates):
+            for memory in (self._decided, self._due, self._gone, self._fates):
                 memory.clear()
         if outcome.taken:
             self._fates[outcome.state] = self._fates.get(outcome.state, 0.0) + outcome.taken

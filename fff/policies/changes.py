@@ -84,25 +84,37 @@ class CountChange:
     def __init__(self, *, filters: bool) -> None:
         self._stream = _Stream()
         self._filters = filters
+        self._early = 0.0  # produced of tuples that are not reported as taken yet
+        self._closest = 0.0  # log likelihood if each observation had a fan-out of its own
 
     def add(self, taken: float, produced: float) -> Since | None:
-        """One more observation; what came since the change, if there was one."""
-        stream = self._stream
+        """One more observation; what came since the change, if there was one.
+
+        Matches of parked tuples come first, the tuples themselves when their answer has ended: that is one observation.
+        """
+        if not taken:
+            self._early += produced
+            return None
+        stream, likelihood = self._stream, self._log_likelihood
+        produced, self._early = produced + self._early, 0.0
+        self._closest += likelihood(produced, taken)
         # produced^2 / taken: with its sum, Pearson's dispersion needs no second pass.
         if not stream.add(taken, produced, produced * produced / max(taken, 1.0)):
             return None
         size, count = stream.weight[-1], stream.total[-1]
-        likelihood = self._log_likelihood
-        whole, best, where = likelihood(count, size), 0.0, 0
+        whole, bar = likelihood(count, size), stream.threshold() * self._dispersion()
+        if self._closest - whole <= bar:  # two fan-outs fit no better than one for each observation
+            return None
+        best, where = bar, 0
         for place in stream.splits():
             before, many = stream.weight[place], stream.total[place]
             gain = likelihood(many, before) + likelihood(count - many, size - before) - whole
             if gain > best:
                 best, where = gain, place
-        if best <= stream.threshold() * self._dispersion():
+        if not where:
             return None
         since = stream.since(where)
-        self._stream = _Stream()
+        self._stream, self._closest = _Stream(), 0.0
         return since
 
     def _log_likelihood(self, count: float, size: float) -> float:

@@ -24,8 +24,9 @@ Belief = Callable[[TupleState, Move], tuple[float, float]]
 
 def sober(moves: Sequence[Move]) -> tuple[Move, ...]:
     """Without lookups beside a scan: accelerators, never needed for the answer, which cost requests."""
-    scanned = {move.alias for move in moves if move.lookup is None and move.predicate is None}
-    if not scanned:
+    looked_up = [move.alias for move in moves if move.lookup is not None]
+    scanned = [move.alias for move in moves if move.lookup is None and move.predicate is None]
+    if not looked_up or not scanned:
         return tuple(moves)
     return tuple(move for move in moves if move.lookup is None or move.alias not in scanned)
 

@@ -136,6 +136,23 @@ def test_few_tuples_go_before_anything_is_known() -> None:
     assert policy.take(probes, rng)[1] == 5000, "nothing is at stake"  # type: ignore[index]
 
 
+def test_pieces_grow_while_no_answer_comes() -> None:
+    """To decide on 1,000 tuples one by one makes nobody wiser before anything is known of any of them."""
+    policy, rng, left, pieces = Adaptive(LOOKUPS), random.Random(0), 1000, 0
+    while left:
+        left -= policy.take(offer({}, left, window=10_000), rng)[1]  # type: ignore[index]
+        pieces += 1
+    assert 5 < pieces < 25
+
+
+def test_a_request_is_filled() -> None:
+    """It costs about the same however few keys it carries."""
+    full = Offer(NEW, (TO_1, TO_2), 500, lambda _: Load(0, 1000, batch=50))
+    assert Adaptive(LOOKUPS).take(full, random.Random(0))[1] == 50  # type: ignore[index]
+    tight = Offer(NEW, (TO_1, TO_2), 500, lambda _: Load(970, 1000, batch=50))
+    assert Adaptive(LOOKUPS).take(tight, random.Random(0))[1] == 30, "no more than there is room for"  # type: ignore[index]
+
+
 @pytest.mark.parametrize("name", ["adaptive", "benefit"])
 def test_these_pull(name: str) -> None:
     assert isinstance(make_policy(name, LOOKUPS), PullingPolicy)
@@ -216,6 +233,36 @@ def test_lumps_are_no_change() -> None:
     for seed in range(5):
         rng, stream = random.Random(seed), CountChange(filters=False)
         assert all(stream.add(1, 50 * (rng.random() < 0.1)) is None for _ in range(1000))
+
+
+def test_matches_that_come_before_their_tuples_are_no_change() -> None:
+    """A parked tuple's matches are reported when they come, the tuple itself when its lookup has ended."""
+    stream = CountChange(filters=False)
+    for _ in range(300):
+        assert stream.add(0, 40) is None
+        assert stream.add(100, 0) is None
+    found = None
+    for _ in range(30):
+        assert stream.add(0, 90) is None
+        found = found or stream.add(100, 0)
+    assert found is not None
+    assert found.total / found.weight > 0.6
+
+
+def test_looking_at_less_finds_the_same_changes() -> None:
+    """A stream that is not looked into, as no split can fit better than all observations apart do, hides none."""
+    for seed in range(20):
+        rng = random.Random(seed)
+        stream, full = CountChange(filters=False), CountChange(filters=False)
+        full._closest = float("inf")  # always looked into
+        for number in range(400):
+            taken = rng.randrange(1, 50)
+            produced = sum(rng.random() < (0.3 if number < 250 else 0.5) for _ in range(taken))
+            found = stream.add(taken, produced)
+            assert found == full.add(taken, produced)
+            if found is not None:
+                break
+        assert found is not None
 
 
 def test_a_change_of_level_is_found() -> None:
