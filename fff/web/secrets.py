@@ -120,6 +120,7 @@ class Secrets:
         folder: what relative `file` paths start from.
         redactor: told every value found.
         escape: applied to every value put into a text, where the text has a syntax of its own.
+        place: where a reference stands, as errors say it.
     """
 
     def __init__(
@@ -129,15 +130,17 @@ class Secrets:
         redactor: Redactor,
         *,
         escape: Callable[[str], str] | None = None,
+        place: Callable[[str], str] | None = None,
     ) -> None:
         self._escape = escape
+        self._place = place
         self._environ = environ
         self._folder = folder
         self._redactor = redactor
 
     def fill(self, text: str) -> str:
         """The text with every reference replaced; raises SecretError for one that cannot be found."""
-        return _REFERENCE.sub(lambda match: self._find(match[1], match[2]), text)
+        return _REFERENCE.sub(self._find, text)
 
     def lacks(self, text: str) -> bool:
         """Whether the text names an environment variable that may be missing, and is."""
@@ -156,12 +159,13 @@ class Secrets:
             return [self.fill_all(item) for item in value]
         return value
 
-    def _find(self, kind: str, name: str) -> str:
+    def _find(self, reference: re.Match[str]) -> str:
         try:
-            secret = self._look_up(kind, name)
-        except SecretError:
+            secret = self._look_up(reference[1], reference[2])
+        except SecretError as error:
             if self._redactor.stand_in is None:
-                raise
+                where = "" if self._place is None else f"{self._place(reference[0])}: "
+                raise SecretError(where + error.message, hint=error.hint) from error
             secret = self._redactor.stand_in
         self._redactor.add(secret)
         return secret if self._escape is None else self._escape(secret)
@@ -183,9 +187,13 @@ class Secrets:
         try:
             secret = path.read_text(encoding="utf-8").rstrip("\r\n")
         except (OSError, UnicodeDecodeError) as error:
-            raise SecretError(f"secret file {name} cannot be read: {type(error).__name__}") from error
+            reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+            hint = (
+                f"put the secret into {path}, or name another file; relative paths start at the spec's folder"
+            )
+            raise SecretError(f"secret file {name} cannot be read: {reason}", hint=hint) from error
         if not secret:
-            raise SecretError(f"secret file {name} is empty")
+            raise SecretError(f"secret file {name} is empty", hint=f"put the secret into {path}")
         return secret
 
 
@@ -207,7 +215,9 @@ def _from_keyring(name: str) -> str:
     try:
         secret = keyring.get_password(service, user)
     except keyring.errors.KeyringError as error:
-        raise SecretError(f"the keyring cannot be read: {type(error).__name__}") from error
+        raise SecretError(
+            f"the keyring cannot be read: {type(error).__name__}", hint="see what it lacks: keyring diagnose"
+        ) from error
     if not secret:
         raise SecretError(
             f"the keyring has no password for {service}/{user}", hint=f"set it: keyring set {service} {user}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -10,7 +10,8 @@ from typing import Protocol
 from fff.catalog import SourceAdapter
 from fff.errors import SpecError
 from fff.web.client import WebClient
-from fff_sources.document import Document
+from fff.web.secrets import Secrets
+from fff_sources.document import Document, KeyPath, texts
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,20 @@ class SourceContext:
     environ: Mapping[str, str]
     cwd: Path
     client: WebClient
+
+    def secrets(self, *, escape: Callable[[str], str] | None = None) -> Secrets:
+        """What fills the source's references to secrets; one that leads nowhere is named with its place in the spec."""
+        return Secrets(
+            self.environ, self.document.folder, self.client.redactor, escape=escape, place=self._place
+        )
+
+    def texts(self) -> list[tuple[KeyPath, str]]:
+        """Every text in the source's part of the spec, each with its key path."""
+        return list(texts(self.document.data["sources"][self.name], ("sources", self.name)))
+
+    def _place(self, reference: str) -> str:
+        paths = (path for path, text in self.texts() if reference in text)
+        return self.document.place(next(paths, ("sources", self.name)))
 
 
 class AdapterFactory(Protocol):

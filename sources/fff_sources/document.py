@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,9 +38,25 @@ class Document:
                 return line
         return None
 
+    def place(self, path: Sequence[Key]) -> str:
+        """A key path as errors name it: file, line, key."""
+        return f"{self.file}:{self.line(path) or 1}: {dotted(path)}"
+
     def error(self, path: Sequence[Key], message: str, *, hint: str | None = None) -> SpecError:
         """A SpecError at a key path."""
         return SpecError(message, file=self.file, path=dotted(path), line=self.line(path), hint=hint)
+
+
+def texts(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
+    """Every text in a part of a document that stands at `path`, and its own key path."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from texts(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from texts(item, (*path, index))
 
 
 def dotted(path: Sequence[Key]) -> str:

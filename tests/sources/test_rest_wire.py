@@ -615,15 +615,21 @@ async def test_client_credentials_are_fetched_once(serve: Serve, read: Read) -> 
 
 async def test_a_missing_secret_is_met_at_the_first_request_not_before(serve: Serve, read: Read) -> None:
     server = await serve(echo({}))
-    reader = read(
-        source(
-            server.url,
-            f"t: {{{COLUMNS}, scan: {{endpoint: r}}}}",
-            ", auth: {type: bearer, token: '${env:NOPE}'}",
+    for reference, problem in (
+        ("env:NOPE", "variable NOPE is not set"),
+        ("file:nope", "cannot be read: No such"),
+    ):
+        reader = read(
+            source(
+                server.url,
+                f"t: {{{COLUMNS}, scan: {{endpoint: r}}}}",
+                f", auth: {{type: bearer, token: '${{{reference}}}'}}",
+            )
         )
-    )
-    with pytest.raises(SecretError, match="NOPE is not set"):
-        await reader.scan("t")
+        place = r"\.yaml:\d+: sources\.api\.client\.auth\.token: "
+        with pytest.raises(SecretError, match=place + f".*{problem}") as caught:
+            await reader.scan("t")
+        assert caught.value.hint is not None
     assert server.asked == []
 
 

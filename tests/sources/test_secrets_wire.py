@@ -200,7 +200,13 @@ async def test_a_server_does_not_choose_who_we_are(serve: Serve, read: Read) -> 
 )
 async def test_a_base_url_must_be_one(read: Read, url: str) -> None:
     reader = read(text("http://h", "bearer"), KEY="x1234", FFF_API_BASE_URL=url)
-    with pytest.raises(SpecError, match="base URL of api") as caught:
+    with pytest.raises(SpecError, match=r"^FFF_API_BASE_URL: the base URL of api") as caught:
+        await reader.scan("t")
+    assert "geheim" not in str(caught.value)
+    assert caught.value.hint is not None
+    assert "client.auth" in caught.value.hint or "export FFF_API_BASE_URL=https" in caught.value.hint
+    reader = read(text(url, "bearer"), KEY="x1234")
+    with pytest.raises(SpecError, match=r"\.yaml:\d+: sources\.api\.client\.base_url: ") as caught:
         await reader.scan("t")
     assert "geheim" not in str(caught.value)
 

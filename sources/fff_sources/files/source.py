@@ -15,7 +15,6 @@ from fff.catalog import Page, ScanMethod, Table
 from fff.errors import SourceError, SpecError
 from fff.stats import AccessMeter
 from fff.web.message import HostPolicy, Response
-from fff.web.secrets import Secrets
 from fff_sources.adapter import SourceContext
 from fff_sources.files import kinds
 from fff_sources.files.spec import FilesSpec, FileTable, format_of, hosts_of, read_files, urls_of
@@ -44,9 +43,7 @@ class FilesSource(WordedSource):
         client = client.model_copy(update={"allowed_hosts": [*client.allowed_hosts, *hosts]})
         super().__init__(client, context)
         self._declared = declared
-        self._plain = Secrets(
-            context.environ, context.document.folder, context.client.redactor, escape=_in_url
-        )
+        self._plain = context.secrets(escape=_in_url)
         self._kept: dict[str, Response] = {}  # first files, by table
         for name, table in declared.tables.items():
             declared_columns = {

@@ -50,6 +50,7 @@ class Requests:
     def __init__(
         self, context: SourceContext, declared: spec.Client, secrets: Secrets, policy: HostPolicy
     ) -> None:
+        self._context = context
         self._name = context.name
         self._declared = declared
         self._client = context.client
@@ -64,7 +65,7 @@ class Requests:
             declared, fill = self._declared, self._secrets.fill
             override = self._environ.get(base_url_variable(self._name))
             base_url = override or templates.fill_text(fill(declared.base_url), {})
-            check_base_url(self._name, base_url, self._client.shown(base_url))
+            check_base_url(self._context, base_url, overridden=bool(override))
             self._host = Host(
                 base_url,
                 {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from fff.errors import SecretError, SpecError
@@ -20,40 +19,39 @@ def base_url_variable(source: str) -> str:
     return f"FFF_{re.sub('[^A-Z0-9]', '_', source.upper())}_BASE_URL"
 
 
-def check_base_url(source: str, base_url: str, shown: str) -> None:
-    """Raises SpecError where requests cannot start with the base URL; `shown` is how it may be shown."""
+def check_base_url(context: SourceContext, base_url: str, *, overridden: bool) -> None:
+    """Raises SpecError where requests cannot start with the base URL; `overridden`: it is the variable's."""
     try:
         parts = urlsplit(base_url)
         usable = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1)
     except ValueError:
         usable = False
-    if not usable:
-        raise SpecError(f"the base URL of {source} is not an http or https URL: {shown}")
-    if "@" in parts.netloc:
-        raise SpecError(
-            f"the base URL of {source} holds a user name: {shown}",
-            hint="write it under client.auth: {type: http_basic, username: …, password: …}",
+    if usable and "@" not in parts.netloc:
+        return
+    what = "holds a user name" if usable else "is not an http or https URL"
+    message = f"the base URL of {context.name} {what}: {context.client.shown(base_url)}"
+    variable = base_url_variable(context.name)
+    if usable:
+        hint = "write it under client.auth: {type: http_basic, username: …, password: …}"
+    elif overridden:
+        hint = (
+            f"set it: export {variable}=https://…, or unset it to use the base_url of {context.document.file}"
         )
+    else:
+        hint = f"write https://…, or set {variable}"
+    if overridden:
+        raise SpecError(f"{variable}: {message}", hint=hint)
+    raise context.document.error(("sources", context.name, "client", "base_url"), message, hint=hint)
 
 
 def missing_secrets(context: SourceContext, secrets: Secrets) -> list[SpecError]:
     """The references to secrets that lead nowhere."""
     found: list[SpecError] = []
-
-    def visit(value: object, path: tuple[str | int, ...]) -> None:
-        if isinstance(value, Mapping):
-            for key, item in value.items():
-                visit(item, (*path, key))
-        elif isinstance(value, list):
-            for index, item in enumerate(value):
-                visit(item, (*path, index))
-        elif isinstance(value, str):
-            try:
-                secrets.fill(value)
-            except SecretError as error:
-                found.append(context.document.error(path, error.message, hint=error.hint))
-
-    visit(context.document.data["sources"][context.name], ("sources", context.name))
+    for path, text in context.texts():
+        try:
+            secrets.fill(text)
+        except SecretError as error:
+            found.append(context.document.error(path, error.message, hint=error.hint))
     return found
 
 

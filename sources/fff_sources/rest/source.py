@@ -12,7 +12,6 @@ from fff.catalog import LookupMethod, Page, ScanMethod, Table
 from fff.errors import InternalError, SourceError, SpecError
 from fff.stats import AccessMeter
 from fff.web.message import HostPolicy, Request, Response
-from fff.web.secrets import Secrets
 from fff_sources.adapter import SourceContext
 from fff_sources.rest import infer, spec, templates
 from fff_sources.rest.arriving import Arriving, BodyChangedError
@@ -44,11 +43,8 @@ class RestSource(Kept):
     def __init__(self, declared: spec.RestSpec, context: SourceContext) -> None:
         super().__init__(declared, context)
         self._client = context.client
-        self._secrets = Secrets(
-            context.environ, context.document.folder, context.client.redactor, escape=templates.escaped
-        )
-        plain = Secrets(context.environ, context.document.folder, context.client.redactor)
-        self._auth = Authenticator(declared.client.auth, plain, context.client, context.name)
+        self._secrets = context.secrets(escape=templates.escaped)
+        self._auth = Authenticator(declared.client.auth, context.secrets(), context.client, context.name)
         self._policy = host_policy(declared.client)
         self._requests = Requests(context, declared.client, self._secrets, self._policy)
         self._readers: dict[tuple[str, str, tuple[str, ...], bool], BodyReader] = {}
