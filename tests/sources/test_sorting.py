@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from aiohttp import web
 
+from fff.catalog import Page, ScanMethod, Table
+from fff.dataflow.expressions import Column
 from fff.engine import Federation
 from fff.quals import Qual
+from fff.runtime.ordered import OrderedPrefix
+from fff.schema import Field
 from fff.sql import explain
+from fff.sql.planned import FirstRows
+from fff.stats import AccessMeter
 from fff_sources.ckan.search import Search
 from fff_sources.ckan.search import is_sortable as ckan_sorts
 from fff_sources.datasette.asking import TablePage
@@ -199,6 +206,24 @@ async def test_statements_of_one_session_do_not_take_one_order_for_another(serve
     assert sorts(served) == ["x"]
     found, _ = await run(federation, "SELECT id FROM t ORDER BY d NULLS LAST, id LIMIT 4")
     assert found == [(0,), (10,), (20,), (30,)]
+
+
+@pytest.mark.parametrize(("order", "pages"), [("x", 1), ("X", 1), ("id", 3), ("-x", 3), (None, 3)])
+async def test_only_pages_in_the_order_wanted_may_end_a_scan(order: str | None, pages: int) -> None:
+    class Shared:
+        """A scan that another statement has begun, in an order of its own."""
+
+        name, tables = "api", ()
+
+        async def scan(self, *_: object, **__: object) -> AsyncGenerator[Page]:
+            for start in (0, 5, 10):
+                yield Page(pa.RecordBatch.from_pydict({"x": range(start, start + 5)}), order=order)
+
+    adapter: Any = Shared()
+    table = Table("api", "t", (Field.of("x", "bigint"),))
+    prefix = OrderedPrefix(adapter, FirstRows(Column(0, 0), 2), ())
+    scan = prefix.scan(table, ScanMethod("t.scan"), ["x"], meter=AccessMeter(), window=1)
+    assert len([page async for page in scan]) == pages
 
 
 @pytest.mark.parametrize("runs", [4, pytest.param(60, marks=pytest.mark.slow)])
