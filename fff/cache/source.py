@@ -105,9 +105,7 @@ class CachedSource:
                         file = None
                     if file is not None:
                         file.add(page.rows)
-                    yield Page(
-                        page.rows.select(list(columns)), page.truncated, page.total_rows, page.order
-                    )
+                    yield Page(page.rows.select(list(columns)), page.truncated, page.total_rows, page.order)
             # Where few rows are wanted the source may have ended after them.
             whole = not truncated and self._table.rows_wanted is None
             if file is not None and whole and _doubtful(meter) == before:
@@ -170,7 +168,10 @@ class CachedSource:
             async for page in answered:
                 whole = whole and page.truncated is None
                 brought.append(page.rows)
-                yield Page(page.rows.select(list(columns)), page.truncated, page.total_rows)
+                rows = page.rows
+                if known and len(rows):  # else a row nobody asked for may be one that is known
+                    rows = rows.filter(pa.array(having(rows, method.keys, left)))
+                yield Page(rows.select(list(columns)), page.truncated, page.total_rows)
         if whole and _doubtful(meter) == before:
             self._keep(method.keys, asked, left, brought, fetched)
 

@@ -252,7 +252,9 @@ class SharedSource:
             known = {key for some in found.values() for key in some}
             if new := [key for key in left if key not in known]:
                 reading, some = self._shelf.ask(method, new, meter), new
-                whole = True
+                whole = len(new) == len(
+                    keys
+                )  # else a row nobody asked for may be one that comes by another key
             else:
                 reading, some = next(iter(found.items()))
                 whole = False

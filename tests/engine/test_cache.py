@@ -126,6 +126,15 @@ async def test_absent_keys_are_known(world: World) -> None:
     assert await world.run("SELECT c FROM s WHERE b IN (77, 78)") == ([], 1, 1)
 
 
+async def test_rows_nobody_asked_for_do_not_come_beside_those_on_disk(world: World) -> None:
+    """The source answers with more than it was asked for: a row that is on disk already must not come from it as well."""
+    every = {"path": "scan/s", "params": {"bs": "{b}"}, "data_selector": "items"}
+    by_three = {"keys": ["b"], "batch": {"size": 3, "separator": ","}, "endpoint": every}
+    world.tables = {**TABLES, "s": access("s", ABC, lookups=["b"], scan=False) | {"lookups": [by_three]}}
+    assert await world.run("SELECT c FROM s WHERE b = 1") == ([("s1",)], 1, 0)
+    assert await world.run("SELECT c FROM s WHERE b IN (1, 2)") == ([("s1",), ("s2",)], 1, 1)
+
+
 async def test_a_whole_scan_answers_lookups(world: World) -> None:
     await world.run("SELECT a FROM t")
     rows, sent, cached = await world.run("SELECT c FROM t WHERE b = 3")
