@@ -42,7 +42,7 @@ class Memory:
         here: dict[tuple[TupleState, Move], Lesson] = {}
         anywhere: dict[Move, Lesson] = {}
         costs: dict[Move, Level] = {}
-        for state, move in _moves_of(plan):
+        for state, move in moves_of(plan):
             if (lesson := self._lessons.get(names.effect(state, move))) is not None:
                 here[state, move] = lesson
             if move in anywhere or move in costs:
@@ -73,7 +73,7 @@ def _put(known: dict[Hashable, _Value], name: Hashable, value: _Value) -> None:
         del known[next(iter(known))]
 
 
-def _moves_of(plan: BlockPlan) -> Iterator[tuple[TupleState, Move]]:
+def moves_of(plan: BlockPlan) -> Iterator[tuple[TupleState, Move]]:
     """States and their moves, nearest to the sources first, at most `MAX_STATES` states."""
     constraints = Constraints(plan)
     todo = deque(TupleState(1 << number) for number, alias in enumerate(plan.aliases) if alias.active)

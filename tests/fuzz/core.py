@@ -25,6 +25,8 @@ from fff.dataflow.policy import RoutingPolicy
 from fff.dataflow.state import TupleState
 from fff.policies import make_policy
 from fff.policies.adaptive import Adaptive
+from fff.policies.meanings import moves_of
+from fff.policies.memory import Lesson, Level, Past
 from tests.fuzz.world import Run
 
 
@@ -61,6 +63,24 @@ class Hesitant:
         pass
 
 
+def hearsay(plan: BlockPlan, rng: random.Random) -> Past:
+    """A memory of runs that never were."""
+
+    def lesson() -> Lesson:
+        taken = rng.randint(1, 100)
+        return Lesson(
+            (taken, rng.randint(0, taken)), (taken, rng.randint(0, taken)), (taken, rng.randint(0, taken))
+        )
+
+    told = [key for key in moves_of(plan) if rng.random() < 0.8]
+    levels = [Level(4.0, 4.0 * (level := rng.gauss(0, 3)), 4.0 * level**2 + 0.1) for _ in told]
+    return Past(
+        {key: lesson() for key in told},
+        {move: lesson() for _, move in told},
+        {move: level for (_, move), level in zip(told, levels, strict=True) if move.lookup is not None},
+    )
+
+
 def policy_of(plan: BlockPlan, run: Run) -> RoutingPolicy:
     """The policy a run names; `shuffled` is a fixed order that is not the FROM clause's."""
     if run.policy == "stubborn":
@@ -68,7 +88,8 @@ def policy_of(plan: BlockPlan, run: Run) -> RoutingPolicy:
     if run.policy == "hesitant":
         return Hesitant()
     if run.policy.startswith("adaptive "):
-        return Adaptive(plan, run.policy.removeprefix("adaptive "))  # type: ignore[arg-type]
+        past = hearsay(plan, random.Random(run.seed)) if run.seed % 2 else None
+        return Adaptive(plan, run.policy.removeprefix("adaptive "), past)  # type: ignore[arg-type]
     if run.policy == "shuffled":
         names = [alias.name for alias in plan.aliases]
         random.Random(run.seed).shuffle(names)
