@@ -10,7 +10,7 @@ from fff.dataflow.state import TupleState
 
 #: Intervals that the history keeps at least half of; two neighbours become one when it is full.
 INTERVALS = 24
-#: Tuples of the first interval; doubled whenever neighbours become one.
+#: Tuples of the first intervals, at least; doubled whenever neighbours become one.
 FIRST_INTERVAL = 32
 
 Hop = tuple[TupleState, Move]
@@ -43,14 +43,11 @@ class Flow:
         passage.produced += outcome.produced
         passage.requests += outcome.requests
         passage.seconds += outcome.cost
-        left = outcome.taken
-        while left:
-            if self._counted == self._interval:
+        if outcome.taken:
+            self.history[-1][hop] += outcome.taken
+            self._counted += outcome.taken
+            if self._counted >= self._interval:
                 self._begin_interval()
-            some = min(left, self._interval - self._counted)
-            self.history[-1][hop] += some
-            self._counted += some
-            left -= some
 
     def _begin_interval(self) -> None:
         if len(self.history) == INTERVALS:

@@ -37,7 +37,7 @@ def _audit(block: RunningBlock, seed: int) -> dict[str, Any] | None:
 
 
 def _over_time(block: RunningBlock) -> list[dict[str, Any]]:
-    """For every state with a choice, interval by interval of equally many hops, the share that went to each destination."""
+    """For every state with a choice, interval by interval of about equally many hops, the share that went to each destination."""
     constraints, plan = block.eddy.block.constraints, block.query.plan
     history = block.eddy.router.flow.history
     states = dict.fromkeys(

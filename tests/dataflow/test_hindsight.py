@@ -141,6 +141,6 @@ def test_history_stays_small_and_loses_nothing() -> None:
         flow.observe(Outcome(TupleState(1), Move(number % 3), 7, 3))
     assert len(flow.history) <= INTERVALS
     assert sum(sum(interval.values()) for interval in flow.history) == flow.tuples == 35_000
-    sizes = {sum(interval.values()) for interval in flow.history[:-1]}
-    assert len(sizes) == 1
-    assert sizes.pop() % FIRST_INTERVAL == 0
+    sizes = [sum(interval.values()) for interval in flow.history[:-1]]
+    assert min(sizes) >= FIRST_INTERVAL
+    assert max(sizes) <= 4 * min(sizes), "intervals of about the same length"
