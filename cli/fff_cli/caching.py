@@ -14,10 +14,13 @@ def cache_of(arguments: QueryArguments) -> dict[str, Any]:
     A recording holds all that a query asks for, and what is replayed is no answer of today: neither knows a cache.
     """
     if arguments.cache_ttl is not None and arguments.cache is False:
-        raise UsageError("--no-cache and --cache-ttl exclude each other")
+        raise UsageError("--no-cache and --cache-ttl exclude each other", hint="use one of the two")
     if arguments.record is not None or arguments.replay is not None:
         if arguments.cache or arguments.cache_ttl is not None:
-            raise UsageError("--record and --replay exclude --cache and --cache-ttl")
+            raise UsageError(
+                "--record and --replay exclude --cache and --cache-ttl",
+                hint="what was recorded is all they read; leave those out",
+            )
         return {"cache": False}
     asked = {"cache": arguments.cache, "cache_ttl": arguments.cache_ttl}
     return {name: value for name, value in asked.items() if value is not None}

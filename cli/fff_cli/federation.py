@@ -11,7 +11,7 @@ from fff.cache.keeping import row_cache
 from fff.catalog import Catalog
 from fff.engine import Federation, Prepared
 from fff.errors import UsageError
-from fff.sql import parameter_names, split_statements
+from fff.sql import parameter_names, split_statements, unused_parameter
 from fff.web.client import WebClient
 from fff_cli.spare import spare_pandas
 from fff_sources.load import load_catalog
@@ -75,7 +75,7 @@ def prepare_all(
     names = [parameter_names(one) for one in statements]
     unused = [name for name in params if not any(name in known for known in names)]
     if unused:
-        raise UsageError(f"parameter {unused[0]} is not used: the SQL has no :{unused[0]}")
+        raise unused_parameter(unused[0], frozenset().union(*names))
     return [
         federation.prepare(one, {name: value for name, value in params.items() if name in known}, prioritize)
         for one, known in zip(statements, names, strict=True)

@@ -34,6 +34,7 @@ ENDINGS = {
     ".arrows": "arrow",
 }
 ROWS_AT_ONCE = 65_536  # rows turned into text in one go: bounds memory, and keeps Arrow strings below 2 GB
+_ELSEWHERE = "name a file in a folder that is there and may be written to"
 
 
 class Writer(Protocol):
@@ -361,13 +362,13 @@ class NewFile:
     def __init__(self, path: Path) -> None:
         self._path = Path(os.path.realpath(path))  # a link keeps pointing where it did
         if self._path.is_dir():
-            raise UsageError(f"cannot write {str(path)!r}: it is a folder")
+            raise UsageError(f"cannot write {str(path)!r}: it is a folder", hint=_ELSEWHERE)
         try:
             handle, name = tempfile.mkstemp(
                 prefix=f".{self._path.name}.", suffix=".tmp", dir=self._path.parent
             )
         except OSError as error:
-            raise UsageError(f"cannot write {str(path)!r}: {error.strerror}") from error
+            raise UsageError(f"cannot write {str(path)!r}: {error.strerror}", hint=_ELSEWHERE) from error
         self._temporary = Path(name)
         self.out: BinaryIO = os.fdopen(handle, "wb")
 
@@ -402,7 +403,7 @@ class SpecialFile:
             # An open file goes on where it is: opening it by its name would empty what others write to.
             self.out: BinaryIO = path.open("wb") if number is None else os.fdopen(os.dup(number), "wb")
         except OSError as error:
-            raise UsageError(f"cannot write {str(path)!r}: {error.strerror}") from error
+            raise UsageError(f"cannot write {str(path)!r}: {error.strerror}", hint=_ELSEWHERE) from error
 
     def flush(self) -> None:
         """Send on what was written."""

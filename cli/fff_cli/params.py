@@ -29,7 +29,7 @@ def parse_params(texts: Iterable[str]) -> dict[str, object]:
             raise UsageError(f"-p {text}: not of the form NAME=VALUE", hint="for example -p zip=94704")
         name = match["name"]
         if name in params:
-            raise UsageError(f"-p {name}: given twice")
+            raise UsageError(f"-p {name}: given twice", hint="keep one of the two")
         params[name] = (
             typed(f"-p {name}", match["type"], match["value"]) if match["type"] else inferred(match["value"])
         )

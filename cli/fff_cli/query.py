@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 #: Formats whose results run into each other without a blank line between them.
 _SPACED = frozenset({"table", "markdown"})
+_ENCODING = "save the SQL as UTF-8"
 
 
 @dataclass(frozen=True)
@@ -115,12 +116,14 @@ def sql_texts(sql: str | None, files: Sequence[Path]) -> tuple[str, ...]:
 
 def _standard_input() -> str:
     if sys.stdin is None:
-        raise UsageError("cannot read standard input: it is closed")
+        raise UsageError(
+            "cannot read standard input: it is closed", hint="give the SQL as an argument, or with -f FILE"
+        )
     try:
         text = sys.stdin.read().removeprefix("\ufeff")
         text.encode()  # many locales let any bytes pass, as surrogates that nothing after this understands
     except (UnicodeDecodeError, UnicodeEncodeError) as error:
-        raise UsageError(f"standard input is not UTF-8 text (byte {error.start})") from error
+        raise UsageError(f"standard input is not UTF-8 text (byte {error.start})", hint=_ENCODING) from error
     return text
 
 
@@ -129,17 +132,21 @@ def read_text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise UsageError(f"cannot read {str(file)!r}: {error.strerror}") from error
+        hint = "name a file of SQL; relative paths start at the current folder"
+        raise UsageError(f"cannot read {str(file)!r}: {error.strerror}", hint=hint) from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"{str(file)!r} is not UTF-8 text (byte {error.start})") from error
+        raise UsageError(f"{str(file)!r} is not UTF-8 text (byte {error.start})", hint=_ENCODING) from error
 
 
 def _check(arguments: QueryArguments) -> Plan:
     texts = sql_texts(arguments.sql, arguments.files)
     if arguments.report is not None and not arguments.report.resolve().parent.is_dir():
-        raise UsageError(f"cannot write {str(arguments.report)!r}: there is no such folder")
+        raise UsageError(
+            f"cannot write {str(arguments.report)!r}: there is no such folder",
+            hint="make the folder first, or name another file with --report",
+        )
     if arguments.spark_remote is not None and arguments.spark_master is not None:
-        raise UsageError("--spark-master and --spark-remote exclude each other")
+        raise UsageError("--spark-master and --spark-remote exclude each other", hint="use one of the two")
     check_taping(arguments)
     chosen = choose_format(arguments.output, arguments.output_file, terminal=is_terminal(sys.stdout))
     return Plan(texts, parse_params(arguments.params), chosen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -186,11 +187,10 @@ class Picture:
 
 def warnings_of(blocks: Sequence[RunningBlock], meters: Meters) -> tuple[str, ...]:
     """What the user should know at the end, each once."""
-    found = [
-        message if count == 1 else f"{message} ({count} times)"
-        for meter in meters
-        for message, count in meter.warnings.items()
-    ]
+    counts: Counter[str] = Counter()
+    for meter in meters:
+        counts.update(meter.warnings)
+    found = [message if count == 1 else f"{message} ({count} times)" for message, count in counts.items()]
     for block in blocks:
         for table, access in enumerate(block.access):
             found += [

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from fff.sql.dialect import split_statements
 from fff.sql.explain import explain
+from fff.sql.params import unused as unused_parameter
 from fff.sql.planned import BlockQuery, Feed, KeySource, OutputColumn, Prepared, UpperQuery
 from fff.sql.prepare import parameter_names, prepare, table_names
 
@@ -27,4 +28,5 @@ __all__ = [
     "prepare",
     "split_statements",
     "table_names",
+    "unused_parameter",
 ]

@@ -54,6 +54,20 @@ _NOT_AFTER_COMMA = frozenset(
 #: What a query can begin with.
 _OPENERS = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.L_PAREN})
 
+#: Words that one is likely to mistype, and those that BY must follow.
+_WORDS = (
+    *("SELECT", "DISTINCT", "FROM", "WHERE", "HAVING", "LIMIT", "OFFSET", "UNION", "INTERSECT", "EXCEPT"),
+    *("JOIN", "INNER", "LEFT", "RIGHT", "FULL", "OUTER", "CROSS", "USING", "AND", "BETWEEN", "LIKE"),
+    *("GROUP", "ORDER", "BY"),
+)
+_BEGIN = "a query begins with SELECT, WITH, FROM or VALUES"
+#: What a statement may end with.
+_ENDING = _CLOSING | {
+    *(TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.NUMBER, TokenType.END),
+    *(TokenType.NULL, TokenType.TRUE, TokenType.FALSE),
+}
+_WANT_BY = frozenset({"GROUP", "ORDER", "PARTITION", "SORT", "CLUSTER", "DISTRIBUTE"})
+
 #: Statements that are refused by their first word, before any parsing.
 _WRITES = frozenset(
     {
@@ -296,7 +310,9 @@ def _parse(text: str, tokens: list[Token]) -> Node:
         ) from error
     tree = trees[0] if len(trees) == 1 else None
     if tree is None or isinstance(tree, exp.Command):
-        raise QueryError(f'syntax error at "{tokens[0].text}"', sql=text, span=_token_span(tokens[0]))
+        raise QueryError(
+            f'syntax error at "{tokens[0].text}"', sql=text, span=_token_span(tokens[0]), hint=_BEGIN
+        )
     return tree
 
 
@@ -304,7 +320,7 @@ def _syntax_error(text: str, tokens: Sequence[Token], error: ParseError) -> Quer
     first = tokens[0]
     if first.token_type not in _OPENERS:
         close = difflib.get_close_matches(first.text.upper(), ["SELECT"], n=1)
-        hint = "did you mean SELECT?" if close else None
+        hint = "did you mean SELECT?" if close else _BEGIN
         return QueryError(f'syntax error at "{first.text}"', sql=text, span=_token_span(first), hint=hint)
     details = error.errors[0] if error.errors else {}
     description = str(details.get("description", "")).split(" but got <Token")[0]
@@ -318,7 +334,30 @@ def _syntax_error(text: str, tokens: Sequence[Token], error: ParseError) -> Quer
         return QueryError(
             f'syntax error near "{token.text}": {description}', sql=text, span=_token_span(token)
         )
-    return QueryError(f'syntax error at "{token.text}"', sql=text, span=_token_span(token))
+    if token is tokens[-1] and token.token_type not in _ENDING:
+        return QueryError(
+            f'syntax error: nothing stands behind "{token.text}"',
+            sql=text,
+            span=_token_span(token),
+            hint=f"write what belongs there, or leave {token.text} out",
+        )
+    meant = _meant(tokens, tokens.index(token))
+    return QueryError(f'syntax error at "{token.text}"', sql=text, span=_token_span(token), hint=meant)
+
+
+def _meant(tokens: Sequence[Token], at: int) -> str:
+    """What may have been meant where the parser stopped: a mistyped word is often taken for an alias before it stops."""
+    stopped, before = tokens[at], tokens[max(at - 1, 0)]
+    if before.text.upper() in _WANT_BY:
+        return f"did you mean {before.text.upper()} BY?"
+    for token in (stopped, before):
+        word = token.text.upper()
+        close = difflib.get_close_matches(word, _WORDS, n=1, cutoff=0.7)
+        if token.token_type is TokenType.VAR and close and word not in _WORDS:
+            return f"did you mean {close[0]}?"
+    if stopped.text.isidentifier() and stopped.token_type is not TokenType.VAR:
+        return f"{stopped.text} is a word of SQL: check what stands around it, or write `{stopped.text}` where it is a name"
+    return "is a comma, an operator or a bracket missing before it, or one too many?"
 
 
 def _depths(tokens: Sequence[Token]) -> tuple[int, ...]:

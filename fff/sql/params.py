@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -65,9 +65,16 @@ def check(statement: Statement, params: Mapping[str, object]) -> None:
             raise UsageError(f"parameter :{name} has no value", hint=hint)
     for name in params:
         if name not in used:
-            raise UsageError(f"parameter {name} is not used: the SQL has no :{name}")
+            raise unused(name, used)
     for name, value in params.items():
         render(name, value)
+
+
+def unused(name: str, used: Collection[str]) -> UsageError:
+    """The error for a value that no marker takes; `used` are the markers there are."""
+    close = difflib.get_close_matches(name, used, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"leave it out, or write :{name} where its value belongs"
+    return UsageError(f"parameter {name} is not used: the SQL has no :{name}", hint=hint)
 
 
 def render(name: str, value: object) -> str:

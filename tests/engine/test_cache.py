@@ -276,6 +276,9 @@ async def test_bad_records_are_told_every_time(world: World) -> None:
             rows, execution = await run(federation, "SELECT c FROM s WHERE b = 1")
         assert rows == [(None,)]
         assert [one.bad_records for one in execution.snapshot().access] == [1]
+        said = ("web.s: a value that does not fit its declared type was set NULL",)
+        assert execution.outcome.warnings == said
+        assert execution.outcome.complete
 
 
 async def test_reset_asks_again(world: World) -> None:

@@ -662,8 +662,12 @@ async def test_bad_records(serve: Serve, read: Read) -> None:
     assert """api.f: column 'id' of record 2: "two" is not an int""" in str(error.value)
     assert await reader.scan("n") == [{"id": 1, "zip": "a"}, {"id": None, "zip": "b"}, {"id": 4, "zip": "5"}]
     assert reader.meter.bad_records == 2
+    gone = "api.n: a record that does not fit the declared columns was left out"
+    unset = "api.n: a value that does not fit its declared type was set NULL"
+    assert reader.meter.warnings == {gone: 1, unset: 1}
     assert await reader.scan("s") == [{"id": 1, "zip": "a"}, {"id": 4, "zip": "5"}]
     assert reader.meter.bad_records == 4
+    assert reader.meter.warnings == {gone: 1, unset: 1, gone.replace("api.n", "api.s"): 2}
     assert await reader.scan("s", ["zip"]) == [{"zip": "a"}, {"zip": "b"}, {"zip": "5"}]
 
 
@@ -684,7 +688,8 @@ async def test_dropped_records_do_not_shift_the_pages(serve: Serve, read: Read) 
     for window in (1, 3):
         assert ids(await reader.scan("t", window=window)) == [n for n in range(20) if n % 3]
     assert reader.meter.bad_records == 14
-    assert reader.meter.warnings == {}
+    gone = "api.t: a record that does not fit the declared columns was left out"
+    assert reader.meter.warnings == {gone: 14}, "and nothing of a page that came short"
 
 
 async def test_large_bodies_come_in_blocks(serve: Serve, read: Read) -> None:

@@ -11,6 +11,7 @@ from planner_fakes import DEMO, catalog, table
 from fff.catalog import Catalog
 from fff.errors import InfeasibleQuery, QueryError, UnsupportedSQL, UsageError
 from fff.sql import parameter_names, prepare, split_statements
+from fff.sql.dialect import parse_statement
 
 
 @pytest.mark.parametrize(
@@ -43,6 +44,26 @@ def test_what_does_not_end(text: str, message: str) -> None:
     with pytest.raises(QueryError) as error:
         split_statements(text)
     assert error.value.render() == f"syntax error: {message}"
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("SELECT * FORM R", "did you mean FROM?"),
+        ("SELECT a FROM t x WHRE x = 1", "did you mean WHERE?"),
+        ("SELECT a FROM t JION u ON a = b", "did you mean JOIN?"),
+        ("SELECT a FROM t GROUP a", "did you mean GROUP BY?"),
+        ("SELECT 1 +", "write what belongs there, or leave + out"),
+        ("SELECT a FROM t WHERE a NOT", "write what belongs there, or leave NOT out"),
+        ("SELECT a FROM t LEFT u", "LEFT is a word of SQL: "),
+        ("SELECT a b c FROM t", "is a comma, an operator or a bracket missing before it, or one too many?"),
+        ("HERE FROM t", "a query begins with SELECT, WITH, FROM or VALUES"),
+    ],
+)
+def test_syntax_errors_say_what_may_have_been_meant(text: str, hint: str) -> None:
+    with pytest.raises(QueryError, match="syntax error") as error:
+        parse_statement(text)
+    assert (error.value.hint or "").startswith(hint)
 
 
 @pytest.mark.parametrize("text", ["", "  ", "-- nothing", ";"])
@@ -109,7 +130,12 @@ def test_a_limit_from_the_command_line_is_a_number() -> None:
     [
         ({}, "parameter :zip has no value\n  give it one with -p zip=VALUE"),
         ({"zp": "1"}, "parameter :zip has no value\n  did you mean :zp?"),
-        ({"zip": "1", "more": 2}, "parameter more is not used: the SQL has no :more"),
+        (
+            {"zip": "1", "more": 2},
+            """parameter more is not used: the SQL has no :more
+  leave it out, or write :more where its value belongs""",
+        ),
+        ({"zip": "1", "zipp": 2}, "parameter zipp is not used: the SQL has no :zipp\n  did you mean zip?"),
         (
             {"zip": [1]},
             """parameter zip has a value of type list, which SQL has no literal for

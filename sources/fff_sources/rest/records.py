@@ -181,14 +181,20 @@ class RecordDecoder:
     ) -> Batch:
         """Apply `on_bad` to what was found wrong, and build the batch."""
         gone: set[int] = set(strange)
+        table = f"{origin.source}.{origin.table}"
         if self._on_bad == "fail":
             self._raise_first(read, strange, origin)
         for column in read:
             if self._on_bad == "skip":
                 gone |= column.bad.keys()
-            else:
+            elif column.bad:
                 meter.bad_records += len(column.bad)
-        meter.bad_records += len(gone)
+                meter.warn(
+                    f"{table}: a value that does not fit its declared type was set NULL", len(column.bad)
+                )
+        if gone:
+            meter.bad_records += len(gone)
+            meter.warn(f"{table}: a record that does not fit the declared columns was left out", len(gone))
         arrays = [
             column.values
             if isinstance(column.values, pa.Array)
