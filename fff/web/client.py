@@ -6,7 +6,7 @@ What goes wrong becomes a SourceError here. The network itself is behind `wire.T
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NoReturn
 from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit, urlunsplit
@@ -223,8 +223,13 @@ class WebClient:
             self._check_budget(req)  # others may have used it up in the meantime
             self.requests_sent += 1
             meter.sent(self._clock.now())
+
+            def withdrawn() -> None:
+                self.requests_sent -= 1
+                meter.requests -= 1
+
             try:
-                response = await self._exchange(req, meter)
+                response = await self._exchange(req, meter, withdrawn)
             except WireError as error:
                 if error.overrun:
                     limiter.unanswered(permit)
@@ -237,8 +242,11 @@ class WebClient:
             limiter.release(permit)
         return response
 
-    async def _exchange(self, req: Request, meter: AccessMeter) -> Response:
-        """Send and read to the end; what is remembered is sent only if it has changed."""
+    async def _exchange(self, req: Request, meter: AccessMeter, withdrawn: Callable[[], None]) -> Response:
+        """Send and read to the end; what is remembered is sent only if it has changed.
+
+        `withdrawn` is called where it is cancelled before anything was sent, while a connection is being made, say.
+        """
         url = full_url(req)
         name = None if req.memory is None else name_of(req, full_url(replace(req, credentials=Credentials())))
         known: Remembered | None = None
@@ -255,6 +263,7 @@ class WebClient:
             frozenset(req.credentials.headers),
             frozenset(req.credentials.params),
             req.arrivals,
+            withdrawn,
         )
         answer = await self._transport.send(out)
         meter.bytes += len(answer.body)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Protocol
 
 import aiohttp
@@ -37,6 +38,7 @@ class Outgoing:
     secret_headers: frozenset[str] = frozenset()  # names of those that prove who asks
     secret_params: frozenset[str] = frozenset()
     arrivals: Arrivals | None = None  # hears of the body while it comes, where the transport can tell
+    withdrawn: Callable[[], None] | None = None  # called where it is cancelled before any of it has gone out
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,7 @@ class Network:
             raise WireError(f"the header {odd!r} holds a character that no header can", again=False)
         clock = asyncio.get_running_loop().time
         started = clock()
+        head_sent: list[bool] = []
         try:
             async with self._open().request(
                 out.method,
@@ -114,6 +117,7 @@ class Network:
                 data=out.form,
                 allow_redirects=False,
                 timeout=timeout,
+                trace_request_ctx=head_sent,
             ) as answer:
                 first_byte = clock() - started
                 headers = _headers(answer.headers)
@@ -127,6 +131,10 @@ class Network:
                         raise
                     body = b""  # the status says all that matters
                 return Answer(answer.status, headers, body, first_byte)
+        except asyncio.CancelledError:
+            if not head_sent and out.withdrawn is not None:
+                out.withdrawn()
+            raise
         except BodyError as error:
             raise WireError(str(error), again=False) from error
         except (TimeoutError, aiohttp.ServerTimeoutError) as error:
@@ -146,15 +154,23 @@ class Network:
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None or self._session.closed:
+            trace = aiohttp.TraceConfig()
+            trace.on_request_headers_sent.append(_note_head)
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, limit_per_host=0, ttl_dns_cache=300),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
+                trace_configs=[trace],
                 headers={"User-Agent": self._user_agent, "Accept-Encoding": ACCEPT_ENCODING},
             )
             # aiohttp silently sends again over a new connection; every request must count against the budget.
             self._session._retry_connection = False  # noqa: SLF001 - no public switch
         return self._session
+
+
+async def _note_head(_session: object, context: SimpleNamespace, _sent: object) -> None:
+    """The head of a request goes out."""
+    context.trace_request_ctx.append(True)
 
 
 async def _body(

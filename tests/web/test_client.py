@@ -8,6 +8,7 @@ import random
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+import aiohttp
 import pytest
 from aiohttp import web
 
@@ -395,3 +396,35 @@ async def test_the_client_can_be_used_again_after_closing(
     await client.close()
     await client.close()
     assert (await client.request(request(server.url), meter=AccessMeter())).status == 200
+
+
+async def test_a_request_counts_once_it_is_on_the_wire(
+    serve: Serve, make: Callable[..., WebClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrived, connecting, over = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def handler(_: web.Request) -> web.Response:
+        arrived.set()
+        await over.wait()
+        return web.Response()
+
+    async def connect(*_: Any, **__: Any) -> Any:
+        connecting.set()
+        await asyncio.Event().wait()
+
+    server = await serve(handler)
+
+    async def cancelled(once: asyncio.Event) -> tuple[int, int, int]:
+        client, meter = make(), AccessMeter()
+        task = asyncio.create_task(client.request(request(server.url), meter=meter))
+        await once.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return meter.requests, client.requests_sent, meter.in_flight
+
+    assert await cancelled(arrived) == (1, 1, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(aiohttp.TCPConnector, "connect", connect)
+        assert await cancelled(connecting) == (0, 0, 0)
+    over.set()
