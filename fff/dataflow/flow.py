@@ -53,7 +53,7 @@ class Flow:
         if len(self.history) == INTERVALS:
             pairs = zip(self.history[::2], self.history[1::2], strict=True)
             self.history = [first + second for first, second in pairs]
-            self._interval *= 2
+            self._interval = 2 * max(self._interval, self._counted)  # as long as what became of two
         self.history.append(Counter())
         self._counted = 0
 

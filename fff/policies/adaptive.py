@@ -40,6 +40,8 @@ THINKING_S = 2e-2
 HASTE = 1.0
 #: Fan-outs that differ by less are about the same there.
 ABOUT = 0.2
+#: Outcomes of such moves, of at least so many tuples each, that are learnt together after as many one by one.
+TOGETHER, MANY = 8, 32
 
 
 class Adaptive:
@@ -58,6 +60,7 @@ class Adaptive:
         self._probes: dict[TupleState, Move] = {}
         self._decided: dict[TupleState, int] = {}  # tuples, since the last restart
         self._due: dict[TupleState, int] = {}  # solve anew when so many are decided
+        self._gathered: dict[tuple[TupleState, Move], tuple[int, int, int, int]] = {}
         self._gone: dict[TupleState, int] = {}  # tuples that were let go, since the last restart
         self._fates: dict[TupleState, float] = {}  # tuples whose outcome is known, since the last restart
 
@@ -128,9 +131,29 @@ class Adaptive:
 
     def observe(self, outcome: Outcome) -> None:
         """Learn; start over where something has changed."""
-        if self.beliefs.observe(outcome):
+        gathered = self._gather(outcome)
+        if gathered is not None and self.beliefs.observe(gathered):
             self.restarts += 1
             for memory in (self._decided, self._due, self._gone, self._fates):
                 memory.clear()
         if outcome.taken:
             self._fates[outcome.state] = self._fates.get(outcome.state, 0.0) + outcome.taken
+
+    def _gather(self, outcome: Outcome) -> Outcome | None:
+        """What is to be learnt now: big batches that probed a SteM at no cost are learnt several at a time."""
+        move = outcome.move
+        free = move.lookup is None and move.predicate is None and not outcome.cost
+        if not free or not outcome.informed or outcome.taken < MANY:
+            return outcome
+        key = outcome.state, move
+        count, taken, produced, requests = self._gathered.get(key, (0, 0, 0, 0))
+        if count < TOGETHER:  # the first ones
+            self._gathered[key] = count + 1, 0, 0, 0
+            return outcome
+        count, taken, produced = count + 1, taken + outcome.taken, produced + outcome.produced
+        requests += outcome.requests
+        if count < 2 * TOGETHER:
+            self._gathered[key] = count, taken, produced, requests
+            return None
+        self._gathered[key] = TOGETHER, 0, 0, 0
+        return Outcome(outcome.state, move, taken, produced, requests)

@@ -12,7 +12,7 @@ from fff.dataflow.moves import Load, Move, Offer, Outcome
 from fff.dataflow.policy import PullingPolicy
 from fff.dataflow.state import TupleState
 from fff.policies import PREFERENCES, make_policy
-from fff.policies.adaptive import Adaptive
+from fff.policies.adaptive import MANY, TOGETHER, Adaptive
 from fff.policies.beliefs import Beliefs
 from fff.policies.benefit import Benefit
 from fff.policies.changes import CountChange, LevelChange
@@ -299,3 +299,26 @@ def test_benefit_prefers_what_brings_more_per_second() -> None:
         policy.observe(Outcome(NEW, Move(1), 10, 2))
         policy.observe(Outcome(NEW, Move(2), 10, 30))
     assert Counter(policy.choose(NEW, (Move(1), Move(2)), rng) for _ in range(200))[Move(2)] > 180
+
+
+def test_free_probes_of_big_batches_are_learnt_several_at_a_time_and_none_is_lost() -> None:
+    """Else learning costs more than what it is about; what costs something is learnt at once."""
+    policy = Adaptive(LOOKUPS)
+    probe, dear = Move(1), Move(predicate=0)
+
+    def learnt(move: Move) -> float:
+        counts = policy.beliefs.here(NEW, move)
+        return 0.0 if counts is None else counts.fan_out.taken
+
+    seen = []
+    for _ in range(10 * TOGETHER):
+        policy.observe(Outcome(NEW, probe, MANY, MANY // 2))
+        seen.append(learnt(probe))
+    assert seen[:TOGETHER] == [MANY * count for count in range(1, TOGETHER + 1)]
+    assert len(set(seen)) < 2.5 * TOGETHER, "then in lumps"
+    assert learnt(probe) == 10 * TOGETHER * MANY
+    for count in range(1, 4 * TOGETHER):
+        policy.observe(Outcome(NEW, dear, MANY, 1, cost=1.0))
+        policy.observe(Outcome(NEW, probe, 1, 0))
+        assert learnt(dear) == count * MANY
+        assert learnt(probe) == 10 * TOGETHER * MANY + count
