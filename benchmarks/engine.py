@@ -114,7 +114,14 @@ def main() -> None:
         profile.runcall(join, "rank", data, args.page, args.route_size)
         pstats.Stats(profile).sort_stats("tottime").print_stats(18)
         return
-    times: dict[str, list[float]] = {"fixed": [], "adaptive": [], "rank": [], "lottery": [], "naive": [], "DuckDB": []}
+    times: dict[str, list[float]] = {
+        "fixed": [],
+        "adaptive": [],
+        "rank": [],
+        "lottery": [],
+        "naive": [],
+        "DuckDB": [],
+    }
     for _ in range(args.runs):
         for name, seconds in times.items():
             seconds.append(duck(data) if name == "DuckDB" else join(name, data, args.page, args.route_size))

@@ -18,7 +18,14 @@ def report(**changes: Any) -> dict[str, Any]:
         "access": [{"requests": 40}, {"requests": 2}],
         "routing": [
             {"state": "F", "destination": "C", "batches": 2, "tuples": 1000, "produced": 10, "requests": 0},
-            {"state": "F", "destination": "D[zip]", "batches": 1, "tuples": 20, "produced": 20, "requests": 9},
+            {
+                "state": "F",
+                "destination": "D[zip]",
+                "batches": 1,
+                "tuples": 20,
+                "produced": 20,
+                "requests": 9,
+            },
         ],
         "audit": [
             {
