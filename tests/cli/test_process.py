@@ -82,7 +82,7 @@ def test_sql_that_is_no_text_is_refused_and_a_dash_means_standard_input():
         [sys.executable, "-m", "fff_cli", "query"], input=b"SELECT '\xff'", capture_output=True, check=False
     )
     assert (refused.returncode, refused.stdout) == (2, b"")
-    assert refused.stderr == b"error: standard input is not UTF-8 text (byte 8)\n"
+    assert refused.stderr.startswith(b"error: standard input is not UTF-8 text (byte 8)\n")
     read = subprocess.run(
         [sys.executable, "-m", "fff_cli", "explain", "-f", "-"],
         input=b"SELECT nope(1)",
