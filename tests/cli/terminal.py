@@ -143,6 +143,14 @@ class Terminal:
         """Ctrl-C."""
         self.process.send_signal(signal.SIGINT)
 
+    def interrupt_plain_prompt(self) -> None:
+        """Ctrl-C while Python's own prompt waits: again when it fell between the prompt and its read, where Python sees it
+        with the next key only."""
+        for _ in range(10):
+            self.interrupt()
+            if select.select([self._master], [], [], 5)[0]:
+                return
+
     def finish(self) -> int:
         """The exit code, once everything was read."""
         while self._more():

@@ -345,7 +345,7 @@ def test_a_terminal_that_cannot_move_its_cursor_gets_plain_prompts(tmp_path):
         shell.type("1;\n")
         shell.expect(f"1 row {CLOSING}")
         shell.expect("fff>")
-        shell.interrupt()
+        shell.interrupt_plain_prompt()
         shell.expect("fff>")
         shell.type("\\q\n")
         assert shell.finish() == 0

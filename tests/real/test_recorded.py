@@ -65,6 +65,7 @@ class Api:
     rows: int
     requests: int
     some: tuple[tuple[str, ...], ...] = ()
+    warned: str = ""  # what the one warning says
 
 
 APIS = {
@@ -158,6 +159,7 @@ APIS = {
         scan: {endpoint: {path: users/1/associated, params: {pagesize: 100, page: 1}, data_selector: items}}
         """,
         "SELECT site_name, reputation, gold, since FROM t", 30, 1, (("Stack Overflow", "36880", "40", "2008-07-31T14:22:31Z"),),
+        warned="'has_more'",  # one page is recorded
     ),
     "water quality, CSV": Api(
         "www.waterqualitydata.us",
@@ -208,7 +210,9 @@ def test_an_api(fff: CommandLine, replay: str, shared_folder: Path, name: str) -
     api = APIS[name]
     get(f"{replay}/_reset")
     write(fff, replay, api)
-    ran = fff.rows(api.sql.replace("<dois>", dois(shared_folder)))
+    ran = fff.query(api.sql.replace("<dois>", dois(shared_folder)))
+    assert (ran.code, ran.report["complete"]) == (0, True), ran.err
+    assert [api.warned in warning for warning in ran.report["warnings"]] == [True] * bool(api.warned)
     assert len(ran.rows) == api.rows
     assert set(api.some) <= set(ran.rows)
     assert get(f"{replay}/_stats").get("miss", 0) == 0
