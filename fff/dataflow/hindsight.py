@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from fff.dataflow.constraints import Constraints
 from fff.dataflow.flow import Flow, Hop, Passage
-from fff.dataflow.moves import Move
+from fff.dataflow.moves import Move, after
 from fff.dataflow.naming import item_name
 from fff.dataflow.plan import BlockPlan
 from fff.dataflow.state import TupleState
@@ -164,7 +164,7 @@ class _Judge:
                 if move.lookup is not None:
                     through[move] += tuples
                 tuples *= rates.fanout((state, move))
-                state = _after(state, move)
+                state = after(state, move)
         return Spend(sum(rates.keys(move, tuples) for move, tuples in through.items()), hops)
 
     def _move(self, state: TupleState, order: tuple[Item, ...]) -> Move:
@@ -216,12 +216,6 @@ class _Judge:
 
 def _item(move: Move) -> Item:
     return ("predicate", move.predicate) if move.predicate is not None else ("alias", move.alias)
-
-
-def _after(state: TupleState, move: Move) -> TupleState:
-    if move.predicate is not None:
-        return TupleState(state.span, state.done | 1 << move.predicate)
-    return TupleState(state.span | 1 << move.alias, state.done)
 
 
 def _asked(distinct: float, tuples: float) -> float:

@@ -21,6 +21,13 @@ class Move:
     predicate: int | None = None
 
 
+def after(state: TupleState, move: Move) -> TupleState:
+    """The state of tuples that have taken a move."""
+    if move.predicate is not None:
+        return TupleState(state.span, state.done | 1 << move.predicate)
+    return TupleState(state.span | 1 << move.alias, state.done)
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a policy learns from: `taken` tuples of `state` took `move` and `produced` tuples came out of it.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fff.dataflow.constraints import Constraints
-from fff.dataflow.moves import Move
+from fff.dataflow.moves import Move, after
 from fff.dataflow.plan import BlockPlan
 from fff.dataflow.state import TupleState
 
@@ -29,13 +29,6 @@ def sober(moves: Sequence[Move]) -> tuple[Move, ...]:
     if not looked_up or not scanned:
         return tuple(moves)
     return tuple(move for move in moves if move.lookup is None or move.alias not in scanned)
-
-
-def after(state: TupleState, move: Move) -> TupleState:
-    """The state of tuples that have taken a move."""
-    if move.predicate is not None:
-        return TupleState(state.span, state.done | 1 << move.predicate)
-    return TupleState(state.span | 1 << move.alias, state.done)
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from typing import TypeVar
 
 from fff.dataflow.constraints import Constraints
 from fff.dataflow.expressions import Column
-from fff.dataflow.moves import Move
+from fff.dataflow.moves import Move, after
 from fff.dataflow.plan import BlockPlan
 from fff.dataflow.state import TupleState, bits
-from fff.policies.lattice import MAX_STATES, after, sober
+from fff.policies.lattice import MAX_STATES, sober
 from fff.policies.memory import Lesson, Level, Past
 
 #: Names that a session remembers something under; those told longest ago give way. What gives way is learnt anew.

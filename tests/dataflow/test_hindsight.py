@@ -10,7 +10,7 @@ import pytest
 from fff.dataflow.constraints import Constraints
 from fff.dataflow.flow import FIRST_INTERVAL, INTERVALS, Flow
 from fff.dataflow.hindsight import Hindsight, hindsight
-from fff.dataflow.moves import Move, Outcome
+from fff.dataflow.moves import Move, Outcome, after
 from fff.dataflow.plan import BlockPlan
 from fff.dataflow.state import TupleState
 from tests.dataflow.blocks import block, compare, table
@@ -41,10 +41,7 @@ def route(plan: BlockPlan, passes: dict[Move, float], rng: random.Random, tuples
             flow.observe(Outcome(state, move, 1, int(kept), fresh))
             if not kept:
                 break
-            if move.predicate is not None:
-                state = TupleState(state.span, state.done | 1 << move.predicate)
-            else:
-                state = TupleState(state.span | 1 << move.alias, state.done)
+            state = after(state, move)
     return flow
 
 

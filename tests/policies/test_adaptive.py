@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from fff.dataflow.moves import Load, Move, Offer, Outcome
+from fff.dataflow.moves import Load, Move, Offer, Outcome, after
 from fff.dataflow.policy import PullingPolicy
 from fff.dataflow.state import TupleState
 from fff.policies import PREFERENCES, make_policy
@@ -16,7 +16,7 @@ from fff.policies.adaptive import MANY, TOGETHER, Adaptive
 from fff.policies.beliefs import Beliefs
 from fff.policies.benefit import Benefit
 from fff.policies.changes import CountChange, LevelChange
-from fff.policies.lattice import MAX_STATES, Lattice, after, sober, solve
+from fff.policies.lattice import MAX_STATES, Lattice, sober, solve
 from tests.dataflow.blocks import Play, block, table
 
 NEW = TupleState(0b1)
