@@ -1,22 +1,26 @@
 # Everything needs only a Python of at least 3.11 and make: each target first creates .venv from the lock file.
 
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 # The name says what was installed: a changed lock or pyproject installs again, whatever the files' times say.
 READY := $(VENV)/.ready-$(shell cat pyproject.toml requirements.lock 2>/dev/null | cksum | tr ' ' '-')
 
-.PHONY: help demo test slow lint format bench experiments fuzz lock clean
+.PHONY: help demo check test slow lint format bench bench-check experiments fuzz faults lock clean
 
 help:
 	@echo 'make demo    run the demo query over bundled web sources on this machine'
+	@echo 'make check   the tests to run after every change: the fast ones without a JVM'
 	@echo 'make test    the fast tests'
 	@echo 'make slow    the long randomised tests, bounded (20,000 random queries, or FFF_FUZZ_COUNT)'
 	@echo 'make lint    ruff, mypy and the import rules'
 	@echo 'make format  let ruff rewrite what it can'
-	@echo 'make bench   the benchmarks'
+	@echo 'make bench   the benchmarks against references, and the page that shows them'
+	@echo 'make bench-check  the same in short; fails where a ratio exceeds its bar'
 	@echo 'make experiments  the experiments of the papers, and the page that shows them'
 	@echo 'make fuzz    random queries against the oracle (FFF_FUZZ_SEED, FFF_FUZZ_COUNT)'
+	@echo 'make faults  sources that answer wrongly against every paginator, and the page that shows what is noticed'
 	@echo 'make lock    pin all dependencies anew'
 
 $(READY):
@@ -29,8 +33,14 @@ $(READY):
 demo: $(READY)
 	@$(BIN)/fff demo
 
+# What was compiled once is not compiled again by the next run, whatever the environment says.
+check test: export PYTHONDONTWRITEBYTECODE =
+
+check: $(READY)
+	$(BIN)/python -m pytest -m 'not slow and not spark' -n 2 -q --durations=10 $(PYTEST_ARGS)
+
 test: $(READY)
-	$(BIN)/python -m pytest -m 'not slow' -n 2 $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m 'not slow' -n 2 --durations=10 $(PYTEST_ARGS)
 
 slow: $(READY)
 	$(BIN)/python -m pytest -m slow -n 2 $(PYTEST_ARGS)
@@ -48,11 +58,17 @@ format: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
+bench-check: $(READY)
+	$(BIN)/python -m benchmarks --check $(BENCH_ARGS)
+
 experiments: $(READY)
 	$(BIN)/fff experiment --docs docs
 
 fuzz: $(READY)
 	$(BIN)/python -m pytest tests/fuzz -m slow -n 2 $(PYTEST_ARGS)
+
+faults: $(READY)
+	$(BIN)/python -m tests.faults --write
 
 # uv finds one set of versions for every supported Python and platform; only this target needs it.
 lock: $(READY)

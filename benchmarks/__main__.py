@@ -1,25 +1,10 @@
-"""Every benchmark in turn: `python -m benchmarks`. They print ratios; nothing here passes or fails."""
+"""The page of ratios: `python -m benchmarks [--check]`, see `benchmarks.performance`."""
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
-BENCHMARKS = (
-    ("engine",),
-    ("engine", "--profile"),
-    ("pages",),
-    ("lookups",),
-    ("start",),
-)
-
-
-def main() -> None:
-    """One process each, so that none warms another up."""
-    for name, *arguments in BENCHMARKS:
-        print(f"== {' '.join((name, *arguments))}", flush=True)
-        subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *arguments], check=True)
-
+from benchmarks.performance import main
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

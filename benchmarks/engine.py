@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import cProfile
+import math
 import pstats
 import random
 import statistics
@@ -21,9 +22,9 @@ import numpy as np
 import pyarrow as pa
 
 from fff.dataflow.eddy import Eddy, EddyOptions
-from fff.dataflow.events import Emit, Event, Route, ScanEnd, ScanRows, Start
-from fff.dataflow.expressions import Column
-from fff.dataflow.plan import AliasPlan, BlockPlan, EqualityClass, ScanPlan, TablePlan
+from fff.dataflow.plan.events import Emit, Event, Route, ScanEnd, ScanRows, Start
+from fff.dataflow.plan.expressions import Column, Compare
+from fff.dataflow.plan.plan import AliasPlan, BlockPlan, EqualityClass, Predicate, ScanPlan, TablePlan
 from fff.policies import make_policy
 from fff.schema import Field
 
@@ -51,9 +52,11 @@ def make_data(tables: int, rows: int) -> list[pa.RecordBatch]:
     return made
 
 
-def join(policy: str, data: list[pa.RecordBatch], page: int, route_size: int) -> float:
-    """Seconds from the first page to the last joined Arrow row."""
-    plan = star(len(data))
+def join(
+    policy: str, data: list[pa.RecordBatch], page: int, route_size: int = 4096, plan: BlockPlan | None = None
+) -> float:
+    """Seconds of processor from the first page to the last joined Arrow row, by the star if by no other plan."""
+    plan = plan or star(len(data))
     eddy = Eddy(plan, make_policy(policy, plan), random.Random(1), EddyOptions(route_size=route_size))
     rows = len(data[0])
     found = 0
@@ -64,7 +67,7 @@ def join(policy: str, data: list[pa.RecordBatch], page: int, route_size: int) ->
             if isinstance(instruction, Emit):
                 found += len(eddy.gather(instruction.batch))
 
-    started = time.perf_counter()
+    started = time.process_time()
     feed(Start())
     for at in range(0, rows, page):
         for table, batch in enumerate(data):
@@ -73,14 +76,57 @@ def join(policy: str, data: list[pa.RecordBatch], page: int, route_size: int) ->
                 feed(Route())
     for table in range(len(data)):
         feed(ScanEnd(table, 0, rows))
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     assert eddy.finished
     assert found == rows, f"{found} rows instead of {rows}"
     return seconds
 
 
+def pairs(rows: int) -> tuple[BlockPlan, list[pa.RecordBatch]]:
+    """Two tables equal on two columns, neither of which is selective by itself."""
+    fields = tuple(
+        Field.of(name, kind) for name, kind in (("a", "bigint"), ("b", "bigint"), ("payload", "string"))
+    )
+    plan = BlockPlan(
+        tables=tuple(TablePlan(f"bench.t{i}", fields, scans=(ScanPlan("scan"),)) for i in range(2)),
+        aliases=tuple(AliasPlan(f"t{i}", i, active=True) for i in range(2)),
+        equalities=tuple(EqualityClass((Column(0, column), Column(1, column))) for column in (0, 1)),
+        output=(Column(0, 0), Column(0, 1), Column(0, 2), Column(1, 2)),
+    )
+    side = math.isqrt(rows)
+    data = []
+    for batch in make_data(2, side * side):
+        keys = batch.column("unique2").to_numpy()
+        data.append(
+            pa.record_batch({"a": keys // side, "b": keys % side, "payload": batch.column("payload")})
+        )
+    return plan, data
+
+
+def ranges(rows: int) -> tuple[BlockPlan, list[pa.RecordBatch]]:
+    """Two tables, one with a key and one with bounds for it; as many results as there are rows."""
+    bound = Field.of("lo", "bigint"), Field.of("hi", "bigint"), Field.of("payload", "string")
+    fields = ((Field.of("k", "bigint"), Field.of("payload", "string")), bound)
+    plan = BlockPlan(
+        tables=tuple(TablePlan(f"bench.t{i}", fields[i], scans=(ScanPlan("scan"),)) for i in range(2)),
+        aliases=tuple(AliasPlan(f"t{i}", i, active=True) for i in range(2)),
+        equalities=(),
+        predicates=(
+            Predicate(Compare(">=", Column(0, 0), Column(1, 0))),
+            Predicate(Compare("<=", Column(0, 0), Column(1, 1))),
+        ),
+        output=(Column(0, 0), Column(0, 1), Column(1, 2)),
+    )
+    points, lows = make_data(2, rows)
+    keys, low = points.column("unique2").to_numpy(), lows.column("unique2").to_numpy()
+    return plan, [
+        pa.record_batch({"k": 4 * keys + 1, "payload": points.column("payload")}),
+        pa.record_batch({"lo": 4 * low, "hi": 4 * low + 3, "payload": lows.column("payload")}),
+    ]
+
+
 def duck(data: list[pa.RecordBatch]) -> float:
-    """Seconds for DuckDB to join the same rows, from native tables to Arrow."""
+    """Seconds of processor for DuckDB to join the same rows, from native tables to Arrow."""
     with duckdb.connect() as connection:
         connection.execute("SET threads = 1")
         for number, batch in enumerate(data):
@@ -89,9 +135,9 @@ def duck(data: list[pa.RecordBatch]) -> float:
             connection.unregister("batch")
         joins = " ".join(f"JOIN t{n} ON t{n}.unique2 = t0.unique2" for n in range(1, len(data)))
         columns = ", ".join(["t0.unique2", *(f"t{n}.payload" for n in range(len(data)))])
-        started = time.perf_counter()
+        started = time.process_time()
         table = connection.sql(f"SELECT {columns} FROM t0 {joins}").to_arrow_table()
-        seconds = time.perf_counter() - started
+        seconds = time.process_time() - started
         assert len(table) == len(data[0])
         return seconds
 

@@ -1,8 +1,9 @@
 """Lookups against the ideal number of rounds, and against a bare loop of the same client library.
 
-    python -m benchmarks.lookups [--keys N] [--delay-ms N]
+    python -m benchmarks.lookups [--keys N] [--delay-ms N] [--runs N]
 
-The time between the first and the last lookup, over rounds x delay, at 1, 8 and 32 requests in flight.
+The time between the first and the last lookup, over rounds x delay, at 1, 8 and 32 requests in flight; and the processor's
+milliseconds for a lookup, beside those of the bare loop.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tempfile import TemporaryDirectory
 import aiohttp
 
 from benchmarks.serving import served
-from fff.engine import Federation, RunOptions
+from fff.federation import Federation, RunOptions
 from fff.web.client import WebClient
 from fff_sources.load import load_catalog
 
@@ -36,8 +37,8 @@ sources:
 """
 
 
-async def ours(url: str, ceiling: int) -> float:
-    """Seconds of the whole run: one page, then all its keys."""
+async def ours(url: str, ceiling: int) -> tuple[float, float]:
+    """Seconds of the whole run, of the clock and of the processor: one page, then all its keys."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "bench.yaml"
         file.write_text(SPEC.format(url=url, ceiling=ceiling), encoding="utf-8")
@@ -47,14 +48,14 @@ async def ours(url: str, ceiling: int) -> float:
         ) as federation:
             sql = "SELECT k.payload FROM bench.t0 JOIN bench.k ON k.unique2 = t0.unique2"
             execution = federation.execute(federation.prepare(sql), RunOptions(seed=1))
-            started = time.perf_counter()
+            started, worked = time.perf_counter(), time.process_time()
             async for _ in execution.batches():
                 pass
-            return time.perf_counter() - started
+            return time.perf_counter() - started, time.process_time() - worked
 
 
-async def bare(url: str, ceiling: int, keys: int) -> float:
-    """Seconds of the same requests without any engine."""
+async def bare(url: str, ceiling: int, keys: int) -> tuple[float, float]:
+    """Seconds of the same requests without any engine, of the clock and of the processor."""
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
         left = iter(range(keys))
 
@@ -63,11 +64,11 @@ async def bare(url: str, ceiling: int, keys: int) -> float:
                 async with session.get(f"{url}/k/{key}") as response:
                     await response.json()
 
-        started = time.perf_counter()
+        started, worked = time.perf_counter(), time.process_time()
         async with session.get(f"{url}/t0?offset=0") as response:
             await response.json()
         await asyncio.gather(*(work() for _ in range(ceiling)))
-        return time.perf_counter() - started
+        return time.perf_counter() - started, time.process_time() - worked
 
 
 def main() -> None:
@@ -77,15 +78,27 @@ def main() -> None:
     )
     parser.add_argument("--keys", type=int, default=256)
     parser.add_argument("--delay-ms", type=float, default=50)
+    parser.add_argument("--runs", type=int, default=2, help="of which the best counts")
     args = parser.parse_args()
     print(f"{args.keys} keys of one page, {args.delay_ms:g} ms each")
-    print(f"{'in flight':>10}{'ideal s':>9}{'ours s':>9}{'/ideal':>8}{'/bare':>8}")
+    print(
+        f"{'in flight':>10}{'ideal s':>9}{'ours s':>9}{'/ideal':>8}{'/bare':>8}{'cpu ms/key':>12}{'/bare':>8}"
+    )
     with served(args.keys, args.keys, args.delay_ms / 1000) as url:
         for ceiling in (1, 8, 32):
             ideal = -(-args.keys // ceiling) * args.delay_ms / 1000
-            alone = min(asyncio.run(bare(url, ceiling, args.keys)) for _ in range(2))
-            took = min(asyncio.run(ours(url, ceiling)) for _ in range(2))
-            print(f"{ceiling:10}{ideal:9.2f}{took:9.2f}{took / ideal:8.2f}{took / alone:8.2f}", flush=True)
+            runs = [
+                (asyncio.run(bare(url, ceiling, args.keys)), asyncio.run(ours(url, ceiling)))
+                for _ in range(args.runs)
+            ]
+            (alone, least), (took, worked) = (
+                tuple(map(min, zip(*side, strict=True))) for side in zip(*runs, strict=True)
+            )
+            print(
+                f"{ceiling:10}{ideal:9.2f}{took:9.2f}{took / ideal:8.2f}{took / alone:8.2f}"
+                f"{1000 * worked / args.keys:12.3f}{worked / least:8.2f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.serving import served
-from fff.engine import Federation, RunOptions
+from fff.federation import Federation, RunOptions
 from fff.stats import AccessMeter
 from fff.web.client import WebClient
 from fff_sources.load import load_catalog

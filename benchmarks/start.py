@@ -9,11 +9,13 @@ of `python -c "import aiohttp, pyarrow"`. The server is a socket that notes when
 from __future__ import annotations
 
 import argparse
+import os
 import socket
 import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -62,6 +64,14 @@ def imports() -> float:
     started = time.perf_counter()
     subprocess.run([sys.executable, "-c", "import aiohttp, pyarrow"], check=True)
     return time.perf_counter() - started
+
+
+def spent(run: Callable[[], float]) -> float:
+    """Seconds of processor that its processes take, to their end."""
+    before = os.times()
+    run()
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
 
 
 def main() -> None:

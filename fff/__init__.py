@@ -1,32 +1,45 @@
 """FFF, Federated Facts and Figures: SQL over web sources, executed by an eddy.
 
-    SQL text --> parse --> query --> block + upper query                     fff.sql
-                                       |
-                   catalog ----------> plan: access modules, SteMs,          fff.catalog, fff.dataflow.plan
-                                       |     selection modules, legal moves
-    web <-> client <-> source --rows--> EDDY <-- constraints                 fff.dataflow (correctness)
-            fff.web    fff_sources     | ^  <-- policy                       fff.policies (speed)
-                           instructions| |events
-                                       v |
-                                     runtime (asyncio)                       fff.runtime
-                                       |
-                                result batches (Arrow) --> Spark             fff.spark (upper query)
-                                       |                     |
-                                  statistics (frozen) -------+--> terminal   fff.stats, fff_cli
+    SQL text --> syntax, binder, analysis, calls, planner                    1  fff.sql
+                                 |  blocks + what Spark runs above them
+                                 v
+              EDDY <-- constraints (correctness) <-- policy (speed)          2  fff.dataflow, fff.policies
+              | ^
+  instructions| |events
+              v |
+             runtime (asyncio)                                               4  fff.runtime
+                 ^
+                 | pages: shared with others > kept on disk > first rows     3  fff.access
+                 |
+    web <-> client <-> source                                                   fff.web, fff_sources
+                                 |
+             rows, or Spark above the blocks; partial groups, report         5  fff.result, fff.spark
+                                 |
+             Python, or the terminal                                            fff.api, fff_cli
 
-Functions that SQL calls, of Python programs (fff.functions) or of sources, are tables too, looked up by their arguments.
-Between runtime and sources stands, where it is asked for, what earlier runs have kept on disk: fff.cache. In
-fff.simulation sources and clock are simulated, so that fff.experiments can measure what the papers did, beside fff.classic.
+    catalog     what sources offer, and the two calls by which the engine reads them
+    federation  the stages put together for many statements; `opening` makes one from spec files
+    execution   one run of one statement
+    forecast/   what a statement will ask of its sources, before it is run
+    options     how statements may be run; `budget` counts their requests and their money
+    quals       conditions that requests may carry
+    schema, stats, errors, limits, version    what all parts share
+    dbapi/      DB-API 2 and SQLAlchemy over `fff.connect`
+    display/    values as text and HTML
+    functions/  functions of Python that SQL may call: tables too, looked up by their arguments
+    simulation/ the real engine in virtual time
 
-`dataflow` and `policies` are pure: events in, instructions out, no I/O and no clock, so that a seed replays a run.
-`engine` puts the stages together; `api` is what Python programs use of it: `fff.connect`. Imports point one way:
-fff_cli -> fff_sources -> fff.
+`dataflow` and `policies` are pure: events in, instructions out, no I/O and no clock, so that a seed replays a run. Imports
+point one way: fff_cli -> fff_sources -> fff, and inside fff from the end of a query's path to its beginning.
+docs/architecture.md follows one query through the files; docs/glossary.md explains the words.
 """
 
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING
+
+from fff.version import __version__
 
 if TYPE_CHECKING:
     from fff.api import (
@@ -39,7 +52,9 @@ if TYPE_CHECKING:
         Stream,
         connect,
         connect_async,
+        show,
     )
+    from fff.api.spark_data_source import spark_data_source
     from fff.errors import (
         FFFError,
         InfeasibleQuery,
@@ -51,10 +66,7 @@ if TYPE_CHECKING:
         UnsupportedSQL,
         UsageError,
     )
-    from fff.spark.datasource import spark_data_source
     from fff.stats import Missing, Snapshot
-
-__version__ = "0.1.0"
 
 __all__ = [
     "AsyncBatches",
@@ -78,6 +90,7 @@ __all__ = [
     "__version__",
     "connect",
     "connect_async",
+    "show",
     "spark_data_source",
 ]
 
@@ -93,6 +106,7 @@ _HOMES = {
         "Stream",
         "connect",
         "connect_async",
+        "show",
     ),
     "fff.errors": (
         "FFFError",
@@ -105,7 +119,7 @@ _HOMES = {
         "UnsupportedSQL",
         "UsageError",
     ),
-    "fff.spark.datasource": ("spark_data_source",),
+    "fff.api.spark_data_source": ("spark_data_source",),
     "fff.stats": ("Missing", "Snapshot"),
 }
 

@@ -7,18 +7,19 @@ through the entry-point group `fff.sources`.
 from __future__ import annotations
 
 import difflib
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 import pyarrow as pa
 
+from fff.budget import Budget, Money
 from fff.quals import Qual, Quals, text_of
 from fff.schema import Field
 from fff.stats import AccessMeter
 
 if TYPE_CHECKING:
-    from fff.web.memory import Memory
+    from fff.web.validators import ResponseMemory
 
 RecordBatch: TypeAlias = pa.RecordBatch
 
@@ -42,20 +43,28 @@ class KeyColumn:
 
 @dataclass(frozen=True)
 class ScanMethod:
-    """One way to read a whole table, page by page. Several on one table compete (mirrors)."""
+    """One way to read a whole table, page by page. Several on one table compete (mirrors). `price` is that of a request."""
 
     name: str
     endpoint: object = None  # the adapter's own description; opaque to the engine
+    price: Money | None = None
 
 
 @dataclass(frozen=True)
 class LookupMethod:
-    """One index access: all rows having given values of `keys`. A request may carry up to `batch_size` keys."""
+    """One index access: all rows having given values of `keys`. A request may carry up to `batch_size` keys.
+
+    `limiter`: what holds its requests back (a host and who asks there, a pool of threads), by a name of the adapter's
+    choosing: methods that name the same share one ceiling, `Table.max_in_flight`. Without a name it is the source's.
+    `price` is that of a request.
+    """
 
     name: str
     keys: tuple[str, ...]
     batch_size: int = 1
     endpoint: object = None
+    limiter: str = ""
+    price: Money | None = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +84,8 @@ class Table:
     scans: tuple[ScanMethod, ...] = ()
     lookups: tuple[LookupMethod, ...] = ()
     max_in_flight: int = 8  # the declared ceiling of concurrent requests of its host
+    #: Requests that its host is sent at most, in any so many seconds.
+    rates: tuple[tuple[float, float], ...] = ()
     description: str = ""
     order: tuple[str, ...] = ()  # columns by which scans are ordered, rising; falling with - before the name
     quals: Quals = ()
@@ -119,13 +130,21 @@ class Table:
         name = f"{qual.column} {qual.operator} " if param is None else f"{param}="
         return name + text_of(qual.value)
 
+    @property
+    def prices(self) -> tuple[Money, ...]:
+        """What requests for it may cost, where that is stated."""
+        methods: tuple[ScanMethod | LookupMethod, ...] = (*self.scans, *self.lookups)
+        return tuple(method.price for method in methods if method.price is not None)
+
 
 @dataclass(frozen=True)
 class Page:
     """Rows of one answer: the asked columns, in the asked order, in their declared Arrow types.
 
     `truncated` says why the answer is known not to hold every match (a page cap, a hit limit); such an answer never
-    counts as complete. `total_rows` is the source's own total where it tells one (an estimate, for display only).
+    counts as complete. Where that is so for some of the keys of a lookup only, `unanswered` names them, and the answer to
+    the others stands. `total_rows` is the source's own total where it tells one (an estimate: it decides what is read
+    first, never what counts as read), `pages` that of its pages.
     `order`: what the pages of this scan come ordered by, as the source promises, with `-` before what falls.
     """
 
@@ -133,6 +152,8 @@ class Page:
     truncated: str | None = None
     total_rows: int | None = None
     order: str | None = None
+    unanswered: tuple[tuple[object, ...], ...] = ()
+    pages: int | None = None
 
 
 class SourceAdapter(Protocol):
@@ -188,6 +209,24 @@ class Listing(SourceAdapter, Protocol):
 
 
 @runtime_checkable
+class Priced(Protocol):
+    """A source whose requests cost something, those for what its tables are like as well."""
+
+    price: Money | None
+
+
+@runtime_checkable
+class Naming(Protocol):
+    """A source that has a table for every name that means something, such as that of a file."""
+
+    def named(self, name: str) -> Table | None:
+        """The table of that name, now among `tables`; None where the name means nothing. Sends nothing."""
+
+    def read_as_text(self, table: Table, columns: Collection[str]) -> bool:
+        """Have these columns (in lower case) of a table as text from now on; whether that can be and changes something."""
+
+
+@runtime_checkable
 class Cacheable(Protocol):
     """A source whose answers may be kept on disk for later runs."""
 
@@ -203,7 +242,7 @@ class Cacheable(Protocol):
     def tells_secrets(self, data: bytes) -> bool:
         """Whether a secret of the source stands in there: such rows are never kept."""
 
-    def remember(self, memory: Memory) -> None:
+    def remember(self, memory: ResponseMemory) -> None:
         """Ask for what is in there only if it has changed, and remember what says how to ask so."""
 
     def reads_whole_records(self, table: Table) -> bool:
@@ -262,6 +301,13 @@ class Catalog:
         self.adapters.append(adapter)
         self._learn(adapter)
 
+    def beside(self, tables: Iterable[Table]) -> Catalog:
+        """The same catalog with tables that no source holds, which whoever runs a statement reads by himself."""
+        known = dict(self._tables)
+        nobody = cast("SourceAdapter", None)
+        known |= {table.full_name.lower(): (nobody, table) for table in tables}
+        return replace(self, _tables=known)
+
     def offer(self, name: str, read: Callable[[], SourceAdapter]) -> None:
         """Offer a source by its name; one of the same name that was added or offered earlier keeps its place.
 
@@ -270,6 +316,22 @@ class Catalog:
         if name.lower() not in {known.name.lower() for known in self.adapters}:
             self._offered.setdefault(name.lower(), read)
 
+    def narrow(self, names: Collection[str]) -> list[str]:
+        """Forget all sources but those of these names, for those who may not read all that the user may.
+
+        Gives the names that mean none.
+        """
+        wanted = {name.lower() for name in names}
+        known = {adapter.name.lower() for adapter in self.adapters} | self._offered.keys()
+        self.adapters = [one for one in self.adapters if one.name.lower() in wanted]
+        self._offered = {name: read for name, read in self._offered.items() if name in wanted}
+        self._tables = {
+            name: (adapter, table)
+            for name, (adapter, table) in self._tables.items()
+            if adapter.name.lower() in wanted
+        }
+        return sorted(wanted - known)
+
     def _take(self, name: str) -> None:
         """Read a source that is offered, if there is one of that name."""
         read = self._offered.get(name)
@@ -277,6 +339,11 @@ class Catalog:
             self.add(read())
             self._offered.pop(name, None)
             self._from_offers.add(name)
+
+    def source(self, name: str) -> SourceAdapter | None:
+        """The source of a name, in any case."""
+        self._take(name.lower())
+        return next((one for one in self.adapters if one.name.lower() == name.lower()), None)
 
     def unlisted(self, names: Iterable[Sequence[str]] | None = None) -> list[Listing]:
         """The sources to ask for their tables before these names can be said to mean nothing; without names, all such."""
@@ -290,25 +357,27 @@ class Catalog:
             if any(len(name) == 1 or name[0].lower() == adapter.name.lower() for name in unknown)
         ]
 
-    async def list_tables(self, names: Iterable[Sequence[str]] | None = None) -> None:
-        """Ask the sources that `unlisted` names for their tables.
+    async def list_tables(
+        self, names: Iterable[Sequence[str]] | None = None, budget: Budget | None = None
+    ) -> None:
+        """Ask the sources that `unlisted` names for their tables; `budget` pays for the requests.
 
         Raises:
             SourceError: a source cannot be asked.
         """
         for adapter in self.unlisted(names):
-            await self.list_source(adapter)
+            await self.list_source(adapter, budget)
 
-    async def list_source(self, source: Listing) -> None:
+    async def list_source(self, source: Listing, budget: Budget | None = None) -> None:
         """Ask one source for its tables. Raises SourceError where it cannot be asked."""
-        await source.list_tables(meter=AccessMeter())
+        await source.list_tables(meter=_meter(source, budget))
         self._learn(source)
 
     def _learn(self, adapter: SourceAdapter) -> None:
         self._tables |= {table.full_name.lower(): (adapter, table) for table in adapter.tables}
 
-    async def discover(self, tables: Iterable[Table]) -> None:
-        """Ask the sources for the columns of those tables that have none yet; one request a table.
+    async def discover(self, tables: Iterable[Table], budget: Budget | None = None) -> None:
+        """Ask the sources for the columns of those tables that have none yet; one request a table, paid by `budget`.
 
         Raises:
             SourceError: a source cannot be asked, or tells no columns.
@@ -319,7 +388,8 @@ class Catalog:
                 wanted.setdefault(table.source, []).append(table.name)
         for adapter in self.adapters:
             if adapter.name in wanted and isinstance(adapter, Discovering):
-                await adapter.discover(wanted[adapter.name], meter=AccessMeter())
+                known = [self._tables[f"{adapter.name}.{name}".lower()][1] for name in wanted[adapter.name]]
+                await adapter.discover(wanted[adapter.name], meter=_meter(adapter, budget, known))
                 self._learn(adapter)
 
     def tables(self, *, offered: bool = True) -> Iterable[Table]:
@@ -330,6 +400,10 @@ class Catalog:
         late = [table for table in known if table.source.lower() in self._from_offers]
         own = [table for table in known if table.source.lower() not in self._from_offers]
         return own + sorted(late, key=lambda table: table.source) if offered else known
+
+    def own_tables(self) -> list[Table]:
+        """The tables of the sources that were added, not those of the offered ones."""
+        return [table for _, table in self._tables.values() if table.source.lower() not in self._from_offers]
 
     def adapter_of(self, table: Table) -> SourceAdapter:
         """The adapter that reads a table of this catalog."""
@@ -345,11 +419,36 @@ class Catalog:
         if len(parts) > 1:
             self._take(parts[0].lower())
             hit = self._tables.get(wanted)
-            return [hit[1]] if hit else []
-        found = [table for _, table in self._tables.values() if table.name.lower() == wanted]
+            if hit is None or isinstance(hit[0], Naming):
+                return self._named(".".join(parts[1:]), parts[0].lower())
+            return [hit[1]]
+        known = (table for adapter, table in self._tables.values() if not isinstance(adapter, Naming))
+        found = [table for table in known if table.name.lower() == wanted]
         own = [table for table in found if table.source.lower() not in self._from_offers]
-        own = own or [table for table in self.tables() if table.name.lower() == wanted]
+        own = (
+            own or self._named(parts[0]) or [table for table in self.tables() if table.name.lower() == wanted]
+        )
         return [table for table in own if not table.function] or own
+
+    def _named(self, name: str, source: str | None = None) -> list[Table]:
+        """What a name means to the sources that know it by themselves: to one of them, or to the first that does."""
+        for adapter in self.adapters:
+            if isinstance(adapter, Naming) and source in (None, adapter.name.lower()):
+                table = adapter.named(name)
+                if table is not None:
+                    self._learn(adapter)
+                    return [table]
+        return []
+
+    def read_as_text(self, columns: Mapping[str, Collection[str]]) -> bool:
+        """Have columns, by full name of their table, as text where sources can give them so; whether any is now."""
+        changed = False
+        for name, wanted in columns.items():
+            adapter, table = self._tables[name.lower()]
+            if isinstance(adapter, Naming) and adapter.read_as_text(table, wanted):
+                self._learn(adapter)
+                changed = True
+        return changed
 
     def functions(self, parts: Sequence[str]) -> list[Table]:
         """The functions that a call by a name of one or two parts can mean; sources that are only offered need both."""
@@ -365,3 +464,11 @@ class Catalog:
         names = {table.full_name.lower(): table.full_name for table in self.tables()}
         names |= {table.name.lower(): table.full_name for table in self.tables()}
         return list(dict.fromkeys(names[hit] for hit in difflib.get_close_matches(name.lower(), names, n=3)))
+
+
+def _meter(source: object, budget: Budget | None, tables: Iterable[Table] = ()) -> AccessMeter:
+    """Of requests about a source: at its price, or that of the dearest of the tables they are for."""
+    prices = [price for table in tables for price in table.prices]
+    if isinstance(source, Priced) and source.price is not None:
+        prices.append(source.price)
+    return AccessMeter(budget=budget, price=max(prices, key=lambda price: price.amount, default=None))

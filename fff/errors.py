@@ -157,7 +157,8 @@ class SourceError(FFFError):
         return f"{super().render()}\n  {self._next_step()}"
 
     def _next_step(self) -> str:
-        if self.status is None and self.attempts == 1:
+        unreached = self.reason.startswith("cannot connect")
+        if self.status is None and self.attempts == 1 and not unreached:
             return "correct the source's spec; `fff source test FILE` tries it out"
         if self.status is None:
             return "check the network and the source's base_url, or try again later"
@@ -172,8 +173,11 @@ class InternalError(Exception):
     """A bug in FFF. Never raised for anything a user or a source did."""
 
 
-def underline(sql: str, span: Span) -> list[str]:
-    """The line of SQL holding the start of the span, and a line of carets under it."""
+def underline(sql: str, span: Span, most: int = 110) -> list[str]:
+    """The line of SQL holding the start of the span, and a line of carets under it; of a long line the part around it.
+
+    `most`: characters of the line that are shown.
+    """
     start = max(0, min(span.start, len(sql)))
     line_start = sql.rfind("\n", 0, start) + 1
     line_end = sql.find("\n", start)
@@ -182,4 +186,10 @@ def underline(sql: str, span: Span) -> list[str]:
     number = sql.count("\n", 0, line_start) + 1
     gutter = f"  {number} | "
     text = sql[line_start:line_end].replace("\t", " ")
-    return [gutter + text, " " * (len(gutter) + start - line_start) + "^" * (end - start)]
+    at, length = start - line_start, end - start
+    if len(text) > most:
+        first = max(0, min(at - max(0, most - length) // 2, len(text) - most))
+        after = "…" if first + most < len(text) else ""
+        text = ("…" if first else "") + text[first : first + most] + after
+        at, length = at - first + bool(first), min(length, most)
+    return [gutter + text, " " * (len(gutter) + at) + "^" * length]

@@ -8,76 +8,38 @@ import secrets
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
+from fff.access.session_cache import AccessStore, Lease
+from fff.budget import Budget
 from fff.catalog import Catalog
-from fff.dataflow.events import Cancel
-from fff.dataflow.expressions import Expr
+from fff.dataflow.plan.events import Cancel, Enough, Halt
+from fff.dataflow.plan.expressions import Expr
 from fff.errors import FFFError, InternalError, QueryError, SourceError
-from fff.policies import DEFAULT_POLICY, Preference
-from fff.policies.meanings import Memory
-from fff.report import make_report
-from fff.runtime.audit import audits
-from fff.runtime.block import RunningBlock, uses_of
-from fff.runtime.doubts import doubts
+from fff.forecast.history import TableHistory
+from fff.limits import WRITE_MILLION_S
+from fff.options import RunOptions
+from fff.policies.adaptive.session_memory import Memory
+from fff.result.audit.report import audited, audits
+from fff.result.report import make_report
+from fff.result.row_sink import RowSink
+from fff.result.snapshot import Picture, warnings_of
+from fff.runtime.block_run import RunningBlock, uses_of
 from fff.runtime.driver import Meters
-from fff.runtime.picture import Picture, warnings_of
-from fff.runtime.sharing import AccessStore, Lease
+from fff.runtime.ending import Ending
 from fff.schema import Field, result_field
 from fff.sql import Prepared
-from fff.sql.priorities import priority
-from fff.stats import Missing, Snapshot, SparkStats
+from fff.sql.analysis.priorities import priority
+from fff.sql.analysis.soundness import causes_among
+from fff.stats import Missing, Outcome, Snapshot, SparkStats
 
 if TYPE_CHECKING:
-    from fff.runtime.upper import UpperRun
+    from fff.access.semijoin_feed import KeyFeed
+    from fff.result.spark_sink import SparkSink
     from fff.spark.session import SparkEngine
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """How to run a statement. Nothing here changes a complete answer.
-
-    `prefer`: time against requests. `hold_rows`: keep rows back until the answer is complete. `refresh`: keep a current result of the upper query for
-    `Execution.snapshot`. `max_requests` counts from the start of this run, over all blocks; a bound that
-    `Federation.limit_requests` has set holds as well. `prioritize`: predicates whose rows are fetched first.
-    """
-
-    policy: str = DEFAULT_POLICY
-    prefer: Preference = "balanced"
-    seed: int | None = None
-    semantics: Literal["parked", "paper"] = "parked"
-    on_source_error: Literal["fail", "partial"] = "partial"
-    hold_rows: bool = False
-    deadline_s: float | None = None
-    max_requests: int | None = None
-    spark_master: str = "local[*]"
-    spark_remote: str | None = None
-    refresh: bool = False
-    spark_log: Path | None = None
-    prioritize: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a run ended. `exit_code` and `report` are those of the contract.
-
-    `doubts`: what in the statement may have made rows of a partial answer wrong, as LEFT JOIN; where there is nothing,
-    each row of a partial answer is one of the complete answer.
-    """
-
-    complete: bool
-    exit_code: int
-    reason: str | None
-    rows: int
-    elapsed_s: float
-    missing: tuple[Missing, ...]
-    warnings: tuple[str, ...]
-    report: dict[str, Any]
-    doubts: tuple[str, ...] = ()
 
 
 class Execution:
@@ -91,12 +53,20 @@ class Execution:
         spark: SparkEngine | None,
         store: AccessStore | None = None,
         memory: Memory | None = None,
+        budget: Budget | None = None,
+        history: TableHistory | None = None,
     ) -> None:
         self.prepared = prepared
         self.options = options
         self.seed = secrets.randbelow(2**31) if options.seed is None else options.seed
         self._catalog = catalog
-        self._meters = Meters()
+        self._budget = budget
+        self._history = history or TableHistory()
+        self._meters = Meters(budget)
+        self._row_sink = (
+            RowSink(prepared, hold=options.hold_rows, enough=self._enough) if prepared.upper is None else None
+        )
+        self._spark_sink: SparkSink | None = None
         self._store = store or AccessStore()
         memory = memory or Memory()
         self._blocks = [
@@ -112,24 +82,25 @@ class Execution:
                 semantics=options.semantics,
                 stop_on_missing=options.on_source_error == "fail",
                 deliver=self._deliver,
+                room=None if self._row_sink is None else self._row_sink.room,
             )
             for number, query in enumerate(prepared.blocks)
         ]
         self._lease: Lease | None = None
         self._spark = spark
         self._spark_was_up = spark is not None and spark.ready()
-        self._upper: UpperRun | None = None
-        self._ready: deque[pa.RecordBatch] = deque()
-        self._more = asyncio.Event()
-        self._skip = prepared.offset if prepared.upper is None else 0
+        self._ending = Ending(options.deadline, self._after_joins)
+        self._cut: tuple[Missing, ...] = ()  # what was found and came into no result: there was no time
+        self._late: str | None = None  # the same in words
         self._started = time.perf_counter()
+        self._joined: float | None = None  # when the last block ended
         self._ended: float | None = None
         self._first_row_s: float | None = None
         self._phase: Literal["fetching", "aggregating", "done"] = "fetching"
-        self._result_rows = 0
+        self._spark_rows = 0  # of Spark's result
         self._newest: dict[int, deque[pa.RecordBatch]] = {}  # by block: what it found last
         self._outcome: Outcome | None = None
-        self.schema: tuple[Field, ...] | None = self._plain_schema()
+        self.schema: tuple[Field, ...] | None = None if self._row_sink is None else self._row_sink.schema
         self._priorities: tuple[str, ...] = ()
         if options.prioritize:
             self.prioritize(*options.prioritize)
@@ -141,8 +112,9 @@ class Execution:
         return self._outcome
 
     def interrupt(self) -> None:
-        """Stop fetching and finish with what is there (first Ctrl-C)."""
+        """Stop fetching and finish soon with what is there (first Ctrl-C)."""
         self._cancel("interrupted")
+        self._ending.interrupt("interrupted")
 
     def prioritize(self, *texts: str) -> None:
         """See rows for which one of the conditions is true first, in place of whatever that was before; none: nothing.
@@ -168,6 +140,20 @@ class Execution:
         for block in self._blocks:
             block.driver.post(Cancel(reason))
 
+    def _halt(self, reason: str) -> None:
+        for block in self._blocks:
+            block.driver.post(Halt(reason))
+
+    def _enough(self) -> None:
+        for block in self._blocks:
+            block.driver.post(Enough())
+
+    def _after_joins(self) -> tuple[float, bool]:
+        """Seconds that what comes after joining would take by now, and whether that was measured."""
+        if self._row_sink is not None:
+            return WRITE_MILLION_S * self._row_sink.held / 1e6, True
+        return (0.0, False) if self._spark_sink is None else self._spark_sink.seconds()
+
     def _abort(self, error: FFFError) -> None:
         """End the run with an error: what it would bring has no use any more."""
         for block in self._blocks:
@@ -180,7 +166,7 @@ class Execution:
             FFFError: there is no result; the exit code is the error's.
         """
         try:
-            found = self._rows() if self._spark is None else self._aggregated(self._spark)
+            found = self._aggregated() if self._row_sink is None else self._rows(self._row_sink)
             # Who leaves early leaves at once: nothing of the run goes on behind the reader's back.
             async with contextlib.aclosing(found) as batches:
                 async for batch in batches:
@@ -190,40 +176,40 @@ class Execution:
             raise
         self._end(None)
 
-    async def _rows(self) -> AsyncGenerator[pa.RecordBatch]:
+    async def _rows(self, sink: RowSink) -> AsyncGenerator[pa.RecordBatch]:
         """Rows as they are found, or all at the end when they are to be held back."""
+
+        def dropped() -> None:
+            self._cut = self._parts("not written", self._ending.reason or "stopped")
+
+        sink.begin()
         run = asyncio.create_task(self._run_blocks())
-        run.add_done_callback(lambda _: self._more.set())
-        yielded = False
-        try:
-            while True:
-                if not self.options.hold_rows or run.done():
-                    if run.done() and self.options.hold_rows:
-                        run.result()
-                    while self._ready:
-                        yielded = True
-                        yield self._ready.popleft()
-                if run.done():
-                    break
-                await self._more.wait()
-                self._more.clear()
-            await run
-        finally:
-            run.cancel()
-            with contextlib.suppress(asyncio.CancelledError, Exception):
-                await run
-        if not yielded:
-            yield self._empty()
+        async with contextlib.aclosing(sink.batches(run, lambda: self._ending.passed, dropped)) as batches:
+            async for batch in batches:
+                yield batch
 
-    async def _aggregated(self, spark: SparkEngine) -> AsyncGenerator[pa.RecordBatch]:
+    @property
+    def _rows_out(self) -> int:
+        """Rows of the result, as far as there are any."""
+        return self._spark_rows if self._row_sink is None else self._row_sink.rows
+
+    def _parts(self, what: str, reason: str) -> tuple[Missing, ...]:
+        """Rows of any table may lack in the result."""
+        tables = [
+            access.table.full_name for block in self._blocks for access in block.access if not access.fed
+        ]
+        return tuple(Missing(table, what, reason) for table in dict.fromkeys(tables))
+
+    async def _aggregated(self) -> AsyncGenerator[pa.RecordBatch]:
         """The upper query over all rows of all blocks, once; until then refreshed results for display."""
-        from fff.runtime.upper import UpperRun  # noqa: PLC0415 - plain joins never pay for it
+        from fff.result.spark_sink import SparkSink  # noqa: PLC0415 - plain joins never pay for it
 
-        query = self.prepared.upper
+        spark, query = self._spark, self.prepared.upper
+        assert spark is not None
         assert query is not None
-        with UpperRun(spark, query, self._blocks, self._started) as upper:
-            self._upper = upper
-            beside = asyncio.create_task(upper.beside(self._abort, refresh=self.options.refresh))
+        with SparkSink(spark, query, self._blocks, self._started) as sink:
+            self._spark_sink = sink
+            beside = asyncio.create_task(sink.beside(self._abort, refresh=self.options.refresh))
             try:
                 await self._run_blocks()
                 self._phase = "aggregating"
@@ -231,11 +217,15 @@ class Execution:
                 beside.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await beside
-            table = await upper.finish(counted=self.options.refresh)
+            table = await self._ending.in_time(sink.finish(counted=self.options.refresh))
+            if table is None:
+                found = await sink.at_once()
+                table = found.table
+                self._cut = self._parts("not aggregated yet", self._ending.reason or "stopped")
+                self._late = f"Spark had no time to end: the result rests on {found.rows:,} of {sink.rows:,} rows found"
         self.schema = tuple(result_field(one.name, one.type) for one in table.schema)
-        batches = table.combine_chunks().to_batches() or [self._batch_of(table.schema)]
-        for batch in batches:
-            self._result_rows += len(batch)
+        for batch in table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]:
+            self._spark_rows += len(batch)
             yield batch
 
     async def _run_blocks(self) -> None:
@@ -245,13 +235,17 @@ class Execution:
             SourceError: a source could not be read in full and that was to be the end; or none answered at all.
             FFFError: whatever else ended a block.
         """
-        deadline = self.options.deadline_s
-        alarm = None
-        if deadline is not None:
-            late = f"the deadline of {deadline:g} s passed"
-            alarm = asyncio.get_running_loop().call_later(deadline, self._cancel, late)
-        self._lease = lease = self._store.lease(self.prepared, uses_of(self._catalog, self.prepared))
+        self._ending.begin()
+        watch = asyncio.create_task(self._ending.watch(self._cancel, self._halt))
+        uses = uses_of(self._catalog, self.prepared)
+        self._lease = lease = self._store.lease(self.prepared, uses, self._budget)
         tasks = [asyncio.create_task(self._run_block(block, lease)) for block in self._blocks]
+        feeds = [feed for block in self._blocks for feed in block.feeds.values()]
+        tasks += [  # those that read no block, which nothing else begins
+            asyncio.create_task(self._run_query_for(feed))
+            for feed in feeds
+            if feed.query is not None and not feed.query.blocks
+        ]
         try:
             if tasks:
                 await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
@@ -259,12 +253,11 @@ class Execution:
                 if task.done():
                     task.result()
         finally:
-            if alarm is not None:
-                alarm.cancel()
-            for task in tasks:
+            for task in (watch, *tasks):
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(watch, *tasks, return_exceptions=True)
             lease.close()
+            self._joined = time.perf_counter()
         self._check_answered()
 
     async def _run_block(self, block: RunningBlock, lease: Lease) -> None:
@@ -273,11 +266,17 @@ class Execution:
         for other in self._blocks:
             for feed in other.feeds.values():
                 feed.end(block.number, block.broken)
-                if feed.query is not None and feed.query_due:
-                    assert self._upper is not None, (
-                        "a statement with a query for keys has one above its blocks"
-                    )
-                    feed.answer(await self._upper.keys(feed.query))
+                if feed.query is not None and block.number in feed.query.blocks:
+                    await self._run_query_for(feed)
+
+    async def _run_query_for(self, feed: KeyFeed) -> None:
+        """Run the query for the keys of a feed, if the blocks that it reads have ended."""
+        if feed.query is None or not feed.query_due:
+            return
+        assert self._spark_sink is not None, "a statement with a query for keys has one above its blocks"
+        keys = await self._ending.while_fetching(self._spark_sink.keys(feed.query))
+        if keys is not None:  # else nobody may ask for them any more
+            feed.answer(keys)
 
     def _check_answered(self) -> None:
         """Nothing at all is no partial result."""
@@ -294,42 +293,12 @@ class Execution:
             for number, feed in other.feeds.items():
                 for source in _sources(other, number, block.number):
                     feed.add([batch.column(column) for column in source])
-        if self._upper is not None:
-            self._upper.add(block, batch)
-            self._newest.setdefault(block.number, deque(maxlen=8)).append(batch)
-            return
-        if self._skip:
-            skipped = min(self._skip, len(batch))
-            self._skip -= skipped
-            batch = batch.slice(skipped)
-        result = self.prepared.result
-        assert result is not None
+        if self._row_sink is not None:
+            batch = self._row_sink.add(block.number, batch)
+        elif self._spark_sink is not None:
+            self._spark_sink.add(block, batch)
         if len(batch):
-            batch = pa.RecordBatch.from_arrays(
-                [batch.column(column.index) for column in result], names=[column.name for column in result]
-            )
-            self._result_rows += len(batch)
             self._newest.setdefault(block.number, deque(maxlen=8)).append(batch)
-            self._ready.append(batch)
-            self._more.set()
-
-    def _plain_schema(self) -> tuple[Field, ...] | None:
-        if self.prepared.result is None:
-            return None
-        plan = self.prepared.only_block.plan
-        fields = [plan.field_of(plan.output[column.index]) for column in self.prepared.result]
-        return tuple(
-            Field(column.name, field.type, field.arrow)
-            for column, field in zip(self.prepared.result, fields, strict=True)
-        )
-
-    def _empty(self) -> pa.RecordBatch:
-        assert self.schema is not None
-        return self._batch_of(pa.schema([(field.name, field.arrow) for field in self.schema]))
-
-    @staticmethod
-    def _batch_of(schema: pa.Schema) -> pa.RecordBatch:
-        return pa.RecordBatch.from_arrays([pa.array([], kind) for kind in schema.types], schema=schema)
 
     def snapshot(self) -> Snapshot:
         """A frozen picture of the run at this moment."""
@@ -338,11 +307,11 @@ class Execution:
             prepared=self.prepared,
             blocks=self._blocks,
             lease=self._lease,
-            current=None if self._upper is None else self._upper.current,
+            current=None if self._spark_sink is None else self._spark_sink.current,
             newest=self._newest,
             phase=self._phase,
             complete=self._complete,
-            result_rows=self._result_rows,
+            result_rows=self._rows_out,
         ).snapshot(
             elapsed_s=now - self._started,
             first_row_s=self._first_row_s,
@@ -355,20 +324,28 @@ class Execution:
 
     def _spark_stats(self) -> SparkStats:
         """What Spark did for this statement: one that found it running has not paid for its start."""
-        stats = SparkStats(used=self._spark is not None) if self._upper is None else self._upper.stats
+        stats = (
+            SparkStats(used=self._spark is not None) if self._spark_sink is None else self._spark_sink.stats
+        )
         return replace(stats, start_s=0.0) if self._spark_was_up else stats
 
     @property
     def _complete(self) -> bool:
-        return all(block.finish is not None and block.finish.complete for block in self._blocks)
+        done = all(block.finish is not None and block.finish.complete for block in self._blocks)
+        return done and not self._cut
 
     def _end(self, error: FFFError | None) -> None:
         self._ended = time.perf_counter()
         self._phase = "done"
         for block in self._blocks:
             block.remember()
+        self._history.note(self._catalog, self._blocks)
         complete = error is None and self._complete
         snapshot, warnings = self.snapshot(), warnings_of(self._blocks, self._meters)
+        warnings = warnings if self._late is None else (*warnings, self._late)
+        told = {part.table for part in snapshot.missing}
+        cut = (part for part in self._cut if part.table not in told)
+        snapshot = replace(snapshot, missing=(*snapshot.missing, *cut))
         reason = None
         if error is not None:
             exit_code, reason = error.exit_code, error.message
@@ -376,14 +353,17 @@ class Execution:
             exit_code = 0
         else:
             exit_code = 3
-            reason = snapshot.missing[0].reason if snapshot.missing else "stopped"
+            reason = snapshot.missing[0].reason if snapshot.missing else self._ending.reason or "stopped"
+            if self.options.deadline is not None and reason == self._ending.reason:
+                reason = f"{reason} ({self._spent(self._ended)})"
         if isinstance(error, SourceError) and not snapshot.missing:
             part = Missing(".".join(p for p in (error.source, error.table) if p), "true", error.reason)
             snapshot = replace(snapshot, missing=(part,))
-        rows = 0 if error is not None else self._result_rows
+        rows = 0 if error is not None else self._rows_out
         doubtful = () if complete or error is not None else self._doubts(snapshot.missing)
         if doubtful:
             warnings = (*warnings, _doubt_text(doubtful, snapshot.missing))
+        sql, seed, routed = self.prepared.sql, self.seed, [audited(block) for block in self._blocks]
         self._outcome = Outcome(
             complete=complete,
             exit_code=exit_code,
@@ -392,8 +372,8 @@ class Execution:
             elapsed_s=snapshot.elapsed_s,
             missing=snapshot.missing,
             warnings=warnings,
-            report=make_report(
-                sql=self.prepared.sql,
+            make_report=lambda: make_report(
+                sql=sql,
                 snapshot=snapshot,
                 complete=complete,
                 exit_code=exit_code,
@@ -401,10 +381,23 @@ class Execution:
                 rows=rows,
                 warnings=warnings,
                 doubts=doubtful,
-                audit=audits(self._blocks, self.seed),
+                audit=audits(routed, seed, self.options.prefer),
             ),
             doubts=doubtful,
         )
+
+    def _spent(self, ended: float) -> str:
+        """What took how long."""
+        joined = self._joined or ended
+        joining = sum(block.driver.joining_s for block in self._blocks)
+        writing = 0.0 if self._row_sink is None else self._row_sink.writing_s
+        fetching = max(0.0, joined - self._started - joining - writing)
+        parts = [f"fetching {fetching:.1f} s", f"joining {joining:.1f} s"]
+        if writing >= 0.05:
+            parts.append(f"writing {writing:.1f} s")
+        if self._spark is not None:
+            parts.append(f"Spark {ended - joined:.1f} s")
+        return ", ".join(parts)
 
     def _doubts(self, missing: Sequence[Missing]) -> tuple[str, ...]:
         """What in the statement may have made rows wrong, given what was not read."""
@@ -412,7 +405,7 @@ class Execution:
         for block in self._blocks:
             if block.stopped:  # then also what it would have asked other tables for
                 incomplete |= {access.table.full_name for access in block.access if not access.fed}
-        return doubts(self.prepared.sql, incomplete)
+        return causes_among(self.prepared.doubts, incomplete)
 
 
 def _doubt_text(doubtful: Sequence[str], missing: Sequence[Missing]) -> str:

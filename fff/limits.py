@@ -11,6 +11,9 @@ PROBE_PAIRS = 1 << 20
 #: Missing parts listed one by one; the others are counted.
 MISSING_LISTED = 50
 
+#: Columns that a table may have where nothing declares them: more are most often the keys of what should be rows.
+INFERRED_COLUMNS = 2_000
+
 #: Pages of one scan that may be under way at once, where pages do not depend on each other.
 SCAN_WINDOW = 8
 
@@ -20,8 +23,42 @@ STALL_S = 10.0
 STALL_LEAST_S = 1.0
 STALL_MOST_S = 60.0
 
+#: Batches of a result that wait for their reader before no further page is asked for.
+READY_BATCHES = 16
+
+#: Batches that a statement of the Python API takes from these while its reader is busy with what it has.
+AHEAD_BATCHES = 4
+
 #: Seconds of routing after which the event loop gets its turn, so that answers are read while tuples travel.
 ROUTE_SLICE_S = 0.005
+
+#: Of the time until a deadline, what is left for joining on after fetching, and again for handing on what was found; and
+#: the seconds that this takes at most.
+JOIN_SHARE = 0.02
+JOIN_MOST_S = 0.2
+
+#: Of the time until a deadline, what is left for Spark's last run while none has been measured, and the most that it gets.
+SPARK_SHARE = 0.25
+SPARK_MOST_SHARE = 0.8
+
+#: Seconds that Spark takes to start, that a run takes, and what a million rows add to it, at least (design section 8).
+SPARK_START_S = 4.0
+SPARK_RUN_S = 1.0
+SPARK_MILLION_S = 0.5
+
+#: Seconds that a query which Spark was told to stop is given to end.
+SPARK_END_S = 0.5
+
+#: Seconds after the first Ctrl-C in which joins go on, and in which Spark has its result where no run was measured.
+INTERRUPT_JOIN_S = 2.0
+INTERRUPT_SPARK_S = 10.0
+
+#: Seconds between two looks at what is left to do before a deadline.
+CUT_POLL_S = 0.02
+
+#: Seconds that a million rows held back take to be written, about; and rows that are written though their time is over.
+WRITE_MILLION_S = 2.0
+LATE_ROWS = 100_000
 
 #: Rows of the current result that a snapshot carries for display.
 SAMPLE_ROWS = 500

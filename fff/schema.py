@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -81,12 +82,34 @@ def arrow_type(type_name: str) -> ArrowType:
     if lower.startswith("struct<") and lower.endswith(">"):
         members = [part.split(":", 1) for part in _split_top(name[7:-1])]
         return pa.struct([pa.field(member.strip(), arrow_type(kind)) for member, kind in members])
-    raise ValueError(f"unknown type {type_name!r}")
+    close = difflib.get_close_matches(lower, (*_SIMPLE, "decimal(10,2)"), n=1)
+    raise ValueError(f"unknown type {type_name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
 
 
 def spark_type(arrow: ArrowType) -> str:
     """The Spark SQL name of an Arrow type that carries a column of a source; raises ValueError for others."""
     return _name_in(_SIMPLE, arrow)
+
+
+def nearest(arrow: ArrowType) -> ArrowType:
+    """The type that FFF has which holds every value of an Arrow type; that type itself where there is none."""
+    types = pa.types
+    if types.is_dictionary(arrow):
+        return nearest(arrow.value_type)
+    if types.is_large_string(arrow) or types.is_string_view(arrow):
+        return pa.string()
+    if types.is_large_binary(arrow) or types.is_fixed_size_binary(arrow) or types.is_binary_view(arrow):
+        return pa.binary()
+    if types.is_timestamp(arrow):
+        return pa.timestamp("us", tz="UTC" if arrow.tz is not None else None)
+    if types.is_date(arrow):
+        return pa.date32()
+    if types.is_unsigned_integer(arrow):
+        wider = {8: pa.int16(), 16: pa.int32(), 32: pa.int64()}
+        return wider.get(arrow.bit_width, pa.decimal128(20, 0))
+    if types.is_null(arrow):
+        return pa.string()
+    return pa.float32() if types.is_float16(arrow) else arrow
 
 
 def result_field(name: str, arrow: ArrowType) -> Field:
@@ -130,3 +153,24 @@ def _split_top(text: str) -> list[str]:
 def is_sorted_alike(kind: pa.DataType) -> bool:
     """Whether sources sort values of a type as Spark does: whole numbers, dates and times, of which there is one order."""
     return bool(pa.types.is_integer(kind) or pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+
+
+def comparison_kind(arrow: ArrowType) -> Hashable | None:
+    """What two columns must have in common to be compared by the engine; None if it compares none of them.
+
+    Values of one kind compare as equal without conversion: the planner equates columns of one kind only, and the core
+    numbers their values in one domain.
+    """
+    if pa.types.is_integer(arrow):
+        return "integer"
+    if pa.types.is_timestamp(arrow):
+        return ("timestamp", arrow.tz is None)
+    if pa.types.is_decimal(arrow):
+        return ("decimal", arrow.precision, arrow.scale)
+    if pa.types.is_string(arrow) or pa.types.is_large_string(arrow):
+        return "string"
+    if pa.types.is_float32(arrow) or pa.types.is_float64(arrow):
+        return str(arrow)
+    if pa.types.is_boolean(arrow) or pa.types.is_date32(arrow):
+        return str(arrow)
+    return None

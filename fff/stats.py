@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol, final
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, Final, Literal, Protocol, final
+
+from fff.budget import Budget, Money
+from fff.display.html import SHOWN_ROWS, html_table
 
 
 @final
@@ -22,6 +28,8 @@ class MissingValue:
 #: In a partial row: a column of a table that has not answered yet. Not NULL, which is an answer.
 MISSING: Final = MissingValue()
 
+_SEVERAL = 2  # records; a single one may well lack what others have
+
 
 class Gate(Protocol):
     """Where requests wait for leave to start."""
@@ -32,7 +40,11 @@ class Gate(Protocol):
 
 @dataclass
 class AccessMeter:
-    """Counters of one access method, written by the web client, the adapter and the driver as things happen."""
+    """Counters of one access method, written by the web client, the adapter and the driver as things happen.
+
+    `budget` pays for the requests that are counted here, each at its `price`; None: there may be any number of them, and
+    they cost nothing that is known.
+    """
 
     requests: int = 0  # answers asked for over the wire, retries included
     retries: int = 0
@@ -54,7 +66,29 @@ class AccessMeter:
     )  # what held requests back -> seconds, summed over requests
     busy_since: float | None = None  # up to here `busy_s` is counted; None while nothing is in flight
     throttled_s: float = 0.0  # time during which at least one request waited because the server wanted it so
+    met: set[str] = field(default_factory=set)  # columns that some record had
+    missed: dict[str, tuple[int, str]] = field(
+        default_factory=dict
+    )  # those that none has had so far -> of how many, and the warning
     gates: dict[Gate, int] = field(default_factory=dict)  # where requests wait now -> how many
+    #: Of hosts, by credential: what the client knows of attempts that brought no answer.
+    breakers: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+    budget: Budget | None = None
+    price: Money | None = None
+    replies: int = 0  # answers to lookups
+    bare_replies: int = 0  # of these: such as say by their status alone that there are no rows
+    alike: bool = True  # whether all others had one and the same body
+    _body: int | None = None
+
+    def replied(self, body: Hashable | None) -> None:
+        """A lookup was answered with this body; None where the status alone says that there are no rows."""
+        self.replies += 1
+        if body is None:
+            self.bare_replies += 1
+        elif self.alike:
+            told = hash(body)
+            self.alike = self._body in (None, told)
+            self._body = told
 
     @property
     def resumes_in(self) -> float | None:
@@ -75,6 +109,21 @@ class AccessMeter:
         self.in_flight += 1
         self.max_in_flight = max(self.max_in_flight, self.in_flight)
 
+    def charge(self, source: str | None, table: str | None) -> None:
+        """Have the budget pay for a request. Raises BudgetExhausted, for that source and table."""
+        if self.budget is not None:
+            self.budget.charge(source, table, self.price)
+
+    def refund(self) -> None:
+        """Take back what a request has paid that was not sent after all."""
+        if self.budget is not None:
+            self.budget.refund(self.price)
+
+    @property
+    def cost(self) -> Money | None:
+        """What the requests have cost; None where no price is stated."""
+        return None if self.price is None else self.price.times(self.requests)
+
     def answered(self, now: float) -> None:
         """A request is over, however it ended."""
         assert self.busy_since is not None, "answered without sent"
@@ -90,6 +139,19 @@ class AccessMeter:
         """Warn of an answer that may not hold all it should; it is not kept for later runs."""
         self.doubts += 1
         self.warn(message)
+
+    def miss(self, column: str, records: int, message: str) -> None:
+        """So many records have nothing where a column is declared to be; worth the warning until one has, and not of one alone."""
+        before = self.missed[column][0] if column in self.missed else 0
+        self.missed[column] = before + records, message
+        if before < _SEVERAL <= before + records:
+            self.warn(message)
+
+    def meet(self, column: str) -> None:
+        """A record has something there: the warning is void."""
+        self.met.add(column)
+        _, message = self.missed.pop(column, (0, ""))
+        self.warnings.pop(message, None)
 
 
 AccessState = Literal["waiting", "running", "throttled", "stalled", "complete", "stopped", "failed", "unused"]
@@ -128,6 +190,32 @@ class AccessStats:
     limited_by: str | None = None
     throttled_s: float = 0.0
     resumes_s: float | None = None  # of a throttled one: until the server takes requests again
+    cost: float | None = None  # of all requests, in `currency`; None where no price is stated
+    currency: str | None = None
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What one source was asked, and what that cost; `cost` is None where no price is stated."""
+
+    source: str
+    requests: int
+    cost: float | None = None
+    currency: str | None = None
+
+
+def bills(access: Iterable[AccessStats]) -> list[Bill]:
+    """What each source was asked that was asked at all, in the order of their access methods."""
+    found: dict[str, Bill] = {}
+    for one in access:
+        before = found.get(one.source, Bill(one.source, 0))
+        cost, currency = before.cost, before.currency
+        if one.cost is not None:
+            # Sums of decimals: 0.1 + 0.2 is 0.3 on a bill.
+            cost = float(Decimal(repr(cost or 0.0)) + Decimal(repr(one.cost)))
+            currency = one.currency
+        found[one.source] = Bill(one.source, before.requests + one.requests, cost, currency)
+    return [bill for bill in found.values() if bill.requests]
 
 
 @dataclass(frozen=True)
@@ -142,6 +230,7 @@ class SteMStats:
     covered: int
     parked: int
     bytes: int
+    conflicts: int = 0  # rows that differ from the row that had their declared key before
 
 
 @dataclass(frozen=True)
@@ -198,9 +287,8 @@ class Snapshot:
     sample_is: Literal["newest rows", "current groups", "final"]
     sample_rows: int  # how many rows the current result has in all
     # What follows is parallel to `columns`, or to `sample`; empty where it is not known.
-    group_keys: tuple[
-        str | None, ...
-    ] = ()  # for a result column that groups: the column it groups by, as SQL
+    #: For a result column that groups: the column it groups by, as SQL.
+    group_keys: tuple[str | None, ...] = ()
     rests_on: tuple[int, ...] = ()  # how many of the eddy's rows each shown group rests on
     settled: tuple[bool, ...] = ()  # whether a shown group can change no more
     #: Groups that no complete row has reached stand at the end of `sample` and are not among the `sample_rows`: on how
@@ -212,3 +300,42 @@ class Snapshot:
     priorities: tuple[str, ...] = ()  # predicates that are fetched first
     prefer: Literal["fast", "balanced", "cheap"] = "balanced"
     warm_start: bool = False  # whether the policy knew something from earlier statements of the session
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what each access method has done, and the rows on display."""
+        access = [
+            (f"{one.source}.{one.table}", one.name, one.state, one.requests, one.pending_keys, one.rows)
+            for one in self.access
+        ]
+        heads = ("table", "access method", "state", "requests", "keys waiting", "rows")
+        text = html_table(heads, access, f"{self.phase}, {self.elapsed_s:,.1f} s, {self.rows:,} rows so far")
+        if not self.columns:
+            return text
+        shown = self.sample[:SHOWN_ROWS]
+        return text + html_table(
+            self.columns, shown, f"{self.sample_is}: {len(shown):,} of {self.sample_rows:,} rows"
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended. `exit_code` and `report` are those of the contract.
+
+    `doubts`: what in the statement may have made rows of a partial answer wrong, as LEFT JOIN; where there is nothing,
+    each row of a partial answer is one of the complete answer.
+    """
+
+    complete: bool
+    exit_code: int
+    reason: str | None
+    rows: int
+    elapsed_s: float
+    missing: tuple[Missing, ...]
+    warnings: tuple[str, ...]
+    make_report: Callable[[], dict[str, Any]] = field(repr=False, compare=False)
+    doubts: tuple[str, ...] = ()
+
+    @cached_property
+    def report(self) -> dict[str, Any]:
+        """The account of the run, made when it is first read: the self-audit takes longer than a small join."""
+        return self.make_report()

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from fff.spark.datasource import FFFDataSource as DefaultSource
+from fff.api.spark_data_source import FFFDataSource as DefaultSource
 
 __all__ = ["DefaultSource"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.metadata
 import os
 import random
 import signal
@@ -10,6 +12,7 @@ import threading
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,6 +37,18 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     if hasattr(config.option, "dist") and config.option.dist == "load":
         config.option.dist = "loadgroup"
+    _read_installed_packages_once()
+
+
+def _read_installed_packages_once() -> None:
+    """Whoever loads a spec looks for adapters among all installed packages: a hundred files, thousands of times."""
+    read = importlib.metadata.entry_points
+
+    @functools.cache
+    def remembered(_path: tuple[str, ...], asked: tuple[tuple[str, str], ...]) -> Any:
+        return read(**dict(asked))
+
+    importlib.metadata.entry_points = lambda **asked: remembered(tuple(sys.path), tuple(asked.items()))
 
 
 def pytest_report_header() -> str:

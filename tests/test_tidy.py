@@ -6,17 +6,22 @@ import ast
 import re
 import sys
 import tomllib
-from dataclasses import dataclass, field
-from functools import cache
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 
 import pytest
+
+#: One worker parses all modules, once.
+pytestmark = pytest.mark.xdist_group("tidy")
 
 PROJECT = Path(__file__).resolve().parent.parent
 ROOTS = {
     "fff": PROJECT,
     "fff_cli": PROJECT / "cli",
     "fff_sources": PROJECT / "sources",
+    "fff_experiments": PROJECT / "experiments",
     "pyspark_fff": PROJECT,
 }
 PURE = ("fff.dataflow", "fff.policies")
@@ -50,30 +55,39 @@ PROGRAMS = {
 
 @dataclass
 class Module:
-    """A module of the product and what its syntax tree says."""
+    """A module of the product and what its syntax tree says, parsed when a test looks at it."""
 
     name: str
     path: Path
-    text: str = field(repr=False)
-    tree: ast.Module = field(repr=False)
-    imports: set[str] = field(
-        default_factory=set
-    )  # full names, with the imported attribute where there is one
-    strings: set[str] = field(default_factory=set, repr=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def text(self) -> str:
+        return self.path.read_text(encoding="utf-8")
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text)
+
+    @cached_property
+    def imports(self) -> set[str]:
+        """Full names, with the imported attribute where there is one."""
+        found: set[str] = set()
         package = self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
-                self.imports |= {alias.name for alias in node.names}
+                found |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
                 base = node.module or ""
                 if node.level:
                     above = package.split(".")[: len(package.split(".")) - node.level + 1]
                     base = ".".join([*above, base] if base else above)
-                self.imports |= {base} | {f"{base}.{alias.name}" for alias in node.names}
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                self.strings.add(node.value)
+                found |= {base} | {f"{base}.{alias.name}" for alias in node.names}
+        return found
+
+    @property
+    def strings(self) -> set[str]:
+        constants = (node.value for node in ast.walk(self.tree) if isinstance(node, ast.Constant))
+        return {value for value in constants if isinstance(value, str)}
 
 
 @cache
@@ -83,8 +97,7 @@ def modules() -> tuple[Module, ...]:
         for path in sorted((root / name).rglob("*.py")):
             parts = path.relative_to(root).with_suffix("").parts
             dotted = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-            text = path.read_text(encoding="utf-8")
-            found.append(Module(dotted, path, text, ast.parse(text)))
+            found.append(Module(dotted, path))
     return tuple(found)
 
 
@@ -148,16 +161,277 @@ def test_the_pure_core_is_pure() -> None:
     assert not wrong, offenders(wrong)
 
 
-@pytest.mark.parametrize("module", modules(), ids=lambda module: module.name)
-def test_module(module: Module) -> None:
-    assert ast.get_docstring(module.tree), "says nothing about itself"
-    assert module.text.count("\n") <= LONGEST_MODULE, "has grown past reading"
-    unfinished = re.search(r"\b(?:TODO|FIXME|XXX)\b", module.text)
-    assert unfinished is None, f"says {unfinished[0]}"
+def test_each_module_is_finished_and_readable() -> None:
+    wrong: dict[str, object] = {module.name: told for module in modules() if (told := list(untidy(module)))}
+    assert not wrong, offenders(wrong)
+
+
+def untidy(module: Module) -> Iterator[str]:
+    if not ast.get_docstring(module.tree):
+        yield "says nothing about itself"
+    if module.text.count("\n") > LONGEST_MODULE:
+        yield "has grown past reading"
+    if unfinished := re.search(r"\b(?:TODO|FIXME|XXX)\b", module.text):
+        yield f"says {unfinished[0]}"
     if module.name.partition(".")[0] != "fff_cli" and module.name not in PROGRAMS:
         prints = [
             node.lineno
             for node in ast.walk(module.tree)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
         ]
-        assert not prints, f"prints in lines {prints}"
+        if prints:
+            yield f"prints in lines {prints}"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("1", "says nothing about itself"),
+        ('"""Doc."""\n' + "\n" * LONGEST_MODULE, "has grown past reading"),
+        ('"""Doc."""\n# TO' + "DO", "says TO" + "DO"),
+        ('"""Doc."""\nprint(1)', "prints in lines [2]"),
+    ],
+)
+def test_an_untidy_module_is_found(text: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "some.py"
+    path.write_text(text, encoding="utf-8")
+    assert list(untidy(Module("fff.some", path))) == [told]
+
+
+@cache
+def modules_of_tests() -> tuple[Module, ...]:
+    paths = sorted((PROJECT / "tests").rglob("*.py"))
+    return tuple(Module(".".join(path.relative_to(PROJECT).with_suffix("").parts), path) for path in paths)
+
+
+def imported_tests(module: Module) -> list[str]:
+    """The modules of tests that a module imports, or what it imports of them."""
+    return sorted(name for name in module.imports if re.search(r"(?:^|\.)test_\w+", name))
+
+
+def test_no_test_imports_another() -> None:
+    """Helpers stand in modules of their own, beside the tests of their folder."""
+    found = modules_of_tests()
+    assert len(found) > 200
+    wrong: dict[str, object] = {one.name: others for one in found if (others := imported_tests(one))}
+    assert not wrong, offenders(wrong)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from tests.engine.test_engine import INTS",
+        "def f():\n    import tests.sql.test_text",
+        "from tests.engine import test_engine as engine",
+        "from . import test_engine",
+        "from test_engine import INTS",
+    ],
+)
+def test_an_import_of_a_test_is_found(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "some.py"
+    path.write_text(text, encoding="utf-8")
+    assert imported_tests(Module("tests.engine.some", path))
+
+
+def checks(node: ast.AST) -> bool:
+    """Whether something there can fail a test."""
+    return any(
+        isinstance(part, ast.Assert | ast.Raise)
+        or (isinstance(part, ast.Attribute) and part.attr in ("raises", "warns", "fail"))
+        for part in ast.walk(node)
+    )
+
+
+def calls(node: ast.AST) -> set[str]:
+    """The names of what is called there."""
+    called = (part.func for part in ast.walk(node) if isinstance(part, ast.Call))
+    return {
+        ast.unparse(one).rpartition(".")[2] for one in called if isinstance(one, ast.Name | ast.Attribute)
+    }
+
+
+def idle_tests(found: Iterable[Module]) -> list[str]:
+    """The tests that nothing can fail, be it in them or in a helper that they call."""
+    functions = [
+        (module.name, node)
+        for module in found
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    judges = {node.name for _, node in functions if checks(node)}
+    known = 0
+    while known != len(judges):
+        known = len(judges)
+        judges |= {node.name for _, node in functions if node.name not in judges and calls(node) & judges}
+    return [
+        f"{module}.{node.name}"
+        for module, node in functions
+        if node.name.startswith("test_") and node.name not in judges
+    ]
+
+
+def test_every_test_can_fail() -> None:
+    assert not idle_tests(modules_of_tests())
+
+
+def test_a_test_that_cannot_fail_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "some.py"
+    path.write_text(
+        "def look(x): assert x\ndef helped(): look(1)\ndef test_a(): helped()\ndef test_b(): print(helped)",
+        encoding="utf-8",
+    )
+    assert idle_tests([Module("tests.some", path)]) == ["tests.some.test_b"]
+
+
+#: What an eddy is made of: for the core alone. All others read `Eddy.statistics()` and `Eddy.flow()`.
+INSIDE_THE_EDDY = {"block", "router", "lookups"}
+
+
+def reaches_into_an_eddy(tree: ast.Module) -> list[str]:
+    """Where a module takes from an eddy what is inside it.
+
+    An eddy is what is called so, what is annotated or made as one, and what such a one is assigned to; and `self` in a
+    class derived from one.
+    """
+    found: list[str] = []
+    eddies = {"eddy"}
+
+    def is_eddy(node: ast.AST | None) -> bool:
+        match node:
+            case ast.Name(id=name):
+                return name in eddies
+            case ast.Attribute(attr=name):
+                return name.lstrip("_") == "eddy"
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+                return name.endswith("Eddy") and name != "ClassicEddy"
+        return False
+
+    for node in ast.walk(
+        tree
+    ):  # breadth first, but names may be passed on in any order: until nothing is new
+        match node:
+            case ast.arg(arg=name, annotation=ast.Name(id=kind)) if kind.endswith("Eddy"):
+                eddies.add(name)
+    known = -1
+    while known != len(eddies):
+        known = len(eddies)
+        for node in ast.walk(tree):
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if is_eddy(value):
+                    eddies.add(name)
+                case ast.NamedExpr(target=ast.Name(id=name), value=value) if is_eddy(value):
+                    eddies.add(name)
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=value, attr=attribute) if attribute in INSIDE_THE_EDDY and is_eddy(
+                value
+            ):
+                found.append(f"line {node.lineno}: {ast.unparse(node)}")
+            case ast.ClassDef(bases=bases) if any(
+                isinstance(base, ast.Name) and base.id == "Eddy" for base in bases
+            ):
+                found += [
+                    f"line {part.lineno}: {ast.unparse(part)}"
+                    for part in ast.walk(node)
+                    if isinstance(part, ast.Attribute)
+                    and part.attr in INSIDE_THE_EDDY
+                    and isinstance(part.value, ast.Name)
+                    and part.value.id == "self"
+                ]
+    return found
+
+
+def test_only_the_core_looks_inside_an_eddy() -> None:
+    wrong: dict[str, object] = {
+        module.name: reached
+        for module in modules()
+        if not module.name.startswith("fff.dataflow") and (reached := reaches_into_an_eddy(module.tree))
+    }
+    assert not wrong, "`Eddy.statistics()` tells it\n" + offenders(wrong)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rows = self.eddy.block.stems",
+        "def f(one: Eddy): return one.router.emitted",
+        "one = RecordedEddy(plan)\nother = one\nother.lookups.idle",
+        "class Told(Eddy):\n    def f(self): return self.block",
+        "[block.eddy.block.cancelled for block in blocks]",
+        "getattr(run.eddy, 'x').y = run._eddy.router",
+    ],
+)
+def test_a_look_inside_an_eddy_is_found(text: str) -> None:
+    assert reaches_into_an_eddy(ast.parse(text))
+
+
+def test_what_an_eddy_tells_may_be_asked_for() -> None:
+    assert not reaches_into_an_eddy(
+        ast.parse("running.block.query; self.router.route; eddy.statistics().tables")
+    )
+
+
+#: Names that two parts of the engine still have in common.
+SAID_TWICE = {
+    *("Call", "Clock", "Column", "Constant", "Outcome", "Request", "Result", "_Reader", "_Writer"),
+    "InternalError",  # PEP 249 calls one of its own so
+}
+
+
+def named_twice(found: tuple[Module, ...]) -> dict[str, object]:
+    """The classes that share a name, by it."""
+    named: dict[str, list[str]] = {}
+    for module in found:
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ClassDef):
+                named.setdefault(node.name, []).append(module.name)
+    return {name: places for name, places in named.items() if len(places) > 1}
+
+
+def test_a_class_is_called_like_no_other() -> None:
+    wrong = named_twice(modules())
+    new = {name: places for name, places in wrong.items() if name not in SAID_TWICE}
+    assert not new, "several classes are called\n" + offenders(new)
+    assert wrong.keys() >= SAID_TWICE, "no longer said twice: take it from the list"
+
+
+def test_a_name_that_two_classes_have_is_found(tmp_path: Path) -> None:
+    texts = {"one": "class Page: ...", "two": "def f():\n    class Page: ..."}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert named_twice(tuple(Module(name, tmp_path / name) for name in texts)) == {"Page": ["one", "two"]}
+
+
+FEW_ENOUGH = 12
+
+
+def packages() -> list[Module]:
+    return [module for module in modules() if module.path.name == "__init__.py"]
+
+
+def test_a_package_is_small_and_names_what_is_in_it() -> None:
+    wrong: dict[str, object] = {}
+    for package in packages():
+        text = ast.get_docstring(package.tree) or ""
+        folder = package.path.parent
+        inside = [path.stem for path in folder.glob("*.py") if path.stem not in ("__init__", "__main__")]
+        inside += [f"{path.parent.name}/" for path in folder.glob("*/__init__.py")]
+        files = [name for name in inside if not name.endswith("/")]
+        if len(files) > FEW_ENOUGH:
+            wrong[f"{package.name} is large"] = f"{len(files)} files in one folder"
+        unnamed = [name for name in inside if not re.search(rf"(?<![\w/]){name.rstrip('/')}(?!\w)", text)]
+        if unnamed:
+            wrong[package.name] = f"its docstring does not name {', '.join(sorted(unnamed))}"
+    assert not wrong, offenders(wrong)
+
+
+def test_every_folder_of_modules_is_a_package() -> None:
+    bare = {module.path.parent for module in modules() if not (module.path.parent / "__init__.py").exists()}
+    assert not bare
+
+
+@pytest.mark.parametrize("page", ["architecture.md", "glossary.md", "development.md"])
+def test_files_that_the_maps_name_exist(page: str) -> None:
+    text = (PROJECT / "docs" / page).read_text(encoding="utf-8")
+    named = re.findall(r"`((?:fff|cli|sources|experiments|tests|docs)/[\w./-]*)`", text)
+    assert [path for path in named if not (PROJECT / path).exists()] == []

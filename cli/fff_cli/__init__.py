@@ -1,20 +1,19 @@
-"""The terminal: `fff query`, `explain`, `source`, `shell` and `demo`.
+"""The terminal: `fff query`, `explain`, `source`, `shell`, `mcp`, `cache`, `experiment` and `demo`.
 
-    app.py      commands and options (the one importer of typer); everything else is imported by the command that runs
-    query.py    one run: catalog, engine, writer, live view, interrupts, closing line, exit code
-    explain.py  the plan without a request
-    source.py   what the catalog holds
-    shell/      statements typed one by one, over one federation
-    demo.py     the bundled sources and the query over them
-    params.py   `-p name=value`: text to typed values
-    values.py   Arrow columns to text: how each type is written
-    output.py   the result formats as writers, and where their bytes go
-    table.py    results as aligned text
-    live.py     the live view: a snapshot drawn as lines; groups.py and methods.py draw its tables, on grid.py
-    forecast.py rates and the time left, from the snapshots before
-    viewer.py   the live view on a terminal: region.py draws, keys.py reads single keys, picking.py says what they mean
-    progress.py what else standard error gets: progress lines, JSON lines, the closing line
-    console.py  what the terminals behind the standard streams can show
+In: what was typed.
+Out: result bytes on standard output, everything else on standard error; an exit code.
 
-Standard output carries result bytes and nothing else; everything else goes to standard error.
+    __main__   The process `fff`: from here on Ctrl-C is answered
+    app        The commands and their options. What a command needs is imported when it runs.
+    source_app  The commands of `fff source` and their options. What a command needs is imported when it runs.
+    telling    How a command's errors reach whoever typed it
+    commands/  One module a command; imported when the command runs.
+    live/      The live view: one frozen snapshot after the other, drawn as lines that fit the terminal.
+    mcp/       `fff mcp`: SQL over web sources for agents, by the Model Context Protocol.
+    options/   What commands share of their options, as typed and as meant.
+    output/    Result formats and the streams behind them.
+    run/       One run from the terminal: federation, Ctrl-C, progress in words, the report.
+    shell/     `fff shell`: SQL typed line by line, over one federation
+
+The words are explained in docs/glossary.md.
 """

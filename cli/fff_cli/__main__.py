@@ -1,18 +1,38 @@
-"""The process `fff`: from here on Ctrl-C is answered, also while the rest is still being loaded."""
+"""The process `fff`: from here on Ctrl-C is answered, also while the rest is still being loaded, and its end is at once."""
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import gc
 import os
+import sys
+import threading
 
 
 def main() -> None:
     """Entry point of `fff` and of `python -m fff_cli`."""
+    gc.disable()  # what is loaded stays: to look through it again and again takes a tenth of the time
     try:
-        from fff_cli.app import main as run  # noqa: PLC0415 - loading takes long enough for a Ctrl-C
+        from fff_cli.app import run  # noqa: PLC0415 - loading takes long enough for a Ctrl-C
 
-        run()
+        gc.freeze()
+        gc.enable()
+        _leave(run(sys.argv[1:]))
     except KeyboardInterrupt:
         os._exit(130)  # nothing has begun, or everything has ended
+
+
+def _leave(code: int) -> None:
+    """End without taking every module apart; threads, exit handlers and open output come to their end before."""
+    with contextlib.suppress(AttributeError, OSError, ValueError):  # then the interpreter does it, and tells
+        threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001 - joins what executors run
+        atexit._run_exitfuncs()  # noqa: SLF001
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

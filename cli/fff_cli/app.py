@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from fff.errors import FFFError
-from fff_cli.choices import Prefer, ProgressMode, Semantics
-from fff_cli.options import (
+from fff.errors import UsageError
+from fff_cli.mcp.command import mcp
+from fff_cli.options.shared import (
+    ROWS_SHOWN,
+    SETTINGS,
     Analyze,
+    Budgeted,
     Cached,
     CacheTtl,
     Deadline,
@@ -21,14 +25,17 @@ from fff_cli.options import (
     Live,
     MaxRequests,
     Params,
+    PlanFormat,
     Policy,
-    Preference,
+    Prefer,
     Prioritize,
     Quiet,
     Record,
     Replay,
     ReplaySpeed,
     Report,
+    Rows,
+    SafeCsv,
     Seed,
     ShowProgress,
     SourceErrors,
@@ -39,29 +46,25 @@ from fff_cli.options import (
     Verbose,
     typer,
 )
+from fff_cli.source_app import source_app
+from fff_cli.telling import told
 
 ABORTED = 130
 #: What typer raises for wrong options: click's own class in some versions, a copy of it in others.
 _UsageMistake = typer.BadParameter.__mro__[2]
-_SETTINGS = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     name="fff",
     help="Federated Facts and Figures: SQL over web sources.",
-    context_settings=_SETTINGS,
+    epilog="To begin: fff demo; then fff source init URL for a source of yours, and fff shell.",
+    context_settings=SETTINGS,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-source_app = typer.Typer(
-    help="What the catalog holds: tables, columns, access methods.",
-    context_settings=_SETTINGS,
-    no_args_is_help=True,
     rich_markup_mode=None,
 )
 app.add_typer(source_app, name="source")
 cache_app = typer.Typer(
     help="What is kept on disk of the answers of sources.",
-    context_settings=_SETTINGS,
+    context_settings=SETTINGS,
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -92,24 +95,28 @@ def query(  # noqa: PLR0917 - the options of the command, which typer reads off 
     files: Files = None,
     params: Params = None,
     output: Format = None,
+    rows: Rows = ROWS_SHOWN,
+    safe_csv: SafeCsv = False,
     output_file: Annotated[
         Path | None,
         typer.Option(
             "-O",
             "--output-file",
             metavar="FILE",
-            help="Where the result goes; the format follows the ending. [default: standard output]",
+            help="Where the result goes; the format follows the ending. (default: standard output)",
+            rich_help_panel="The result",
         ),
     ] = None,
     live: Live = None,
-    progress: ShowProgress = ProgressMode.auto,
+    progress: ShowProgress = "auto",
     policy: Policy = None,
     seed: Seed = None,
-    semantics: HowToRun = Semantics.parked,
+    semantics: HowToRun = "parked",
     deadline: Deadline = None,
     max_requests: MaxRequests = None,
+    budget: Budgeted = None,
     on_source_error: SourceErrors = None,
-    prefer: Preference = Prefer.balanced,
+    prefer: Prefer = "balanced",
     prioritize: Prioritize = None,
     cache: Cached = None,
     cache_ttl: CacheTtl = None,
@@ -123,38 +130,11 @@ def query(  # noqa: PLR0917 - the options of the command, which typer reads off 
     quiet: Quiet = False,
 ) -> None:
     """Run a query over web sources."""
-    from fff_cli.arguments import QueryArguments  # noqa: PLC0415
-    from fff_cli.query import run_query  # noqa: PLC0415
+    given = dict(locals())
+    from fff_cli.commands.query import run_query  # noqa: PLC0415
+    from fff_cli.options.arguments import QueryArguments  # noqa: PLC0415
 
-    arguments = QueryArguments(
-        sql=sql,
-        files=tuple(files or ()),
-        sources=tuple(sources or ()),
-        params=tuple(params or ()),
-        output=output,
-        output_file=output_file,
-        live=live,
-        progress=progress.value,
-        policy=policy,
-        prefer=prefer.value,
-        seed=seed,
-        semantics=semantics.value,
-        deadline=deadline,
-        max_requests=max_requests,
-        on_source_error=None if on_source_error is None else on_source_error.value,
-        prioritize=tuple(prioritize or ()),
-        cache=cache,
-        cache_ttl=cache_ttl,
-        report=report,
-        record=record,
-        replay=replay,
-        replay_speed=replay_speed,
-        spark_master=spark_master,
-        spark_remote=spark_remote,
-        verbose=verbose,
-        quiet=quiet,
-    )
-    raise typer.Exit(run_query(arguments))
+    raise typer.Exit(run_query(QueryArguments.typed(**given)))
 
 
 @app.command()
@@ -164,24 +144,30 @@ def explain(  # noqa: PLR0917 - the options of the command, which typer reads of
     files: Files = None,
     params: Params = None,
     analyze: Analyze = False,
+    output: PlanFormat = None,
     policy: Policy = None,
     seed: Seed = None,
+    max_requests: MaxRequests = None,
+    budget: Budgeted = None,
     verbose: Verbose = False,
 ) -> None:
-    """Show how a query would run, without sending a request; with --analyze run it and show how it was routed."""
-    from fff_cli.arguments import QueryArguments  # noqa: PLC0415
-    from fff_cli.explain import run_explain  # noqa: PLC0415
+    """Show how a query would run and what it will ask, without sending a request; with --analyze run it and show how it was routed."""
+    from fff_cli.commands.explain import run_explain  # noqa: PLC0415
+    from fff_cli.options.arguments import QueryArguments  # noqa: PLC0415
 
-    arguments = QueryArguments(
+    arguments = QueryArguments.typed(
         sql=sql,
-        files=tuple(files or ()),
-        sources=tuple(sources or ()),
-        params=tuple(params or ()),
+        sources=sources,
+        files=files,
+        params=params,
+        output=output,
         policy=policy,
         seed=seed,
+        max_requests=max_requests,
+        budget=budget,
         on_source_error="partial",
     )
-    raise typer.Exit(_told(lambda: run_explain(arguments, analyze=analyze), verbose))
+    raise typer.Exit(told(lambda: run_explain(arguments, analyze=analyze), verbose))
 
 
 @app.command()
@@ -189,15 +175,18 @@ def shell(  # noqa: PLR0917 - the options of the command, which typer reads off 
     sources: Sources = None,
     params: Params = None,
     output: Format = None,
+    rows: Rows = ROWS_SHOWN,
+    safe_csv: SafeCsv = False,
     live: Live = None,
-    progress: ShowProgress = ProgressMode.auto,
+    progress: ShowProgress = "auto",
     policy: Policy = None,
     seed: Seed = None,
-    semantics: HowToRun = Semantics.parked,
+    semantics: HowToRun = "parked",
     deadline: Deadline = None,
     max_requests: MaxRequests = None,
+    budget: Budgeted = None,
     on_source_error: SourceErrors = None,
-    prefer: Preference = Prefer.balanced,
+    prefer: Prefer = "balanced",
     cache: Cached = None,
     cache_ttl: CacheTtl = None,
     report: Report = None,
@@ -207,126 +196,19 @@ def shell(  # noqa: PLR0917 - the options of the command, which typer reads off 
     quiet: Quiet = False,
 ) -> None:
     """Interactive SQL with completion and history; reads statements from standard input when that is no terminal."""
-    from fff_cli.arguments import QueryArguments  # noqa: PLC0415
+    given = dict(locals())
+    from fff_cli.options.arguments import QueryArguments  # noqa: PLC0415
     from fff_cli.shell.repl import run_shell  # noqa: PLC0415
 
-    arguments = QueryArguments(
-        sources=tuple(sources or ()),
-        params=tuple(params or ()),
-        output=output,
-        live=live,
-        progress=progress.value,
-        policy=policy,
-        prefer=prefer.value,
-        seed=seed,
-        semantics=semantics.value,
-        deadline=deadline,
-        max_requests=max_requests,
-        on_source_error=None if on_source_error is None else on_source_error.value,
-        cache=cache,
-        cache_ttl=cache_ttl,
-        report=report,
-        spark_master=spark_master,
-        spark_remote=spark_remote,
-        verbose=verbose,
-        quiet=quiet,
-    )
-    raise typer.Exit(run_shell(arguments))
-
-
-@source_app.command("list")
-def source_list(sources: Sources = None, output: Format = None, verbose: Verbose = False) -> None:
-    """List the tables with their columns, key columns and access methods."""
-    from fff_cli.source import list_tables  # noqa: PLC0415
-
-    raise typer.Exit(_told(lambda: list_tables(sources or (), output), verbose))
-
-
-@source_app.command("show")
-def source_show(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="source.table, or table.")],
-    sources: Sources = None,
-    verbose: Verbose = False,
-) -> None:
-    """Show one table: columns with types, key columns, every way to reach its rows."""
-    from fff_cli.source import show_table  # noqa: PLC0415
-
-    raise typer.Exit(_told(lambda: show_table(table, sources or ()), verbose))
-
-
-@source_app.command("lint")
-def source_lint(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A source spec.")], verbose: Verbose = False
-) -> None:
-    """Check a source spec; every mistake with its line and key."""
-    from fff_cli.source import lint_file  # noqa: PLC0415
-
-    raise typer.Exit(_told(lambda: lint_file(file), verbose))
-
-
-@source_app.command("test")
-def source_test(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A source spec.")],
-    table: Annotated[
-        str | None, typer.Option("--table", metavar="T", help="Only what has to do with this table.")
-    ] = None,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "-o", "--output", metavar="FORMAT", help="json, or any format of results. [default: text]"
-        ),
-    ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="What may be wrong counts as wrong.")] = False,
-    verbose: Verbose = False,
-) -> None:
-    """Try a spec out: its tests, and every access method with a request or two."""
-    from fff_cli.source_trial import test_source  # noqa: PLC0415
-
-    raise typer.Exit(_told(lambda: test_source(file, table, output, strict=strict), verbose))
-
-
-@source_app.command("init")
-def source_init(  # noqa: PLR0917 - the options of the command, which typer reads off the signature
-    url: Annotated[
-        str | None, typer.Argument(metavar="URL", help="A sample: a list, or one thing.", show_default=False)
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option("--name", metavar="N", help="The source's name. [default: from the host]")
-    ] = None,
-    openapi: Annotated[
-        str | None,
-        typer.Option("--openapi", metavar="FILE_OR_URL", help="Draft from an OpenAPI 3 document instead."),
-    ] = None,
-    header: Annotated[
-        list[str] | None,
-        typer.Option("-H", "--header", metavar="'NAME: VALUE'", help="Send this too; repeatable."),
-    ] = None,
-    file: Annotated[
-        Path | None,
-        typer.Option("-O", "--output-file", metavar="FILE", help="A new file. [default: standard output]"),
-    ] = None,
-    verbose: Verbose = False,
-) -> None:
-    """Draft a spec from a sample URL or an OpenAPI document; says what it was unsure of."""
-    from fff_cli.source_drafts import init_source  # noqa: PLC0415
-
-    raise typer.Exit(_told(lambda: init_source(url, openapi, name, header or (), file), verbose))
-
-
-@source_app.command("schema")
-def source_schema(verbose: Verbose = False) -> None:
-    """Print the JSON Schema of specs, for editors."""
-    from fff_cli.source_drafts import print_schema  # noqa: PLC0415
-
-    raise typer.Exit(_told(print_schema, verbose))
+    raise typer.Exit(run_shell(QueryArguments.typed(**given)))
 
 
 @cache_app.command("stats")
 def cache_stats(output: Format = None, verbose: Verbose = False) -> None:
     """Show what is kept: scans, keys, rows and bytes of each table, and from when the oldest of it is."""
-    from fff_cli.cache import show_stats  # noqa: PLC0415
+    from fff_cli.commands.cache import show_stats  # noqa: PLC0415
 
-    raise typer.Exit(_told(lambda: show_stats(output), verbose))
+    raise typer.Exit(told(lambda: show_stats(output), verbose))
 
 
 @cache_app.command("clear")
@@ -337,9 +219,52 @@ def cache_clear(
     verbose: Verbose = False,
 ) -> None:
     """Forget what is kept."""
-    from fff_cli.cache import clear  # noqa: PLC0415
+    from fff_cli.commands.cache import clear  # noqa: PLC0415
 
-    raise typer.Exit(_told(lambda: clear(source), verbose))
+    raise typer.Exit(told(lambda: clear(source), verbose))
+
+
+app.command()(mcp)
+
+
+@app.command()
+def login(
+    source: Annotated[
+        str | None, typer.Argument(metavar="SOURCE", help="The source to log in to.", show_default=False)
+    ] = None,
+    sources: Sources = None,
+    device: Annotated[
+        bool, typer.Option("--device", help="With a code that is typed elsewhere, not in a browser here.")
+    ] = False,
+    listed: Annotated[
+        bool, typer.Option("--list", help="Tell which sources somebody is logged in to.")
+    ] = False,
+    verbose: Verbose = False,
+) -> None:
+    """Log in to a source whose API asks for a person; later runs renew what that gave."""
+
+    def run() -> int:
+        from fff_cli.commands.login import list_logins, run_login  # noqa: PLC0415
+
+        if listed:
+            return list_logins()
+        if source is None:
+            raise UsageError("which source?", hint="fff login SOURCE, or fff login --list")
+        return run_login(source, sources or (), device=device)
+
+    raise typer.Exit(told(run, verbose))
+
+
+@app.command()
+def logout(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The source to log out of.")],
+    sources: Sources = None,
+    verbose: Verbose = False,
+) -> None:
+    """Forget what logging in to a source gave."""
+    from fff_cli.commands.login import run_logout  # noqa: PLC0415
+
+    raise typer.Exit(told(lambda: run_logout(source, sources or ()), verbose))
 
 
 @app.command()
@@ -365,10 +290,10 @@ def demo(
     verbose: Verbose = False,
 ) -> None:
     """Start slow web sources on this machine and run a query over them, live."""
-    from fff_cli.demo import run_demo, serve_demo  # noqa: PLC0415
+    from fff_cli.commands.demo import run_demo, serve_demo  # noqa: PLC0415
 
     raise typer.Exit(
-        _told(
+        told(
             lambda: (
                 serve_demo(port, seed)
                 if serve
@@ -389,6 +314,26 @@ def experiment(  # noqa: PLR0917 - the options of the command, which typer reads
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="Tell which there are, and run none.")] = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Random seed of all of them.")] = 1,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="How many seeds, from that one on; 5 for the manual, else 1.",
+            show_default=False,
+        ),
+    ] = None,
+    scale: Annotated[
+        float, typer.Option(metavar="X", min=0.01, max=10, help="Size, as a share of the full one.")
+    ] = 1.0,
+    controls: Annotated[
+        bool | None,
+        typer.Option(
+            "--controls/--no-controls",
+            help="Run the negative controls, as for the manual.",
+            show_default=False,
+        ),
+    ] = None,
     folder: Annotated[
         Path, typer.Option("-O", "--output", metavar="DIR", help="Where tables, numbers and plots go.")
     ] = Path("experiments"),
@@ -404,37 +349,33 @@ def experiment(  # noqa: PLR0917 - the options of the command, which typer reads
     verbose: Verbose = False,
 ) -> None:
     """Re-run the papers' experiments; exits with 1 unless every acceptance holds."""
-    from fff_cli.experiment import list_experiments, run_experiments  # noqa: PLC0415
+    from fff_cli.commands.experiment import list_experiments, run_experiments  # noqa: PLC0415
 
     def run_them() -> int:
         return (
             list_experiments()
             if listed
-            else run_experiments(names or (), seed=seed, folder=folder, docs=docs)
+            else run_experiments(
+                names or (),
+                seed=seed,
+                scale=scale,
+                seeds=seeds,
+                controls=controls,
+                folder=folder,
+                docs=docs,
+            )
         )
 
-    raise typer.Exit(_told(run_them, verbose))
-
-
-def _told(run: Callable[[], int], verbose: bool) -> int:
-    """The exit code of a command whose errors are told here."""
-    from fff_cli.console import discard_output  # noqa: PLC0415
-    from fff_cli.progress import say  # noqa: PLC0415
-
-    try:
-        return run()
-    except BrokenPipeError:
-        discard_output()
-        return 0
-    except FFFError as error:
-        if verbose:
-            traceback.print_exc()
-        say(f"error: {error.render()}")
-        return error.exit_code
+    raise typer.Exit(told(run_them, verbose))
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command line (without the program's name); the exit code."""
+    # On a terminal rich draws the help; a pipe gets plain text, and does not wait for rich.
+    drawn = (
+        sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM") not in (None, "", "dumb")
+    )
+    app.rich_markup_mode = "rich" if drawn else None
     try:
         result = typer.main.get_command(app).main(list(arguments), prog_name="fff", standalone_mode=False)
         return result if isinstance(result, int) else 0
@@ -460,8 +401,3 @@ def _usage(error: Exception) -> int:
     else:
         print(f"error: {text.rstrip('.')} (see {path} --help)", file=sys.stderr)
     return 2
-
-
-def main() -> None:
-    """Entry point of `fff`."""
-    sys.exit(run(sys.argv[1:]))

@@ -1,17 +1,25 @@
 """FFF as a Python library: `fff.connect`, `fff.connect_async` and what they give back.
 
-    connect ── blocking: Connection, a loop in a thread ──► running: AsyncConnection ──► fff.engine
-                                                               │
-    connect_async ─────────────────────────────────────────────┘        result: Result
+In: spec files, options, SQL.
+Out: results, batches and snapshots, for blocking and for asynchronous code; Spark's data source.
 
-`settings` are the options of a connection and of its statements, `opening` finds the catalog, `run` is one statement
-under way, `iterators` give it out piece by piece, `loop` is the thread, `own_spark` serves data frames, and `parts`
-divides a table's scan among several readers (used by the Spark data source).
+    blocking           `fff.connect`: the same for code that blocks, in scripts, notebooks and threads.
+    iterators          Statements that are iterated over
+    loop               An event loop in a thread of its own
+    notebook           A statement shown while it runs
+    own_spark          FFF's own Spark beside the runs of statements.
+    parts              One statement read by several readers
+    result             What a statement gave: rows as an Arrow table
+    run                One statement under way.
+    running            `fff.connect_async`: statements as coroutines and asynchronous iterators of the
+    spark_data_source  The Spark data source `fff`
+
+The words are explained in docs/glossary.md.
 """
 
 from __future__ import annotations
 
-from fff.api.blocking import Connection, connect
+from fff.api.blocking import Connection, connect, show
 from fff.api.iterators import AsyncBatches, AsyncStream, Batches, Stream
 from fff.api.result import Result
 from fff.api.running import AsyncConnection, connect_async
@@ -26,4 +34,5 @@ __all__ = [
     "Stream",
     "connect",
     "connect_async",
+    "show",
 ]

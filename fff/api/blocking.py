@@ -9,75 +9,77 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from fff.api.iterators import Batches, Stream
 from fff.api.loop import LoopThread
-from fff.api.opening import Source
+from fff.api.notebook import show_stream
 from fff.api.result import Result
 from fff.api.running import INTERVAL_S, AsyncConnection
-from fff.api.settings import OnSourceError, RunKeywords, Settings
-from fff.policies import DEFAULT_POLICY, Preference
+from fff.display.html import SHOWN_ROWS, html_table
+from fff.opening import Source
+from fff.options import ConnectOptions, StatementOptions
 
 if TYPE_CHECKING:
-    from fff.api.parts import Part
+    from fff.api.parts import StatementPart
     from fff.catalog import Table
     from fff.schema import Field
 
 
-def connect(
-    *sources: Source,
-    policy: str = DEFAULT_POLICY,
-    seed: int | None = None,
-    deadline: float | None = None,
-    max_requests: int | None = None,
-    on_source_error: OnSourceError = "fail",
-    spark_master: str = "local[*]",
-    spark_remote: str | None = None,
-    keep: bool = False,
-    cache: bool | None = None,
-    cache_ttl: float | None = None,
-    prefer: Preference = "balanced",
-) -> Connection:
+def connect(*sources: Source, **options: Unpack[ConnectOptions]) -> Connection:
     """A connection to the web tables that source specs describe. Sends nothing.
 
     Args:
         *sources: spec files, or folders of them. Without any: those that the command line would use, `FFF_SOURCES` or
             else `./fff.yaml`, `./sources/` and `$XDG_CONFIG_HOME/fff/`. The bundled catalog comes last.
-        policy: the routing policy; this and the following may be overridden statement by statement.
-        seed: of the random numbers that routing draws; fresh ones without.
-        deadline: seconds after which a statement stops fetching and answers with what is there.
-        max_requests: the number of requests after which it does.
-        on_source_error: `"fail"`: a source that cannot be read in full raises SourceError. `"partial"`: the result then
-            says what it lacks, in `Result.complete` and `Result.missing`.
-        spark_master: where Spark runs, once a statement needs it.
-        spark_remote: a Spark Connect server to use instead, `sc://…`.
-        keep: keep what statements read of tables for those that follow, until `Connection.reset`; without it every
-            statement asks the sources.
-        cache: keep what sources answer on disk for later runs, and take what is kept: of every source, of none, or
-            (None) of those whose spec says so.
-        cache_ttl: seconds that answers on disk count as fresh, in place of what specs say; for every source.
-        prefer: time against number of requests: `"fast"`, `"balanced"` or `"cheap"`.
+        **options: for its statements, which may override those up to `on_source_error` one by one:
+
+            policy: the routing policy by name, `"adaptive"` unless it is said.
+            prefer: time against number of requests: `"fast"`, `"balanced"` (unless it is said) or `"cheap"`.
+            seed: of the random numbers that routing draws; fresh ones without. The report names the one used.
+            deadline: seconds after which the answer to a statement is there, whole or not.
+            max_requests: the number of requests after which it does.
+            budget: the money that requests may cost, as 0.5 or '0.50 EUR'; the one that would cost more is not sent.
+            on_source_error: `"fail"` (unless it is said): a source that cannot be read in full raises SourceError.
+                `"partial"`: the result then says what it lacks, in `Result.complete` and `Result.missing`.
+            spark_master: where Spark runs, once a statement needs it; `local[*]` unless it is said.
+            spark_remote: a Spark Connect server to use instead, `sc://…`.
+            keep: keep what statements read of tables for those that follow, until `Connection.reset`; without it every
+                statement asks the sources.
+            cache: keep what sources answer on disk for later runs, and take what is kept: of every source, of none, or
+                (None, unless it is said) of those whose spec says so.
+            cache_ttl: seconds that answers on disk count as fresh, in place of what specs say; for every source.
 
     Raises:
         SpecError: a spec is wrong.
         UsageError: a path is not there, or an option is wrong.
+        TypeError: there is no such option.
     """
-    settings = Settings(
-        *(policy, seed, deadline, max_requests, on_source_error, spark_master, spark_remote, keep),
-        cache=cache,
-        cache_ttl=cache_ttl,
-        prefer=prefer,
-    )
-    return Connection(sources, settings)
+    return Connection(sources, options)
+
+
+def show(
+    sql: str,
+    params: Mapping[str, object] | None = None,
+    *,
+    sources: Sequence[Source] = (),
+    **options: Unpack[ConnectOptions],
+) -> None:
+    """Run one statement on a connection of its own and show its result; in a notebook also how it gets on.
+
+    Arguments and errors are those of `fff.connect` and `Connection.sql`.
+    """
+    with connect(*sources, **options) as connection:
+        connection.show(sql, params)
 
 
 class Connection:
     """Web tables and the statements run over them.
 
-    Its event loop runs in a thread of its own, so it works wherever blocking code does, beside a running event loop
-    (Jupyter) as well. Several threads may use one connection at the same time: their statements run side by side. It
-    does not outlive a fork. `close` it, or use `with`; a connection that is forgotten is closed when Python notices.
+    Its event loop runs in a thread of its own, so it works wherever blocking code does, beside a running
+    event loop (Jupyter) as well. Several threads may use one connection at the same time: their statements
+    run side by side. It does not outlive a fork. `close` it, or use `with`; a connection that is forgotten is
+    closed when Python notices.
     """
 
-    def __init__(self, sources: Sequence[Source], settings: Settings) -> None:
-        inner = AsyncConnection(sources, settings)
+    def __init__(self, sources: Sequence[Source], options: ConnectOptions) -> None:
+        inner = AsyncConnection(sources, options)
         inner.open()
         self._inner = inner
         self._loop = LoopThread()
@@ -96,14 +98,14 @@ class Connection:
         self._close()
 
     def sql(
-        self, sql: str, params: Mapping[str, object] | None = None, **options: Unpack[RunKeywords]
+        self, sql: str, params: Mapping[str, object] | None = None, **options: Unpack[StatementOptions]
     ) -> Result:
         """Run one statement to its end. KeyboardInterrupt stops it; the connection can be used further.
 
         Args:
             sql: one statement of Spark SQL.
             params: values of its `:name` parameters: numbers, strings, Booleans, dates, datetimes, None.
-            **options: `policy`, `seed`, `deadline`, `max_requests`, `on_source_error`, as for `fff.connect`; `prioritize`,
+            **options: `policy`, `seed`, `deadline`, `max_requests`, `budget`, `on_source_error`, as for `fff.connect`; `prioritize`,
                 conditions such as `"state = 'CA'"` whose rows are fetched first.
 
         Raises:
@@ -119,7 +121,7 @@ class Connection:
         params: Mapping[str, object] | None = None,
         *,
         interval: float = INTERVAL_S,
-        **options: Unpack[RunKeywords],
+        **options: Unpack[StatementOptions],
     ) -> Stream:
         """Run one statement when iterated over; gives a `Snapshot` every `interval` seconds, the last one at the end.
 
@@ -133,13 +135,14 @@ class Connection:
         sql: str,
         params: Mapping[str, object] | None = None,
         *,
-        part: Part | None = None,
-        **options: Unpack[RunKeywords],
+        part: StatementPart | None = None,
+        **options: Unpack[StatementOptions],
     ) -> Batches:
         """The result as `pyarrow.RecordBatch`es, as they are found; at least one, perhaps without rows.
 
-        Arguments and errors are those of `sql`; an error may come after rows, which are then not the whole answer.
-        Leaving the loop early stops the statement. With a part, one of those that `divide` gave, it is the part's rows.
+        Arguments and errors are those of `sql`; an error may come after rows, which are then not the whole
+        answer. Leaving the loop early stops the statement. With a part, one of those that `divide` gave, it
+        is the part's rows.
         """
         return Batches(self, self._loop, self._inner.batches(sql, params, part=part, **options))
 
@@ -176,22 +179,35 @@ class Connection:
 
         self._loop.run(add())
 
+    def register_table(self, name: str, frame: object) -> None:
+        """Let SQL name a frame as a table; arguments and errors are those of `AsyncConnection.register_table`."""
+
+        async def add() -> None:
+            self._inner.register_table(name, frame)
+
+        self._loop.run(add())
+
     def explain(self, sql: str, params: Mapping[str, object] | None = None) -> str:
         """What would run, as text; tables are not read. Raises QueryError, UsageError."""
         return self._loop.run(self._inner.explain(sql, params))
 
     def describe(self, sql: str, params: Mapping[str, object] | None = None) -> tuple[Field, ...]:
-        """The columns a statement's result will have. Tables are not read; Spark is started only where it must say.
+        """The columns a statement's result will have.
+
+        Tables are not read; Spark is started only where it must say.
 
         Raises QueryError, UsageError.
         """
         return self._loop.run(self._inner.describe(sql, params))
 
-    def divide(self, sql: str, params: Mapping[str, object] | None = None, *, parts: int) -> list[Part]:
+    def divide(
+        self, sql: str, params: Mapping[str, object] | None = None, *, parts: int
+    ) -> list[StatementPart]:
         """The statement in at most so many parts, for as many readers, who may be elsewhere.
 
         None where it cannot be divided: only rows of one table whose pages can be asked for one by one, as the first page
-        tells, come in parts. That page is fetched here, and by no reader. Raises QueryError, UsageError, SourceError.
+        tells, come in parts. That page is fetched here, and by no reader. Raises QueryError, UsageError,
+        SourceError.
         """
         return self._loop.run(self._inner.divide(sql, params, parts=parts))
 
@@ -205,6 +221,34 @@ class Connection:
         A table whose spec declares no columns has none until a statement has named it.
         """
         return self._inner.tables()
+
+    def own_tables(self) -> list[Table]:
+        """The tables of `tables` that are not the bundled catalog's."""
+        return self._inner.own_tables()
+
+    def show(
+        self,
+        sql: str,
+        params: Mapping[str, object] | None = None,
+        *,
+        interval: float = INTERVAL_S,
+        **options: Unpack[StatementOptions],
+    ) -> None:
+        """Run one statement and show its result; in a notebook also how it gets on. Arguments and errors: those of `sql`."""
+        show_stream(self.stream(sql, params, interval=interval, **options))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the program's own tables."""
+        tables = self.own_tables()
+        rows = [
+            (one.full_name, ", ".join(column.name for column in one.columns), one.description)
+            for one in tables[:SHOWN_ROWS]
+        ]
+        shown = f" ({SHOWN_ROWS:,} shown)" if len(tables) > SHOWN_ROWS else ""
+        count = f"{len(tables):,} table{'' if len(tables) == 1 else 's'}{shown}"
+        return html_table(
+            ("table", "columns", "description"), rows, f"{count}, and those of the bundled catalog"
+        )
 
 
 def _shut(loop: LoopThread, inner: AsyncConnection) -> None:

@@ -9,14 +9,14 @@ from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 from fff.api.loop import LoopThread
 from fff.api.result import RecordBatch, Result
-from fff.api.run import Run
-from fff.engine import Outcome
+from fff.api.run import BackgroundRun
 from fff.errors import UsageError
+from fff.federation import Outcome
 from fff.stats import Missing, Snapshot
 
 _T = TypeVar("_T")
 
-Begin: TypeAlias = Callable[[], AbstractAsyncContextManager[Run]]
+Begin: TypeAlias = Callable[[], AbstractAsyncContextManager[BackgroundRun]]
 
 
 class _Once:
@@ -27,7 +27,7 @@ class _Once:
         self._begun = False
         self._outcome: Outcome | None = None
 
-    def _start(self) -> AbstractAsyncContextManager[Run]:
+    def _start(self) -> AbstractAsyncContextManager[BackgroundRun]:
         if self._begun:
             raise UsageError("a statement is iterated over once", hint="ask for it again")
         self._begun = True
@@ -62,7 +62,10 @@ class _Once:
 
 
 class AsyncStream(_Once):
-    """Partial results of one statement while it runs. `async for` runs it and gives snapshots; `result` comes after."""
+    """Partial results of one statement while it runs.
+
+    `async for` runs it and gives snapshots; `result` comes after.
+    """
 
     def __init__(self, begin: Begin, interval: float) -> None:
         super().__init__(begin)
@@ -130,7 +133,10 @@ class _Steps(Iterator[_T], Generic[_T]):
 
 
 class Stream(_Steps[Snapshot]):
-    """Partial results of one statement while it runs. A `for` loop runs it and gives snapshots; `result` comes after."""
+    """Partial results of one statement while it runs.
+
+    A `for` loop runs it and gives snapshots; `result` comes after.
+    """
 
     def __init__(self, owner: object, loop: LoopThread, inner: AsyncStream) -> None:
         super().__init__(owner, loop, aiter(inner))

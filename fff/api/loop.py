@@ -33,8 +33,8 @@ class LoopThread:
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """The outcome of the coroutine.
 
-        An exception that meets the waiting thread, such as KeyboardInterrupt, cancels the coroutine and is raised when
-        that has come to its end. Raises UsageError when the loop is stopped.
+        An exception that meets the waiting thread, such as KeyboardInterrupt, cancels the coroutine and is
+        raised when that has come to its end. Raises UsageError when the loop is stopped.
         """
         outcome: Future[_T] = Future()
         tasks: list[asyncio.Task[_T]] = []
@@ -107,7 +107,8 @@ class LoopThread:
     def _serve(self) -> None:
         loop = self._loop
         asyncio.set_event_loop(loop)
-        # An executor of its own: the loop's default one is ended by starting a thread, which an ending program refuses.
+        # An executor of its own: the loop's default one is ended by starting a thread, which an ending
+        # program refuses.
         executor = ThreadPoolExecutor(thread_name_prefix="fff-loop-work")
         loop.set_default_executor(executor)
         try:

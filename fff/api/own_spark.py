@@ -7,18 +7,21 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fff.api.result import ArrowTable
-from fff.api.settings import Settings
 from fff.errors import UsageError
+from fff.options import RunOptions
 
 if TYPE_CHECKING:
     from fff.spark.session import SparkEngine
 
 
 class OwnSpark:
-    """FFF's own Spark for what is not part of a run: data frames that outlive it, types before it. Methods may be called from any thread."""
+    """FFF's own Spark for what is not part of a run: data frames that outlive it, types before it.
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    Methods may be called from any thread.
+    """
+
+    def __init__(self, options: RunOptions) -> None:
+        self._options = options
         self._lock = threading.Lock()
         self._engine: SparkEngine | None = None
         self._stopped = False
@@ -38,8 +41,8 @@ class OwnSpark:
             if self._stopped:
                 raise UsageError("the connection is closed", hint="give to_spark a session of your own")
             if self._engine is None:
-                settings = self._settings
-                self._engine = SparkEngine(master=settings.spark_master, remote=settings.spark_remote)
+                options = self._options
+                self._engine = SparkEngine(master=options.spark_master, remote=options.spark_remote)
             return self._engine
 
     def stop(self) -> None:

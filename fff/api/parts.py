@@ -6,14 +6,15 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 
 from fff.catalog import Catalog, Divisible, LookupMethod, Page, ScanMethod, SourceAdapter, Table
-from fff.engine import Federation, Prepared
 from fff.errors import InternalError
+from fff.federation import Federation, Prepared
 from fff.quals import Quals
+from fff.sql.planner.plan import Cut
 from fff.stats import AccessMeter
 
 
 @dataclass(frozen=True)
-class Part:
+class StatementPart:
     """A part of the scan of a table. Can be pickled; what the source knows of it is the source's own."""
 
     table: str
@@ -22,7 +23,7 @@ class Part:
     quals: Quals = ()
 
 
-async def divide(catalog: Catalog, prepared: Prepared, parts: int) -> list[Part]:
+async def divide(catalog: Catalog, prepared: Prepared, parts: int) -> list[StatementPart]:
     """Parts of the statement's only scan; none where its rows do not come from the pages of one table, row by row.
 
     Raises SourceError: to know the number of pages, the first one is fetched.
@@ -35,10 +36,10 @@ async def divide(catalog: Catalog, prepared: Prepared, parts: int) -> list[Part]
         return []
     method = table.scans[0]
     shares = await adapter.divide(table, method, parts, meter=AccessMeter())
-    return [Part(table.full_name, method.name, share, table.quals) for share in shares]
+    return [StatementPart(table.full_name, method.name, share, table.quals) for share in shares]
 
 
-def over_part(federation: Federation, part: Part) -> Federation:
+def over_part(federation: Federation, part: StatementPart) -> Federation:
     """A federation whose only table is the part; it opens no connections of its own."""
     [table] = federation.catalog.find(part.table.split("."))
     catalog = Catalog()
@@ -47,7 +48,10 @@ def over_part(federation: Federation, part: Part) -> Federation:
 
 
 def _only_table(prepared: Prepared) -> Table | None:
-    if prepared.result is None or prepared.limit is not None or prepared.offset or not prepared.fetches:
+    result = prepared.result
+    if result is None or len(result.branches) != 1 or {result.cut, result.branches[0].cut} != {Cut()}:
+        return None
+    if not prepared.fetches:
         return None
     plan = prepared.only_block.plan
     if len(plan.aliases) != 1 or plan.aliases[0].seeds or not plan.aliases[0].active:
@@ -59,7 +63,7 @@ def _only_table(prepared: Prepared) -> Table | None:
 class _PartOfSource:
     """A source that has one table, and of that one part."""
 
-    def __init__(self, whole: SourceAdapter, table: Table, part: Part) -> None:
+    def __init__(self, whole: SourceAdapter, table: Table, part: StatementPart) -> None:
         self.name = whole.name
         self._whole = whole
         self._table = table

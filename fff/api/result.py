@@ -8,25 +8,27 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
+from fff.display.html import SHOWN_ROWS, html_table, safe_text
 from fff.errors import UsageError
 from fff.stats import Missing
 
 if TYPE_CHECKING:
-    from fff.engine import Outcome
+    from fff.federation import Outcome
 
 ArrowTable: TypeAlias = pa.Table
 ArrowSchema: TypeAlias = pa.Schema
 RecordBatch: TypeAlias = pa.RecordBatch
 
-_SHOWN_ROWS = 10
-_SHOWN_WIDTH = 40  # characters of one value
+_TEXT_ROWS = 10
+_TEXT_WIDTH = 40  # characters of one value
 
 
 class Result:
     """The rows of a statement in memory.
 
-    Iterating gives tuples of Python values, `len` the number of rows. It stays as it is when its connection is closed;
-    only `to_spark` may then no longer find a Spark.
+    Iterating gives tuples of Python values, `len` the number of rows; `fetchone` and its like go through them once. What
+    reads Arrow data (pyarrow, pandas, polars, DuckDB) takes it as it is. It stays as it is when its connection
+    is closed; only `to_spark` may then no longer find a Spark.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class Result:
         self._table = pa.Table.from_batches(batches, schema=schema)
         self._outcome = outcome
         self._own_frame = own_frame
+        self._fetched = 0  # rows that `fetchone` and its like have given
 
     @property
     def complete(self) -> bool:
@@ -65,17 +68,40 @@ class Result:
         """Names and Arrow types of the columns."""
         return self._table.schema
 
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(self._table.schema.names)
+
     def to_arrow(self) -> ArrowTable:
         """The rows as a `pyarrow.Table`; nothing is copied."""
         return self._table
 
     def to_pandas(self, **options: Any) -> Any:
-        """The rows as a `pandas.DataFrame`; options are those of `pyarrow.Table.to_pandas`. Raises UsageError without pandas."""
+        """The rows as a `pandas.DataFrame`; options are those of `pyarrow.Table.to_pandas`.
+
+        Raises UsageError without pandas.
+        """
         try:
             importlib.import_module("pandas")
         except ImportError as error:
             raise UsageError("pandas is not installed", hint='pip install "fff[pandas]"') from error
         return self._table.to_pandas(**options)
+
+    def to_polars(self) -> Any:
+        """The rows as a `polars.DataFrame`.
+
+        Raises UsageError without polars.
+        """
+        try:
+            polars = importlib.import_module("polars")
+        except ImportError as error:
+            raise UsageError("polars is not installed", hint='pip install "fff[polars]"') from error
+        return polars.from_arrow(self._table)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows for whatever reads streams of Arrow: pyarrow, pandas, polars, DuckDB."""
+        return self._table.__arrow_c_stream__(requested_schema)
 
     def to_spark(self, session: Any = None) -> Any:
         """The rows as a Spark DataFrame.
@@ -101,33 +127,47 @@ class Result:
         """The rows as tuples of Python values."""
         return list(self)
 
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """The next row; None after the last one."""
+        return next(iter(self.fetchmany(1)), None)
+
+    def fetchmany(self, size: int = 1) -> list[tuple[Any, ...]]:
+        """At most so many of the next rows."""
+        part = self._table.slice(self._fetched, max(size, 0))
+        self._fetched += part.num_rows
+        return list(_tuples(part))
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """The rows that are left."""
+        return self.fetchmany(len(self) - self._fetched)
+
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        for batch in self._table.to_batches():
-            columns = [column.to_pylist() for column in batch.columns]
-            yield from zip(*columns, strict=True)
+        return _tuples(self._table)
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
 
     def __repr__(self) -> str:
-        header = list(self._table.schema.names)
-        few = self._table.slice(0, _SHOWN_ROWS).to_batches()
-        lines = [header]
-        for batch in few:
-            columns = [map(_cell, column.to_pylist()) for column in batch.columns]
-            lines += [list(line) for line in zip(*columns, strict=True)]
+        few = _tuples(self._table.slice(0, _TEXT_ROWS))
+        lines = [self.columns, *([safe_text(value, _TEXT_WIDTH) for value in row] for row in few)]
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
         text = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
-        if len(self) > _SHOWN_ROWS:
+        if len(self) > _TEXT_ROWS:
             text.append("…")
-        return "\n".join([*text, self._closing_line()])
+        return "\n".join([*text, self._closing_line("")])
 
-    def _closing_line(self) -> str:
-        rows = f"{len(self):,} row{'' if len(self) == 1 else 's'}"
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        shown = f" ({SHOWN_ROWS:,} shown)" if len(self) > SHOWN_ROWS else ""
+        rows = _tuples(self._table.slice(0, SHOWN_ROWS))
+        return html_table(self.columns, rows, self._closing_line(shown))
+
+    def _closing_line(self, shown: str) -> str:
+        rows = f"{len(self):,} row{'' if len(self) == 1 else 's'}{shown}"
         return rows if self.complete else f"{rows}, incomplete: {self._outcome.reason}"
 
 
-def _cell(value: object) -> str:
-    text = "NULL" if value is None else str(value)
-    text = "".join(char if char.isprintable() else "�" for char in text)
-    return text if len(text) <= _SHOWN_WIDTH else text[: _SHOWN_WIDTH - 1] + "…"
+def _tuples(table: ArrowTable) -> Iterator[tuple[Any, ...]]:
+    for batch in table.to_batches():
+        columns = [column.to_pylist() for column in batch.columns]
+        yield from zip(*columns, strict=True)

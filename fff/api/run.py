@@ -8,18 +8,22 @@ from collections import deque
 
 from fff.api.own_spark import OwnSpark
 from fff.api.result import RecordBatch, Result
-from fff.engine import Execution
 from fff.errors import UsageError
+from fff.federation import Execution
+from fff.limits import AHEAD_BATCHES
 
 
-class Run:
-    """A task reads its batches, whoever wants them looks on."""
+class BackgroundRun:
+    """A task reads its batches, whoever wants them looks on; while nobody does, few batches are read."""
 
     def __init__(self, execution: Execution, own_spark: OwnSpark) -> None:
         self.execution = execution
         self._own_spark = own_spark
         self._found: deque[RecordBatch] = deque()
         self._news = asyncio.Event()
+        self._room = asyncio.Event()
+        self._ahead = 0  # batches that have come since somebody last looked on, or that nobody has taken
+        self._lookers = 0  # who look on, and want all that comes
         self._task = asyncio.create_task(self._read(), name="fff-statement")
 
     async def _read(self) -> None:
@@ -27,13 +31,23 @@ class Run:
             async with contextlib.aclosing(self.execution.batches()) as found:
                 async for batch in found:
                     self._found.append(batch)
+                    self._ahead += 1
                     self._news.set()
+                    while self._ahead >= AHEAD_BATCHES and not self._lookers:
+                        self._room.clear()
+                        await self._room.wait()
         finally:
             self._news.set()
 
     async def ended(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - a look, not a limit
         """Whether the run is over, after waiting for it at most so long. Raises its error."""
-        await asyncio.wait([self._task], timeout=timeout)
+        self._lookers += 1
+        self._room.set()
+        try:
+            await asyncio.wait([self._task], timeout=timeout)
+        finally:
+            self._lookers -= 1
+            self._ahead = 0
         if self._task.cancelled():
             raise UsageError("the connection was closed while the statement ran")
         if not self._task.done():
@@ -42,7 +56,10 @@ class Run:
         return True
 
     async def more(self) -> bool:
-        """Wait for a batch; False when there is none any more. Raises the run's error, after the last batch."""
+        """Wait for a batch; False when there is none any more.
+
+        Raises the run's error, after the last batch.
+        """
         while not self._found:
             if self._task.done():
                 return not await self.ended()
@@ -52,6 +69,8 @@ class Run:
 
     def take(self) -> RecordBatch:
         """The next batch, after `more`."""
+        self._ahead -= 1
+        self._room.set()
         return self._found.popleft()
 
     def result(self) -> Result:
@@ -60,7 +79,10 @@ class Run:
         return Result(schema, self._found, self.execution.outcome, self._own_spark.frame)
 
     async def stop(self) -> None:
-        """End it, whatever it is doing; harmless when it is over. Its error, if any, was or will be asked for."""
+        """End it, whatever it is doing; harmless when it is over.
+
+        Its error, if any, was or will be asked for.
+        """
         self._task.cancel()
         await asyncio.wait([self._task])
         if not self._task.cancelled():

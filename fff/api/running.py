@@ -5,67 +5,55 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import Any, Self, Unpack, cast
 
 import pyarrow as pa
 
 from fff.api.iterators import AsyncBatches, AsyncStream
-from fff.api.opening import Source, open_federation
 from fff.api.own_spark import OwnSpark
-from fff.api.parts import Part, divide, over_part
+from fff.api.parts import StatementPart, divide, over_part
 from fff.api.result import Result
-from fff.api.run import Run
-from fff.api.settings import OnSourceError, RunKeywords, Settings
+from fff.api.run import BackgroundRun
 from fff.catalog import Table
-from fff.engine import Federation, Prepared
-from fff.errors import UsageError
-from fff.functions import PythonFunction
-from fff.policies import DEFAULT_POLICY, Preference
+from fff.errors import SparkError, UsageError
+from fff.federation import Federation, Prepared
+from fff.functions import Frame, PythonFunction
+from fff.opening import Source, open_federation
+from fff.options import ConnectOptions, OpenOptions, RunOptions, StatementOptions, check_names
 from fff.schema import Field, result_field
 
 #: Seconds between two snapshots of a stream, unless it is told otherwise.
 INTERVAL_S = 0.25
 
 
-def connect_async(
-    *sources: Source,
-    policy: str = DEFAULT_POLICY,
-    seed: int | None = None,
-    deadline: float | None = None,
-    max_requests: int | None = None,
-    on_source_error: OnSourceError = "fail",
-    spark_master: str = "local[*]",
-    spark_remote: str | None = None,
-    keep: bool = False,
-    cache: bool | None = None,
-    cache_ttl: float | None = None,
-    prefer: Preference = "balanced",
-) -> AsyncConnection:
-    """A connection for `async with`; arguments and errors as for `fff.connect`, the errors from `async with`."""
-    settings = Settings(
-        *(policy, seed, deadline, max_requests, on_source_error, spark_master, spark_remote, keep),
-        cache=cache,
-        cache_ttl=cache_ttl,
-        prefer=prefer,
-    )
-    return AsyncConnection(sources, settings)
+def connect_async(*sources: Source, **options: Unpack[ConnectOptions]) -> AsyncConnection:
+    """A connection for `async with`; arguments and errors as for `fff.connect`, those of specs from `async with`."""
+    return AsyncConnection(sources, options)
 
 
 class AsyncConnection:
     """Web tables and the statements run over them, on one event loop.
 
-    Statements may run at the same time; they share connections, the ceilings of each host and one Spark. One with
-    `max_requests` has a web client of its own, so that only its own requests count.
+    Statements may run at the same time; they share connections, the ceilings of each host and one Spark. One
+    with `max_requests` counts its own requests: rows that others are fetching it fetches itself, complete
+    ones it shares.
     """
 
-    def __init__(self, sources: Sequence[Source], settings: Settings) -> None:
+    def __init__(self, sources: Sequence[Source], options: ConnectOptions) -> None:
+        check_names(options, ConnectOptions, "a connection")
+        run: dict[str, Any] = {**options}
+        opening = {name: run.pop(name) for name in OpenOptions.__annotations__ if name in run}
         self._sources = sources
-        self._settings = settings
+        self._opening = cast("OpenOptions", opening)
+        # A script should not take a part for the whole unasked.
+        self._options = RunOptions(on_source_error="fail").overridden(run)
         self._federation: Federation | None = None
-        self._runs: set[Run] = set()
-        self._own_spark = OwnSpark(settings)
+        self._runs: set[BackgroundRun] = set()
+        self._own_spark = OwnSpark(self._options)
         self._functions: dict[str, PythonFunction] = {}
+        self._frames: dict[str, Frame] = {}
 
     async def __aenter__(self) -> Self:
         self.open()
@@ -79,16 +67,12 @@ class AsyncConnection:
     def open(self) -> None:
         """Read the specs; sends nothing. Raises UsageError, SpecError."""
         if self._federation is None:
-            self._federation = self._opened(keep=self._settings.keep)
-
-    def _opened(self, *, keep: bool) -> Federation:
-        settings = self._settings
-        federation = open_federation(
-            self._sources, keep=keep, cache=settings.cache, cache_ttl=settings.cache_ttl
-        )
-        for function in self._functions.values():
-            federation.register(function)
-        return federation
+            federation = open_federation(self._sources, **self._opening)
+            for function in self._functions.values():
+                federation.register(function)
+            for frame in self._frames.values():
+                federation.register_frame(frame)
+            self._federation = federation
 
     async def close(self) -> None:
         """Stop what runs, end Spark, close all connections. May be called again."""
@@ -100,14 +84,14 @@ class AsyncConnection:
             await federation.close()
 
     async def sql(
-        self, sql: str, params: Mapping[str, object] | None = None, **options: Unpack[RunKeywords]
+        self, sql: str, params: Mapping[str, object] | None = None, **options: Unpack[StatementOptions]
     ) -> Result:
         """Run one statement to its end.
 
         Args:
             sql: one statement of Spark SQL.
             params: values of its `:name` parameters: numbers, strings, Booleans, dates, datetimes, None.
-            **options: see `RunKeywords`.
+            **options: as for `fff.Connection.sql`.
 
         Raises:
             QueryError: the SQL is wrong or cannot be run.
@@ -124,7 +108,7 @@ class AsyncConnection:
         params: Mapping[str, object] | None = None,
         *,
         interval: float = INTERVAL_S,
-        **options: Unpack[RunKeywords],
+        **options: Unpack[StatementOptions],
     ) -> AsyncStream:
         """Run one statement when iterated over; gives a `Snapshot` every `interval` seconds, the last one at the end.
 
@@ -138,13 +122,14 @@ class AsyncConnection:
         sql: str,
         params: Mapping[str, object] | None = None,
         *,
-        part: Part | None = None,
-        **options: Unpack[RunKeywords],
+        part: StatementPart | None = None,
+        **options: Unpack[StatementOptions],
     ) -> AsyncBatches:
         """The result as `pyarrow.RecordBatch`es, as they are found; at least one, perhaps without rows.
 
-        Arguments and errors are those of `sql`; an error may come after rows, which are then not the whole answer.
-        Leaving the loop early stops the statement. With a part, one of those that `divide` gave, it is the part's rows.
+        Arguments and errors are those of `sql`; an error may come after rows, which are then not the whole
+        answer. Leaving the loop early stops the statement. With a part, one of those that `divide` gave, it
+        is the part's rows.
         """
         return AsyncBatches(lambda: self._run(sql, params, options, part=part))
 
@@ -163,7 +148,8 @@ class AsyncConnection:
     ) -> None:
         """Let SQL call a function: `register("is_relevant", ask, arguments={"abstract": "string"}, returns="boolean")`.
 
-        It is called once for each different tuple of arguments, for rows that everything cheaper has left, never for NULL.
+        It is called once for each different tuple of arguments, for rows that everything cheaper has left,
+        never for NULL.
 
         Args:
             name: what SQL calls it, in any case; `python.name` where a source has a function of that name, too.
@@ -194,6 +180,23 @@ class AsyncConnection:
         self.federation.register(declared)
         self._functions[name.lower()] = declared
 
+    def register_table(self, name: str, frame: object) -> None:
+        """Let SQL name a frame as a table: `register_table("leads", leads)`, then `FROM leads` (or `python.leads`).
+
+        A table of that name that was registered before is replaced. Text that looks like a number stays text.
+
+        Args:
+            name: letters, digits and _; SQL takes it in any case.
+            frame: of Arrow, pandas, polars or Spark, or a relation of DuckDB: whatever can hand over Arrow data. Its rows
+                are those it has now.
+
+        Raises:
+            UsageError: it is no frame, or has a column that SQL cannot have.
+        """
+        found = Frame.of(name, frame)
+        self.federation.register_frame(found)
+        self._frames[name.lower()] = found
+
     async def explain(self, sql: str, params: Mapping[str, object] | None = None) -> str:
         """What would run, as text; tables are not read. Raises QueryError, UsageError."""
         return self.federation.explain(await self._prepare(sql, params))
@@ -209,27 +212,41 @@ class AsyncConnection:
         """
         return list(self.federation.catalog.tables())
 
+    def own_tables(self) -> list[Table]:
+        """The tables of `tables` that are not the bundled catalog's."""
+        return list(self.federation.catalog.own_tables())
+
     async def describe(self, sql: str, params: Mapping[str, object] | None = None) -> tuple[Field, ...]:
-        """The columns a statement's result will have. Tables are not read; Spark is started only where it must say.
+        """The columns a statement's result will have.
+
+        Tables are not read; Spark is started only where it must say.
 
         Raises QueryError, UsageError.
         """
         prepared = await self._prepare(sql, params)
-        if prepared.upper is None:
-            return fields_of(prepared)
+        if prepared.result is not None:
+            return prepared.result.fields
+        upper = prepared.upper
+        assert upper is not None, "what the engine does not answer is Spark's"
         views = {
             block.view: pa.schema([(field.name, field.arrow) for field in block.fields]).empty_table()
             for block in prepared.blocks
         }
-        text = f"SELECT * FROM ({prepared.upper.sql}\n) LIMIT 0"  # noqa: S608 - the statement itself, as its user wrote it
-        table = await asyncio.to_thread(self._own_spark.run_over, text, views)
+        text = f"SELECT * FROM ({upper.sql}\n) LIMIT 0"  # noqa: S608 - the statement itself, as its user wrote it
+        try:
+            table = await asyncio.to_thread(self._own_spark.run_over, text, views)
+        except SparkError as error:
+            raise upper.words.told(error) from error.__cause__
         return tuple(result_field(one.name, one.type) for one in table.schema)
 
-    async def divide(self, sql: str, params: Mapping[str, object] | None = None, *, parts: int) -> list[Part]:
+    async def divide(
+        self, sql: str, params: Mapping[str, object] | None = None, *, parts: int
+    ) -> list[StatementPart]:
         """The statement in at most so many parts, for as many readers, who may be elsewhere.
 
         None where it cannot be divided: only rows of one table whose pages can be asked for one by one, as the first page
-        tells, come in parts. That page is fetched here, and by no reader. Raises QueryError, UsageError, SourceError.
+        tells, come in parts. That page is fetched here, and by no reader. Raises QueryError, UsageError,
+        SourceError.
         """
         return await divide(self.federation.catalog, await self._prepare(sql, params), parts)
 
@@ -248,22 +265,21 @@ class AsyncConnection:
         self,
         sql: str,
         params: Mapping[str, object] | None,
-        options: Mapping[str, Any],
+        options: StatementOptions,
         *,
         refresh: bool = False,
-        part: Part | None = None,
+        part: StatementPart | None = None,
     ) -> _Running:
-        settings = self._settings.overridden(options)
+        check_names(options, StatementOptions, "a statement")
+        chosen = replace(self._options.overridden(options), refresh=refresh)
 
-        async def begin(stack: contextlib.AsyncExitStack) -> Run:
+        async def begin(stack: contextlib.AsyncExitStack) -> BackgroundRun:
             federation = self.federation
-            if settings.max_requests is not None:
-                federation = await stack.enter_async_context(self._opened(keep=False))
             await federation.discover(sql)
             if part is not None:
                 federation = over_part(federation, part)
-            prepared = federation.prepare(sql, params, settings.prioritize)
-            run = Run(federation.execute(prepared, settings.run_options(refresh=refresh)), self._own_spark)
+            prepared = federation.prepare(sql, params, chosen.prioritize)
+            run = BackgroundRun(federation.execute(prepared, chosen), self._own_spark)
             stack.push_async_callback(run.stop)
             self._runs.add(run)
             stack.callback(self._runs.discard, run)
@@ -278,11 +294,11 @@ class _Running:
     No generator: a loop that ends closes all asynchronous generators at once, the inner with the outer ones.
     """
 
-    def __init__(self, begin: Callable[[contextlib.AsyncExitStack], Awaitable[Run]]) -> None:
+    def __init__(self, begin: Callable[[contextlib.AsyncExitStack], Awaitable[BackgroundRun]]) -> None:
         self._begin = begin
         self._stack = contextlib.AsyncExitStack()
 
-    async def __aenter__(self) -> Run:
+    async def __aenter__(self) -> BackgroundRun:
         async with self._stack:
             run = await self._begin(self._stack)
             self._stack = self._stack.pop_all()
@@ -292,11 +308,3 @@ class _Running:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._stack.aclose()
-
-
-def fields_of(prepared: Prepared) -> tuple[Field, ...]:
-    """The columns of the result where the engine answers alone."""
-    assert prepared.result is not None, "Spark knows the others"
-    plan = prepared.only_block.plan
-    found = ((column.name, plan.field_of(plan.output[column.index])) for column in prepared.result)
-    return tuple(Field(name, field.type, field.arrow) for name, field in found)

@@ -16,15 +16,24 @@ _S = TypeVar("_S", bound=np.generic)
 
 EMPTY: Int64 = np.empty(0, np.int64)
 
+#: Elements from which an array is copied as seldom as can be, and the most that a chunk of a column is made to have.
+_LARGE = 1 << 20
+_LARGE_BYTES = 64 << 20
+_TAKE_ROWS = 3000  # rows that are copied in the time that it takes to take from one chunk more
+
 
 class Growable(Generic[_S]):
-    """An array that grows at its end by doubling; `view` is the used part, shape (length,)."""
+    """An array that grows at its end; `view` is the used part, shape (length,).
+
+    Room beyond the used part is address space that the system backs once it is written to. A large array therefore takes
+    much room at once: it is seldom copied, so that no growth holds anybody up for long.
+    """
 
     __slots__ = ("_data", "_fill", "length")
 
     def __init__(self, dtype: type[_S], fill: int = 0) -> None:
         self._fill = fill
-        self._data: NDArray[_S] = np.full(16, fill, dtype)
+        self._data: NDArray[_S] = np.empty(16, dtype)
         self.length = 0
 
     @property
@@ -34,37 +43,49 @@ class Growable(Generic[_S]):
 
     def extend_to(self, length: int) -> None:
         """Make the array at least `length` long; new elements have the fill value."""
-        if length > len(self._data):
-            grown = np.full(max(length, 2 * len(self._data)), self._fill, self._data.dtype)
-            grown[: self.length] = self._data[: self.length]
-            self._data = grown
-        self.length = max(self.length, length)
+        if length > self.length:
+            self._data_for(length)[self.length : length] = self._fill
+            self.length = length
 
-    def append(self, values: NDArray[_S]) -> None:
+    def append(self, values: NDArray[np.generic]) -> None:
         """Add values at the end."""
-        start = self.length
-        self.extend_to(start + len(values))
-        self._data[start : self.length] = values
+        length = self.length + len(values)
+        self._data_for(length)[self.length : length] = values
+        self.length = length
+
+    def _data_for(self, length: int) -> NDArray[_S]:
+        """The data, with room for so many elements."""
+        room = len(self._data)
+        if length > room:
+            grown = np.empty(max(length, room * (2 if room < _LARGE else 8)), self._data.dtype)
+            grown[: self.length] = self.view
+            self._data = grown
+        return self._data
 
     def clear(self) -> None:
         """Forget everything and give the memory back."""
-        self._data = np.full(16, self._fill, self._data.dtype)
+        self._data = np.empty(16, self._data.dtype)
         self.length = 0
 
     @property
     def nbytes(self) -> int:
-        """Bytes allocated."""
-        return int(self._data.nbytes)
+        """Bytes of the used part."""
+        return int(self.view.nbytes)
 
 
 class ArrowColumn:
-    """One column, appended to chunk by chunk. Chunks merge geometrically, so that a take meets only a few."""
+    """One column, appended to chunk by chunk. Small chunks merge geometrically, so that a take meets only a few."""
 
-    __slots__ = ("_chunks", "length", "type")
+    __slots__ = ("_apart", "_chunks", "_sizes", "_starts", "length", "type")
 
     def __init__(self, kind: pa.DataType) -> None:
         self.type = kind
         self._chunks: list[pa.Array] = []
+        self._sizes: list[int] = []  # bytes of each
+        self._starts: Int64 | None = EMPTY  # first row of each chunk; None: to be counted anew
+        self._apart = (
+            0  # rows that could have been copied in the time that chunks have cost since they were one
+        )
         self.length = 0
 
     def append(self, values: pa.Array) -> None:
@@ -72,21 +93,57 @@ class ArrowColumn:
         if not len(values):
             return
         self.length += len(values)
-        self._chunks.append(values)
-        while len(self._chunks) > 1 and 2 * len(self._chunks[-1]) >= len(self._chunks[-2]):
-            last = self._chunks.pop()
-            self._chunks[-1] = pa.concat_arrays([self._chunks[-1], last])
+        self._starts = None
+        chunks, sizes = self._chunks, self._sizes
+        chunks.append(values)
+        sizes.append(values.nbytes)
+        first, rows, size = len(chunks) - 1, len(values), sizes[-1]
+        while first and 4 * rows >= len(chunks[first - 1]):
+            rows, size = rows + len(chunks[first - 1]), size + sizes[first - 1]
+            if rows > _LARGE or size > _LARGE_BYTES:
+                break
+            first -= 1
+        if first < len(chunks) - 1:
+            self._merge(first)
 
-    def take(self, rows: Int64) -> pa.Array:
-        """The values at `rows`, in their order."""
+    def take(self, rows: Int64, *, holes: bool = False) -> pa.Array:
+        """The values at `rows`, in their order; with `holes`, NULL for row -1.
+
+        Never from a `ChunkedArray`: Arrow would make one array of the whole column first.
+        """
         if not self._chunks:
             return pa.nulls(len(rows), self.type)
-        if len(self._chunks) > 1 and len(rows) * 4 >= self.length:
-            self._chunks = [pa.concat_arrays(self._chunks)]
-        if len(self._chunks) == 1:
+        if holes and len(rows) and rows.min() < 0:
+            there = rows >= 0
+            return self.take(rows[there]).take(pa.array(np.cumsum(there) - 1, mask=~there))
+        if len(self._chunks) > 1:
+            self._apart += _TAKE_ROWS * len(self._chunks) + 4 * len(rows)
+            if self._apart >= self.length and self.length <= _LARGE and sum(self._sizes) <= _LARGE_BYTES:
+                self._merge(0)
+        if len(self._chunks) == 1 or not len(rows):
             return self._chunks[0].take(pa.array(rows))
-        taken = pa.chunked_array(self._chunks).take(pa.array(rows))
-        return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
+        if self._starts is None:
+            self._starts = np.cumsum([0, *map(len, self._chunks[:-1])])
+        chunk = np.searchsorted(self._starts, rows, side="right") - 1
+        wanted = np.bincount(chunk, minlength=1)
+        [used] = np.nonzero(wanted)
+        if len(used) == 1:
+            return self._chunks[used[0]].take(pa.array(rows - self._starts[used[0]]))
+        order = np.argsort(chunk.astype(np.int16), kind="stable")  # of 16 bits: sorted by counting
+        ends = np.cumsum(wanted[used])[:-1]
+        parts = [
+            self._chunks[at].take(pa.array(some - self._starts[at]))
+            for at, some in zip(used.tolist(), np.split(rows[order], ends), strict=True)
+        ]
+        places = np.empty(len(rows), np.int64)
+        places[order] = np.arange(len(rows))
+        return pa.concat_arrays(parts).take(pa.array(places))
+
+    def _merge(self, first: int) -> None:
+        """Make one chunk of the last ones."""
+        self._chunks[first:] = [pa.concat_arrays(self._chunks[first:])]
+        self._sizes[first:] = [self._chunks[first].nbytes]
+        self._starts, self._apart = None, 0
 
     def value(self, row: int) -> pa.Scalar:
         """One value; far cheaper than a take of one row."""
@@ -99,7 +156,7 @@ class ArrowColumn:
     @property
     def nbytes(self) -> int:
         """Bytes held by the chunks."""
-        return sum(chunk.nbytes for chunk in self._chunks)
+        return sum(self._sizes)
 
 
 def ranks(values: Int64) -> Int64:

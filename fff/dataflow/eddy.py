@@ -8,6 +8,7 @@ S4 Table 2 with feasible-only routing, where every row probes and nothing parks.
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -15,17 +16,23 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from fff.dataflow import inside
-from fff.dataflow.access import ScanState
+from fff.dataflow import in_flight
 from fff.dataflow.arrays import Int64
-from fff.dataflow.batch import TupleBatch
-from fff.dataflow.block import Block
-from fff.dataflow.events import (
+from fff.dataflow.lookups.access import ScanState
+from fff.dataflow.lookups.lookups import Lookups
+from fff.dataflow.lookups.methods import LookupOptions
+from fff.dataflow.lookups.scan_or_constants import ScanOrConstants
+from fff.dataflow.modules import Block
+from fff.dataflow.partial import PartialTuples, partial_tuples
+from fff.dataflow.plan.batch import TupleBatch
+from fff.dataflow.plan.events import (
     Cancel,
     Emit,
+    Enough,
     Event,
     FetchPages,
     Finish,
+    Halt,
     Instruction,
     LookupAnswers,
     LookupEnd,
@@ -41,18 +48,20 @@ from fff.dataflow.events import (
     StopScan,
     TimePassed,
 )
-from fff.dataflow.expressions import Column
-from fff.dataflow.identity import Answer
-from fff.dataflow.lookups import LookupOptions, Lookups
-from fff.dataflow.partial import PartialTuples, partial_tuples
-from fff.dataflow.plan import BlockPlan
-from fff.dataflow.policy import RoutingPolicy
-from fff.dataflow.queue import Pick, WaitingTuples
-from fff.dataflow.router import Router
+from fff.dataflow.plan.expressions import Column
+from fff.dataflow.plan.plan import BlockPlan
+from fff.dataflow.plan.policy import RoutingPolicy
+from fff.dataflow.routing.flow import FlowStatistics
+from fff.dataflow.routing.queue import Pick, WaitingTuples
+from fff.dataflow.routing.router import Router
+from fff.dataflow.statistics import BlockStatistics, statistics
+from fff.dataflow.store.identity import Answer
 from fff.limits import HELD_TUPLES
 from fff.stats import Missing
 
 Semantics = Literal["parked", "paper"]
+#: What access modules tell: taken in one after the other, each once the rows before it have met all who wait for them.
+_TOLD = (ScanRows, ScanEnd, ScanFailed, ScanStalled, LookupRows, LookupEnd, LookupAnswers, LookupFailed)
 
 
 @dataclass(frozen=True)
@@ -61,16 +70,19 @@ class EddyOptions:
 
     `route_size`: tuples routed together at most; 1 is the papers' eddy. `pick`: which waiting batch goes next (fuzzing);
     None routes the furthest-travelled first. `start_all_scans`: run competing scans at once instead of on failure or
-    stall. `scan_credit`: pages a scan may be ahead. `max_lookup_window`: requests per lookup method under way at most.
-    `lookups`: when lookups go out.
+    stall. `scan_credit`: pages a scan may be ahead. `hold_constants`: keys that constants ask for wait where a scan may
+    take fewer requests. `max_lookup_window`: requests per lookup method under way at most.
+    `lookups`: when lookups go out. `prunes`: keys for which only tuples wait that no result can hold are not asked for.
     """
 
     semantics: Semantics = "parked"
     route_size: int = 4096
     pick: Pick | None = None
     start_all_scans: bool = False
+    hold_constants: bool = True
     scan_credit: int = 2
     max_lookup_window: int | None = None
+    prunes: bool = True
     lookups: LookupOptions = field(default_factory=LookupOptions)
 
 
@@ -86,76 +98,122 @@ class Eddy:
     ) -> None:
         self.options = options
         self.block = Block(plan, all_fire=options.semantics == "paper", max_window=options.max_lookup_window)
-        self.router = Router(self.block, policy, rng, WaitingTuples(options.route_size, options.pick))
+        waiting = WaitingTuples(options.route_size, options.pick)
+        self.router = Router(self.block, policy, rng, waiting, prunes=options.prunes)
         self._held: set[tuple[int, int]] = set()  # scans whose next credit is due
+        self._choice = ScanOrConstants(self.block)
         self._sequence = 0
-        self._out: list[Instruction] = []
+        self._later: deque[Event] = deque()  # told while rows that came before are still at work
         self.lookups = Lookups(
-            self.block,
-            self.router,
-            self._ingest,
-            self._out,
-            options.lookups,
-            paper=options.semantics == "paper",
+            self.block, self.router, self._ingest, options.lookups, paper=options.semantics == "paper"
         )
         self.started = False
+        self._enough = False
         self.finished = False
 
     def handle(self, event: Event) -> list[Instruction]:
-        """Take in one event; returns what the runtime shall do."""
+        """Take in one event; returns what the runtime shall do. The work of one call is bounded, whatever the matches."""
         if self.finished:
             return []
+        if isinstance(event, _TOLD) and (self.router.waking or self._later):
+            self._later.append(event)
+            return []
+        if isinstance(event, TimePassed) and not self.lookups.clock.passed(event.now):
+            return []
+        out = self._take_in(event)
+        while self._later and not self.router.waking:
+            out += self._take_in(self._later.popleft())
+        if not isinstance(event, Route):
+            self.router.waiting.resume()
+        out += map(Emit, self.router.taken())
+        out += self._finish_if_done()
+        if not self.finished and not self.router.waking:
+            out += self._give_credit()
+            sent, spared = self.lookups.send()
+            out += sent
+            if spared:  # tuples have left: they or what they held back go on
+                self.router.waiting.resume()
+                out += map(Emit, self.router.taken())
+                out += self._give_credit()
+                out += self._finish_if_done()
+        return out
+
+    def _take_in(self, event: Event) -> list[Instruction]:
+        """What the event itself leads to."""
         match event:
             case Route():
                 self.router.route()
             case ScanRows():
-                self._scan_rows(event)
+                return self._scan_rows(event)
             case LookupRows():
-                self.lookups.rows(event)
+                return self.lookups.rows(event)
             case LookupEnd():
-                self.lookups.end(event)
+                return self.lookups.end(event)
             case LookupAnswers():
-                self.lookups.answers(event)
+                self.lookups.answers(event.rows)
+                self._later.extendleft(reversed(event.ends))
             case ScanEnd():
-                self._scan_end(event)
+                return self._scan_end(event)
             case LookupFailed():
-                self.lookups.failed(event)
+                return self.lookups.failed(event)
             case ScanFailed():
-                self._scan_failed(event)
+                return self._scan_failed(event)
             case ScanStalled():
-                self._scan_stalled(event)
-            case TimePassed():
-                if not self.lookups.pass_time(event.now):
-                    return []
+                return self._scan_stalled(event)
             case Prioritize():
                 self.router.prioritize(event.predicates)
+            case Enough():
+                self._enough = True
             case Cancel():
-                self._cancel(event.reason)
+                return self._cancel(event.reason)
+            case Halt():
+                return self._halt(event.reason)
             case Start():
-                self._start()
-        if not isinstance(event, Route):
-            self.router.waiting.resume()
-        self._out.extend(Emit(batch) for batch in self.router.taken())
-        self._finish_if_done()
-        if not self.finished:
-            self._give_credit()
-            if self.lookups.send():  # tuples have left: what they held back goes on
-                self.router.waiting.resume()
-                self._give_credit()
-                self._finish_if_done()
-        out = self._out.copy()
-        self._out.clear()
-        return out
+                return self._start()
+        return []
 
     @property
     def has_work(self) -> bool:
         """A batch is waiting: feed `Route()`."""
-        return bool(self.router.waiting) and not self.finished
+        return (bool(self.router.waiting) or self.router.waking) and not self.finished
 
     @property
     def missing(self) -> tuple[Missing, ...]:
         """The parts of tables the answer does not rest on."""
         return self.block.missing.listed()
+
+    def statistics(self) -> BlockStatistics:
+        """Counters of every module at this moment; later events do not change them."""
+        return statistics(self.router, self.lookups.methods, finished=self.finished)
+
+    def distinct(self, table: int) -> dict[str, int]:
+        """How many different values the compared columns of a table have, as far as all its rows are stored."""
+        return self.block.stems[table].distinct()
+
+    def flow(self) -> FlowStatistics:
+        """What came of the routing so far, by TupleState and move; later events do not change it."""
+        return self.router.flow.statistics()
+
+    @property
+    def changes(self) -> int:
+        """Grows with everything that changes which tuples are under way."""
+        return sum(stem.arrived + stem.covered for stem in self.block.stems)
+
+    @property
+    def hops(self) -> int:
+        """How many times a tuple has been routed."""
+        return sum(tuples for _, tuples in self.router.routing.values())
+
+    def size(self, table: int) -> int:
+        """How many rows of a table of the plan are here."""
+        return len(self.block.stems[table])
+
+    def stored(self, table: int) -> pa.Table:
+        """The rows of a table of the plan that are here, by their numbers."""
+        stem = self.block.stems[table]
+        rows = np.arange(len(stem))
+        arrays = [column.take(rows) for column in stem.columns]
+        return pa.Table.from_arrays(arrays, [field.name for field in stem.plan.columns])
 
     def gather(self, batch: TupleBatch) -> pa.RecordBatch:
         """The block's output columns of result tuples, in the plan's order."""
@@ -167,7 +225,7 @@ class Eddy:
 
     def partial_rows(self, limit: int) -> tuple[tuple[object, ...], ...]:
         """Waiting tuples as result rows, MISSING where a table has not answered yet (H9); at most `limit` of them."""
-        return () if self.finished else inside.partial_rows(self.router, limit)
+        return () if self.finished else in_flight.partial_rows(self.router, limit)
 
     def partial_tuples(self, required: Iterable[int], limit: int) -> tuple[PartialTuples, ...]:
         """As Arrow tables: tuples in which these output columns are known (P37); none once the end is near."""
@@ -180,40 +238,48 @@ class Eddy:
         """
         if not self.started:
             return None
-        return inside.open_values(self.router, columns)
+        return in_flight.open_values(self.router, columns)
 
-    def _start(self) -> None:
+    def _start(self) -> list[Instruction]:
         assert not self.started
         self.started = True
-        self.lookups.started_at = self.lookups.now
+        self.lookups.clock.started_at = self.lookups.clock.now
         if self.block.plan.limit == 0:
-            return
+            return []
+        out: list[Instruction] = []
         for table, scans in enumerate(self.block.scans):
-            for index in range(len(scans) if self.options.start_all_scans else min(1, len(scans))):
-                self._start_scan(table, index)
+            every = self.options.start_all_scans and table not in self._choice.open
+            out += [
+                self._start_scan(table, index) for index in range(len(scans) if every else min(1, len(scans)))
+            ]
         for alias in self.block.plan.aliases:
             for seed in alias.seeds:
                 module = self.block.lookups[alias.table][seed.lookup]
-                for key in seed.keys:
-                    if all(value is not None for value in key):
-                        numbers = [
-                            self.block.constant(alias.table, column, value)
-                            for column, value in zip(module.plan.columns, key, strict=True)
-                        ]
-                        module.request(module.keys([np.array([number]) for number in numbers]))
+                asked = [key for key in seed.keys if None not in key]
+                if asked:
+                    values = zip(module.plan.columns, zip(*asked, strict=True), strict=True)
+                    keys = module.keys([self.block.constants(alias.table, *column) for column in values])
+                    waits = alias.table in self._choice.open and self.options.hold_constants
+                    (module.want if waits else module.request)(keys)
         if self.router.priorities is not None:
             self.router.hurry()
+        return out
 
-    def _start_scan(self, table: int, index: int) -> None:
+    def _start_scan(self, table: int, index: int) -> FetchPages:
         scan = self.block.scans[table][index]
         scan.state = ScanState.RUNNING
-        scan.credit = self.options.scan_credit
-        self._out.append(FetchPages(table, index, scan.credit))
+        scan.credit = self._credit(table)
+        return FetchPages(table, index, scan.credit)
 
-    def _scan_rows(self, event: ScanRows) -> None:
+    def _credit(self, table: int) -> int:
+        """Pages that a scan may be ahead: one as long as it may prove to be of no use, or the last that LIMIT needs."""
+        one = table in self._choice.open or self.block.plan.limit is not None
+        return 1 if one else self.options.scan_credit
+
+    def _scan_rows(self, event: ScanRows) -> list[Instruction]:
         scan = self.block.scans[event.table][event.index]
         if scan.state is not ScanState.RUNNING:
-            return
+            return []
         assert scan.credit > 0, "a page without credit"
         scan.credit -= 1
         scan.pages += 1
@@ -222,79 +288,112 @@ class Eddy:
         self._held.add((event.table, event.index))
         numbers = self.block.stems[event.table].number(event.rows)
         scan.duplicates += self._ingest(event.table, event.rows, numbers, scan.answer)
+        if event.table in self._choice.open:
+            if not self._choice.scan_on(event, scan):
+                return self._ask_constants(event.table)
+            for module in self.block.lookups[event.table]:
+                module.drop_pending()
+        return []
 
-    def _give_credit(self) -> None:
+    def _ask_constants(self, table: int) -> list[Instruction]:
+        """Stop scanning: the constants that pin the table take fewer requests, or are all that is left."""
+        self._choice.open.discard(table)
+        self._choice.by_constants.add(table)
+        out = self._stop_scans(table)
+        self._read_by_keys(table)
+        return out
+
+    def _give_credit(self) -> list[Instruction]:
         """Hold scans back while too many tuples wait; nothing else is ever held back (design: back-pressure).
 
-        A scan that parked tuples wait for is not: they would wait for ever.
+        Under LIMIT so many are too many as may be all that is wanted. A scan that parked tuples wait for is not held back:
+        they would wait for ever.
         """
         if not self._held:
-            return
-        full = self.router.waiting.tuples + self.router.parked_tuples() > HELD_TUPLES
+            return []
+        out: list[Instruction] = []
+        limit = self.block.plan.limit
+        most = HELD_TUPLES if limit is None else min(HELD_TUPLES, limit - self.router.emitted - 1)
+        full = self.router.waiting.tuples + self.router.parked_tuples() > most
         for table, index in sorted(self._held):
             if full and not self.block.awaited[table]:
                 continue
             self._held.remove((table, index))
             scan = self.block.scans[table][index]
             if scan.state is ScanState.RUNNING:
-                count = self.options.scan_credit - scan.credit
+                count = self._credit(table) - scan.credit
                 scan.credit += count
-                self._out.append(FetchPages(table, index, count))
+                out.append(FetchPages(table, index, count))
+        return out
 
-    def _scan_end(self, event: ScanEnd) -> None:
+    def _scan_end(self, event: ScanEnd) -> list[Instruction]:
         scan = self.block.scans[event.table][event.index]
         if scan.state is not ScanState.RUNNING:
-            return
+            return []
         assert event.rows == scan.rows, f"EOT of {scan.plan.name} counts {event.rows} rows, {scan.rows} came"
         scan.state = ScanState.COMPLETE
         stem = self.block.stems[event.table]
         stem.complete = True
-        self.router.scans_over(event.table)
-        for index, other in enumerate(self.block.scans[event.table]):
-            if other.state is ScanState.RUNNING:
-                self._stop_scan(event.table, index)
-        self.lookups.cancel(event.table)  # everything a lookup could bring is here
-        if any(not stem.alias_rows[alias] for alias in stem.aliases):
-            # An inner join with nothing is nothing (P28b): no other answer is needed.
-            self._stop_everything()
+        self.router.scans_over(event.table, complete=True)
+        out = self._stop_scans(event.table)
+        out += self.lookups.cancel(event.table)  # everything a lookup could bring is here
+        needed = (one for one in stem.aliases if self.block.plan.aliases[one].kind in ("inner", "semi"))
+        if any(not stem.alias_rows[alias] for alias in needed):
+            # An inner or semi join with nothing is nothing (P28b): no other answer is needed.
+            out += self._stop_everything()
             self.block.missing.clear()
+        return out
 
-    def _stop_scan(self, table: int, index: int) -> None:
-        self.block.scans[table][index].state = ScanState.STOPPED
-        self._out.append(StopScan(table, index))
+    def _stop_scans(self, table: int, state: ScanState = ScanState.STOPPED) -> list[Instruction]:
+        """Stop what runs of a table's scans; `state` is what they are then."""
+        out: list[Instruction] = []
+        for index, scan in enumerate(self.block.scans[table]):
+            if scan.state is ScanState.RUNNING:
+                scan.state = state
+                out.append(StopScan(table, index))
+        return out
 
-    def _scan_failed(self, event: ScanFailed) -> None:
+    def _scan_failed(self, event: ScanFailed) -> list[Instruction]:
         scan = self.block.scans[event.table][event.index]
         if scan.state is not ScanState.RUNNING:
-            return
+            return []
         scan.state, scan.reason = ScanState.FAILED, event.reason
-        if not self._next_scan(event.table) and not any(
-            other.state is ScanState.RUNNING for other in self.block.scans[event.table]
-        ):
-            self.router.scans_over(event.table)
+        if event.table in self._choice.open:
+            return self._ask_constants(event.table)
+        out = self._next_scan(event.table)
+        if not out and not self.block.scanning(event.table):
+            self.router.scans_over(event.table, complete=False)
             self._read_by_keys(event.table)
             if not self._recovered(event.table):
                 self.block.missing.scan(event.table, event.reason)
+        return out
 
-    def _scan_stalled(self, event: ScanStalled) -> None:
+    def _scan_stalled(self, event: ScanStalled) -> list[Instruction]:
         scan = self.block.scans[event.table][event.index]
-        if scan.state is ScanState.RUNNING and not scan.stalled:
-            scan.stalled = True
-            if not self._next_scan(event.table):
-                self._read_by_keys(event.table)
+        if scan.state is not ScanState.RUNNING or scan.stalled:
+            return []
+        scan.stalled = True
+        if event.table in self._choice.open:
+            return self._ask_constants(event.table)
+        out = self._next_scan(event.table)
+        if not out:
+            self._read_by_keys(event.table)
+            self.router.scan_stalls(event.table)
+        return out
 
-    def _next_scan(self, table: int) -> bool:
+    def _next_scan(self, table: int) -> list[Instruction]:
         """Start a competing scan that has not been used, if there is one."""
         for index, scan in enumerate(self.block.scans[table]):
             if scan.state is ScanState.UNUSED:
-                self._start_scan(table, index)
-                return True
-        return False
+                return [self._start_scan(table, index)]
+        return []
 
     def _recovered(self, table: int) -> bool:
         """Whether lookups bring everything that the failed scans of a table would have brought."""
         return all(
-            alias in self.block.constraints.guarded or self.block.plan.aliases[alias].seeds
+            alias in self.block.constraints.guarded
+            or self.block.plan.aliases[alias].seeds
+            or self.block.constraints.by_key(alias)
             for alias in self.block.stems[table].aliases
             if self.block.plan.aliases[alias].active
         )
@@ -328,50 +427,60 @@ class Eddy:
                 self.router.arrive(alias, mine, urgent=urgent)
         return stem.duplicates - duplicates
 
-    def _cancel(self, reason: str) -> None:
+    def _cancel(self, reason: str) -> list[Instruction]:
         """Stop fetching; what is here is still joined, what is not goes missing."""
         if self.block.cancelled:
-            return
+            return []
         self.block.cancelled = True
         self.block.missing.cancelled = reason
+        out: list[Instruction] = []
         for table, scans in enumerate(self.block.scans):
-            for index, scan in enumerate(scans):
-                if scan.state is ScanState.RUNNING:
-                    self._stop_scan(table, index)
-                    scan.state = ScanState.FAILED
-            self.router.scans_over(table)
-            if scans and not self.block.stems[table].complete:
+            out += self._stop_scans(table, ScanState.FAILED)
+            self.router.scans_over(table, complete=False)
+            by_scan = scans and table not in self._choice.by_constants
+            if by_scan and not self.block.stems[table].complete:
                 self.block.missing.scan(table, reason)
-        self.lookups.give_up(reason)
+        return out + self.lookups.give_up(reason)
 
-    def _stop_everything(self) -> None:
-        for table, scans in enumerate(self.block.scans):
-            for index, scan in enumerate(scans):
-                if scan.state is ScanState.RUNNING:
-                    self._stop_scan(table, index)
-            self.lookups.cancel(table)
+    def _halt(self, reason: str) -> list[Instruction]:
+        """Stop fetching, and join no further."""
+        out = self._cancel(reason)
+        if self.has_work:
+            self.block.missing.unjoined(reason)
+            self._later.clear()
+            self.router.drop()
+        return out
+
+    def _stop_everything(self) -> list[Instruction]:
+        out: list[Instruction] = []
+        for table in range(len(self.block.scans)):
+            out += self._stop_scans(table)
+            out += self.lookups.cancel(table)
         self.router.drop()
+        return out
 
-    def _finish_if_done(self) -> None:
+    def _finish_if_done(self) -> list[Instruction]:
         limit = self.block.plan.limit
-        if self.started and limit is not None and self.router.emitted >= limit:
-            self._stop_everything()
+        enough = self._enough or (limit is not None and self.router.emitted >= limit)
+        if self.started and enough:
+            out = self._stop_everything()
             self.block.missing.clear()  # any n rows are the whole answer
             self.finished = True
-            self._out.append(Finish(complete=True, reason="limit"))
-        elif self.started and not self.router.waiting and self._quiet():
+            return [*out, Finish(complete=True, reason="limit")]
+        if self.started and not self.has_work and self._quiet():
             assert not self.router.parked_tuples(), "tuples are parked and nothing is under way"
             self.finished = True
             missing = bool(self.block.missing)
             reason: Literal["done", "cancelled", "failed"] = "done"
             if missing:
                 reason = "cancelled" if self.block.cancelled else "failed"
-            self._out.append(Finish(complete=not missing, reason=reason))
+            return [Finish(complete=not missing, reason=reason)]
+        return []
 
     def _quiet(self) -> bool:
         """No scan is running and no lookup is pending or in flight."""
         running = any(scan.state is ScanState.RUNNING for scans in self.block.scans for scan in scans)
-        return not running and self.lookups.idle
+        return not running and self.lookups.idle and not self._later
 
     def validate(self) -> None:
         """Assert every internal invariant (ledger section 6); cheap enough for tests, not called in production."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fff.dataflow.access import LookupModule
-from fff.dataflow.plan import BlockPlan
+from fff.dataflow.lookups.access import LookupModule
+from fff.dataflow.plan.plan import BlockPlan
 from fff.limits import MISSING_LISTED
 from fff.stats import Missing
 
@@ -40,6 +40,13 @@ class MissingParts:
             f"{name} = {quoted(value)}" for name, value in zip(names, module.values(key), strict=True)
         )
         self._parts[plan.name, predicate] = Missing(plan.name, predicate, reason)
+
+    def unjoined(self, reason: str) -> None:
+        """Tuples inside were given up: results over rows of any table may be missing."""
+        told = {name for name, _ in self._parts}
+        for table in self._plan.tables:
+            if table.name not in told:
+                self._parts[table.name, "not joined yet"] = Missing(table.name, "not joined yet", reason)
 
     def clear(self) -> None:
         """Nothing is missing after all."""

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from fff.dataflow.access import ScanState
 from fff.dataflow.arrays import EMPTY
-from fff.dataflow.batch import TupleBatch
-from fff.dataflow.block import Block
-from fff.dataflow.expressions import Column
-from fff.dataflow.inside import pools, source, typed
-from fff.dataflow.router import Router
-from fff.dataflow.state import TupleState, bits
+from fff.dataflow.in_flight import pools, source, typed
+from fff.dataflow.lookups.access import ScanState
+from fff.dataflow.modules import Block
+from fff.dataflow.plan.batch import TupleBatch
+from fff.dataflow.plan.expressions import Column
+from fff.dataflow.plan.state import TupleState, bits
+from fff.dataflow.routing.router import Router
 
 
 @dataclass(frozen=True)
@@ -90,13 +90,14 @@ def _reaching(
 ) -> TupleBatch | None:
     """The tuples joined with what is here until the wanted columns are known; None where joins do not lead there.
 
-    Not with the alias they are parked on: with the rows of it that are here, they have gone on already.
+    Not with the alias they are parked on: with the rows of it that are here, they have gone on already. Nor with right sides
+    of left, semi and anti joins: what comes of those is only known by their EOT.
     """
     while True:
         lacking = [column for column in wanted if source(block, batch.state.span, column) is None]
         if not lacking or not len(batch):
             return batch
-        outside = block.constraints.everything & ~batch.state.span & ~parked_on
+        outside = block.constraints.inner & ~batch.state.span & ~parked_on
         near = [alias for alias in bits(outside) if block.constraints.links(batch.state.span, alias)]
         near = [alias for alias in near if block.stem(alias).alias_rows[alias]]
         if not near:
@@ -110,7 +111,7 @@ def _joins(block: Block, without: int, limit: int) -> Iterator[TupleBatch]:
 
     Each combination once: it belongs to the newest of its rows that starts chains, as in the dataflow itself.
     """
-    inside = block.constraints.everything & ~without
+    inside = block.constraints.inner & ~without
     for alias in bits(inside):
         stem = block.stem(alias)
         if not block.fires[alias] or not len(stem):
@@ -189,9 +190,7 @@ def _gathered(block: Block, span: int, batches: Sequence[TupleBatch]) -> Partial
     parts = []
     for batch in batches:
         columns = [
-            pa.nulls(len(batch), kind)
-            if column is None
-            else block.stem(column.alias).columns[column.index].take(batch.rows[column.alias])
+            pa.nulls(len(batch), kind) if column is None else block.values(batch, column)
             for column, kind in zip(sources, schema.types, strict=True)
         ]
         parts.append(typed(columns, schema))

@@ -1,12 +1,20 @@
-"""Functions of Python that SQL may call: each a table of a source called `python`, read by its arguments.
+"""What a program lends to SQL: functions, each a table read by its arguments, and frames, in a source called `python`.
 
-A call costs something, so it is made like a request: once for each different tuple of arguments, several at a time,
-counted, tried again, given up with a reason. `declared` says what a function is, `source` calls it.
+In: declared functions, and frames.
+Out: a source adapter.
+
+    declared  What is declared of a Python function: arguments, value, and how it may be called.
+    frames    Frames of the running program as tables
+    source    The source `python`: looks values up by calling functions.
+    threads   Calls that block, each in a thread of its own
+
+The words are explained in docs/glossary.md.
 """
 
 from __future__ import annotations
 
 from fff.functions.declared import PythonFunction
+from fff.functions.frames import Frame
 from fff.functions.source import SOURCE, PythonFunctions
 
-__all__ = ["SOURCE", "PythonFunction", "PythonFunctions"]
+__all__ = ["SOURCE", "Frame", "PythonFunction", "PythonFunctions"]

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from fff.catalog import LookupMethod, Table
 from fff.errors import UsageError
-from fff.schema import Field
-from fff.sql.builtins import name_problem
-from fff.sql.literals import comparison_kind
+from fff.schema import Field, comparison_kind
+from fff.sql.syntax.spark_functions import name_problem
 
 #: The most arguments that one call may take together.
 MAX_BATCH = 10_000
@@ -81,7 +80,7 @@ class PythonFunction:
             source=source,
             name=self.name,
             columns=(*self.arguments, self.value),
-            lookups=(LookupMethod(method, keys, self.batch_size, self),),
+            lookups=(LookupMethod(method, keys, self.batch_size, self, f"{source}.{self.name}"),),
             max_in_flight=self.max_concurrency,
             description=self.description,
             function=True,

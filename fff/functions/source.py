@@ -1,21 +1,21 @@
-"""The source `python`: looks values up by calling functions."""
+"""The source `python`: looks values up by calling functions, and scans frames of the program."""
 
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import inspect
-import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 import pyarrow as pa
 
+from fff.budget import BudgetExhausted
 from fff.catalog import LookupMethod, Page, ScanMethod, Table
-from fff.errors import InternalError, SourceError
+from fff.errors import InternalError, SourceError, UsageError
 from fff.functions.declared import PythonFunction
+from fff.functions.frames import PAGE, Frame
+from fff.functions.threads import in_thread, told_in_a_line
 from fff.stats import AccessMeter
 from fff.web.client import WebClient
-from fff.web.message import BudgetExhausted
 
 #: The source's name.
 SOURCE = "python"
@@ -32,7 +32,7 @@ class _FailedError(Exception):
 
 
 class PythonFunctions:
-    """Functions of the running program. Calls count as requests, against the budget of the client too."""
+    """Functions and frames of the running program. Calls count as requests, against the budget too."""
 
     name = SOURCE
 
@@ -40,6 +40,7 @@ class PythonFunctions:
         self._client = client
         self._functions: dict[str, PythonFunction] = {}
         self._slots: dict[PythonFunction, asyncio.Semaphore] = {}
+        self._frames: dict[str, Frame] = {}
 
     def add(self, function: PythonFunction) -> bool:
         """Add a function, or put it in the place of another of its name; whether there was one."""
@@ -47,17 +48,31 @@ class PythonFunctions:
         self._functions[function.name.lower()] = function
         return known is not None
 
+    def add_frame(self, frame: Frame) -> bool:
+        """Add a frame, or put it in the place of another of its name; whether there was one. Raises UsageError."""
+        if frame.name.lower() in self._functions:
+            raise UsageError(f"a function is called {frame.name} already", hint="give the table another name")
+        known = self._frames.pop(frame.name.lower(), None)
+        self._frames[frame.name.lower()] = frame
+        return known is not None
+
     @property
     def tables(self) -> Sequence[Table]:
-        """Every function, as a table."""
-        return [function.table(self.name) for function in self._functions.values()]
+        """Every function and every frame, as a table."""
+        functions = [function.table(self.name) for function in self._functions.values()]
+        return functions + [frame.table(self.name) for frame in self._frames.values()]
 
-    def scan(
+    async def scan(
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
-    ) -> AsyncIterator[Page]:
-        """A function has no rows but those it is asked for."""
-        del method, columns, meter, window
-        raise InternalError(f"{table.full_name} is a function and cannot be scanned")
+    ) -> AsyncGenerator[Page]:
+        """The rows of a frame. A function has no rows but those it is asked for."""
+        del meter, window
+        frame = method.endpoint
+        if not isinstance(frame, Frame):
+            raise InternalError(f"{table.full_name} is a function and cannot be scanned")
+        for rows in frame.rows.select(list(columns)).to_batches(max_chunksize=PAGE):
+            yield Page(rows, total_rows=len(frame.rows))
+            await asyncio.sleep(0)  # others have their turn
 
     async def lookup(
         self,
@@ -114,7 +129,7 @@ class PythonFunctions:
         await slots.acquire()
         loop = asyncio.get_running_loop()
         try:
-            self._spend(function)
+            meter.charge(self.name, function.name)
         except BudgetExhausted:
             slots.release()
             raise
@@ -128,60 +143,20 @@ class PythonFunctions:
             return await asyncio.wait_for(ended if alone else asyncio.shield(ended), function.timeout)
         except TimeoutError:
             if ended.done() and not ended.cancelled():
-                raise _FailedError(_told(ended.exception()), again=True) from None
+                raise _FailedError(told_in_a_line(ended.exception()), again=True) from None
             raise _FailedError(f"no value within {function.timeout:g} s", again=True) from None
         except Exception as error:
-            raise _FailedError(_told(error), again=True) from error
+            raise _FailedError(told_in_a_line(error), again=True) from error
         finally:
             meter.answered(loop.time())
             if not ended.done():
                 ended.add_done_callback(_forget)
 
-    def _spend(self, function: PythonFunction) -> None:
-        client = self._client
-        if client.max_requests is not None and client.requests_sent >= client.max_requests:
-            raise BudgetExhausted(
-                f"the budget of {client.max_requests} requests is used up",
-                source=self.name,
-                table=function.name,
-            )
-        client.requests_sent += 1
-
 
 async def _run(run: Callable[..., object], arguments: Sequence[object]) -> object:
     """Call a function: a coroutine function in the event loop, any other in a thread of its own."""
-    found = run(*arguments) if inspect.iscoroutinefunction(run) else await _in_thread(run, arguments)
+    found = run(*arguments) if inspect.iscoroutinefunction(run) else await in_thread(run, arguments)
     return await found if inspect.isawaitable(found) else found
-
-
-def _in_thread(run: Callable[..., object], arguments: Sequence[object]) -> asyncio.Future[object]:
-    """A call in a thread that does not keep the program from ending."""
-    loop = asyncio.get_running_loop()
-    ended: asyncio.Future[object] = loop.create_future()
-    context = contextvars.copy_context()
-
-    def settle(value: object, error: BaseException | None) -> None:
-        if ended.done():
-            return
-        if error is None:
-            ended.set_result(value)
-        else:
-            ended.set_exception(error)
-
-    def work() -> None:
-        value: object = None
-        failure: BaseException | None = None
-        try:
-            value = context.run(run, *arguments)
-        except StopIteration as error:  # no future takes it
-            failure = RuntimeError(_told(error))
-        except BaseException as error:  # noqa: BLE001 - whatever a user's function does, it is told of
-            failure = error if isinstance(error, Exception) else RuntimeError(_told(error))
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, value, failure)
-
-    threading.Thread(target=work, name="fff-function", daemon=True).start()
-    return ended
 
 
 def _typed(function: PythonFunction, found: object, count: int) -> pa.Array:
@@ -200,11 +175,6 @@ def _typed(function: PythonFunction, found: object, count: int) -> pa.Array:
         shown = repr(values[0] if len(values) == 1 else values)
         shown = shown if len(shown) <= 100 else f"{shown[:100]}…"
         raise _FailedError(f"gave {shown}, which is not of type {function.value.type}", again=False) from None
-
-
-def _told(error: BaseException | None) -> str:
-    """An exception in one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
 
 
 def _forget(ended: asyncio.Future[object]) -> None:

@@ -1,15 +1,30 @@
-"""Routing policies: which of the legal moves a batch takes. One file each; `make_policy` finds them by name."""
+"""Routing policies: which of the legal moves a batch takes. One file each; `make_policy` finds them by name.
+
+In: the legal moves of a state, and what came of earlier ones.
+Out: one move. A policy can be slow; it cannot be wrong.
+
+    adaptive/         The default policy: optimistic lattice sampling, restarted upon change
+    benefit           Benefit over cost (S4 section 4.1, ledger R6)
+    fixed             A static plan run through the eddy (ledger B4)
+    lottery           Lottery scheduling (S1 section 4.3)
+    naive             The naive eddy (S1 section 4.2): any legal move, each as likely.
+    rank              Rank ordering per TupleState (S3 section 2.1.4)
+    windowed_lottery  Windowed lottery (S1 section 4.5)
+
+The words are explained in docs/glossary.md.
+"""
 
 from __future__ import annotations
 
-from fff.dataflow.plan import BlockPlan
-from fff.dataflow.policy import RoutingPolicy
+from fff.dataflow.plan.plan import BlockPlan
+from fff.dataflow.plan.policy import RoutingPolicy
 from fff.errors import UsageError
-from fff.policies.adaptive import Adaptive, Preference
+from fff.options import DEFAULT_POLICY, PREFERENCES, Preference
+from fff.policies.adaptive.policy import Adaptive
+from fff.policies.adaptive.prior import Past
 from fff.policies.benefit import Benefit
 from fff.policies.fixed import Fixed
 from fff.policies.lottery import Lottery
-from fff.policies.memory import Past
 from fff.policies.naive import Naive
 from fff.policies.rank import Rank
 from fff.policies.windowed_lottery import WindowedLottery
@@ -17,8 +32,6 @@ from fff.policies.windowed_lottery import WindowedLottery
 __all__ = ["DEFAULT_POLICY", "POLICIES", "PREFERENCES", "Preference", "make_policy"]
 
 POLICIES = ("fixed", "naive", "lottery", "windowed-lottery", "rank", "benefit", "adaptive")
-DEFAULT_POLICY = "adaptive"
-PREFERENCES: tuple[Preference, ...] = ("fast", "balanced", "cheap")
 
 
 def make_policy(
@@ -26,7 +39,8 @@ def make_policy(
 ) -> RoutingPolicy:
     """A policy by name. `fixed:B,A,C` gives the order of the aliases; plain `fixed` takes that of the FROM clause.
 
-    `windowed-lottery:200` gives the window, in tuples. `prefer` weighs time against requests, `past` is what earlier runs
+    `windowed-lottery:200` gives the window, in tuples; `lottery:costs` divides tickets by measured costs, and
+    `rank:10` reconsiders every ten tuples of a state. `prefer` weighs time against requests, `past` is what earlier runs
     taught; only `adaptive` heeds them.
 
     Raises:
@@ -40,12 +54,16 @@ def make_policy(
             return Naive()
         case "lottery" if not order:
             return Lottery()
+        case "lottery" if order == "costs":
+            return Lottery(costs=True)
         case "windowed-lottery" if not order:
             return WindowedLottery()
         case "windowed-lottery" if order.isdecimal() and int(order) > 0:
             return WindowedLottery(int(order))
         case "rank" if not order:
             return Rank()
+        case "rank" if order.isdecimal() and int(order) > 0:
+            return Rank(int(order))
         case "benefit" if not order:
             return Benefit()
         case "adaptive" if not order:

@@ -12,9 +12,9 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from fff.dataflow.moves import Load, Move, Offer, Outcome
-from fff.dataflow.state import TupleState
-from fff.policies.beliefs import PROBE_S, REQUEST_S, Beliefs
+from fff.dataflow.plan.moves import Load, Move, Offer, Outcome
+from fff.dataflow.plan.state import TupleState
+from fff.policies.adaptive.posterior import PROBE_S, REQUEST_S, Beliefs
 
 #: What a prioritised match is worth, in matches like any other.
 URGENT = 20.0

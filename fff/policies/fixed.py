@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from fff.dataflow.moves import Move, Outcome
-from fff.dataflow.plan import BlockPlan
-from fff.dataflow.state import TupleState
+from fff.dataflow.plan.moves import Move, Outcome
+from fff.dataflow.plan.plan import BlockPlan
+from fff.dataflow.plan.state import TupleState
 from fff.errors import UsageError
 
 

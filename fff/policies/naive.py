@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from fff.dataflow.moves import Move, Outcome
-from fff.dataflow.state import TupleState
+from fff.dataflow.plan.moves import Move, Outcome
+from fff.dataflow.plan.state import TupleState
 
 
 class Naive:

@@ -1,7 +1,7 @@
 """The asyncio driver: performs one eddy's instructions, turns what sources answer into events.
 
-One task per running scan and per lookup request, none per tuple. All events of one loop turn are taken in before the
-next batch is routed, so that small answers merge.
+One task per running scan and per lookup request, none per tuple. All events of one loop turn are taken in
+before the next batch is routed, so that small answers merge.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import InitVar, dataclass, field
-from typing import Literal, cast
+from typing import cast
 
 import pyarrow as pa
 
+from fff.access.semijoin_feed import FeedBroken
+from fff.budget import Budget, BudgetExhausted
 from fff.catalog import LookupMethod, Page, ScanMethod, SourceAdapter, Table
-from fff.dataflow.batch import TupleBatch, merge
 from fff.dataflow.eddy import Eddy
-from fff.dataflow.events import (
+from fff.dataflow.plan.batch import TupleBatch, merge
+from fff.dataflow.plan.events import (
     CancelLookup,
     Emit,
     Event,
@@ -43,28 +45,29 @@ from fff.dataflow.events import (
 )
 from fff.errors import SourceError
 from fff.limits import ROUTE_SLICE_S, SCAN_WINDOW
-from fff.runtime.feeds import FeedBroken
-from fff.runtime.gaps import PageGaps
+from fff.runtime.stall_detector import PageGaps
 from fff.stats import AccessMeter
-from fff.web.message import BudgetExhausted
 
 
 class Meters:
-    """The meters of a statement: one per access method, whichever blocks use it."""
+    """The meters of a statement: one per access method, whichever blocks use it; one budget pays for all."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: Budget | None = None) -> None:
+        self._budget = budget
         self._meters: dict[tuple[str, str, str], AccessMeter] = {}
 
-    def of(self, table: Table, kind: Literal["scan", "lookup"], method: str) -> AccessMeter:
+    def of(self, table: Table, method: ScanMethod | LookupMethod) -> AccessMeter:
         """The meter of one access method."""
-        return self._meters.setdefault((table.full_name, kind, method), AccessMeter())
+        kind = "scan" if isinstance(method, ScanMethod) else "lookup"
+        meter = AccessMeter(budget=self._budget, price=method.price)
+        return self._meters.setdefault((table.full_name, kind, method.name), meter)
 
     def __iter__(self) -> Iterator[AccessMeter]:
         return iter(self._meters.values())
 
 
 @dataclass
-class TableAccess:
+class OpenTable:
     """How the driver reads one table of the plan: the plan's scans and lookups, their methods and meters, in parallel.
 
     `fed`: the table is made of what other blocks find; no source has answered when it has.
@@ -81,8 +84,8 @@ class TableAccess:
     lookup_meters: list[AccessMeter] = field(init=False)
 
     def __post_init__(self, meters: Meters) -> None:
-        self.scan_meters = [meters.of(self.table, "scan", scan.name) for scan in self.scans]
-        self.lookup_meters = [meters.of(self.table, "lookup", lookup.name) for lookup in self.lookups]
+        self.scan_meters = [meters.of(self.table, scan) for scan in self.scans]
+        self.lookup_meters = [meters.of(self.table, lookup) for lookup in self.lookups]
 
 
 class BlockDriver:
@@ -94,25 +97,29 @@ class BlockDriver:
         deliver: called with Arrow batches of the block's output columns as they are found.
         stop_on_missing: raise the source's error as soon as the answer is known to be incomplete.
         eager: False when few rows are wanted (LIMIT): pages are then asked for one by one.
+        room: set while whoever takes the results keeps up; as long as it is not, no request begins and no page is read.
     """
 
     def __init__(
         self,
         eddy: Eddy,
-        access: Sequence[TableAccess],
+        access: Sequence[OpenTable],
         deliver: Callable[[pa.RecordBatch], None],
         *,
         stop_on_missing: bool = False,
         eager: bool = True,
+        room: asyncio.Event | None = None,
     ) -> None:
         self.eddy = eddy
         self.access = access
         self.finish: Finish | None = None
         self.source_errors: list[SourceError] = []
         self.answered = False  # some source has answered something
+        self.joining_s = 0.0  # seconds that tuples were routed and results handed on
         self._deliver = deliver
         self._stop_on_missing = stop_on_missing
         self._window = SCAN_WINDOW if eager else 1
+        self._room = room
         self._events: deque[tuple[float, Event]] = deque()  # when, by the loop's clock, and what
         self._wake = asyncio.Event()
         self._alarm: asyncio.TimerHandle | None = None
@@ -160,10 +167,12 @@ class BlockDriver:
                 if self.finish is None:
                     self._handle(told)
         clock = asyncio.get_running_loop().time  # the one clock here, so that virtual time replays exactly
-        until = clock() + ROUTE_SLICE_S
+        began = clock()
+        until = began + ROUTE_SLICE_S
         while self.eddy.has_work and self.finish is None and clock() < until:
             self._handle(Route())
         self._flush()
+        self.joining_s += clock() - began
         await asyncio.sleep(0)
 
     def _heard(self) -> list[tuple[float, Event]]:
@@ -216,11 +225,23 @@ class BlockDriver:
                 raise AssertionError(f"unknown instruction {instruction}")
 
     def _set_alarm(self, at: float) -> None:
-        """The eddy wants to be told the time at `at`. It asks for no later time than it has asked for before."""
+        """The eddy wants to be told the time at `at`.
+
+        It asks for no later time than it has asked for before.
+        """
         if self._alarm is not None:
             self._alarm.cancel()
         loop = asyncio.get_running_loop()
         self._alarm = loop.call_at(at, lambda: self.post(TimePassed(max(at, loop.time()))))
+
+    async def _held(self) -> float:
+        """Wait until what was found is being taken; how many seconds that took."""
+        if self._room is None or self._room.is_set():
+            return 0.0
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        await self._room.wait()
+        return clock() - began
 
     def _grant(self, table: int, index: int, count: int) -> None:
         credit = self._credits.get((table, index))
@@ -241,6 +262,7 @@ class BlockDriver:
             async with _closing(asked) as pages:
                 while True:
                     await credit.acquire()
+                    await self._held()
                     try:
                         page = await self._next_page(pages.__anext__(), gaps, ScanStalled(table, index))
                     except StopAsyncIteration:
@@ -249,7 +271,7 @@ class BlockDriver:
                     meter.total_rows = page.total_rows if page.total_rows is not None else meter.total_rows
                     truncated = truncated or page.truncated
                     rows += len(page.rows)
-                    self.post(ScanRows(table, index, page.rows))
+                    self.post(ScanRows(table, index, page.rows, page.total_rows, page.pages))
             self.post(ScanFailed(table, index, truncated) if truncated else ScanEnd(table, index, rows))
             if truncated:
                 self._truncated(access, truncated)
@@ -276,22 +298,32 @@ class BlockDriver:
         access = self.access[lookup.table]
         method, meter = access.lookups[lookup.index], access.lookup_meters[lookup.index]
         rows, truncated = 0, None
+        unanswered: dict[str, list[int]] = {}  # why -> places of keys
         clock = asyncio.get_running_loop().time
-        asked_at = clock()
         try:
+            await self._held()
+            asked_at = clock()
             asked = access.adapter.lookup(access.table, method, access.columns, lookup.keys, meter=meter)
             async with _closing(asked) as pages:
                 async for page in pages:
                     self.answered = True
-                    truncated = truncated or page.truncated
+                    if page.truncated and page.unanswered:
+                        places = unanswered.setdefault(page.truncated, [])
+                        places += [place for place, key in enumerate(lookup.keys) if key in page.unanswered]
+                    else:
+                        truncated = truncated or page.truncated
                     if len(page.rows):
                         rows += len(page.rows)
                         self.post(LookupRows(lookup.request, page.rows))
+                    asked_at += await self._held()
             if truncated:
                 self._truncated(access, truncated)
                 self.post(LookupFailed(lookup.request, truncated, truncated=True))
             else:
                 self.answered = True
+                for reason, places in unanswered.items():
+                    self._truncated(access, reason)
+                    self.post(LookupFailed(lookup.request, reason, truncated=True, places=tuple(places)))
                 self.post(LookupEnd(lookup.request, rows, clock() - asked_at))
         except BudgetExhausted as error:
             self.post(LookupFailed(lookup.request, error.reason))
@@ -303,7 +335,7 @@ class BlockDriver:
         finally:
             self._lookups.pop(lookup.request, None)
 
-    def _truncated(self, access: TableAccess, reason: str) -> None:
+    def _truncated(self, access: OpenTable, reason: str) -> None:
         self.source_errors.append(SourceError(reason, source=access.table.source, table=access.table.name))
 
     async def _stop_tasks(self) -> None:

@@ -15,10 +15,10 @@ from typing import cast
 import numpy as np
 import pyarrow as pa
 
-from fff.dataflow.batch import TupleBatch
-from fff.dataflow.moves import Move, Offer, Outcome
-from fff.dataflow.policy import PullingPolicy, RoutingPolicy
-from fff.dataflow.state import TupleState
+from fff.dataflow.plan.batch import TupleBatch
+from fff.dataflow.plan.moves import Move, Offer, Outcome
+from fff.dataflow.plan.policy import PullingPolicy, RoutingPolicy
+from fff.dataflow.plan.state import TupleState
 from fff.stats import AccessMeter
 
 
@@ -59,7 +59,7 @@ class Steps:
         return self.times[-1] if self.times else 0.0
 
 
-class Recorder:
+class RunRecorder:
     """Told by sources, eddy and policy what they do; times are the running loop's."""
 
     def __init__(self) -> None:
@@ -141,10 +141,10 @@ def _digest(text: bytes) -> str:
     return hashlib.blake2b(text, digest_size=8).hexdigest()
 
 
-class _Watched:
+class _RecordedPolicy:
     """A policy whose outcomes are recorded."""
 
-    def __init__(self, policy: RoutingPolicy, recorder: Recorder) -> None:
+    def __init__(self, policy: RoutingPolicy, recorder: RunRecorder) -> None:
         self.name = policy.name
         self._policy = policy
         self._recorder = recorder
@@ -159,10 +159,10 @@ class _Watched:
         self._policy.observe(outcome)
 
 
-class _WatchedPulling(_Watched):
+class _WatchedPulling(_RecordedPolicy):
     """The same of a policy that says how many tuples go."""
 
-    def __init__(self, policy: PullingPolicy, recorder: Recorder) -> None:
+    def __init__(self, policy: PullingPolicy, recorder: RunRecorder) -> None:
         super().__init__(policy, recorder)
         self._pulling = policy
 
@@ -171,8 +171,10 @@ class _WatchedPulling(_Watched):
         return self._pulling.take(offer, rng)
 
 
-def watched(policy: RoutingPolicy, recorder: Recorder) -> RoutingPolicy:
+def watched(policy: RoutingPolicy, recorder: RunRecorder) -> RoutingPolicy:
     """The policy, with its outcomes recorded."""
     return (
-        _WatchedPulling(policy, recorder) if isinstance(policy, PullingPolicy) else _Watched(policy, recorder)
+        _WatchedPulling(policy, recorder)
+        if isinstance(policy, PullingPolicy)
+        else _RecordedPolicy(policy, recorder)
     )

@@ -10,20 +10,21 @@ import pyarrow as pa
 
 from fff.catalog import Catalog
 from fff.dataflow.eddy import Eddy, EddyOptions
-from fff.dataflow.events import Event, Finish, Instruction, LookupAnswers, LookupRows, Prioritize
-from fff.dataflow.plan import BlockPlan
-from fff.dataflow.policy import RoutingPolicy
-from fff.engine import Federation
-from fff.execution import Outcome, RunOptions
+from fff.dataflow.plan.events import Event, Finish, Instruction, LookupAnswers, LookupRows, Prioritize
+from fff.dataflow.plan.plan import BlockPlan
+from fff.dataflow.plan.policy import RoutingPolicy
+from fff.federation import Federation
+from fff.options import RunOptions
 from fff.policies import make_policy
-from fff.runtime.driver import BlockDriver, Meters, TableAccess
+from fff.runtime.driver import BlockDriver, Meters, OpenTable
 from fff.simulation.loop import run
-from fff.simulation.recorder import Recorder, watched
-from fff.simulation.service import Processor
+from fff.simulation.recorder import RunRecorder, watched
+from fff.simulation.service import OneProcessor
 from fff.simulation.source import SimulatedSource, SimulatedTable
-from fff.sql.planned import BlockQuery
-from fff.sql.prepare import prepare
-from fff.sql.priorities import priority
+from fff.sql.analysis.priorities import priority
+from fff.sql.planner.plan import BlockQuery
+from fff.sql.planner.prepare import prepare
+from fff.stats import Outcome
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class BlockRun:
     batches: tuple[tuple[float, pa.RecordBatch], ...]
     finish: Finish
     seconds: float
-    recorder: Recorder
+    recorder: RunRecorder
     eddy: RecordedEddy
 
     @property
@@ -60,8 +61,8 @@ class RecordedEddy(Eddy):
         rng: random.Random,
         options: EddyOptions,
         *,
-        recorder: Recorder,
-        processor: Processor | None = None,
+        recorder: RunRecorder,
+        processor: OneProcessor | None = None,
         hop_s: float = 0.0,
     ) -> None:
         super().__init__(plan, watched(policy, recorder), rng, options)
@@ -72,17 +73,16 @@ class RecordedEddy(Eddy):
 
     def handle(self, event: Event) -> list[Instruction]:
         """As the eddy does, recorded."""
-        hops = self._hops()
+        hops = self.hops
         instructions = super().handle(event)
         self._recorder.step(event, instructions)
-        for stem, origins in zip(self.block.stems, self.by_lookup, strict=True):
-            origins.extend([isinstance(event, LookupRows | LookupAnswers)] * (len(stem) - len(origins)))
+        for table, origins in enumerate(self.by_lookup):
+            origins.extend(
+                [isinstance(event, LookupRows | LookupAnswers)] * (self.size(table) - len(origins))
+            )
         if self._processor is not None and self._hop_s:
-            self._processor.spend((self._hops() - hops) * self._hop_s)
+            self._processor.spend((self.hops - hops) * self._hop_s)
         return instructions
-
-    def _hops(self) -> int:
-        return sum(tuples for _, tuples in self.router.routing.values())
 
 
 def run_block(
@@ -110,8 +110,8 @@ def run_block(
     """
 
     async def main() -> BlockRun:
-        recorder = Recorder()
-        processor = Processor() if one_cpu else None
+        recorder = RunRecorder()
+        processor = OneProcessor() if one_cpu else None
         catalog = Catalog()
         catalog.add(SimulatedSource(tables, recorder, seed=seed, processor=processor))
         return await execute_block(
@@ -132,13 +132,13 @@ def run_block(
 async def execute_block(
     sql: str,
     catalog: Catalog,
-    recorder: Recorder,
+    recorder: RunRecorder,
     *,
     policy: str | Callable[[BlockPlan], RoutingPolicy],
     seed: int,
     options: EddyOptions | None = None,
     prioritize: Sequence[str] = (),
-    processor: Processor | None = None,
+    processor: OneProcessor | None = None,
     hop_s: float = 0.0,
 ) -> BlockRun:
     """`run_block` over any sources, in the running loop's time."""
@@ -168,10 +168,10 @@ async def execute_block(
     return BlockRun(tuple(batches), finish, recorder.now - began, recorder, eddy)
 
 
-def _access(block: BlockQuery, catalog: Catalog) -> list[TableAccess]:
+def _access(block: BlockQuery, catalog: Catalog) -> list[OpenTable]:
     meters = Meters()
     return [
-        TableAccess(
+        OpenTable(
             table=table,
             adapter=catalog.adapter_of(table),
             columns=tuple(field.name for field in planned.columns),
@@ -193,7 +193,7 @@ class StatementRun:
     rows: pa.Table
     outcome: Outcome
     seconds: float
-    recorder: Recorder
+    recorder: RunRecorder
 
 
 def run_statement(
@@ -207,8 +207,8 @@ def run_statement(
     assert seed is not None, "without a seed no run is like another"
 
     async def main() -> StatementRun:
-        recorder = Recorder()
-        source = SimulatedSource(tables, recorder, seed=seed, processor=Processor() if one_cpu else None)
+        recorder = RunRecorder()
+        source = SimulatedSource(tables, recorder, seed=seed, processor=OneProcessor() if one_cpu else None)
         catalog = Catalog()
         catalog.add(source)
         async with Federation(catalog) as federation:

@@ -20,7 +20,7 @@ class Latency(Protocol):
 
 
 @dataclass(frozen=True)
-class Fixed:
+class FixedTime:
     """Always as long."""
 
     value: float
@@ -97,7 +97,7 @@ class Stall:
 
 
 @dataclass(frozen=True)
-class Failures:
+class RandomFailures:
     """Which requests fail, after the time they take: each with a probability, and all that end in [`start`, `end`)."""
 
     probability: float = 0.0
@@ -109,11 +109,11 @@ class Failures:
         return self.start <= now < self.end or rng.random() < self.probability
 
 
-AT_ONCE = Fixed(0.0)
-NEVER = Failures()
+AT_ONCE = FixedTime(0.0)
+NEVER = RandomFailures()
 
 
-class Processor:
+class OneProcessor:
     """One processor that all share: requests take turns in order of arrival, and the engine goes before any of them."""
 
     def __init__(self) -> None:
@@ -138,11 +138,11 @@ class Processor:
 
 
 class Server:
-    """Serves one access method: at most `concurrency` requests at once, the others wait in line.
+    """Serves one access method: as many requests at once as have a place in line, the others wait.
 
     Args:
         latency: of each request.
-        concurrency: requests served at once.
+        line: as many places as requests are served at once; servers of one host share it.
         stalls: when nothing moves.
         processor: what serving occupies; None where the server has a processor of its own for each request.
         rng: for the latencies.
@@ -151,13 +151,13 @@ class Server:
     def __init__(
         self,
         latency: Latency,
-        concurrency: int,
+        line: asyncio.Semaphore,
         stalls: Sequence[Stall],
-        processor: Processor | None,
+        processor: OneProcessor | None,
         rng: random.Random,
     ) -> None:
         self._latency = latency
-        self._line = asyncio.Semaphore(concurrency)
+        self._line = line
         self._stalls = sorted(stalls, key=lambda stall: stall.start)
         self._processor = processor
         self._rng = rng

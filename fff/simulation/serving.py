@@ -14,20 +14,21 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pyarrow.compute as pc
 
-from fff.simulation.recorder import Recorder
+from fff.simulation.recorder import RunRecorder
 from fff.simulation.service import Server
 from fff.simulation.source import SimulatedTable, servers_of
 from fff.stats import AccessMeter
 
-#: Requests that the client is allowed to have under way; what a table serves at once is the table's own.
+#: Requests that the client is allowed to have under way, unless told; what a table serves at once is the table's own.
 CEILING = 32
 
 
 class LoopbackTables:
     """Serves tables; `recorder` tells when each request was begun to be served, on the clock of any event loop here."""
 
-    def __init__(self, tables: Sequence[SimulatedTable], *, seed: int) -> None:
-        self.recorder = Recorder()
+    def __init__(self, tables: Sequence[SimulatedTable], *, seed: int, ceiling: int = CEILING) -> None:
+        self._ceiling = ceiling
+        self.recorder = RunRecorder()
         self.port = 0
         self._tables = {table.name: table for table in tables}
         self._servers: dict[tuple[str, str], Server] = servers_of(tables, seed, None)
@@ -43,11 +44,13 @@ class LoopbackTables:
             lookup = next(some for some in table.lookups if some.keys == (column,))
             await self._serve(name, lookup.name)
             found = table.rows.filter(pc.equal(table.rows.column(column), int(value)))
+            total = len(found)
         else:
             scan = table.scans[0]
             await self._serve(name, scan.name)
             found = table.rows.slice(int(query.get("offset", ["0"])[0]), scan.page_rows)
-        return {"rows": found.to_pylist(), "total": len(table.rows)}
+            total = len(table.rows)
+        return {"rows": found.to_pylist(), "total": total}
 
     async def _serve(self, table: str, method: str) -> None:
         server = self._servers[table, method]
@@ -78,7 +81,7 @@ class LoopbackTables:
             "  sim:",
             "    client:",
             f"      base_url: http://127.0.0.1:{self.port}",
-            f"      rate_limit: {{max_concurrency: {CEILING}}}",
+            f"      rate_limit: {{max_concurrency: {self._ceiling}}}",
             "    tables:",
         ]
         for table in self._tables.values():
@@ -107,13 +110,15 @@ class LoopbackTables:
 
 
 @contextmanager
-def serving(tables: Sequence[SimulatedTable], *, seed: int) -> Iterator[LoopbackTables]:
-    """The tables, served by a thread of its own until the `with` ends."""
+def serving(
+    tables: Sequence[SimulatedTable], *, seed: int, ceiling: int = CEILING
+) -> Iterator[LoopbackTables]:
+    """The tables, served by a thread of its own until the `with` ends. `ceiling`: what the client may have under way."""
     ready, stop = threading.Event(), threading.Event()
     made: list[LoopbackTables] = []
 
     async def serve() -> None:
-        served = LoopbackTables(tables, seed=seed)
+        served = LoopbackTables(tables, seed=seed, ceiling=ceiling)
         server = await asyncio.start_server(served.connected, "127.0.0.1", 0)
         served.port = server.sockets[0].getsockname()[1]
         made.append(served)

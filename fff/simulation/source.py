@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
@@ -11,8 +12,8 @@ import pyarrow as pa
 from fff.catalog import LookupMethod, Page, ScanMethod, Table
 from fff.errors import SourceError
 from fff.schema import Field, spark_type
-from fff.simulation.recorder import Recorder
-from fff.simulation.service import AT_ONCE, NEVER, Failures, Latency, Processor, Server, Stall
+from fff.simulation.recorder import RunRecorder
+from fff.simulation.service import AT_ONCE, NEVER, Latency, OneProcessor, RandomFailures, Server, Stall
 from fff.stats import AccessMeter
 
 
@@ -35,7 +36,8 @@ class SimulatedScan:
 class SimulatedLookup:
     """An index: all rows with given values of `keys`; at most `concurrency` requests are served at once.
 
-    `called`: its name, where several lookups of a table take the same keys.
+    `called`: its name, where several lookups of a table take the same keys. `host`: lookups of one host share its
+    `concurrency`, which is the same for all of them; without one a lookup is a host of its own.
     """
 
     keys: tuple[str, ...]
@@ -43,8 +45,9 @@ class SimulatedLookup:
     concurrency: int = 1
     batch_size: int = 1
     stalls: tuple[Stall, ...] = ()
-    failures: Failures = NEVER
+    failures: RandomFailures = NEVER
     called: str = ""
+    host: str = ""
 
     @property
     def name(self) -> str:
@@ -75,7 +78,15 @@ class SimulatedTable:
             columns=tuple(Field(f.name, spark_type(f.type), f.type) for f in self.rows.schema),
             primary_key=self.primary_key,
             scans=tuple(ScanMethod(scan.name) for scan in self.scans),
-            lookups=tuple(LookupMethod(index.name, index.keys, index.batch_size) for index in self.lookups),
+            lookups=tuple(
+                LookupMethod(
+                    index.name,
+                    index.keys,
+                    index.batch_size,
+                    limiter=index.host or f"{self.name}.{index.name}",
+                )
+                for index in self.lookups
+            ),
             max_in_flight=max([index.concurrency for index in self.lookups], default=1),
         )
 
@@ -93,10 +104,10 @@ class SimulatedSource:
     def __init__(
         self,
         tables: Sequence[SimulatedTable],
-        recorder: Recorder,
+        recorder: RunRecorder,
         *,
         seed: int,
-        processor: Processor | None = None,
+        processor: OneProcessor | None = None,
         name: str = "sim",
     ) -> None:
         self.name = name
@@ -175,19 +186,21 @@ def _index(rows: pa.RecordBatch, keys: Sequence[str]) -> dict[tuple[object, ...]
 
 
 def servers_of(
-    tables: Sequence[SimulatedTable], seed: int, processor: Processor | None
+    tables: Sequence[SimulatedTable], seed: int, processor: OneProcessor | None
 ) -> dict[tuple[str, str], Server]:
     """A server for each access method, by the names of table and method; each draws a sequence of its own from the seed."""
     servers = {}
+    lines: dict[str, asyncio.Semaphore] = {}
     for table in tables:
         for scan in table.scans:
             servers[table.name, scan.name] = Server(
-                scan.latency, 1, scan.stalls, processor, _rng(seed, table.name, scan.name)
+                scan.latency, asyncio.Semaphore(1), scan.stalls, processor, _rng(seed, table.name, scan.name)
             )
         for lookup in table.lookups:
+            line = asyncio.Semaphore(lookup.concurrency)
             servers[table.name, lookup.name] = Server(
                 lookup.latency,
-                lookup.concurrency,
+                lines.setdefault(lookup.host, line) if lookup.host else line,
                 lookup.stalls,
                 processor,
                 _rng(seed, table.name, lookup.name),

@@ -1,11 +1,14 @@
 """Everything above the eddy: Spark SQL over the blocks' results.
 
-    batches ──► spool ──► session ──► bridge ──► JVM ──► Arrow result
-                            │           (pyspark)  ▲
-                         refresh                  jvm ── java, archive, scratch
+In: batches of rows, a statement over views of them.
+Out: an Arrow table; errors in the user's words.
 
-`session` is what the engine uses: it starts Spark in a thread and answers queries. `spool` keeps a block's rows where
-Spark can read them. `refresh` decides when the live view may ask again. `bridge` is the only module that imports
-pyspark, and is imported once the JVM is already booting; `jvm` starts and ends that process; `java` finds a Java,
-`archive` makes its start fast, and `scratch` holds the files that must not stay behind.
+    bridge         The only module that imports pyspark and py4j
+    refresh_pacer  When the live view may run the upper query again
+    session        The engine's Spark: starts in a thread of its own, answers SQL over Arrow data
+    spool          The rows of a block on their way to Spark
+    start/         The JVM behind Spark: found, started fast, ended for certain.
+    temp_folders   Private temporary folders that do not stay behind
+
+The words are explained in docs/glossary.md.
 """

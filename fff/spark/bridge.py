@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import secrets
 import socket
 import sys
 import threading
@@ -31,11 +32,12 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructField, StructType, VariantType
 
 from fff.errors import SparkError
+from fff.spark.session import CONNECTION_LOST
 from fff.spark.spool import Spool
 
 if TYPE_CHECKING:
     import socketserver
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 __all__ = [
     "SESSION_CONF",
@@ -81,19 +83,24 @@ _IMPORTS = (
     "scala.Tuple2",
 )
 
-_LOST = "the connection was lost"
 #: Where a Spark Connect server listens unless told otherwise.
 _REMOTE_PORT = 15002
 #: How long to try to reach one, in seconds.
 _REACH_S = 10.0
 #: How often to ask again a server that has gone, which takes some five seconds in all.
 _REMOTE_RETRIES = 4
+#: Seconds between two attempts to cancel the jobs of a query that is to end.
+_STOP_AGAIN_S = 0.1
 _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 _PLAN_OR_PLACE = re.compile(
     r"(?:\.?\s*SQLSTATE: \w+.*|;\s*line \d+ pos \d+.*|\n\s*== SQL.*|\n\s*\n\s*JVM stacktrace:.*)", re.DOTALL
 )
 #: What gRPC itself says of a call that failed, between the lines about its own state.
 _RPC = re.compile(r'details = "(?P<details>.*?)"\n', re.DOTALL)
+#: How many texts are remembered to be queries: one statement is asked again and again for the live view.
+_REMEMBERED = 1000
+#: A program in a plan, which stands in a line of its own behind what draws the tree.
+_SCRIPT = re.compile(r"^[\s:+|-]*'?ScriptTransformation ", re.MULTILINE)
 _JAVA_CLASS = re.compile(r"^(?:[a-z_][\w$]*\.)+[A-Z][\w$]*: ")
 
 
@@ -104,20 +111,91 @@ class Session:
         self.spark = spark
         self._reads_files = reads_files  # executors see this machine's files
         self._gateway = gateway
+        self._queries: set[str] = set()  # what is known to be a query
         with _mapped():
             for name, value in SESSION_CONF.items():
                 spark.conf.set(name, value)
 
-    def query(self, sql: str, views: Mapping[str, Spool | pa.Table]) -> pa.Table:
-        """The result of the SQL over the named data; raises SparkError."""
+    def query(
+        self, sql: str, views: Mapping[str, Spool | pa.Table], stop: threading.Event | None = None
+    ) -> pa.Table:
+        """The result of the SQL over the named data; raises SparkError, soon once `stop` is set, also for what is no query."""
+        with self._over(views, stop) as go_on:
+            self._check(sql)
+            frame = _carried(self.spark.sql(sql))
+            go_on()
+            return _nullable(frame.toArrow())
+
+    def check(
+        self, sql: str, views: Mapping[str, Spool | pa.Table], stop: threading.Event | None = None
+    ) -> pa.Table:
+        """Let Spark judge a query over the named data without running it: its columns' names and types. Raises SparkError."""
+        with self._over(views, stop):
+            self._check(sql)
+            return _nullable(self.spark.sql(f"DESCRIBE QUERY {sql}").toArrow())
+
+    def _check(self, sql: str) -> None:
+        """Whatever the planner let pass, Spark is asked for nothing but queries: it runs commands the moment it sees them.
+
+        What DESCRIBE QUERY takes is a query in Spark's own grammar, on a server as well, and nothing is run for it. A
+        script, which is part of a query in that grammar, is found in the plan, where that can be had.
+        """
+        if sql in self._queries:
+            return
+        self.spark.sql(f"DESCRIBE QUERY {sql}")
+        frame = getattr(self.spark.sql(sql), "_jdf", None)
+        if frame is not None and _SCRIPT.search(frame.queryExecution().analyzed().toString()):
+            raise SparkError("Spark: TRANSFORM would run a program, and FFF only reads")
+        if len(self._queries) == _REMEMBERED:
+            self._queries.clear()
+        self._queries.add(sql)
+
+    @contextmanager
+    def _over(
+        self, views: Mapping[str, Spool | pa.Table], stop: threading.Event | None
+    ) -> Iterator[Callable[[], None]]:
+        """The named data as views, which are gone afterwards. What is yielded raises SparkError once `stop` is set."""
         _be_quiet()
-        with _mapped(), _held(views, self._reads_files) as held:
+        with _mapped(), _held(views, self._reads_files) as held, self._stopped_by(stop) as check:
             try:
                 for name, data in held.items():
+                    check()
                     self._frame(*data).createOrReplaceTempView(f"`{name}`")
-                return _nullable(_carried(self.spark.sql(sql)).toArrow())
+                yield check
             finally:
                 self._forget(held)
+
+    @contextmanager
+    def _stopped_by(self, stop: threading.Event | None) -> Iterator[Callable[[], None]]:
+        """Cancel the jobs of this thread once `stop` is set. What is yielded raises SparkError from then on.
+
+        A job may begin just as the others are cancelled, so that they are cancelled again and again until the end.
+        """
+        if stop is None:
+            yield lambda: None
+            return
+        tag, over = f"fff-{secrets.token_hex(8)}", threading.Event()
+
+        def watch() -> None:
+            stop.wait()
+            while not over.wait(_STOP_AGAIN_S):
+                with suppress(SparkError), _mapped():
+                    self.spark.interruptTag(tag)
+
+        def check() -> None:
+            if stop.is_set():
+                raise SparkError("Spark was told to stop the query")
+
+        check()
+        self.spark.addTag(tag)
+        threading.Thread(target=watch, name="fff-spark-cut", daemon=True).start()
+        try:
+            yield check
+        finally:
+            over.set()
+            stop.set()
+            with suppress(SparkError), _mapped():
+                self.spark.removeTag(tag)
 
     def frame(self, table: pa.Table) -> Any:
         """A data frame of the rows, of this session; raises SparkError."""
@@ -367,7 +445,7 @@ def _mapped() -> Iterator[None]:
     except Py4JJavaError as error:
         raise SparkError(_short(_cause(error.java_exception))) from error
     except (Py4JError, ConnectionError, EOFError) as error:
-        raise SparkError(f"Spark: {_LOST}") from error
+        raise SparkError(f"Spark: {CONNECTION_LOST}") from error
 
 
 def _cause(exception: Any) -> str:
@@ -377,7 +455,7 @@ def _cause(exception: Any) -> str:
         while (exception := exception.getCause()) is not None:
             message = str(exception.getMessage() or message)
     except (Py4JError, ConnectionError):  # asks the JVM, which may be what failed
-        return _LOST
+        return CONNECTION_LOST
     return message
 
 
@@ -386,7 +464,7 @@ def _message(error: Exception) -> str:
         told = error.getMessage() if isinstance(error, PySparkException) else None
         return str(told or error)
     except (Py4JError, ConnectionError):  # asks the JVM, which may be what failed
-        return _LOST
+        return CONNECTION_LOST
 
 
 def _short(message: str) -> str:

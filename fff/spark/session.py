@@ -9,22 +9,25 @@ import os
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
 from fff.errors import SparkError
-from fff.spark.jvm import GatewayJVM
+from fff.spark.start.jvm import GatewayJVM
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from types import TracebackType
 
-    from fff.spark.archive import Archive
     from fff.spark.bridge import Session
     from fff.spark.spool import Spool
+    from fff.spark.start.cds_archive import Archive
 
+#: Said of a query whose connection to the JVM broke, which may be because the JVM is gone.
+CONNECTION_LOST = "the connection was lost"
 _STOP_TIMEOUT_S = 5.0
 #: A server ends sessions that nobody ends, if it must.
 _LEAVE_TIMEOUT_S = 1.0
@@ -38,7 +41,7 @@ class SparkEngine:
     """Runs the part of a query above the eddy. All methods may be called from any thread.
 
     Args:
-        master: where Spark runs (`local[*]`, `spark://…`); ignored with `remote`.
+        master: where Spark runs (`spark://…`), `local[*]` unless it is said; ignored with `remote`.
         remote: a Spark Connect server, `sc://…`.
         log_file: where Spark may log; nowhere without one.
 
@@ -48,11 +51,11 @@ class SparkEngine:
 
     def __init__(
         self,
-        master: str = "local[*]",
+        master: str | None = None,
         remote: str | None = None,
         log_file: str | os.PathLike[str] | None = None,
     ) -> None:
-        self.master = master
+        self.master = master or "local[*]"
         self.remote = remote
         self.start_s: float | None = None  # seconds from start() until ready
         self._log_file = Path(log_file) if log_file is not None else None
@@ -102,15 +105,33 @@ class SparkEngine:
         """
         return self.run_over(sql, {view: data})
 
-    def run_over(self, sql: str, views: Mapping[str, Spool | pa.Table]) -> pa.Table:
-        """As `run`, over any number of named tables."""
+    def run_over(
+        self, sql: str, views: Mapping[str, Spool | pa.Table], stop: threading.Event | None = None
+    ) -> pa.Table:
+        """As `run`, over any number of named tables. Ends soon, in an error, once `stop` is set; it is set when it ends."""
+        with self._asking() as session:
+            return session.query(sql, views, stop)
+
+    def check(
+        self, sql: str, views: Mapping[str, Spool | pa.Table], stop: threading.Event | None = None
+    ) -> pa.Table:
+        """Let Spark judge a query over any number of named tables without running it: the names and types of its columns.
+
+        `stop` as in `run_over`. Raises SparkError.
+        """
+        with self._asking() as session:
+            return session.check(sql, views, stop)
+
+    @contextmanager
+    def _asking(self) -> Iterator[Session]:
+        """The session, once it is there and nobody else asks it. Raises SparkError."""
         self.wait()
         with self._one_query:
             session = self._session
             if session is None:
                 raise SparkError("Spark was stopped")
             try:
-                return session.query(sql, views)
+                yield session
             except SparkError as error:
                 raise self._explained(error) from error.__cause__
 
@@ -186,7 +207,9 @@ class SparkEngine:
         if self._stopping:
             return SparkError("Spark was stopped")
         jvm = _SHARED.jvm
-        code = None if jvm is None or self.remote is not None else jvm.settled_exit_code()
+        if jvm is None or self.remote is not None:
+            return error
+        code = jvm.exit_code(lost=CONNECTION_LOST in error.message)
         if code is None:
             return error
         if code == _OUT_OF_MEMORY:

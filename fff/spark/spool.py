@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fff.errors import InternalError, SparkError
-from fff.spark.scratch import make_scratch, remove_scratch
+from fff.spark.temp_folders import make_scratch, remove_scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

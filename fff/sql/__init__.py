@@ -1,27 +1,32 @@
-"""SQL text to plan: parse, resolve names, split into a select-project-join block and the upper query, check feasibility.
+"""SQL text to plan: the first stage of a query.
 
-text ── dialect ──► Statement (tokens, tree) ── support ──► one SELECT, or a clear refusal
-     ── expansion ──► calls of functions that cost a request as tables in FROM
-     ── blocks ──► relations, scopes, conjuncts ── classify ──► equality · engine · constant · Spark
-     ── above ──► what stands above the block, and the columns it needs
-     ── equalities, access ──► classes, constants, access methods, feasibility
-     ── prepare ──► BlockPlan for the eddy · upper ──► Spark SQL over a view · explain ──► plain text
+In: the text of a statement, its parameters, the tables of the catalog.
+Out: a `Prepared`: blocks for the eddy (`BlockPlan`), what Spark runs above them, what `explain` says.
+
+    analysis/  What conditions say: what the engine can judge, what sources can be told
+    binder/    Names: which table, alias or column each name of a statement means.
+    calls/     Calls in SQL of functions that cost a request: they become tables in FROM.
+    planner/   Statements to plans.
+    scalars/   Scalar expressions that the engine computes as Spark does
+    syntax/    Text, tokens and trees, and what single words of Spark SQL mean.
+
+The words are explained in docs/glossary.md.
 """
 
 from __future__ import annotations
 
-from fff.sql.dialect import split_statements
-from fff.sql.explain import explain
-from fff.sql.params import unused as unused_parameter
-from fff.sql.planned import BlockQuery, Feed, KeySource, OutputColumn, Prepared, UpperQuery
-from fff.sql.prepare import parameter_names, prepare, table_names
+from fff.sql.planner.explain import explain
+from fff.sql.planner.plan import BlockQuery, Feed, KeySource, Prepared, Result, UpperQuery
+from fff.sql.planner.prepare import parameter_names, prepare, table_names
+from fff.sql.syntax.params import unused as unused_parameter
+from fff.sql.syntax.statement import split_statements
 
 __all__ = [
     "BlockQuery",
     "Feed",
     "KeySource",
-    "OutputColumn",
     "Prepared",
+    "Result",
     "UpperQuery",
     "explain",
     "parameter_names",

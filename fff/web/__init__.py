@@ -1,22 +1,23 @@
 """HTTP: what goes over the wire, how fast, how often again, and what is never shown.
 
-adapter ──Request──► WebClient ──► HostLimiter (one per host and credential) ──► Transport ──Response──►
-                         │           pauses · concurrency · quotas · rates          Network: aiohttp and body
-                         └── Redactor (secrets out of every text)                   Recorder, Replay: a folder
+In: requests of sources.
+Out: answers, or a `SourceError` that says why and after how many attempts.
 
-memory     answers that are sent again only if they have changed
-message    Request, Response, HostPolicy, Credentials: plain data
-limiter    who may send now, made of
-crowd        how many at once: additive increase, multiplicative decrease
-pace         how many a second: the declared rate, and the one a server was seen to admit
-quota        what servers tell of their quotas in headers, and what is left of one
-retry      which answers are worth another try, and how long to wait first
-body       decompression under caps
-wire       Transport, the border to the network; the one place that imports aiohttp
-client     WebClient: retries, redirects, budgets, and what errors say
-recording  exchanges written to a folder, and answered from it
-clock      time as all of these see it
-secrets    ${env:…} ${file:…} ${keyring:…}, and the Redactor
+    addresses   Where URLs lead: their hosts, and which addresses are of private networks.
+    body        Reading a body: decompression under caps on size and ratio. The only importer of brotli.
+    client      WebClient: sends requests under the limits of their hosts, tries again where that helps
+    clock       Time as the web client sees it.
+    gate/       How fast a host is asked: ceilings, rates, quotas, waits that it asked for.
+    recording   Record and replay: exchanges written to a folder
+    redaction   Exchanges without their secrets
+    retry       Which answers are worth another try, and how long a server wants to be left alone.
+    secrets     Secrets: found when first needed, and removed from every text that leaves FFF.
+    spellings   How a secret may look when somebody repeats it
+    transport   The border to the network: one request goes out, one answer comes back, read to its end.
+    types       Requests, answers, and the rules of a host: plain data without behaviour worth mocking.
+    validators  Answers that carried a validator
+
+The words are explained in docs/glossary.md.
 """
 
 from __future__ import annotations

@@ -7,25 +7,35 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NoReturn
 from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit, urlunsplit
 
 from fff.errors import SourceError
 from fff.stats import AccessMeter
+from fff.web.addresses import host_allowed, origin_of, port_of, without_user
 from fff.web.clock import Clock
-from fff.web.limiter import HostLimiter, Permit, WaitTooLong
-from fff.web.memory import Remembered, name_of, remembered
-from fff.web.message import BudgetExhausted, Credentials, Request, Response
-from fff.web.quota import quota_wait, quotas
-from fff.web.retry import backoff, is_retried, is_throttle, retry_after
+from fff.web.gate.breaker import Breaker
+from fff.web.gate.limiter import HostLimiter, Permit, WaitTooLong
+from fff.web.gate.rate_limit_headers import quota_wait, quotas
+from fff.web.retry import backoff, is_retried, is_throttle, is_whole, retry_after
 from fff.web.secrets import Redactor
-from fff.web.wire import USER_AGENT, Network, Outgoing, Transport, WireError
+from fff.web.transport import USER_AGENT, Network, Outgoing, Transport, WireError
+from fff.web.types import Credentials, Request, Response
+from fff.web.validators import Remembered, name_of, remembered
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _EXCERPT = 200  # characters of an error body that are shown
 _REDACTED = 2**16  # bytes of an error body that are looked at
+_DOWN = frozenset({502, 503, 504})  # told by whoever stands in front of a host that does not answer
 _HOPELESS = 10  # times max_attempts: refusals one request may meet while others succeed
+_REFUSALS = frozenset({"fail", "retry", "slow_down"})  # what verdicts make no answer of one
+_HINTS = {
+    202: "the source has taken the question and has no answer yet",
+    206: "the answer is a part of one, and nobody asked for a part",
+    401: "check the source's auth",
+    403: "check the source's auth",
+}
 _CREDENTIAL_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
 
 
@@ -47,14 +57,27 @@ class _Failed(Exception):  # noqa: N818 - one attempt's end, never leaves this m
         self.status = status
         self.hint = hint
         self.wait = wait  # seconds before the next attempt, where something else than the usual
-        self.refusal = False  # told to slow down: the host's pause does the waiting
+        self.seconds = 0.0  # that it took on the wire
+        self.silent = status in _DOWN  # whether nobody was there to answer
+        self.refusal = False  # told to slow down: where the host's pause does the waiting, `wait` is 0
+
+
+@dataclass(frozen=True, eq=False)
+class _ToldWait:
+    """One request's wait. Implements `Gate`."""
+
+    until: float
+    clock: Clock
+
+    def resumes_in(self) -> float | None:
+        """Seconds that are left of it."""
+        return self.until - self.clock.now()
 
 
 class WebClient:
     """One session for all sources of a run, with one gate per host and credential.
 
     Args:
-        max_requests: how many requests may go over the wire in all, retries and redirects included; None: no bound.
         rng: draws the jitter.
         clock: time and sleep.
         redactor: removes secrets from everything this client says.
@@ -65,30 +88,62 @@ class WebClient:
     def __init__(
         self,
         *,
-        max_requests: int | None = None,
         rng: random.Random | None = None,
         clock: Clock | None = None,
         redactor: Redactor | None = None,
         user_agent: str = USER_AGENT,
         transport: Transport | None = None,
     ) -> None:
-        self.max_requests = max_requests
         self.requests_sent = 0
         self.redactor = redactor or Redactor()
         self._rng = rng or random.Random()
         self._clock = clock or Clock()
         self._transport = transport or Network(user_agent)
         self._limiters: dict[tuple[str, str], HostLimiter] = {}
+        self._origins: dict[str, str] = {}  # what URLs begin with -> scheme, host and port
 
     async def request(self, req: Request, *, meter: AccessMeter) -> Response:
-        """The answer to `req`, read to its end.
+        """The answer to `req`, read to its end. Counted by `meter`, and paid for by its budget.
+
+        While the host is in doubt, requests of the meter's access method go one by one, and none once it is given up.
 
         Raises:
             SourceError: no answer with a status of 2xx or in `req.accept` could be had.
-            BudgetExhausted: `max_requests` is used up.
+            BudgetExhausted: the meter's budget is used up.
         """
+        key = origin_of(req.url), req.credentials.identity
+        breaker: Breaker | None = meter.breakers.get(key)
+        if breaker is None:
+            breaker = meter.breakers[key] = Breaker(req.policy)
+        if breaker.is_open:
+            async with breaker.turn:
+                if breaker.given_up:
+                    self._give_up(req, breaker, meter)
+                if breaker.is_open:
+                    pause = min(req.policy.max_delay, req.policy.base_delay * 2**breaker.tried)
+                    await self._clock.sleep(pause)
+                    return await self._attempts(req, meter, breaker)
+        return await self._attempts(req, meter, breaker)
+
+    def _give_up(self, req: Request, breaker: Breaker, meter: AccessMeter) -> NoReturn:
+        """Nothing is sent to a host that was given up."""
+        meter.failed += 1
+        self._fail(
+            req,
+            _Failed(
+                f"not asked: the last {breaker.failures} attempts to reach the source brought no answer",
+                again=False,
+                hint="it seems to be down: try again later",
+            ),
+            0,
+        )
+
+    async def _attempts(self, req: Request, meter: AccessMeter, breaker: Breaker) -> Response:
         attempt = refusals = 0
+        spent = 0.0
         while True:
+            if breaker.given_up:
+                self._give_up(req, breaker, meter)
             attempt += 1
             limiter = self._limiter(req)
             successes = limiter.successes
@@ -99,7 +154,7 @@ class WebClient:
                 self._fail(
                     req,
                     _Failed(
-                        f"the server asks to wait {long.seconds:.0f} s",
+                        f"{'the declared limit' if long.declared else 'the server'} asks to wait {long.seconds:.0f} s",
                         again=False,
                         hint="try again later, or allow the wait with client.retry.max_wait in the spec",
                     ),
@@ -110,19 +165,56 @@ class WebClient:
                     refusals += 1
                     if limiter.successes > successes and refusals < _HOPELESS * req.policy.max_attempts:
                         attempt -= 1  # the host works, there were just too many of us
-                if not failure.again or attempt >= req.policy.max_attempts:
+                if failure.silent:
+                    breaker.failed(failure.seconds)
+                elif failure.refusal or failure.status is not None:
+                    breaker.answered()
+                spent += failure.seconds
+                left = req.policy.total_timeout - spent
+                if not failure.again or attempt >= req.policy.max_attempts or left <= 0:
+                    if failure.silent:
+                        self._note(req, breaker, meter)
                     meter.failed += 1
                     self._fail(req, failure, attempt)
                 meter.retries += 1
-                if not failure.refusal:
-                    wait = failure.wait
-                    await self._clock.sleep(backoff(attempt, req.policy, self._rng) if wait is None else wait)
+                wait = backoff(attempt, req.policy, self._rng) if failure.wait is None else failure.wait
+                if failure.refusal and wait:
+                    await self._wait_alone(wait, meter)
+                elif not failure.refusal:
+                    await self._clock.sleep(wait)
+                if spent > 0:
+                    req = replace(req, seconds=left)
             else:
+                breaker.answered()
                 return response if attempt == 1 else replace(response, attempts=attempt)
+
+    def _note(self, req: Request, breaker: Breaker, meter: AccessMeter) -> None:
+        """A request is given up that got no answer; told once where that means the host."""
+        before = breaker.given_up
+        breaker.request_failed(self._clock.now())
+        if breaker.given_up and not before:
+            meter.warn(
+                f"{origin_of(req.url)} is not asked any more for {req.source}.{req.table}: the last {breaker.failures} attempts "
+                "to reach it brought no answer"
+            )
+
+    async def _wait_alone(self, seconds: float, meter: AccessMeter) -> None:
+        """As long as the server told one request to wait, while others may start."""
+        began = self._clock.now()
+        gate = _ToldWait(began + seconds, self._clock)
+        alone = not meter.gates
+        meter.gates[gate] = 1
+        try:
+            await self._clock.sleep(seconds)
+        finally:
+            del meter.gates[gate]
+            waited = self._clock.now() - began
+            meter.waited["throttled"] = meter.waited.get("throttled", 0.0) + waited
+            meter.throttled_s += waited if alone else 0.0  # else somebody's wait is counted already
 
     def limited_by(self, url: str) -> str | None:
         """What held requests to a URL's host back longest: "concurrency", "rate", "throttled" or None."""
-        origin = _origin(url)
+        origin = origin_of(url)
         causes: dict[str, float] = {}
         for (known, _), limiter in self._limiters.items():
             if known == origin:
@@ -156,9 +248,9 @@ class WebClient:
         try:
             target = without_user(urljoin(base, location))
             parts, here = urlsplit(target), urlsplit(req.url)
-            same = (parts.hostname, parts.port or _port(parts.scheme)) == (
+            same = (parts.hostname, parts.port or port_of(parts.scheme)) == (
                 here.hostname,
-                here.port or _port(here.scheme),
+                here.port or port_of(here.scheme),
             )
         except ValueError:
             raise _Failed(
@@ -217,27 +309,36 @@ class WebClient:
 
     async def _send(self, req: Request, limiter: HostLimiter, meter: AccessMeter) -> Response:
         """One request over the wire, under the limits of its host."""
-        self._check_budget(req)
-        permit = await limiter.acquire(meter)
+        # Paid for before it queues: one that the budget has no request for takes no turn of the host's from others.
+        meter.charge(req.source, req.table)
         try:
-            self._check_budget(req)  # others may have used it up in the meantime
+            permit = await limiter.acquire(meter)
+        except BaseException:
+            meter.refund()
+            raise
+        try:
             self.requests_sent += 1
             meter.sent(self._clock.now())
 
             def withdrawn() -> None:
                 self.requests_sent -= 1
                 meter.requests -= 1
+                meter.refund()
 
+            began = self._clock.now()
             try:
                 response = await self._exchange(req, meter, withdrawn)
             except WireError as error:
                 if error.overrun:
                     limiter.unanswered(permit)
                 reason = self.redactor.text(error.reason)[:_EXCERPT]
-                raise _Failed(reason, again=error.again, wait=error.wait, hint=error.hint) from error
+                failure = _Failed(reason, again=error.again, wait=error.wait, hint=error.hint)
+                failure.seconds = self._clock.now() - began
+                failure.silent = error.again
+                raise failure from error
             finally:
                 meter.answered(self._clock.now())
-            self._judge(req, response, limiter, permit, meter)
+            self._check(req, response, limiter, permit, meter)
         finally:
             limiter.release(permit)
         return response
@@ -262,29 +363,40 @@ class WebClient:
             req.policy,
             frozenset(req.credentials.headers),
             frozenset(req.credentials.params),
+            req.seconds,
             req.arrivals,
             withdrawn,
         )
         answer = await self._transport.send(out)
         meter.bytes += len(answer.body)
-        if req.memory is not None and name is not None:
-            if known is not None and answer.status == 304:
-                meter.revalidated += 1
-                req.memory.renew(name)
-                if req.arrivals is not None:  # which may have heard of a newer body that broke off
-                    req.arrivals.begin(known.headers)
-                    req.arrivals.take(known.body)
-                return Response(200, known.renewed(answer.headers), known.body, url, renewed=True)
-            if (new := remembered(answer)) is not None and not self._repeats_secrets(new):
-                await req.memory.keep(name, (req.source or "", req.table or ""), new)
-        return Response(answer.status, answer.headers, answer.body, url)
+        if req.memory is not None and name is not None and known is not None and answer.status == 304:
+            meter.revalidated += 1
+            req.memory.renew(name)
+            if req.arrivals is not None:  # which may have heard of a newer body that broke off
+                req.arrivals.begin(known.headers)
+                req.arrivals.take(known.body)
+            kept = Response(200, known.renewed(answer.headers), known.body, url, renewed=True)
+            return self._judged(req, kept)
+        response = self._judged(req, Response(answer.status, answer.headers, answer.body, url))
+        refused = response.verdict is not None and response.verdict.action in _REFUSALS
+        new = None if req.memory is None or name is None or refused else remembered(answer)
+        if req.memory is not None and name is not None and new is not None and not self._repeats_secrets(new):
+            await req.memory.keep(name, (req.source or "", req.table or ""), new)
+        return response
+
+    @staticmethod
+    def _judged(req: Request, response: Response) -> Response:
+        """The answer with what its body says of it, where anybody knows how to read that."""
+        if req.judge is None or not (_is_whole(req, response) or response.status in req.accept):
+            return response
+        return replace(response, verdict=req.judge(response))
 
     def _repeats_secrets(self, answer: Remembered) -> bool:
         """Whether a secret stands in the answer, as in a link to the next page: it must not come to the disk."""
         texts = (answer.etag, answer.modified, *answer.headers.values())
         return self.redactor.in_data(answer.body) or self.redactor.in_data("\n".join(texts).encode())
 
-    def _judge(
+    def _check(
         self, req: Request, response: Response, limiter: HostLimiter, permit: Permit, meter: AccessMeter
     ) -> None:
         """Tell the limiter what the answer means for the host; raises _Failed unless it is an answer."""
@@ -293,59 +405,69 @@ class WebClient:
         limiter.observe(permit, told)
         if policy.wait_in_body is not None and not response.renewed:
             limiter.pause(policy.wait_in_body(response.body) or 0.0)
-        if status not in req.accept and is_throttle(status, response.headers, policy):
+        said = response.verdict
+        wait = retry_after(response.headers, wall)
+        slow = said is not None and said.action == "slow_down"
+        if slow or (status not in req.accept and is_throttle(status, response.headers, policy)):
             meter.throttled += 1
-            wait = retry_after(response.headers, wall)
             if wait is None:
                 wait = quota_wait(told)
+            asked = wait is not None
             if wait is None:
                 wait = policy.base_delay + backoff(1, policy, self._rng)
-            limiter.refused(permit, wait)
-            failure = self._status_failure(response, again=True)
-            failure.refusal = True
+            failure = self._failure(response, again=True, wait=limiter.refused(permit, wait, told=asked))
+            failure.refusal, failure.silent = True, False
             raise failure
         answered = (
-            200 <= status < 300
+            _is_whole(req, response)
             or status in req.accept
             or (status in _REDIRECTS and "location" in response.headers)
         )
         if answered or status < 500:
             limiter.admitted(permit)
-        if not answered:
-            raise self._status_failure(response, again=is_retried(status, policy))
+        if not answered or (said is not None and said.action in _REFUSALS):
+            later = (status == 202 and wait is not None) or (said is not None and said.action == "retry")
+            later = later and (wait is None or wait <= policy.max_wait)
+            again = later or is_retried(status, policy)
+            raise self._failure(response, again=again, wait=wait if later else None)
 
-    def _status_failure(self, response: Response, *, again: bool) -> _Failed:
-        hint = {401: "check the source's auth", 403: "check the source's auth"}.get(response.status)
+    def _failure(self, response: Response, *, again: bool, wait: float | None = None) -> _Failed:
+        if response.verdict is not None:
+            said = self._plain(response.verdict.words)
+            return _Failed(f"the answer says {said}", again=again, status=response.status, wait=wait)
+        hint = _HINTS.get(response.status)
         excerpt = self._excerpt(response)
         if excerpt and hint is None:
             hint = f"the server says: {excerpt}"
         elif excerpt:
             hint = f"{hint}; the server says: {excerpt}"
-        return _Failed(f"HTTP {response.status}", again=again, status=response.status, hint=hint)
+        return _Failed(f"HTTP {response.status}", again=again, status=response.status, hint=hint, wait=wait)
 
     def _excerpt(self, response: Response) -> str:
         kind = response.headers.get("content-type", "")
         if not kind.startswith(("application/json", "application/problem+json", "text/plain")):
             return ""
-        # Secrets go before anything is cut, so that none is cut in two.
-        text = self.redactor.text(response.body[:_REDACTED].decode("utf-8", "replace"))[: 8 * _EXCERPT]
+        return self._plain(response.body[:_REDACTED].decode("utf-8", "replace"))
+
+    def _plain(self, text: str) -> str:
+        """What a source wrote, without secrets: they go before anything is cut, so that none is cut in two."""
+        text = self.redactor.text(text)[: 8 * _EXCERPT]
         text = " ".join("".join(char if char.isprintable() else " " for char in text).split())
         return text if len(text) <= _EXCERPT else text[:_EXCERPT] + "…"
 
     def _limiter(self, req: Request) -> HostLimiter:
-        key = (_origin(req.url), req.credentials.identity)
+        end = req.url.find("/", req.url.find("//") + 2)
+        root = req.url if end < 0 else req.url[:end]
+        origin = self._origins.get(root)
+        if origin is None:
+            origin = self._origins[root] = origin_of(req.url)
+        key = (origin, req.credentials.identity)
         limiter = self._limiters.get(key)
         if limiter is None:
             limiter = self._limiters[key] = HostLimiter(req.policy, self._clock)
         elif req.policy is not limiter.policy:
             limiter.tighten(req.policy)
         return limiter
-
-    def _check_budget(self, req: Request) -> None:
-        if self.max_requests is not None and self.requests_sent >= self.max_requests:
-            raise BudgetExhausted(
-                f"the budget of {self.max_requests} requests is used up", source=req.source, table=req.table
-            )
 
     def _fail(self, req: Request, failure: _Failed, attempts: int) -> NoReturn:
         raise SourceError(
@@ -359,6 +481,10 @@ class WebClient:
         ) from None
 
 
+def _is_whole(req: Request, response: Response) -> bool:
+    return is_whole(response.status, req.headers)
+
+
 def full_url(req: Request) -> str:
     """The URL a request goes to, parameters and credentials included: for the wire, never for display."""
     pairs = [*req.params, *req.credentials.params.items()]
@@ -367,26 +493,3 @@ def full_url(req: Request) -> str:
     parts = urlsplit(req.url)
     query = urlencode(pairs, quote_via=quote, safe="")
     return urlunsplit(parts._replace(query=f"{parts.query}&{query}" if parts.query else query))
-
-
-def without_user(url: str) -> str:
-    """A URL that a server gave, without user name and password: it does not choose who we are. Raises ValueError."""
-    parts = urlsplit(url)
-    if "@" not in parts.netloc:
-        return url
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
-
-
-def host_allowed(url: str, allowed: frozenset[str]) -> bool:
-    """Whether a URL's host is among those a spec allows (as `host` or `host:port`)."""
-    parts = urlsplit(url)
-    return parts.hostname in allowed or parts.netloc.rpartition("@")[2] in allowed
-
-
-def _origin(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.hostname}:{parts.port or _port(parts.scheme)}"
-
-
-def _port(scheme: str) -> int:
-    return 443 if scheme == "https" else 80

@@ -1,7 +1,8 @@
 """Record and replay: exchanges written to a folder, and answered from it without any network.
 
 A recording is a folder: `recording.json` tells about it, `index.jsonl` holds one line an exchange, `bodies/` the bodies
-of answers. docs/recording.md describes it; secrets are no part of it. Both ends are transports: nothing above knows of them.
+of answers. docs/recording.md describes it; secrets are no part of it. Both ends are transports: nothing above
+knows of them.
 """
 
 from __future__ import annotations
@@ -9,18 +10,19 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from fff.errors import UsageError
 from fff.web.client import WebClient
 from fff.web.clock import Clock
-from fff.web.scrub import Key, Scrubber, asks_for_token, key_of
+from fff.web.redaction import Key, Scrubber, asks_for_token, key_of
 from fff.web.secrets import Redactor
-from fff.web.wire import Answer, Network, Outgoing, Transport, WireError
+from fff.web.transport import Network, Outgoing, RawResponse, Transport, WireError
 
 FORMAT = 1
 _ABOUT, _INDEX, _BODIES = "recording.json", "index.jsonl", "bodies"
@@ -28,7 +30,7 @@ _ENDINGS = {"json": "json", "ndjson": "ndjson", "csv": "csv", "xml": "xml", "htm
 _STAND_IN = "fff-replay-stand-in"
 
 
-class Recorder:
+class RecordingTransport:
     """A transport that writes what goes through it.
 
     Args:
@@ -55,13 +57,18 @@ class Recorder:
                 f"{str(folder)!r} holds a recording already", hint="name another folder, or remove it first"
             )
         try:
-            (folder / _BODIES).mkdir(parents=True, exist_ok=True)
-            (folder / _INDEX).touch()
+            # Rows of others may be in it: whatever the umask, it is for its owner alone.
+            for one in (folder, folder / _BODIES):
+                there = one.is_dir()
+                one.mkdir(parents=True, exist_ok=True)
+                if not there or not any(one.iterdir()):
+                    one.chmod(0o700)
         except OSError as error:
             raise UsageError(f"cannot record to {str(folder)!r}: {error.strerror}") from error
+        self._write(_INDEX, "")
         self._write(_ABOUT, json.dumps({"format": FORMAT, "started": time.time(), **(about or {})}) + "\n")
 
-    async def send(self, out: Outgoing) -> Answer:
+    async def send(self, out: Outgoing) -> RawResponse:
         """Send, and write down what came of it."""
         clock = asyncio.get_running_loop().time
         asked = clock()
@@ -126,17 +133,27 @@ class Recorder:
 
     def _write(self, name: str, data: str | bytes, *, append: bool = False) -> None:
         try:
-            with (self._folder / name).open("ab" if append else "wb") as file:
+            with _private(self._folder / name, append=append) as file:
                 file.write(data.encode() if isinstance(data, str) else data)
         except OSError as error:
             raise UsageError(f"cannot write the recording {str(self._folder)!r}: {error.strerror}") from error
 
 
+def _private(path: Path, *, append: bool) -> BinaryIO:
+    """A file that is its owner's alone, to be written."""
+    there = path.exists()
+    how = os.O_APPEND if append else os.O_TRUNC
+    file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | how, 0o600), "ab" if append else "wb")
+    if not there:
+        path.chmod(0o600)  # under any umask
+    return file
+
+
 class Replay:
     """A transport that answers from a recording, and never from anywhere else.
 
-    Requests are told apart by method, URL, body and headers, without secrets and whatever the order of parameters. Equal
-    ones get their answers in the order recorded, and then the last one again.
+    Requests are told apart by method, URL, body and headers, without secrets and whatever the order of
+    parameters. Equal ones get their answers in the order recorded, and then the last one again.
 
     Args:
         folder: the recording.
@@ -156,7 +173,7 @@ class Replay:
         for entry in read_index(folder):
             self._answers.setdefault(key_of(entry), []).append(entry)
 
-    async def send(self, out: Outgoing) -> Answer:
+    async def send(self, out: Outgoing) -> RawResponse:
         """The recorded answer; raises WireError for a recorded failure and for what was not recorded."""
         request = self._scrubber.request(out)
         key = key_of(request)
@@ -174,7 +191,7 @@ class Replay:
         if (error := entry.get("error")) is not None:
             raise WireError(error["reason"], again=error["again"], wait=error["wait"])
         first = max(0.0, entry.get("first_byte_s", 0.0) - entry.get("asked_s", 0.0))
-        return Answer(entry["status"], entry.get("headers") or {}, self._body(entry), first)
+        return RawResponse(entry["status"], entry.get("headers") or {}, self._body(entry), first)
 
     async def close(self) -> None:
         """Nothing to release."""
@@ -225,7 +242,9 @@ def about(folder: Path) -> dict[str, Any]:
 def recording_client(folder: Path, told: Mapping[str, object] | None = None, **options: Any) -> WebClient:
     """A client that writes every exchange to a folder; `told` goes to `recording.json`. Raises UsageError."""
     redactor = Redactor()
-    return WebClient(redactor=redactor, transport=Recorder(Network(), folder, redactor, told), **options)
+    return WebClient(
+        redactor=redactor, transport=RecordingTransport(Network(), folder, redactor, told), **options
+    )
 
 
 def replaying_client(folder: Path, speed: float = 1.0, **options: Any) -> WebClient:

@@ -5,11 +5,21 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-from fff.web.message import HostPolicy
-from fff.web.quota import moment, number, server_time
+from fff.web.gate.rate_limit_headers import moment, number, server_time
+from fff.web.types import HostPolicy
 
 #: Besides 5xx. Everything else that is not 2xx is an answer that trying again does not change.
 RETRIED = frozenset({408, 425, 429})
+
+
+#: Of 2xx: asked for but not there yet (202), and a part of what was asked for (206).
+_UNFINISHED = frozenset({202, 206})
+
+
+def is_whole(status: int, asked: Mapping[str, str]) -> bool:
+    """Whether a status says that the answer is here and whole; a part of it is where the request's headers asked for one."""
+    part = status == 206 and any(name.lower() == "range" for name in asked)
+    return 200 <= status < 300 and (part or status not in _UNFINISHED)
 
 
 def is_retried(status: int, policy: HostPolicy) -> bool:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import html
 import importlib
-import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from urllib.parse import parse_qsl, quote, quote_plus, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from fff.errors import SecretError
+from fff.web.spellings import pattern, spellings
 
 _REFERENCE = re.compile(r"\$\{(env|file|keyring):([^}]*)\}")
 MASK = "***"
@@ -31,8 +29,11 @@ class Redactor:
 
     def __init__(self) -> None:
         self._forms: list[str] = []  # longest first, so that no part of a secret stays behind
+        self._patterns: list[re.Pattern[str]] = []  # mixtures of spellings
+        self._mixed: list[re.Pattern[str]] = []  # those of them that are looked for in data
         self._keys: list[bytes] = []  # those that are long enough to be looked for in data
-        #: What stands for a secret that cannot be found, where none is needed: a replay proves nothing to anybody.
+        #: What stands for a secret that cannot be found, where none is needed: a replay proves nothing to
+        #: anybody.
         self.stand_in: str | None = None
 
     @property
@@ -44,27 +45,23 @@ class Redactor:
         """Remember a secret; an empty one hides nothing."""
         if not secret:
             return
-        spellings = {
-            secret,
-            quote(secret, safe=""),
-            quote(secret),
-            quote_plus(secret),
-            json.dumps(secret)[1:-1],
-            json.dumps(secret, ensure_ascii=False)[1:-1],
-            json.dumps(secret)[1:-1].replace("/", "\\/"),
-            html.escape(secret),
-            repr(secret)[1:-1],
-            base64.b64encode(secret.encode()).decode(),
-        }
-        lowered = {re.sub(r"%[0-9A-F]{2}", lambda match: match[0].lower(), form) for form in spellings}
-        self._forms = sorted({*self._forms, *spellings, *lowered}, key=len, reverse=True)
-        self._keys = [data for data in (form.encode() for form in self._forms) if len(data) >= _KEY]
+        forms, found = spellings(secret), pattern(secret)
+        self._forms = sorted({*self._forms, *forms}, key=len, reverse=True)
+        if found is not None and found not in self._patterns:
+            self._patterns.append(found)
+            if not found.flags & re.IGNORECASE and len(secret.encode("utf-8", "replace")) >= _KEY:
+                self._mixed.append(found)
+                forms = {form for form in forms if not found.fullmatch(form)}
+        data = {form.encode("utf-8", "surrogateescape") for form in forms}
+        self._keys += [key for key in data if len(key) >= _KEY and key not in self._keys]
 
     def strip(self, text: str) -> str:
         """The text, which nobody cut, without any known secret."""
         for form in self._forms:
             if form in text:
                 text = text.replace(form, MASK)
+        for found in self._patterns:
+            text = found.sub(MASK, text)
         return text
 
     def text(self, text: str) -> str:
@@ -84,11 +81,16 @@ class Redactor:
 
     def holds_secret(self, text: str) -> bool:
         """Whether a known secret is in the text."""
-        return any(form in text for form in self._forms)
+        return any(form in text for form in self._forms) or any(
+            found.search(text) for found in self._patterns
+        )
 
     def in_data(self, data: bytes) -> bool:
         """Whether a known secret stands in data that came from outside, so that it must not be kept on disk."""
-        return any(key in data for key in self._keys)
+        if any(key in data for key in self._keys):
+            return True
+        text = data.decode("utf-8", "surrogateescape") if self._mixed else ""
+        return any(found.search(text) for found in self._mixed)
 
     def url(self, url: str) -> str:
         """The URL without user information, without known secrets, and without parameters that hold secrets by name."""
@@ -121,6 +123,7 @@ class Secrets:
         redactor: told every value found.
         escape: applied to every value put into a text, where the text has a syntax of its own.
         place: where a reference stands, as errors say it.
+        check: raises SecretError for a kind and a name that may not be used.
     """
 
     def __init__(
@@ -131,7 +134,9 @@ class Secrets:
         *,
         escape: Callable[[str], str] | None = None,
         place: Callable[[str], str] | None = None,
+        check: Callable[[str, str], None] | None = None,
     ) -> None:
+        self._check = check
         self._escape = escape
         self._place = place
         self._environ = environ
@@ -171,6 +176,8 @@ class Secrets:
         return secret if self._escape is None else self._escape(secret)
 
     def _look_up(self, kind: str, name: str) -> str:
+        if self._check is not None:
+            self._check(kind, name)
         if kind == "env":
             return self._from_environment(name)
         return self._from_file(name) if kind == "file" else _from_keyring(name)

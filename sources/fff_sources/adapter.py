@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,10 @@ from fff.errors import SpecError
 from fff.web.client import WebClient
 from fff.web.secrets import Secrets
 from fff_sources.document import Document, KeyPath, texts
+from fff_sources.trust import SpecStanding
+
+#: Environment variables that say where a source is; they hold no secrets.
+ADDRESS_VARIABLE = re.compile(r"FFF_[A-Z0-9_]+_BASE_URL")
 
 
 @dataclass(frozen=True)
@@ -23,12 +28,34 @@ class SourceContext:
     environ: Mapping[str, str]
     cwd: Path
     client: WebClient
+    #: How far the spec's word goes; None for one that is the user's own or bundled.
+    standing: SpecStanding | None = None
+    shadows: bool = False  # the bundled source of its name
 
     def secrets(self, *, escape: Callable[[str], str] | None = None) -> Secrets:
         """What fills the source's references to secrets; one that leads nowhere is named with its place in the spec."""
         return Secrets(
-            self.environ, self.document.folder, self.client.redactor, escape=escape, place=self._place
+            self.environ,
+            self.document.folder,
+            self.client.redactor,
+            escape=escape,
+            place=self._place,
+            check=self._check_secret,
         )
+
+    def _check_secret(self, kind: str, name: str) -> None:
+        address = kind == "env" and ADDRESS_VARIABLE.fullmatch(name.removesuffix("?"))
+        if self.standing is not None and not address:
+            self.standing.check_secret(kind, name)
+
+    def check_login(self) -> None:
+        """Raises SecretError where the spec may not use what `fff login` keeps."""
+        if self.standing is not None:
+            self.standing.check_login(self.name)
+
+    def warning(self) -> str:
+        """What whoever reads the source should know of it."""
+        return "" if self.standing is None or not self.shadows else self.standing.shadows(self.name)
 
     def texts(self) -> list[tuple[KeyPath, str]]:
         """Every text in the source's part of the spec, each with its key path."""
@@ -44,7 +71,10 @@ class AdapterFactory(Protocol):
 
     @classmethod
     def from_spec(cls, context: SourceContext) -> SourceAdapter:
-        """The source. Sends nothing, resolves no secret. Raises SpecError for the first thing that is wrong."""
+        """The source.
+
+        Sends nothing, resolves no secret. Raises SpecError for the first thing that is wrong.
+        """
 
     @classmethod
     def lint(cls, context: SourceContext) -> list[SpecError]:

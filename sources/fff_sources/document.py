@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,7 @@ class Document:
     data: Any
     lines: dict[KeyPath, int] = field(default_factory=dict, repr=False)
     problems: list[SpecError] = field(default_factory=list)  # what is wrong with it as YAML
+    digest: str = ""  # of the file's bytes
 
     @property
     def folder(self) -> Path:
@@ -68,31 +70,50 @@ def dotted(path: Sequence[Key]) -> str:
 
 
 def read_document(path: Path) -> Document:
-    """The file as data. Raises SpecError where it cannot be read or is not YAML; repeated keys become problems."""
+    """The file as data.
+
+    Raises SpecError where it cannot be read or is not YAML; repeated keys become problems.
+    """
     try:
-        text = path.read_text(encoding="utf-8")
+        data = path.read_bytes()
+        text = data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise SpecError(f"cannot be read: {reason}", file=str(path)) from error
-    return parse_document(text, str(path))
+    document = parse_document(text, str(path))
+    document.digest = hashlib.sha256(data).hexdigest()
+    return document
 
 
 def parse_document(text: str, file: str) -> Document:
     """The same from text. Raises SpecError with the line of a YAML error."""
-    loader = yaml.SafeLoader(text)
+    document = Document(file, None)
     try:
+        loader = yaml.SafeLoader(text)
         node = loader.get_single_node()
-        document = Document(file, None)
         if node is not None:
             document.data = _Builder(loader, document).build(node, ())
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark is not None else None
-        raise SpecError(f"not valid YAML: {error.problem}", file=file, line=line) from error
+        problem, hint = _in_plain_words(error.problem or "")
+        raise SpecError(f"not valid YAML: {problem}", file=file, line=line, hint=hint) from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise SpecError("not valid YAML", file=file) from error
-    finally:
-        loader.dispose()
     return document
+
+
+def _in_plain_words(problem: str) -> tuple[str, str | None]:
+    """What is wrong with YAML, and what to do about it, for the mistakes that people make most."""
+    if "'\\t'" in problem:
+        return "a tab, where YAML takes spaces alone", "indent with spaces, two for each level"
+    if problem.startswith("expected <block end>"):
+        return (
+            "this line is indented like none of those that it belongs to",
+            "lines of one mapping or list begin in one column; count the spaces of this line and of those above it",
+        )
+    if problem.startswith(("mapping values are not allowed", "could not find expected ':'")):
+        return problem, "put text with a colon in it in quotes, and a space behind the colon of a key"
+    return problem, None
 
 
 class _Builder:

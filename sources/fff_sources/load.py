@@ -16,6 +16,8 @@ from fff.errors import SpecError, UsageError
 from fff.web.client import WebClient
 from fff_sources.adapter import AdapterFactory, SourceContext
 from fff_sources.document import Document, read_document
+from fff_sources.files.named import FILES, FORMATS, NamedFiles
+from fff_sources.trust import SpecStanding, TrustStore, config_folder
 
 VERSION = 1  # of the spec format
 _GROUP = "fff.sources"
@@ -25,12 +27,19 @@ BUNDLED = Path(__file__).parent / "catalog"
 
 
 def load_catalog(
-    paths: Sequence[Path], *, environ: Mapping[str, str], cwd: Path, client: WebClient
+    paths: Sequence[Path],
+    *,
+    environ: Mapping[str, str],
+    cwd: Path,
+    client: WebClient,
+    local_files: bool = True,
 ) -> Catalog:
     """The tables of the given spec files and folders or, without any, of the usual places; the bundled catalog last.
 
     The usual places are FFF_SOURCES (a path list) or, where it is not set, `./fff.yaml`, `./sources/` and
-    `$XDG_CONFIG_HOME/fff/`. A source of a name that came before is left out. Nothing is sent; no secret is looked up.
+    `$XDG_CONFIG_HOME/fff/`. A source of a name that came before is left out. Nothing is sent; no secret is
+    looked up. What is found in the working folder is nobody's word yet: see `trust`. Files of this machine are
+    tables by their names, unless a source of a spec is called like their format, or `local_files` is off.
     The bundled sources are offered: each is a file of its name, read when somebody asks for it.
 
     Raises:
@@ -38,18 +47,25 @@ def load_catalog(
         UsageError: a path does not exist.
     """
     catalog = Catalog()
-    for file, strict in _files(paths, environ, cwd):
+    store, bundled = TrustStore(environ), {file.stem: file for file in _folder(BUNDLED)}
+    for file, strict, own, named in _files(paths, environ, cwd):
         document = read_document(file) if strict else _spec_or_none(file)
         if document is None:
             continue
-        found = _outer_problems(document)
+        found = outer_problems(document)
         if found:
             raise found[0]
+        standing = None if own else SpecStanding(document, store, named)
         for name in document.data["sources"]:
-            context = SourceContext(name, document, environ, cwd, client)
+            shadows = str(name).lower() in bundled
+            context = SourceContext(name, document, environ, cwd, client, standing, shadows)
             catalog.add(_factory(context).from_spec(context))
-    for file in _folder(BUNDLED):
-        catalog.offer(file.stem, functools.partial(_bundled, file, environ, cwd, client))
+    if local_files:
+        for name in FORMATS:
+            catalog.offer(name, functools.partial(NamedFiles, name, cwd=cwd, environ=environ, client=client))
+        catalog.add(NamedFiles(FILES, cwd=cwd, environ=environ, client=client))
+    for name, file in bundled.items():
+        catalog.offer(name, functools.partial(_bundled, file, environ, cwd, client))
     return catalog
 
 
@@ -77,7 +93,7 @@ def lint(
         except SpecError as error:
             found.append(error)
             continue
-        outer = _outer_problems(document)
+        outer = outer_problems(document)
         found += outer
         if outer and not _readable(document):
             continue
@@ -90,26 +106,32 @@ def lint(
     return sorted(found, key=lambda error: (error.file or "", error.line or 0))
 
 
+def bundled_names() -> frozenset[str]:
+    """The sources of the bundled catalog, in lower case."""
+    return frozenset(file.stem for file in _folder(BUNDLED))
+
+
 def known_types() -> list[str]:
     """The values `type:` may have."""
     return sorted({*_BUILT_IN, *(entry.name for entry in importlib.metadata.entry_points(group=_GROUP))})
 
 
-def _files(paths: Sequence[Path], environ: Mapping[str, str], cwd: Path) -> Iterator[tuple[Path, bool]]:
-    """Spec files in order of precedence, and whether each must be one."""
+def _files(
+    paths: Sequence[Path], environ: Mapping[str, str], cwd: Path
+) -> Iterator[tuple[Path, bool, bool, bool]]:
+    """Spec files in order of precedence; of each, whether it must be one, whether it is the user's own, and was named."""
+    config = config_folder(environ)
+    at_home = config is not None and cwd.resolve().is_relative_to(config.resolve())
     named = list(paths) or [Path(part) for part in environ.get("FFF_SOURCES", "").split(os.pathsep) if part]
     for path in named:
         for file in _folder_or_file(path, cwd):
-            yield file, True
+            yield file, True, False, True
     if not named:
         if (cwd / "fff.yaml").is_file():
-            yield cwd / "fff.yaml", True
-        yield from ((file, False) for file in _folder(cwd / "sources"))
-        config = environ.get("XDG_CONFIG_HOME") or (
-            Path(environ["HOME"]) / ".config" if environ.get("HOME") else None
-        )
+            yield cwd / "fff.yaml", True, at_home, False
+        yield from ((file, False, at_home, False) for file in _folder(cwd / "sources"))
         if config is not None:
-            yield from ((file, False) for file in _folder(Path(config) / "fff"))
+            yield from ((file, False, True, False) for file in _folder(config))
 
 
 def _folder_or_file(path: Path, cwd: Path) -> list[Path]:
@@ -149,7 +171,7 @@ def _readable(document: Document) -> bool:
     return isinstance(document.data, dict) and isinstance(document.data.get("sources"), dict)
 
 
-def _outer_problems(document: Document) -> list[SpecError]:
+def outer_problems(document: Document) -> list[SpecError]:
     """What is wrong outside of the sources."""
     data = document.data
     if not isinstance(data, dict):

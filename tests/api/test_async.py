@@ -9,7 +9,7 @@ import pytest
 
 import fff
 from tests.api.conftest import Publish
-from tests.api.test_connection import JOIN, ROWS, TABLES, site
+from tests.api.sites import JOIN, ROWS, TABLES, site
 
 
 async def test_statements_run_side_by_side(publish: Publish) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import fff
 from tests.api.conftest import Publish
-from tests.api.test_connection import JOIN, TABLES, site
+from tests.api.sites import JOIN, TABLES, site
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def test_a_second_connection_sends_nothing(publish: Publish, home: Path) -> None
         return served.scans.total() + served.keys.total() - before
 
     assert sent() == 24, "twice five pages and seven keys: the spec says nothing of a cache"
-    assert not home.exists()
+    assert not (home / "fff" / "rows").exists()
     assert sent(cache=True) == 12, "the second statement finds what the first has kept"
     assert sent(cache=True) == sent(cache_ttl=60) == 0
     assert sent(cache=False) == 24

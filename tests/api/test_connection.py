@@ -19,18 +19,7 @@ import pytest
 import fff
 from fff.api.loop import LoopThread
 from tests.api.conftest import Publish
-from tests.engine.site import Site, access
-
-INTS = {"a": "int", "b": "int"}
-ROWS = [(number, number * 3 % 7) for number in range(45)]
-
-
-def site(rows: int = 45) -> Site:
-    return Site({"r": (("a", "b"), ROWS[:rows]), "s": (("a", "b"), [(key, 10 * key) for key in range(7)])})
-
-
-TABLES = {"r": access("r", INTS), "s": access("s", INTS, scan=False, lookups=["a"])}
-JOIN = "SELECT r.a, s.b FROM web.r JOIN web.s ON r.b = s.a"
+from tests.api.sites import JOIN, ROWS, TABLES, site
 
 
 def own_threads() -> list[str]:

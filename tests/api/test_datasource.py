@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 import fff
-from fff.spark.datasource import FFFDataSource, Job
+from fff.api.spark_data_source import FFFDataSource, Job
 from tests.api.conftest import Publish
-from tests.api.test_parts import pages, tables
+from tests.api.sites import pages, tables
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])
 

@@ -2,73 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-import collections
 import pickle
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
 
 import fff
-from fff.api.parts import Part
-from fff.web.message import HostPolicy
-from fff_sources.rest.parts import ScanPart, policy_of_part
+from fff.api.parts import StatementPart
+from fff.web.types import HostPolicy
+from fff_sources.http.paging.partitions import ScanPart, policy_of_part
 from tests.api.conftest import Publish
-from tests.engine.site import Site
+from tests.api.sites import pages, tables
 
 
-@dataclass
-class Pages(Site):
-    """One table, `r`, in pages by number or offset, and what was asked for."""
-
-    style: str = "number"  # number | offset
-    cap: int | None = None  # the most records a page has, whatever is asked for
-    ignores_page: bool = False
-    short: int | None = None  # a page that has one record less than it should
-    asked: collections.Counter[int] = field(default_factory=collections.Counter)
-    in_flight: int = 0
-    most: int = 0
-
-    async def answer(self, request: web.Request) -> web.StreamResponse:
-        self.in_flight += 1
-        self.most = max(self.most, self.in_flight)
-        await asyncio.sleep(0.001)
-        _, rows = self.tables["r"]
-        rows = [row for row in rows if row[0] >= int(request.query.get("least", 0))]
-        size = min(int(request.query.get("limit", self.page)), self.cap or self.page)
-        at = int(request.query["offset"] if self.style == "offset" else request.query["page"])
-        self.asked[at] += 1
-        start = at if self.style == "offset" else (at - 1) * size
-        part = rows[0:size] if self.ignores_page else rows[start : start + size]
-        if at == self.short:
-            part = part[:-1]
-        items = [{"a": a, "b": b} for a, b in part]
-        self.in_flight -= 1
-        return web.json_response({"items": items, "total": len(rows), "pages": -(-len(rows) // size)})
-
-
-PAGINATORS = {
-    "total": {"type": "page_number", "page_param": "page", "base_page": 1, "total_rows_path": "total"},
-    "pages": {"type": "page_number", "page_param": "page", "base_page": 1, "total_path": "pages"},
-    "offset": {"type": "offset", "offset_param": "offset", "page_size": 10, "page_size_param": "limit", "total_path": "total"},
-    "bare": {"type": "page_number", "page_param": "page", "base_page": 1},
-}  # fmt: skip
-
-
-def tables(paginator: str, **more: Any) -> dict[str, dict[str, Any]]:
-    endpoint = {"path": "r", "data_selector": "items", "paginator": PAGINATORS[paginator] | more}
-    return {"r": {"columns": {"a": "int", "b": "string"}, "scan": {"endpoint": endpoint}}}
-
-
-def pages(rows: int, paginator: str, **more: Any) -> Pages:
-    style = "offset" if paginator == "offset" else "number"
-    return Pages({"r": (("a", "b"), [(n, f"x{n % 5}") for n in range(rows)])}, style=style, **more)
-
-
-def read(spec: Path, sql: str, parts: list[Part]) -> list[tuple[Any, ...]]:
+def read(spec: Path, sql: str, parts: list[StatementPart]) -> list[tuple[Any, ...]]:
     """Every part as another process would read it."""
     rows: list[tuple[Any, ...]] = []
     for part in pickle.loads(pickle.dumps(parts)):

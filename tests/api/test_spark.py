@@ -9,7 +9,7 @@ import pytest
 import fff
 from fff.spark.session import SparkEngine
 from tests.api.conftest import Publish
-from tests.api.test_connection import TABLES, site
+from tests.api.sites import TABLES, site
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

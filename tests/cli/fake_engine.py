@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import io
 import json
 import os
 import sys
 import types
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from contextlib import asynccontextmanager, redirect_stdout
+from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 
+from fff.budget import Budget
 from fff.catalog import Catalog, KeyColumn, LookupMethod, ScanMethod, Table
 from fff.errors import FFFError, InternalError, QueryError, SourceError, Span
+from fff.options import RunOptions
 from fff.schema import Field
-from fff.stats import AccessStats, Missing, RoutingShare, Snapshot, SparkStats
+from fff.sql import Prepared, split_statements
+from fff.stats import AccessStats, Missing, Outcome, RoutingShare, Snapshot, SparkStats
 
 ACCESS = (
     AccessStats("demo", "FEC", "scan", (), "FEC.scan", "running", requests=7, rows=7000, total_rows=20000, in_flight=1),
@@ -33,34 +36,13 @@ ACCESS = (
 MISSING = (Missing("demo.Crime", "zip = '99999'", "HTTP 503 after 5 attempts"),)
 
 
-@dataclass(frozen=True)
-class RunOptions:
-    policy: str = "rank"
-    prefer: str = "balanced"
-    seed: int | None = None
-    semantics: Literal["parked", "paper"] = "parked"
-    on_source_error: Literal["fail", "partial"] = "partial"
-    hold_rows: bool = False
-    deadline_s: float | None = None
-    max_requests: int | None = None
-    spark_master: str = "local[*]"
-    spark_remote: str | None = None
-    refresh: bool = False
-    spark_log: Path | None = None
-    prioritize: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Outcome:
-    complete: bool = True
-    exit_code: int = 0
-    reason: str | None = None
-    rows: int = 0
-    elapsed_s: float = 1.25
-    missing: tuple[Missing, ...] = ()
-    warnings: tuple[str, ...] = ()
-    doubts: tuple[str, ...] = ()
-    report: dict[str, object] = field(default_factory=dict)
+def outcome(**fields: Any) -> Outcome:
+    """How a run ended; complete unless it is said."""
+    values: dict[str, Any] = {
+        "complete": True, "exit_code": 0, "reason": None, "rows": 0, "elapsed_s": 1.25, "missing": (), "warnings": (),
+        "make_report": dict,
+    }  # fmt: skip
+    return Outcome(**(values | fields))
 
 
 def snapshot(**changes: Any) -> Snapshot:
@@ -107,9 +89,9 @@ def numbers(start: int, count: int) -> pa.RecordBatch:
 class Execution:
     schema = None
 
-    def __init__(self, scene: str, words: list[str], options: Any) -> None:
+    def __init__(self, scene: str, words: list[str], options: RunOptions) -> None:
         self.scene, self.words, self.options = scene, words, options
-        self.prepared = Prepared(" ".join([scene, *words]), {})
+        self.prepared = Prepared(" ".join([scene, *words]), ())
         self.stopped = asyncio.Event()
         self.rows = 0
         self.looks = 0  # snapshots taken
@@ -164,10 +146,10 @@ class Execution:
             self.end(rows=rows)
 
     def end(self, **fields: Any) -> None:
-        outcome = Outcome(**fields)
-        report = {"version": 1, "sql": " ".join([self.scene, *self.words]), "rows": outcome.rows, "complete": outcome.complete, "exit_code": outcome.exit_code,
+        ended = outcome(**fields)
+        report = {"version": 1, "sql": " ".join([self.scene, *self.words]), "rows": ended.rows, "complete": ended.complete, "exit_code": ended.exit_code,
                   "options": {name: str(value) for name, value in vars(self.options).items()} | self.session}  # fmt: skip
-        self.outcome = Outcome(**fields, report=report)
+        self.outcome = replace(ended, make_report=lambda: report)
 
     async def scene_rows(self):
         count = int(self.words[0])
@@ -231,12 +213,6 @@ class Execution:
         await asyncio.to_thread(threading.Event().wait)
 
 
-@dataclass
-class Prepared:
-    sql: str
-    params: dict[str, object]
-
-
 class Adapter:
     """Tables to list and to complete; `late` learns its columns when asked."""
 
@@ -264,7 +240,6 @@ class Federation:
         self.catalog = Catalog()
         self.catalog.add(Adapter())
         self.resets = 0
-        self.limit: int | None = None
         self.expected = 0
 
     def reset(self) -> None:
@@ -278,21 +253,22 @@ class Federation:
                 span=Span(sql.index("wrong"), sql.index("wrong") + 5),
                 hint="did you mean right?",
             )
-        return Prepared(sql, params)
+        self.params = params
+        return Prepared(sql, ())
 
     def expect(self, statements: list[Prepared]) -> None:
         self.expected = len(statements)
 
-    def limit_requests(self, count: int | None) -> None:
-        self.limit = count
-
     def explain(self, prepared: Prepared) -> str:
-        return f"plan of {prepared.sql} with {prepared.params}"
+        return f"plan of {prepared.sql} with {self.params}"
 
-    def execute(self, prepared: Prepared, options: Any) -> Execution:
+    def forecast(self, _prepared: Prepared) -> Any:
+        return types.SimpleNamespace(access=())
+
+    def execute(self, prepared: Prepared, options: RunOptions, budget: Budget | None = None) -> Execution:
         scene, *words = prepared.sql.split()
         execution = Execution(scene, words, options)
-        execution.session = {"limit": self.limit, "expected": self.expected}
+        execution.session = {"limit": budget and budget.requests, "expected": self.expected}
         return execution
 
 
@@ -302,28 +278,33 @@ async def open_federation(sources, *, environ=None, keep=False, **_):
 
 
 def prepare_all(federation: Federation, texts: Any, params: Any, _prioritize: Any = ()) -> list[Prepared]:
-    statements = [part.strip() for text in texts for part in text.split(";") if part.strip()]
-    return [federation.prepare(statement, params) for statement in statements]
+    return [federation.prepare(statement, params) for text in texts for statement in split_statements(text)]
 
 
-async def discover_all(federation: Federation, texts: Any) -> None:
+async def discover_all(federation: Federation, texts: Any, budget: Budget | None = None) -> None:
     """Every table here has columns."""
+
+
+async def look_into_files(federation: Federation, texts: Any) -> None:
+    """No statement here names a file."""
 
 
 def install() -> None:
     """Put this engine where the command line looks for one."""
-    for name in ("fff.engine", "fff_cli.federation"):
+    for name in ("fff.federation", "fff_cli.run.federation"):
         sys.modules[name] = types.ModuleType(name)
-    sys.modules["fff.engine"].RunOptions = RunOptions
-    sys.modules["fff_cli.federation"].open_federation = open_federation
-    sys.modules["fff_cli.federation"].prepare_all = prepare_all
-    sys.modules["fff_cli.federation"].discover_all = discover_all
+    sys.modules["fff_cli.run.federation"].open_federation = open_federation
+    sys.modules["fff_cli.run.federation"].prepare_all = prepare_all
+    sys.modules["fff_cli.run.federation"].discover_all = discover_all
+    sys.modules["fff_cli.run.federation"].look_into_files = look_into_files
 
 
 def serve() -> None:
     """For each line of standard input, an object, run a command line; answer with its exit code."""
-    from fff_cli import explain, query  # noqa: F401 - what commands import
+    from fff_cli.commands import query  # noqa: F401 - what commands import
 
+    with redirect_stdout(io.TextIOWrapper(io.BytesIO())):
+        app.run(["explain", "rows 1"])  # and what their first use does
     for line in sys.stdin:
         wanted = json.loads(line)
         child = os.fork()
@@ -352,9 +333,11 @@ def run(wanted: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     install()
-    from fff_cli import app
+    from fff_cli import __main__, app
+    from fff_cli.run.no_pandas import spare_pandas
 
+    spare_pandas()  # as the module does that this engine takes the place of
     if sys.argv[1:] == ["--serve"]:
         serve()
     else:
-        app.main()
+        __main__.main()

@@ -163,7 +163,7 @@ class Terminal:
 
 
 def carried_out(text: str) -> list[str]:
-    """A terminal's lines after cursor-up, erase-line, erase-below, carriage return and line feed; colours are left out."""
+    """A terminal's lines after cursor-up, cursor-to-column, erase-line, erase-below, carriage return and line feed; colours are left out."""
     lines, row, column, index = [""], 0, 0, 0
     while index < len(text):
         char = text[index]
@@ -174,6 +174,8 @@ def carried_out(text: str) -> list[str]:
             code, count = text[end], text[index + 2 : end]
             if code == "A":
                 row = max(0, row - int(count or 1))
+            elif code == "G":
+                column = int(count or 1) - 1
             elif code == "K":
                 lines[row] = "" if count == "2" else lines[row][:column]
             elif code == "J":

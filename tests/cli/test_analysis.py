@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fff_cli.analysis import analysis
+from fff_cli.commands.analyze import analysis
 
 
 def report(**changes: Any) -> dict[str, Any]:
@@ -30,9 +30,10 @@ def report(**changes: Any) -> dict[str, Any]:
         "audit": [
             {
                 "block": "0",
-                "spent": {"requests": 9, "hops": 1020},
+                "spent": {"requests": 9, "hops": 1020, "seconds": 0.92},
                 "best_order": ["F", "C", "D"],
-                "best": {"requests": 4.4, "hops": 1010.0},
+                "best": {"requests": 4.4, "hops": 1010.0, "seconds": 0.46},
+                "ties": [["F", "D", "C"]],
                 "regret": 0.2,
                 "regret_low": -0.01,
                 "regret_high": 0.31,
@@ -59,9 +60,10 @@ def test_it_shows_flow_shares_and_hindsight() -> None:
         "    C       ▄·█",
         "    D[zip]  ▄· ",
         "Hindsight",
-        "  routing spent 9 keys and 1,020 hops of tuples",
-        "  best static order, as estimated: F → C → D: 4 keys and 1,010 hops",
-        "  regret +20 % of its work, with 90 % between -1 % and +31 %",
+        "  routing spent 9 requests and 1,020 hops of tuples, 0.920 s of service",
+        "  best static order, as estimated: F → C → D: 4 requests and 1,010 hops of tuples, 0.460 s of service",
+        "  perhaps as good: F → D → C",
+        "  regret +20 % of its seconds, with 90 % between -1 % and +31 %",
     ]
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import resource
+import subprocess
 
 import pytest
 
 from fff_cli.app import run
-from fff_cli.arguments import QueryArguments
-from fff_cli.caching import cache_of
+from fff_cli.options.arguments import QueryArguments
+from fff_cli.options.cache import cache_of
 from fff_sources.demo import SPEC
 from fff_sources.demo.process import DemoServer
+from tests.cli.terminal import REAL, environment
 
 SQL = "SELECT crimeRating FROM Crime WHERE zip IN ('94705', '94700', 'nowhere')"
 
@@ -54,7 +57,7 @@ def stats(capfd):
 def test_a_second_command_sends_nothing(counted, home, capfd):
     rows, *counts = counted()
     assert counts == [3, 0]
-    assert not (home / ".cache").exists(), "the spec says nothing of a cache"
+    assert not (home / ".cache/fff/rows").exists(), "the spec says nothing of a cache"
     assert counted("--cache") == (rows, 3, 0)
     assert counted("--cache") == (rows, 0, 3)
     assert counted("--cache-ttl", "60") == (rows, 0, 3)
@@ -70,6 +73,23 @@ def test_a_second_command_sends_nothing(counted, home, capfd):
     )
     assert held["bytes"] > 0
     assert err.endswith(f" of 1,073,741,824 bytes in {home}/.cache/fff/rows\n")
+
+
+@pytest.mark.parametrize("room", [600, *(pytest.param(room, marks=pytest.mark.slow) for room in (0, 20_000))])
+def test_a_full_disk_under_the_cache_costs_nothing_but_the_cache(counted, home, room):
+    """A bound on what a file may hold stands for the disk: from there on every write fails."""
+    rows, *_ = counted()
+    for _ in range(2):
+        done = subprocess.run(
+            [*REAL, "query", SQL, "--cache", "-o", "csv"],
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)),
+            capture_output=True, text=True, check=False, timeout=120,
+            env=environment(FFF_SOURCES=str(SPEC), PYTHONDONTWRITEBYTECODE="1"),  # half a module would stay
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert sorted(done.stdout.splitlines()) == rows
+        assert "Traceback" not in done.stderr
+    assert counted("--cache")[0] == rows
 
 
 def test_clear_forgets_a_source_or_all(counted, capfd):
@@ -119,8 +139,8 @@ def test_a_wrong_bound_is_told(home, monkeypatch, capfd):
 
 def test_a_recording_knows_no_cache(tmp_path):
     assert (
-        cache_of(QueryArguments(record=tmp_path))
-        == cache_of(QueryArguments(replay=tmp_path))
+        cache_of(QueryArguments.typed(record=tmp_path))
+        == cache_of(QueryArguments.typed(replay=tmp_path))
         == {"cache": False}
     )
-    assert cache_of(QueryArguments()) == {}
+    assert cache_of(QueryArguments.typed()) == {"cache": None, "cache_ttl": None}

@@ -5,46 +5,18 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from benchmarks.screens import SIZES, THEMES, screens
 from fff_sources.demo import SPEC
 from fff_sources.demo.process import DemoServer
+from tests.cli.blocks import Block, blocks, commands
 from tests.cli.terminal import ROOT, environment
 
 PAGES = ("README.md", "docs/cli.md", "docs/shell.md")
-BLOCK = re.compile(r"(?:<!-- (?P<mark>[^>]+) -->\n)?```(?P<language>\w*)\n(?P<body>.*?)```", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Block:
-    page: str
-    line: int
-    mark: str
-    language: str
-    body: str
-
-
-def blocks() -> list[Block]:
-    found = []
-    for page in PAGES:
-        text = (ROOT / page).read_text()
-        for match in BLOCK.finditer(text):
-            line = text.count("\n", 0, match.start()) + 1
-            found.append(Block(page, line, match["mark"] or "", match["language"], match["body"]))
-    return found
-
-
-def commands(body: str) -> list[tuple[str, str]]:
-    """Each command of a block with the output shown under it."""
-    parts = re.split(r"^\$ ", body, flags=re.MULTILINE)
-    assert parts[0] == "", "a block begins with a command"
-    return [(command, shown) for command, _, shown in (part.partition("\n") for part in parts[1:])]
-
-
-RUN = [block for block in blocks() if block.mark.startswith("run")]
+RUN = [block for block in blocks(PAGES) if block.mark.startswith("run")]
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +87,7 @@ def test_commands_run_and_print_what_the_page_says(block, shell):
     if "-f " in block.body:
         copy_samples(shell)
     if "spec" in block.mark:
-        [spec] = [other for other in blocks() if other.page == block.page and other.language == "yaml"]
+        [spec] = [other for other in blocks(PAGES) if other.page == block.page and other.language == "yaml"]
         (shell.folder / "fff.yaml").write_text(spec.body)
         del shell.environ["FFF_SOURCES"]
         shell.environ["FFF_TOWN_BASE_URL"] = shell.environ["FFF_DEMO_BASE_URL"]
@@ -124,14 +96,16 @@ def test_commands_run_and_print_what_the_page_says(block, shell):
 
 def test_every_command_block_is_run_or_says_why_not():
     unmarked = [
-        f"{block.page}:{block.line}" for block in blocks() if block.language == "console" and not block.mark
+        f"{block.page}:{block.line}"
+        for block in blocks(PAGES)
+        if block.language == "console" and not block.mark
     ]
     assert unmarked == []
     assert {block.page for block in RUN} == set(PAGES)
 
 
 def test_the_two_commands_of_the_readme_are_targets():
-    [first] = [block for block in blocks() if block.mark.startswith("make")]
+    [first] = [block for block in blocks(PAGES) if block.mark.startswith("make")]
     makefile = (ROOT / "Makefile").read_text()
     for command, _ in commands(first.body):
         assert re.fullmatch(r"make \w+", command)
@@ -153,10 +127,34 @@ def test_every_option_and_command_is_in_the_manual(shell):
         "source test",
         "source init",
         "source schema",
+        "source trust",
     ):
         assert all(word in manual for word in command.split())
         for option in re.findall(r"--[a-z][a-z-]+", shell(f"fff {command} --help").stdout):
             assert option in manual or option == "--help", f"{option} of fff {command}"
+
+
+def test_the_screens_that_pages_show_are_those_that_are_drawn_and_are_of_today():
+    drawn = {file.name for file in (ROOT / "docs" / "screens").iterdir()}
+    named = set(re.findall(r"screens/([\w-]+\.svg)", "".join((ROOT / page).read_text() for page in PAGES)))
+    assert (
+        named
+        == drawn
+        == {f"live-{columns}x{lines}-{theme}.svg" for columns, lines in SIZES for theme in THEMES}
+    )
+    for name in drawn:
+        text = (ROOT / "docs" / "screens" / name).read_text().replace("&#160;", " ")
+        for word in ("fetching", "waiting for", "groups so far", "access", "about"):
+            assert word in text, name
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+async def test_the_screens_are_drawn_from_a_run(tmp_path):
+    await screens(tmp_path)
+    assert {file.name for file in tmp_path.iterdir()} == {
+        file.name for file in (ROOT / "docs" / "screens").iterdir()
+    }
 
 
 def test_files_the_readme_names_exist():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-import signal
 import sys
 import termios
 from dataclasses import replace
@@ -14,11 +13,14 @@ import pytest
 
 from fff.errors import QueryError, UsageError
 from fff.stats import MISSING
-from fff_cli import keys as keys_module
-from fff_cli.keys import Keys, decode
-from fff_cli.picking import can_pick, is_first, predicate
-from fff_cli.progress import Steering
-from fff_cli.viewer import Live
+from fff_cli.live import keys as keys_module
+from fff_cli.live import region as region_module
+from fff_cli.live import viewer as viewer_module
+from fff_cli.live.keys import Keys, decode
+from fff_cli.live.selection import can_pick, is_first, predicate
+from fff_cli.live.viewer import Live
+from fff_cli.run.interrupts import Interrupts
+from fff_cli.run.progress import Steering
 from tests.cli.fake_engine import snapshot
 
 
@@ -30,8 +32,9 @@ from tests.cli.fake_engine import snapshot
         (b"\x1b", [], b"\x1b"),
         (b"\x1b\x1b", ["clear"], b""),
         (b"\x1bq", ["clear", "quit"], b""),
-        (b"\x1b[1;5A\x1b[3~\xc3\xa9zQ", [], b""),
+        (b"\x1b[1;5A\x1b[3~\xc3\xa9zQ", [""] * 6, b""),
         (b"j\x1b[", ["down"], b"\x1b["),
+        (b"\x1b[5~ \x1b[6~r?", ["page up", "pause", "page down", "detail", "help"], b""),
     ],
 )
 def test_bytes_are_keys(data, names, rest):
@@ -163,6 +166,49 @@ def test_groups_are_picked_and_fetched_first():
     assert run.first == ()
 
 
+class Paced(Live):
+    """A view of which every picture is so many bytes long."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.size = size
+
+    def _draw(self):
+        return self.size
+
+
+@pytest.mark.parametrize(("size", "least", "most"), [(0, 0.16, 0.3), (900, 0.49, 0.51), (10**6, 1.0, 1.0)])
+async def test_pictures_come_as_often_as_their_length_allows(monkeypatch, size, least, most):
+    waits = []
+
+    async def wait(seconds):
+        waits.append(seconds)
+        if len(waits) > 3:
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr(viewer_module.asyncio, "sleep", wait)
+    monkeypatch.setattr(region_module, "terminal_size", lambda _: (100, 30))
+    monkeypatch.setattr(viewer_module.time, "thread_time", lambda: 0.0)
+    with pytest.raises(asyncio.CancelledError):
+        await Paced(size)._run(snapshot)
+    assert all(least <= one <= most for one in waits[1:])
+
+
+def test_keys_change_what_the_view_shows_and_nothing_else():
+    run = Run()
+    live = view_of(run)
+    assert run.press(live, "help").help
+    assert not run.press(live, "help").help
+    assert run.press(live, "pause").paused
+    assert not run.press(live, "pause").paused
+    assert run.press(live, "detail").detail
+    most = len(run.snapshot().access) - 1
+    assert run.press(live, "page down").scrolled == min(4, most)
+    assert run.press(live, *["page down"] * 30).scrolled == most
+    assert run.press(live, *["page up"] * 30).scrolled == 0
+    assert run.first == ()
+
+
 def test_what_the_engine_refuses_is_told_in_the_view():
     run = Run()
     run.refuses = True
@@ -175,12 +221,75 @@ def test_rows_that_nothing_tells_apart_cannot_be_picked():
     assert (view.picked, run.first) == (None, ())
 
 
-def test_q_is_the_first_interrupt_and_never_the_second(monkeypatch):
-    raised = []
-    monkeypatch.setattr(signal, "raise_signal", raised.append)
-    live = view_of(Run())
-    run = Run()
-    run.press(live, "quit")
-    live.interrupted()
-    run.press(live, "quit")
-    assert raised == [signal.SIGINT]
+def test_q_asks_and_q_again_is_the_first_interrupt_and_never_the_second():
+    interrupts, stopped, run = Interrupts(), [], Run()
+    live = view_of(run)
+    live._steering = Steering(run.prioritize, stop=interrupts.stop)
+    run.press(live, "quit", "quit")
+    assert not interrupts.asked, "nothing runs that could be stopped"
+    interrupts.gentle = lambda: stopped.append(live.interrupted())
+    assert "q again" in run.press(live, "quit").note
+    assert run.press(live, "down").note == ""
+    assert "q again" in run.press(live, "quit").note, "any other key is a no"
+    run.changes["elapsed_s"] = 100.0
+    assert "q again" in run.press(live, "quit").note, "nobody remembers for so long"
+    assert not stopped
+    assert run.press(live, "quit").note == ""
+    assert (len(stopped), interrupts.asked) == (1, True)
+    assert run.press(live, "quit", "quit", "quit").note == ""
+    assert (len(stopped), interrupts.exit_code) == (1, None)
+
+
+#: What comes in one read; the keys that it presses.
+@pytest.mark.parametrize(
+    ("reads", "names"),
+    [
+        ([b"q", b"q"], ["quit", "quit"]),
+        ([b"qq"], []),
+        ([b"q\n"], []),
+        ([b"\x1bq"], []),  # Alt-q
+        ([b"jjj", b"\x1b[A\x1b[A"], ["down", "down", "down", "up", "up"]),
+        ([b"jk"], ["down", "up"]),  # moves can do no harm
+        ([b"select * from q where q = 'q'\n", b"q", b"q\n"], []),
+        ([b"\x1b[200~q\x1b[201~", b"j"], ["down"]),
+        ([b"\x1b[200~q", b"q", b"q\x1b[20", b"1~", b"j"], ["down"]),
+        ([b"\x1b[20", b"0~x\x1b[201", b"~", b"q"], ["quit"]),
+        ([b"\x1b[200~" + b"q" * 5000, b"\x1b[201~"], []),
+    ],
+)
+async def test_what_is_pasted_or_comes_in_a_burst_is_no_key(terminal, monkeypatch, reads, names):
+    pressed = []
+    keys = Keys(pressed.append)
+    keys.open()
+    for data in reads:
+        monkeypatch.setattr(keys_module.os, "read", lambda *_, data=data: data)
+        keys._readable()
+    keys.close()
+    assert pressed == names
+
+
+async def test_after_a_burst_keys_count_again_once_it_is_quiet(terminal, monkeypatch):
+    pressed = []
+    keys = Keys(pressed.append)
+    keys.open()
+    monkeypatch.setattr(keys_module.os, "read", lambda *_: b"quit")
+    keys._readable()
+    assert keys._deaf_until > asyncio.get_running_loop().time()
+    keys._deaf_until = 0.0
+    monkeypatch.setattr(keys_module.os, "read", lambda *_: b"j")
+    keys._readable()
+    keys.close()
+    assert pressed == ["down"]
+
+
+async def test_no_other_key_ends_or_stops_the_process(terminal, capsys):
+    keys = Keys(lambda _: None)
+    before = termios.tcgetattr(terminal)
+    keys.open()
+    during = termios.tcgetattr(terminal)
+    keys.close()
+    assert not during[0] & termios.IXON
+    assert during[6][termios.VQUIT] == b"\0"
+    assert during[6][termios.VINTR] == before[6][termios.VINTR]
+    assert termios.tcgetattr(terminal) == before
+    assert capsys.readouterr().err == "\x1b[?2004h\x1b[?2004l"

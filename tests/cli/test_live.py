@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 from decimal import Decimal
 
@@ -10,19 +11,25 @@ import pytest
 
 from fff.stats import MISSING as UNANSWERED
 from fff.stats import Missing, RoutingShare, SparkStats
-from fff_cli.forecast import History, duration
-from fff_cli.groups import View
-from fff_cli.live import frame
-from fff_cli.picking import arranged, identity, is_ordered, moved
-from fff_cli.progress import closing_lines
-from fff_cli.values import width
-from tests.cli.fake_engine import ACCESS, MISSING, Outcome, snapshot
+from fff_cli.live.forecast import History, duration
+from fff_cli.live.frame import KEYS, frame
+from fff_cli.live.selection import View, arranged, identity, moved
+from fff_cli.output.drawing import rendered
+from fff_cli.output.values import width
+from fff_cli.run.account import closing_lines
+from tests.cli.fake_engine import ACCESS, MISSING, outcome, snapshot
 
 FEC, DEMOGRAPHICS = ACCESS
 
 
 def lines(one, columns=80, height=24, **options):
-    return ["".join(text for text, _ in line).rstrip() for line in frame(one, columns, height, **options)]
+    shown = rendered(frame(one, columns, height, **options), columns - 1, color=None)
+    return [line.rstrip() for line in shown.splitlines()]
+
+
+def below(one, *arguments, **options):
+    """The lines without the one that says what the run waits for."""
+    return [line for line in lines(one, *arguments, **options) if not line.startswith("waiting for")]
 
 
 def watched(*snapshots):
@@ -47,21 +54,21 @@ def groups(count, **changes):
 def test_everything_worth_knowing_is_there_at_80_by_24():
     shown = lines(groups(61, missing=MISSING, priorities=("F.State = 'S001'",)), view=View(keys=True))
     assert shown == [
-        "   1.5 s  fetching  policy rank, seed 7                 6,500 rows  97 requests",
-        "groups so far  11 of 61  16 final (✓)",
-        "   avg  State  rows",
-        "   0.0  S000      0  ✓",
-        "»  1.0  S001     10",
-        "   2.0  S002     20",
-        "   3.0  S003     30",
-        "   4.0  S004     40  ✓",
-        "   5.0  S005     50",
-        "   6.0  S006     60",
-        "   7.0  S007     70",
-        "   8.0  S008     80  ✓",
-        "   9.0  S009     90",
-        "  10.0  S010    100",
-        "  … 50 more",
+        "   1.5 s  fetching  ━━━━━━━━━━                     35%  6,500 rows  97 requests",
+        "waiting for Demographics: 8 in flight, 30 keys waiting",
+        "groups so far  1-11 of 61  16 final (✓)",
+        "    avg  State  rows",
+        "    0.0  S000      0  ✓",
+        "»   1.0  S001     10",
+        "    2.0  S002     20",
+        "    3.0  S003     30",
+        "    4.0  S004     40  ✓",
+        "    5.0  S005     50",
+        "    6.0  S006     60",
+        "    7.0  S007     70",
+        "    8.0  S008     80  ✓",
+        "    9.0  S009     90",
+        "   10.0  S010    100",
         "access                    state            rows  req  in flight  retries",
         "FEC.scan                  running  7,000/20,000    7          1",
         "Demographics.lookup[zip]  running            88   90          8        2",
@@ -69,14 +76,14 @@ def test_everything_worth_knowing_is_there_at_80_by_24():
         "first    F.State = 'S001'",
         "missing demo.Crime where zip = '99999': HTTP 503 after 5 attempts",
         "Spark    starting",
-        "↑↓ pick  Enter fetch it first  Esc none first  q stop",
+        "↑↓ pick  Enter fetch it first  Esc none first  q stop  ? help",
     ]
 
 
 def test_a_wide_terminal_gets_bars_and_every_count():
     shown = lines(snapshot(), columns=140, height=40)
     header = next(line for line in shown if line.startswith("access"))
-    first, second = (line for line in shown if ".scan" in line or ".lookup" in line)
+    first, second = (line for line in shown if line.startswith(("FEC.scan", "Demographics.lookup")))
     assert header.split() == [
         "access",
         "state",
@@ -88,7 +95,7 @@ def test_a_wide_terminal_gets_bars_and_every_count():
         "waiting",
         "throttled",
     ]
-    assert "███████░░░░░░░░░░░░░  35%" in first
+    assert re.search(r" ━{7} +35% ", first)
     assert second.endswith("2       30          1")
     assert len(first) <= len(header)
 
@@ -126,13 +133,13 @@ def test_numbers_are_left_out_rather_than_cut(columns):
     shown = lines(snapshot(access=(FEC, big)), columns)
     for line in (one for one in shown if "running" in one):
         counts = line.split("running")[1].split()
-        assert {text for text in counts if not set(text) & set("█░")} <= allowed
+        assert {text for text in counts if not set(text) & set("━╸")} <= allowed
 
 
 def test_a_snapshot_without_rows_shows_the_sources():
-    shown = lines(snapshot(columns=(), sample=(), sample_rows=0, rows=0))
+    shown = below(snapshot(columns=(), sample=(), sample_rows=0, rows=0))
     assert shown[1].startswith("access")
-    assert lines(snapshot(sample=(), sample_rows=0))[1:3] == ["groups so far  0", "  avg  State"]
+    assert below(snapshot(sample=(), sample_rows=0))[1:3] == ["groups so far  0", "   avg  State"]
 
 
 def test_groups_keep_their_places_whatever_order_they_come_in():
@@ -147,24 +154,9 @@ def test_groups_keep_their_places_whatever_order_they_come_in():
     assert [mixed.sample[row][0] for row in arranged(mixed, ordered=False)] == [5, 3, 4, 6, 2, 1]
 
 
-@pytest.mark.parametrize(
-    ("sql", "ordered"),
-    [
-        ("SELECT a FROM t ORDER BY a LIMIT 3", True),
-        ("SELECT a FROM t order\nby a", True),
-        ("SELECT rank() OVER (PARTITION BY f(a) ORDER BY b) FROM t GROUP BY ALL", False),
-        ("WITH x AS (SELECT a FROM t ORDER BY a) SELECT * FROM x -- ORDER BY", False),
-        ("SELECT 'ORDER BY (' FROM t /* ORDER BY */", False),
-        ("SELECT ')' FROM (SELECT 1) SORT BY 1", True),
-    ],
-)
-def test_an_order_is_that_of_the_statement(sql, ordered):
-    assert is_ordered(sql) is ordered
-
-
 def test_the_newest_rows_come_first():
     rows = tuple((n, "x") for n in range(100, 0, -1))  # as the engine tells them
-    shown = lines(snapshot(sample_is="newest rows", sample=rows, sample_rows=6500))
+    shown = below(snapshot(sample_is="newest rows", sample=rows, sample_rows=6500))
     assert shown[1] == "newest rows so far  14 of 6,500"
     assert shown[3].split() == ["100", "x"]
 
@@ -177,21 +169,19 @@ def test_values_not_answered_yet_are_not_null():
         partial_columns=("avg", "State"),
         partial=((3, UNANSWERED), (UNANSWERED, None)),
     )
-    assert lines(one)[1:7] == [
-        "newest rows so far  2  … not answered yet", "  avg  State", "    1  a", "    2  NULL", "    3  …", "    …  NULL",
+    assert below(one)[1:7] == [
+        "newest rows so far  2  … not answered yet", "   avg  State", "     1  a", "     2  NULL", "     3  …", "     …  NULL",
     ]  # fmt: skip
-    many = lines(replace(one, sample=one.sample * 50, sample_rows=100))
-    at = next(number for number, line in enumerate(many) if line.endswith("more"))
-    assert [line.split() for line in many[at - 1 : at + 3]] == [
-        ["2", "NULL"], ["…", "88", "more"], ["3", "…"], ["…", "NULL"],
-    ]  # fmt: skip
-    styles = {text.strip(): style for line in frame(one, 80, 24) for text, style in line}
-    assert styles["…"] == "dim"
+    many = below(replace(one, sample=one.sample * 50, sample_rows=100))
+    at = next(number for number, line in enumerate(many) if line.startswith("access"))
+    assert many[1] == "newest rows so far  12 of 100  … not answered yet"
+    assert [line.split() for line in many[at - 3 : at]] == [["2", "NULL"], ["3", "…"], ["…", "NULL"]]
+    assert re.search(r"\x1b\[2m *… *\x1b\[0m", rendered(frame(one, 80, 24), 79))
 
 
 def test_rows_under_way_of_other_columns_have_a_header_of_their_own():
     one = groups(50, partial_columns=("id", "zip", "crimeRating"), partial=((7, "94705", UNANSWERED),) * 20)
-    shown = lines(one)
+    shown = below(one)
     at = next(number for number, line in enumerate(shown) if line.startswith("rows under way"))
     assert shown[at] == "rows under way  3 of 20  … not answered yet"
     assert shown[at + 1].split() == ["id", "zip", "crimeRating"]
@@ -201,15 +191,19 @@ def test_rows_under_way_of_other_columns_have_a_header_of_their_own():
 
 def test_fractions_are_rounded_in_all_rows_of_a_column_or_in_none():
     one = snapshot(sample=((100 / 3, 0.5), (2.0, 1.25)), columns=("long", "short"), sample_rows=2)
-    assert [line.split() for line in lines(one)[3:5]] == [["2.0000", "1.25"], ["33.3333", "0.5"]]
+    assert [line.split() for line in below(one)[3:5]] == [["2.0000", "1.25"], ["33.3333", "0.5"]]
 
 
 def test_columns_that_do_not_fit_are_counted_and_the_rows_stay_told():
     names = tuple(f"column_{n}" for n in range(30))
     one = snapshot(
-        columns=names, sample=(("value",) * 30,), sample_rows=1, rests_on=(5,), group_keys=("a.b",) * 30
+        columns=names,
+        sample=(("value",) * 30,),
+        sample_rows=1,
+        rests_on=(5,),
+        group_keys=("a.b", *[None] * 29),
     )
-    title, header, row = lines(one)[1:4]
+    title, header, row = below(one)[1:4]
     assert title == "groups so far  1  18 columns not shown"
     assert header.endswith("rows")
     assert row.endswith("   5")
@@ -235,11 +229,14 @@ def test_when_access_methods_do_not_all_fit_the_busy_ones_stay():
     done = tuple(replace(FEC, name=f"done{n}", state="complete", in_flight=0) for n in range(30))
     shown = lines(snapshot(access=(*done, replace(DEMOGRAPHICS, name="busy"))))
     assert any(line.startswith("busy") for line in shown)
-    assert any(line.startswith("…") and line.endswith("more access methods") for line in shown)
+    assert any(
+        re.match(r"… \d+ more access methods: \d+ complete, [\d,]+ rows, \d+ requests$", line)
+        for line in shown
+    )
 
 
 def test_access_methods_of_one_name_are_told_apart_by_their_sources():
-    shown = lines(snapshot(access=(FEC, replace(FEC, source="mirror"))))
+    shown = below(snapshot(access=(FEC, replace(FEC, source="mirror"))))
     assert {line.split()[0] for line in shown if ".scan" in line} == {"demo.FEC.scan", "mirror.FEC.scan"}
 
 
@@ -313,6 +310,86 @@ def test_stalling_and_throttling_are_told_with_how_long():
     )
 
 
+def test_what_the_run_waits_for_is_named_with_what_it_does():
+    past = moments(*((1000 * n, 10 * n, 5) for n in range(6)))
+    assert lines(past[-1], history=watched(*past))[1] == "waiting for FEC: 1,000/s, 1 in flight"
+    behind = moments(*((1000 * n, 10 * n, 90 * n) for n in range(6)))
+    assert (
+        lines(behind[-1], history=watched(*behind))[1] == "waiting for Demographics: 10/s, 450 keys waiting"
+    )
+    held = [
+        replace(
+            one, access=(one.access[0], replace(one.access[1], state="throttled", resumes_s=3.0, in_flight=8))
+        )
+        for one in past
+    ]
+    told = "waiting for Demographics: throttled, on in 3 s, 10/s, 8 in flight, 5 keys waiting"
+    assert lines(held[-1], columns=100, history=watched(*held))[1] == told
+    assert lines(snapshot(phase="aggregating"))[1] == "waiting for Spark"
+    idle = tuple(replace(one, state="complete", in_flight=0, pending_keys=0) for one in ACCESS)
+    assert lines(snapshot(access=idle))[1] == "", "what stands below keeps its place"
+
+
+def test_the_bar_goes_by_the_time_left_else_by_the_source_that_is_least_far():
+    past = moments(*((1000 * n, 10 * n, 5) for n in range(6)))
+    assert " 27%  about 16 s left " in lines(past[-1], history=watched(*past))[0]  # 6 s of 21.5
+    assert " 35% " in lines(snapshot())[0]
+    slower = replace(DEMOGRAPHICS, distinct_keys=30, in_flight=10, pending_keys=70)
+    assert " 20% " in lines(snapshot(access=(FEC, slower)))[0]
+    unknown = replace(FEC, total_rows=None)
+    assert "%" not in lines(snapshot(access=(unknown,)))[0]
+    assert "━" not in lines(snapshot(), view=View(stopping=True))[0]
+
+
+def test_rates_over_time_are_small_bars_of_which_the_highest_fills_a_line():
+    past = moments(*((rows, 10 * n, 0) for n, rows in enumerate((0, 1000, 1500, 3500, 3500, 4500))))
+    scan = next(
+        line for line in lines(past[-1], columns=120, history=watched(*past)) if line.startswith("FEC")
+    )
+    assert "  ▅▃█▁▅  " in scan
+    many = watched(*moments(*((n, n, 0) for n in range(40))))
+    assert {len(trace) for trace in many.traces.values()} == {12}
+
+
+def test_with_many_sources_the_busy_ones_show_the_others_are_summed_up_and_one_can_scroll():
+    states = ("complete", "running", "failed", "stopped")
+    many = tuple(
+        replace(FEC, name=f"t{n}.scan", state=states[n % 4], in_flight=int(n % 4 == 1), total_rows=None)
+        for n in range(40)
+    )
+    shown = lines(snapshot(access=many))
+    assert len([line for line in shown if re.match(r"t\d+\.scan +running", line)]) == 8
+    summed = (
+        "… 32 more access methods: 10 complete, 10 failed, 10 stopped, 2 running, 224,000 rows, 224 requests"
+    )
+    assert next(line for line in lines(snapshot(access=many), columns=120) if line.startswith("…")) == summed
+    scrolled = lines(snapshot(access=many), view=View(scrolled=10))
+    assert len([line for line in scrolled if re.match(r"t\d+\.scan +failed", line)]) == 8
+
+
+def test_what_rows_are_grouped_by_is_the_last_to_go():
+    one = snapshot(
+        columns=("average_contribution", "total_contribution", "State"), sample=((1.0, 2.0, "CA"), (3.0, 4.0, "NY")),
+        sample_rows=2, group_keys=(None, None, "F.State"), rests_on=(40, 3),
+    )  # fmt: skip
+    header = next(line for line in below(one, 24, 15) if "State" in line)
+    assert header.split() == ["State", "rows"]
+
+
+def test_routing_is_one_line_until_detail_is_asked_for_and_seed_and_policy_are_for_the_verbose():
+    routing = tuple(RoutingShare(state, "SteM", 1, 9 - at) for at, state in enumerate("ABCD"))
+    one = snapshot(routing=routing, sample=(), columns=())
+    assert [line for line in lines(one) if "→" in line] == ["routing  A → SteM 100%"]
+    assert len([line for line in lines(one, view=View(detail=True)) if "→" in line]) == 4
+    assert "seed" not in lines(one, columns=140)[0]
+    assert "policy rank, seed 7" in lines(one, columns=140, view=View(verbose=True))[0]
+
+
+def test_help_says_what_every_key_does():
+    shown = "\n".join(lines(groups(61), view=View(keys=True, help=True)))
+    assert all(does in shown for _, does in KEYS)
+
+
 def test_spark_tells_how_far_it_is():
     assert (
         lines(snapshot(spark=SparkStats(used=True, start_s=2.14, refreshes=3)))[-1]
@@ -327,14 +404,16 @@ def test_stopping_is_said():
 
 
 def test_the_closing_line_says_complete_or_partial_and_why():
-    assert closing_lines(Outcome(rows=1), 1) == ["1 row in 1.2 s, 1 request, complete"]
-    partial = Outcome(
+    assert closing_lines(outcome(rows=1), [replace(FEC, requests=1)]) == [
+        "1 row in 1.2 s, 1 request, complete"
+    ]
+    partial = outcome(
         complete=False,
         reason="deadline of 5 s",
         rows=51234,
         missing=(Missing("gov.crime", "true", "stopped\x1b"),),
     )
-    assert closing_lines(partial, 2000) == [
+    assert closing_lines(partial, [replace(FEC, requests=1000)] * 2) == [
         "51,234 rows in 1.2 s, 2,000 requests, PARTIAL: deadline of 5 s",
         "  missing gov.crime: stopped\\x1b",
     ]
@@ -347,13 +426,13 @@ def test_groups_of_rows_under_way_stand_among_the_others_and_are_marked():
         sample_rows=2, group_keys=(None, "F.State", "C.rating"), rests_on=(40, 3, 0, 0),
         settled=(True, False, False, False), under_way=(0, 0, 1200, 7),
     )  # fmt: skip
-    title, header, *rows = lines(one)[1:7]
+    title, header, *rows = below(one)[1:7]
     assert title == "groups so far  4  1 final (✓)  2 of rows under way (… not answered yet)"
     assert header.split() == ["income", "State", "rating", "rows"]
     assert [row.split() for row in rows] == [
         ["…", "AZ", "NULL", "1,200…"], ["51.5", "CA", "low", "40", "✓"],
         ["…", "MA", "high", "7…"], ["NULL", "NY", "low", "3"],
     ]  # fmt: skip
-    assert {text.strip(): style for line in frame(one, 80, 24) for text, style in line}["1,200…"] == "dim"
-    many = lines(replace(one, sample_rows=90), height=14)
-    assert many[1].startswith("groups so far  4 of 92  1+ final (✓)  2 of rows under way")
+    assert re.search(r"\x1b\[2m *1,200… *\x1b\[0m", rendered(frame(one, 80, 24), 79))
+    many = below(replace(one, sample_rows=90), height=14)
+    assert many[1].startswith("groups so far  1-4 of 92  1+ final (✓)  2 of rows under way")

@@ -10,6 +10,7 @@ import math
 import random
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
 import pyarrow as pa
@@ -17,9 +18,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from fff.errors import UsageError
-from fff_cli.output import FORMATS, choose_format, unique, write_batches, writer
-from fff_cli.table import Screen, layout
-from fff_cli.values import cell, fit, printable, width
+from fff_cli.output import formats, table, values
+from fff_cli.output.formats import FORMATS, choose_format, emit, unique, write_batches, writer
+from fff_cli.output.table import Screen, layout
+from fff_cli.output.values import cell, fit, pad, printable, texts, width
 from tests.cli.fake_engine import every_type
 
 STAMP = "2020-01-02T03:04:05.000600Z"
@@ -42,6 +44,42 @@ def test_csv_of_every_type():
         '"[1,null]","{""k"":1.50}","{""x"":""2020-01-01"",""y"":""é""}"\n'
         f',nan,-0.05,"",,,{STAMP},,,,{{}},\n'
     )
+
+
+def test_safe_csv_holds_no_formula():
+    texts = [
+        "=1+1",
+        "+1",
+        "-1",
+        "@a",
+        "\tx",
+        "\r=x",
+        "  =x",
+        "＝x",  # noqa: RUF001
+        "a=1",
+        "1-2",
+        "",
+        None,
+        '=HYPERLINK("u")',
+    ]
+    batch = pa.record_batch({"=n": pa.array(texts, pa.string()), "i": pa.array([-1] * len(texts))})
+    out = io.BytesIO()
+    to = writer("csv", out, None, text_cells=True)
+    to.begin(batch.schema)
+    write_batches(to, batch)
+    to.end()
+    rows = list(csv.reader(io.StringIO(out.getvalue().decode(), newline="")))
+    assert [row[0] for row in rows] == [
+        "'=n",
+        *(f"'{text}" for text in texts[:8]),
+        "a=1",
+        "1-2",
+        "",
+        "",
+        f"'{texts[-1]}",
+    ]
+    assert {row[1] for row in rows[1:]} == {"-1"}
+    assert b"\n=1+1," in written("csv", batch), "as the source has it, unless asked for"
 
 
 def test_tsv_quotes_tabs_and_not_commas():
@@ -89,6 +127,82 @@ def test_timestamps_carry_their_offset():
     assert written("csv", batch) == b"at,s\n1970-01-01T05:30:00+05:30,1970-01-01T00:00:00\n"
 
 
+def of_every_second(kind):
+    """Timestamps with and without fractions, before and after 1970, far off, NULL."""
+    rng = random.Random(4)
+    ticks = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
+    far = 9 * 10**9 if kind.unit == "ns" else 6 * 10**10
+    seconds = [rng.randrange(-far, far) for _ in range(200)]
+    parts = [rng.choice([0, 0, ticks // 2, rng.randrange(ticks)]) for _ in seconds]
+    values = [second * ticks + part for second, part in zip(seconds, parts, strict=True)]
+    return pa.array([None, 0, -1, *values], pa.int64()).cast(kind)
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_timestamps_of_a_column_are_written_alike_whatever_stands_beside_them(unit, zone):
+    """A column of whole seconds takes another way than one of fractions, and one of both."""
+    column = of_every_second(pa.timestamp(unit, zone))
+    together = texts(column)
+    assert together.to_pylist() == [texts(column[at : at + 1])[0].as_py() for at in range(len(column))]
+    assert (together.cast(pa.timestamp(unit)) if zone is None else together.cast(column.type)).equals(column)
+    assert not any(text[-2:] == ".0" or " " in text for text in together.drop_null().to_pylist())
+
+
+@pytest.mark.parametrize("form", ["csv", "ndjson", "table"])
+def test_what_needs_no_escape_is_not_looked_at_one_by_one(form, monkeypatch):
+    """A call for every value takes ten times as long as all else."""
+
+    def each(*_):
+        raise AssertionError("one by one")
+
+    monkeypatch.setattr(values, "_each", each)
+    monkeypatch.setattr(table.TableWriter, "_line", each)
+    batch = pa.record_batch(
+        {
+            "s": ["plain", "text", None],
+            "n": [1.0, 2.5, 3e30],
+            "t": pa.array([0, 1, 2], pa.timestamp("us", "UTC")),
+        }
+    )
+    assert written(form, batch).count(b"\n") == {"csv": 4, "ndjson": 3, "table": 5}[form]
+
+
+def test_parquet_row_groups_are_large_however_small_the_batches(monkeypatch):
+    """Every reader pays for each of them."""
+    batch = pa.record_batch({"a": [1, 2, 3], "b": ["x" * 50] * 3})
+
+    def groups():
+        out = io.BytesIO()
+        to = writer("parquet", out, None)
+        to.begin(batch.schema)
+        for _ in range(100):
+            to.write(batch)
+        to.end()
+        file = pq.ParquetFile(out)
+        assert file.read().num_rows == 300
+        return [file.metadata.row_group(at).num_rows for at in range(file.metadata.num_row_groups)]
+
+    assert groups() == [300]
+    monkeypatch.setattr(formats, "GROUP_ROWS", 100)
+    assert groups() == [102, 102, 96]
+    monkeypatch.setattr(formats, "GROUP_BYTES", 50 * batch.nbytes)
+    monkeypatch.setattr(formats, "GROUP_ROWS", 10**6)
+    assert groups() == [150, 150]
+
+
+@pytest.mark.parametrize("screen", [None, Screen(40), Screen(23, unicode=False), Screen(80, color=True)])
+def test_a_table_is_the_same_drawn_column_by_column_and_row_by_row(screen, monkeypatch):
+    rng = random.Random(8)
+    text = [rng.choice([None, "", "NULL", " ", "a b", "x" * rng.randrange(30)]) for _ in range(60)]
+    batch = pa.record_batch(
+        {"text": text, "n": [rng.choice([None, 1.5, -7.0]) for _ in text], "yes": [True, None] * 30}
+    )
+    drawn = written("table", batch, screen=screen)
+    monkeypatch.setattr(table, "_ascii", lambda shown: False)
+    assert written("table", batch, screen=screen) == drawn
+
+
 def test_lengths_of_time_are_written_as_spark_writes_them():
     spans = [
         dt.timedelta(days=1, hours=2),
@@ -110,11 +224,71 @@ def test_lengths_of_time_are_written_as_spark_writes_them():
     assert [json.loads(line)["d"] for line in written("ndjson", batch).splitlines()][-1] is None
 
 
+#: Everything that no terminal should get, in a value and in a name.
+OBEYED = (
+    "".join(map(chr, [*range(9), 11, 12, *range(14, 32), *range(127, 160)]))
+    + "\u061c\u200e\u200f\u202a\u202e\u2066\u2069\u2028\ufeff\U000e0041"
+)
+
+
+@pytest.mark.parametrize("form", [form for form in FORMATS if form not in ("parquet", "arrow")])
+def test_a_terminal_gets_nothing_that_it_would_obey(form):
+    batch = pa.record_batch(
+        {
+            f"a{OBEYED}": [f"x{OBEYED}y", "ünï 漢\u3000", None],
+            "l": [[OBEYED], None, []],
+            "m": [{OBEYED: OBEYED}] * 3,
+        }
+    )
+    shown = written(form, batch, screen=Screen(10_000)).decode()
+    assert not set(OBEYED) & set(shown)
+    assert "ünï" in shown
+    if form in ("json", "ndjson"):
+        lines = shown.strip("[]\n").splitlines()
+        rows = [json.loads(line.rstrip(",")) for line in lines]
+        plain = written(form, batch).decode().strip("[]\n")
+        assert rows == [json.loads(line.rstrip(",")) for line in plain.split("\n")]
+        assert rows[0][f"a{OBEYED}"] == f"x{OBEYED}y"
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "json", "ndjson", "markdown"])
+def test_a_file_gets_the_characters_as_they_are(form):
+    batch = pa.record_batch({"a": ["x\u202e\u2066y\u200f"]})
+    assert "x\u202e\u2066y\u200f" in written(form, batch).decode()
+
+
 def test_markdown_keeps_its_table_together():
     batch = pa.record_batch({"a|b": ["x|y", "two\nlines", None], "n": [1, 2, 3]})
     assert written("markdown", batch).decode().splitlines() == [
         "| a\\|b | n |", "| --- | ---: |", "| x\\|y | 1 |", "| two<br>lines | 2 |", "| NULL | 3 |",
     ]  # fmt: skip
+
+
+def test_a_line_for_each_value():
+    batch = pa.record_batch({"zip": ["94705", None], "बड़ा": [1, 2], "t": ["a\nb", "NULL"]})
+    text = "  zip = 94705\n  बड़ा = 1\n    t = a\\nb\n\n  zip = NULL\n  बड़ा = 2\n    t = 'NULL'\n"
+    text = (
+        text.replace("  zip", "zip")
+        .replace("  बड़ा", " " * (3 - width("बड़ा")) + "बड़ा")
+        .replace("    t", "  t")
+    )
+    assert written("line", batch).decode() == text
+    assert written("line", batch.slice(0, 1), batch.slice(1)).decode() == text
+
+
+def test_a_table_on_a_screen_says_which_columns_and_how_many_rows_it_does_not_show():
+    batch = pa.record_batch({f"column_{n}": ["value " * 5] * 50 for n in range(9)})
+    out = io.BytesIO()
+    to = writer("table", out, Screen(40), rows=7, more="--rows all")
+    to.begin(batch.schema)
+    to.write(batch.slice(0, 5))
+    to.write(batch.slice(5))
+    to.end()
+    lines = out.getvalue().decode().splitlines()
+    assert len([line for line in lines if "value" in line or "v…" in line or "val…" in line]) == 7
+    assert lines[-2:] == ["4 columns not shown (-o line shows all)…", "50 rows (7 shown; --rows all)"]
+    assert all(width(line) <= 40 for line in lines)
+    assert "not shown" not in written("table", batch).decode()
 
 
 def test_binary_formats_read_back_equal(tmp_path):
@@ -182,8 +356,8 @@ def test_rows_after_the_measured_ones_stream_unclipped_in_a_pipe_and_clipped_on_
 def test_a_table_on_a_screen_never_exceeds_it(columns, count):
     batch = pa.record_batch({f"column {n}": ["漢字" * (n % 9), "é\u0301", "word " * n] for n in range(count)})
     lines = written("table", batch, screen=Screen(columns)).decode().splitlines()
-    assert len({width(line) for line in lines}) == 1
-    assert width(lines[0]) <= columns
+    assert len({width(line) for line in lines if line[0] in "┌│├└"}) == 1
+    assert all(width(line) <= columns for line in lines)
 
 
 def test_layouts_shrink_wide_columns_first_and_then_leave_columns_out():
@@ -213,3 +387,50 @@ def test_formats_are_chosen_by_option_then_ending_then_terminal():
     assert {choose_format(name, None, terminal=False) for name in FORMATS} == set(FORMATS)
     with pytest.raises(UsageError, match="parquet is not for terminals"):
         choose_format("parquet", None, terminal=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("नमस्ते", 4),
+        ("👍🏽", 2),
+        ("👩‍👩‍👧", 2),
+        ("日本", 4),
+        ("e\u0301", 1),
+        ("é", 1),
+        ("plain", 5),
+        ("ไทย", 3),
+        ("", 0),
+    ],
+)
+def test_texts_of_every_script_take_the_columns_that_terminals_give_them(text: str, columns: int) -> None:
+    assert width(text) == columns
+    assert width(pad(text, 9)) == 9
+    assert width(fit(text * 4, 5)) <= 5
+    assert not fit(text * 4, 5).startswith("\u0301")
+
+
+class Cut(io.RawIOBase):
+    """An unbuffered output whose writes signals cut short."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.got = b""
+
+    def write(self, data, /) -> int:
+        piece = bytes(data)[:7]
+        self.got += piece
+        return len(piece)
+
+
+def test_writes_that_are_cut_short_are_gone_on_with(monkeypatch):
+    out = Cut()
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(buffer=out))
+    emit("a line that is longer than one write\n" * 3)
+    assert out.got.decode() == "a line that is longer than one write\n" * 3
+
+
+def test_an_output_that_takes_nothing_is_an_error(monkeypatch):
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(buffer=SimpleNamespace(write=lambda _data: None)))
+    with pytest.raises(UsageError, match="cannot write the result"):
+        emit("a line\n")

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from fff.errors import UsageError
-from fff_cli.params import parse_params
+from fff_cli.options.params import parse_params
 
 
 @pytest.mark.parametrize(

@@ -8,17 +8,18 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from fff.engine import Outcome
 from fff.errors import SourceError
-from fff.report import make_report
-from fff.stats import Missing
-from fff_cli.progress import closing_lines
-from fff_cli.reports import Reports, bare
+from fff.federation import Outcome
+from fff.result.report import make_report
+from fff.stats import AccessStats, Missing
+from fff_cli.run.account import closing_lines
+from fff_cli.run.reports import Reports, bare
 from tests.cli.fake_engine import snapshot
 from tests.cli.terminal import FAKE, REAL, Terminal, environment, fake
 
@@ -167,17 +168,23 @@ def test_a_source_that_fails_late_ends_with_4_and_a_partial_result_with_3():
     said = partial.stderr.splitlines()
     assert said[0] == "warning: 2 bad records"
     assert said[1] == "3 rows in 1.2 s, 97 requests, PARTIAL: a source failed"
-    assert said[2] == "  missing demo.Crime where zip = '99999': HTTP 503 after 5 attempts"
-    assert said[-1] == "  and 2 more missing parts (--report tells more)"
+    assert said[2:] == ["  missing demo.Crime: 12 keys, HTTP 503 after 5 attempts (zip = '99999', …)"]
 
 
 def test_a_table_that_was_not_read_is_told_before_keys_of_others():
     keys = tuple(Missing("a.S", f"x = {number}", "gone") for number in range(30))
     account = Outcome(
-        complete=False, exit_code=3, reason="gone", rows=0, elapsed_s=1.0, warnings=(), report={},
+        complete=False, exit_code=3, reason="gone", rows=0, elapsed_s=1.0, warnings=(), make_report=dict,
         missing=(*keys, Missing("a.R", "true", "gone")),
     )  # fmt: skip
-    assert closing_lines(account, 1)[1] == "  missing a.R: gone"
+    access = (AccessStats("a", "S", "lookup", ("x",), "S.lookup[x]", "failed", distinct_keys=400),)
+    assert closing_lines(account, access)[1:] == [
+        "  missing a.R: gone", "  missing a.S: 30 of 400 keys, gone (x = 0, …)",
+    ]  # fmt: skip
+    each = replace(account, missing=tuple(Missing("a.S", f"x = {n}", f"HTTP {n}") for n in range(12)))
+    assert closing_lines(each, ())[-2:] == [
+        "  missing a.S where x = 9: HTTP 9", "  and 2 more missing parts (--report tells more)",
+    ]  # fmt: skip
 
 
 @pytest.mark.slow
@@ -193,7 +200,7 @@ def test_files_appear_whole_or_not_at_all(tmp_path):
     target.chmod(0o640)
     assert fake("query", "late", "-O", str(target)).returncode == 4
     assert target.read_text() == "old"
-    done = fake("query", "partial", "-O", str(target))
+    done = fake("query", "partial", "-O", str(target), "--on-source-error", "partial")
     assert (done.returncode, done.stdout) == (3, "")
     assert target.read_text() == "n,name\n0,row 0\n1,row 1\n2,row 2\n"
     assert target.stat().st_mode & 0o777 == 0o640
@@ -253,7 +260,7 @@ def test_reports_are_written_also_when_there_is_no_result(tmp_path):
     )
     first, second = json.loads(report.read_text())
     assert (first["rows"], second["rows"]) == (1, 2)
-    assert first["options"] | {"seed": "7", "policy": "naive", "deadline_s": "9.0"} == first["options"]
+    assert first["options"] | {"seed": "7", "policy": "naive", "deadline": "9.0"} == first["options"]
     fake("query", "fail", "--report", str(report))
     failed = json.loads(report.read_text())
     assert (failed["complete"], failed["exit_code"], failed["rows"]) == (False, 4, 0)
@@ -384,6 +391,22 @@ def test_a_terminal_gets_a_table_and_nothing_of_the_live_view_stays():
         ]  # fmt: skip
 
 
+def test_only_q_twice_and_ctrl_c_end_a_run():
+    with Terminal((*FAKE, "query", "groups")) as terminal:
+        terminal.expect("q stop")
+        for typed in ("fff query 'select q'; quit\n", "\x1b[200~q\x1b[201~", "\x1c", "\x04", "\x13"):
+            terminal.type(typed)
+            for _ in range(4):  # pictures, in which it has been quiet for long enough
+                terminal.expect("fetching")
+        terminal.type("q")
+        terminal.expect("q again")
+        assert "stopping" not in terminal.text
+        terminal.type("q")
+        assert terminal.finish() == 3
+        assert terminal.text.count("\x1b[?2004h") == terminal.text.count("\x1b[?2004l") == 1
+        assert "aborted" not in terminal.text
+
+
 @pytest.mark.slow
 def test_an_aborted_live_view_leaves_the_terminal_clean():
     with Terminal((*FAKE, "query", "blocked")) as terminal:
@@ -442,13 +465,18 @@ def test_no_color_and_columns_are_obeyed():
 
 
 @pytest.mark.parametrize(
-    "form", ["table", "csv", *(pytest.param(form, marks=pytest.mark.slow) for form in ("markdown", "json"))]
+    "form",
+    [
+        "table",
+        "json",
+        *(pytest.param(form, marks=pytest.mark.slow) for form in ("csv", "ndjson", "markdown")),
+    ],
 )
 def test_source_text_cannot_drive_the_terminal(form):
     with Terminal((*FAKE, "query", "text", "-o", form), environ=environment(NO_COLOR="1")) as terminal:
         assert terminal.finish() == 0
         assert "\x1b" not in terminal.text
-        assert "\u202e" not in terminal.text or form == "json"
+        assert "\u202e" not in terminal.text
 
 
 def test_a_pipe_gets_source_text_as_it_is():
@@ -486,3 +514,72 @@ def test_a_bare_command_shows_help_and_is_a_usage_error():
     done = subprocess.run([*REAL], capture_output=True, text=True, env=environment(), timeout=60, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert "Commands:" in done.stderr
+
+
+def test_what_is_piped_in_is_a_table(tmp_path):
+    (tmp_path / "names.csv").write_text("zip,name\n94704,Ann\n00501,Bo\n")
+    for piped in ("zip;n\n00501;1\n94704;2\n", '{"zip": "00501", "n": 1}\n{"zip": "94704", "n": 2}\n'):
+        done = subprocess.run(
+            [*REAL, "query", "SELECT name, n FROM stdin JOIN 'names.csv' USING (zip) WHERE n < 2"],
+            input=piped,
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout == "name,n\nBo,1\n"
+        assert ", 0 requests, complete" in done.stderr
+
+
+def test_what_is_piped_in_serves_a_spec_and_a_statement(tmp_path):
+    """It can be read but once, and whoever came second must not take it for empty."""
+    (tmp_path / "fff.yaml").write_text(
+        "version: 1\nsources:\n  m: {type: files, tables: {t: {path: '-', format: csv}}}\n"
+    )
+    command = [*REAL, "query", "-q", "SELECT t.n FROM stdin JOIN t ON stdin.n = t.n"]
+    done = subprocess.run(
+        command,
+        input="n\n1\n2\n",
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, sorted(done.stdout.split())) == (0, ["1", "2", "n"]), done.stderr
+
+
+@pytest.mark.parametrize("how", ["thread", "executor", "atexit"])
+def test_what_runs_on_comes_to_its_end_before_the_process(how):
+    """The process leaves at once, but neither a thread nor what is to be done at the end is cut short."""
+    later = {
+        "thread": "threading.Thread(target=work).start()",
+        "executor": "executor = concurrent.futures.ThreadPoolExecutor(); executor.submit(work)",
+        "atexit": "atexit.register(work)",
+    }[how]
+    code = (
+        "import atexit, concurrent.futures, threading, time\nimport fff_cli.app\n"
+        "from fff_cli.__main__ import main\n"
+        "def work(): time.sleep(0.2); print('worked')\n"
+        f"def run(arguments):\n    {later}\n    return 5\n"
+        "fff_cli.app.run = run\nmain()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (5, "worked\n", "")
+
+
+def test_a_plan_over_files_is_told_without_a_spec(tmp_path):
+    (tmp_path / "names.csv").write_text("zip,name\n94704,Ann\n00501,Bo\n")
+    command = [*REAL, "explain", "SELECT name FROM 'names.csv' WHERE zip = '00501'"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
+    )
+    assert "names.csv" in done.stdout
+    assert "zip = '00501'" in done.stdout
+    for name in ("names.csv", "'names.csv'", "csv.`names.csv`"):
+        command = [*REAL, "source", "show", name]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
+        )
+        assert "zip" in done.stdout

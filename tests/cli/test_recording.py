@@ -14,8 +14,8 @@ import yaml
 from aiohttp import web
 
 from fff.web.recording import about, read_index
-from fff_cli.arguments import QueryArguments
-from fff_cli.query import run_query
+from fff_cli.commands.query import run_query
+from fff_cli.options.arguments import QueryArguments
 from tests.engine.site import Site, access
 
 SECRET = "s3cr/et key"
@@ -78,7 +78,7 @@ class Answering:
 
 def run(file: Path, out: Path, *, key: str | None, **options: object) -> int:
     """`fff query` to a file."""
-    arguments = QueryArguments(
+    arguments = QueryArguments.typed(
         sql=SQL, sources=(file,), output="csv", output_file=out, quiet=True, on_source_error="fail", **options
     )
     return run_query(arguments, environ={} if key is None else {"KEY": key})
@@ -106,7 +106,7 @@ def test_a_run_is_recorded_and_replayed(tmp_path: Path, capsys: pytest.CaptureFi
         [one[name] for name in counted] for one in second["access"]
     ]
 
-    arguments = QueryArguments(
+    arguments = QueryArguments.typed(
         sql="SELECT y FROM s WHERE x = 'k9'",
         sources=(file,),
         on_source_error="fail",
@@ -136,5 +136,5 @@ def test_wrong_usage(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     file = spec("http://127.0.0.1:9", tmp_path)
-    assert run_query(QueryArguments(sql=SQL, sources=(file,), **options), environ={"KEY": "x"}) == 2
+    assert run_query(QueryArguments.typed(sql=SQL, sources=(file,), **options), environ={"KEY": "x"}) == 2
     assert message in capsys.readouterr().err

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from pathlib import Path
 
 import pytest
 
-from fff_cli import region as region_module
-from fff_cli.region import LiveRegion, terminal_size
+from fff_cli.live import region as region_module
+from fff_cli.live.region import LiveRegion
+from fff_cli.output.console import terminal_size
+from fff_cli.output.drawing import Text
 from tests.cli.terminal import carried_out
 
 
@@ -33,7 +36,7 @@ def screen(monkeypatch):
 
 
 def plain(*texts):
-    return [[(text, "")] for text in texts]
+    return Text("\n".join(texts))
 
 
 def test_a_picture_that_stays_the_same_writes_nothing(screen):
@@ -56,6 +59,36 @@ def test_only_the_lines_that_changed_are_written(screen):
     assert carried_out(before + change + screen.new()) == ["head", ""]
 
 
+def test_of_a_line_only_the_end_that_changed_is_written(screen):
+    region = LiveRegion(screen, {})
+    region.show(Text.assemble(("FEC.scan", "bold"), "  running  漢字 1,000 rows"))
+    before = screen.new()
+    for picture, wanted, unsaid in (
+        (
+            Text.assemble(("FEC.scan", "bold"), "  running  漢字 2,000 rows"),
+            "FEC.scan  running  漢字 2,000 rows",
+            "running",
+        ),
+        (
+            Text.assemble(("FEC.scan", "red"), "  running  漢字 2,000"),
+            "FEC.scan  running  漢字 2,000",
+            "rows",
+        ),
+        (plain("FEC.scan  running"), "FEC.scan  running", "rows"),
+    ):
+        region.show(picture)
+        change = screen.new()
+        assert unsaid not in change or wanted == "FEC.scan  running"
+        before += change
+        assert cells(before) == [wanted, ""]
+
+
+def cells(text):
+    """What is left on a terminal where wide characters take two places."""
+    doubled = re.sub("[漢字]", lambda found: found[0] + "\0", text)
+    return [line.replace("\0", "") for line in carried_out(doubled)]
+
+
 def test_it_vanishes_and_gives_the_cursor_back(screen):
     region = LiveRegion(screen, {})
     region.show(plain("a", "b", "c"))
@@ -70,7 +103,7 @@ def test_it_vanishes_and_gives_the_cursor_back(screen):
 
 def test_lines_that_a_narrower_terminal_has_wrapped_are_wiped_whole(screen):
     region = LiveRegion(screen, {})
-    region.show(plain("x" * 70, "y" * 10))
+    region.show(Text("x" * 70 + "\n" + "y" * 10, "bold"))
     screen.new()
     screen.size = (30, 24)
     region.show(plain("x" * 25))
@@ -78,7 +111,7 @@ def test_lines_that_a_narrower_terminal_has_wrapped_are_wiped_whole(screen):
 
 
 def test_styles_are_codes_and_no_color_leaves_the_others(screen):
-    line = [[("a", "bold red"), ("b", ""), ("c", "green"), ("", "dim")]]
+    line = Text.assemble(("a", "bold red"), "b", ("c", "green"))
     LiveRegion(screen, {}).show(line)
     assert "\x1b[1;31ma\x1b[0mb\x1b[32mc\x1b[0m\x1b[K" in screen.new()
     LiveRegion(screen, {"NO_COLOR": "1"}).show(line)
@@ -88,9 +121,10 @@ def test_styles_are_codes_and_no_color_leaves_the_others(screen):
 def test_a_terminal_that_is_gone_is_no_error(screen):
     region = LiveRegion(screen, {})
     region.show(plain("a"))
+    assert "a" in screen.new()
     screen.close()
-    region.show(plain("b"))
-    region.close()
+    assert region.show(plain("b")), "what it raised would end the run"
+    assert region.close() is None
 
 
 def test_the_size_is_what_the_environment_says_or_the_terminal_has(monkeypatch):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fff_cli.arguments import QueryArguments
+from fff_cli.options.arguments import QueryArguments
 from fff_cli.shell.history import history_file
 from fff_cli.shell.repl import run_shell
 from fff_sources.demo import SPEC
@@ -33,13 +33,12 @@ def federation(monkeypatch):
         opened.keeps = keep
         yield opened
 
-    engine, meeting = types.ModuleType("fff.engine"), types.ModuleType("fff_cli.federation")
-    engine.RunOptions = fake_engine.RunOptions
+    engine, meeting = types.ModuleType("fff.federation"), types.ModuleType("fff_cli.run.federation")
     meeting.open_federation = open_federation
     meeting.prepare_all = fake_engine.prepare_all
     meeting.discover_all = fake_engine.discover_all
-    monkeypatch.setitem(sys.modules, "fff.engine", engine)
-    monkeypatch.setitem(sys.modules, "fff_cli.federation", meeting)
+    monkeypatch.setitem(sys.modules, "fff.federation", engine)
+    monkeypatch.setitem(sys.modules, "fff_cli.run.federation", meeting)
     return opened
 
 
@@ -51,7 +50,7 @@ def piped(federation, monkeypatch, capfdbinary, tmp_path):
     def run(text: str | bytes, **options) -> tuple[int, str, str]:
         data = text if isinstance(text, bytes) else text.encode()
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-        code = run_shell(QueryArguments(**options))
+        code = run_shell(QueryArguments.typed(**options))
         written = capfdbinary.readouterr()
         return code, written.out.decode(), written.err.decode()
 
@@ -133,6 +132,15 @@ def test_params_are_set_shown_and_forgotten(piped):
     ]  # fmt: skip
     assert piped("\\p")[1] == "no parameters; \\p name=value sets one\n"
     assert piped("\\p zip")[0] == piped("\\p -zip")[0] == 2
+
+
+def test_expanded_display_is_switched_on_and_off(piped):
+    code, out, err = piped("\\x\nrows 2;\n\\x\nrows 1;\n\\x on\n\\x on\nrows 1;")
+    assert (code, out) == (
+        0,
+        "   n = 0\nname = row 0\n\n   n = 1\nname = row 1\nn,name\n0,row 0\n   n = 0\nname = row 0\n",
+    )
+    assert err.count("expanded display is on") == 3
 
 
 def test_formats_and_files(piped, tmp_path):
@@ -238,6 +246,87 @@ def test_wrong_options_end_before_anything_runs(piped):
     assert piped("rows 1;", params=("zip",))[:2] == (2, "")
 
 
+def test_a_statement_may_end_with_a_wish_for_lines(piped):
+    code, out, _ = piped("rows 1\\G rows 1; rows 1 \\G\nselect '\\G';")
+    assert code == 1  # what stands in a string ends nothing
+    assert out == "   n = 0\nname = row 0\nn,name\n0,row 0\n   n = 0\nname = row 0\n"
+
+
+def test_unknown_commands_say_what_is_near(piped):
+    assert "error: there is no command \\repot\n  did you mean \\report" in piped("\\repot x")[2]
+    assert "error: there is no command \\zzzzzz\n  \\? lists" in piped("\\zzzzzz")[2]
+
+
+def test_options_are_set_for_the_statements_to_come(piped, tmp_path):
+    text = "\\set deadline 2.5\n\\set max_requests=7\n\\set prefer CHEAP\n\\set rows all\n\\report r\nrows 0;\n\\set\n"
+    code, out, _ = piped(text)
+    assert code == 0
+    assert "deadline = 2.5\nmax-requests = 7\nprefer = cheap\non-source-error = fail\nrows = all\n" in out
+    options = json.loads((tmp_path / "r").read_text())["options"]
+    assert (options["deadline"], options["max_requests"], options["prefer"]) == ("2.5", "7", "cheap")
+    assert piped("\\set deadline 3\n\\set deadline off\n")[1] == "deadline = 3.0\ndeadline = off\n"
+    for wrong, told in (
+        ("deadline soon", "\\set deadline soon: it must be a number of seconds above 0, or off"),
+        ("deadline nan", "\\set deadline nan: it must"),
+        ("max-requests 0", "\\set max-requests 0: it must be a whole number"),
+        ("prefer quick", "\\set prefer quick: it must be fast, balanced or cheap"),
+        ("on-source-error maybe", "\\set on-source-error maybe: it must be fail or partial"),
+        ("prefr fast", "\\set knows no 'prefr'\n  did you mean prefer?"),
+    ):
+        code, out, err = piped(f"\\set {wrong}")
+        assert (code, out, err.startswith(f"error: {told}")) == (2, "", True), wrong
+
+
+def test_what_was_typed_is_told_and_saved(piped, tmp_path):
+    assert piped("rows 0;\n\\timing\nrows 0\\G\n\\s\n")[1].endswith("rows 0;\n\\timing\nrows 0\\G\n")
+    piped("rows 0; rows 1;\n\\s a.sql\n")
+    assert (tmp_path / "a.sql").read_text() == "rows 0;\nrows 1;\n"
+    assert piped("\\i a.sql")[1] == "n,name\nn,name\n0,row 0\n"
+    assert "error: \\e needs a terminal" in piped("\\e")[2]
+
+
+def test_specs_are_read_anew_while_the_session_goes_on(tmp_path):
+    def spec(name: str, rows: str) -> Path:
+        (tmp_path / f"{name}.csv").write_text(rows)
+        file = tmp_path / f"{name}.yaml"
+        file.write_text(
+            f"version: 1\nsources:\n  {name}:\n    type: files\n    tables: {{t: {{path: {name}.csv}}}}\n"
+        )
+        return file
+
+    one, two = spec("one", "a\n1\n"), spec("two", "b\n2\n")
+    (tmp_path / "broken.yaml").write_text("version: 1\nsources: []\n")
+    program = f"SELECT a FROM one.t;\n\\source {two}\nSELECT b FROM two.t;\n\\l\n\\reload\nSELECT a, b FROM one.t AS o, two.t AS t;\n"
+    command = [sys.executable, "-m", "fff_cli", "shell", "-s", str(one)]
+    run = lambda text: subprocess.run(  # noqa: E731
+        command, input=text, capture_output=True, text=True, cwd=tmp_path, timeout=100, check=False
+    )
+    done = run(program)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("a\n1\nb\n2\none  1 table\ntwo  1 table\nand ")
+    assert done.stdout.endswith("a,b\n1,2\n")
+    assert "added: 2 tables" in done.stderr
+    assert "read anew: 2 tables" in done.stderr
+    assert run(f"\\source {one}").stderr.startswith(f"error: '{one}' adds nothing")
+    broken = run("\\source broken.yaml\n")
+    assert broken.returncode == 2
+    assert "broken.yaml" in broken.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the editor is a script")
+def test_what_an_editor_made_is_run(federation, monkeypatch, tmp_path):
+    from fff_cli.shell import commands
+
+    editor = tmp_path / "ed"
+    editor.write_text('#!/bin/sh\necho "rows 2; -- $(cat $1)" > "$1.new"; mv "$1.new" "$1"\n')
+    editor.chmod(0o700)
+    assert [item.text for item in commands._edited(str(editor), "rows 1")] == ["rows 2"]
+    with pytest.raises(commands.UsageError, match="ended with 1"):
+        commands._edited("false", "rows 1")
+    with pytest.raises(commands.UsageError, match="cannot run the editor"):
+        commands._edited(str(tmp_path / "none"), "rows 1")
+
+
 def test_the_history_is_its_owners_alone(tmp_path):
     state = tmp_path / "state"
     file = history_file({"XDG_STATE_HOME": str(state), "HOME": "/nowhere"})
@@ -277,7 +366,7 @@ def test_a_session_on_a_terminal(tmp_path):
         shell.expect(f"1 row {CLOSING}")
         shell.expect("fff>")
         shell.type("rows 100000;\n")
-        assert "│ 99 │ row 99 │" in shell.expect("99,900 more rows; \\rows all shows them")
+        assert "│ 39 │ row 39 │" in shell.expect("100,000 rows (40 shown; \\rows all, or \\o csv FILE)")
         shell.expect("fff>")
         shell.type("rows 9; \x03")  # Ctrl-C clears what is typed
         shell.expect("fff>")
@@ -375,7 +464,7 @@ def test_results_to_a_pipe_and_prompts_to_the_terminal(tmp_path):
 
 
 def test_only_a_terminal_pays_for_the_line_editor():
-    code = "import sys, fff_cli.query, fff_cli.shell.repl; print(*sys.modules)"
+    code = "import sys, fff_cli.commands.query, fff_cli.shell.repl; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,

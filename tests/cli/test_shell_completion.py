@@ -6,6 +6,7 @@ import pytest
 
 from fff.catalog import Catalog, Table
 from fff.schema import Field
+from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
 from fff_cli.shell.commands import ARGUMENTS
 from fff_cli.shell.completion import suggestions
 
@@ -99,6 +100,11 @@ def test_the_case_of_words_follows_what_is_typed():
     assert "sum" in words("select su| from FEC")
     assert "SUM" in words("select SU| from FEC")
     assert "where" in words("select zip from FEC wh|")
+
+
+def test_every_function_that_spark_has_is_offered_once():
+    for name in SPARK_FUNCTIONS:
+        assert words(f"select {name}| from FEC").count(name) == 1
 
 
 def test_columns_of_every_table_before_any_is_named():

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from fff_sources.demo.process import DemoServer
+from tests.cli.blocks import BLOCK, commands
 from tests.cli.terminal import ROOT, environment
-from tests.cli.test_docs import BLOCK, commands
 
 PAGE = ROOT / "docs" / "tutorial.md"
 URL = "http://127.0.0.1:8642"

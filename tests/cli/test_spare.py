@@ -9,7 +9,7 @@ from tests.cli.terminal import environment
 
 PROGRAM = """
 import sys
-from fff_cli.spare import spare_pandas
+from fff_cli.run.no_pandas import spare_pandas
 spare_pandas()
 import pyarrow as pa
 pa.array(["a", None, "b"])

@@ -11,7 +11,7 @@ import pyarrow as pa
 from hypothesis import settings
 
 from fff.dataflow.eddy import Eddy, EddyOptions
-from fff.dataflow.events import (
+from fff.dataflow.plan.events import (
     Emit,
     Event,
     Finish,
@@ -25,9 +25,9 @@ from fff.dataflow.events import (
     ScanRows,
     Start,
 )
-from fff.dataflow.expressions import Column, Compare, Expr, Literal
-from fff.dataflow.moves import Move, Outcome
-from fff.dataflow.plan import (
+from fff.dataflow.plan.expressions import Column, Compare, Expr, Literal
+from fff.dataflow.plan.moves import Move, Outcome
+from fff.dataflow.plan.plan import (
     AliasPlan,
     BlockPlan,
     EqualityClass,
@@ -38,8 +38,8 @@ from fff.dataflow.plan import (
     Seed,
     TablePlan,
 )
-from fff.dataflow.policy import RoutingPolicy
-from fff.dataflow.state import TupleState
+from fff.dataflow.plan.policy import RoutingPolicy
+from fff.dataflow.plan.state import TupleState
 from fff.policies import make_policy
 from fff.schema import Field
 
@@ -247,6 +247,17 @@ class Scripted:
 
     def choose(self, state: TupleState, moves: Sequence[Move], rng: random.Random) -> Move:
         return next((move for move in self.prefer if move in moves), moves[0])
+
+    def observe(self, outcome: Outcome) -> None:
+        self.outcomes.append(outcome)
+
+
+class InTurn(Scripted):
+    """Rows one by one take the moves of a script."""
+
+    def choose(self, state, moves, rng):
+        parked = [one for one in self.outcomes if not one.taken and not one.produced]
+        return self.prefer[len(parked)]
 
     def observe(self, outcome: Outcome) -> None:
         self.outcomes.append(outcome)

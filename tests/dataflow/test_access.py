@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fff.dataflow.access import KeyState, LookupModule, Request
-from fff.dataflow.domains import Domain
-from fff.dataflow.plan import LookupPlan
+from fff.dataflow.lookups.access import KeyState, LookupModule, Request
+from fff.dataflow.plan.plan import LookupPlan
+from fff.dataflow.store.domains import Domain
 
 
 def module(*, batch: int = 1, window: int = 16, columns: tuple[int, ...] = (0,)) -> LookupModule:
@@ -119,9 +119,10 @@ def test_a_key_that_was_raised_and_spared_can_be_wanted_again(*, urgent: bool) -
         lookup.request(keys(lookup, key))
     spared = keys(lookup, "z")
     lookup.hurry(spared)
-    request = lookup.next_request(0, spare=lambda key: key == spared[0])
-    assert request is not None
-    assert values(lookup, request) == [("x",)]
+    assert lookup.next_keys().tolist() == keys(lookup, "z", "x", "y").tolist()
+    lookup.spare(spared)
+    assert lookup.next_keys().tolist() == keys(lookup, "x", "y").tolist()
+    assert values(lookup, send(lookup, 0)) == [("x",)]
     assert lookup.states(spared).tolist() == [KeyState.WANTED]
     assert lookup.request(spared, urgent=urgent) == 1
     assert (lookup.pending, sorted(lookup.queued().tolist())) == (2, sorted(keys(lookup, "y", "z").tolist()))

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fff.dataflow import arrays
 from fff.dataflow.arrays import ArrowColumn, Growable, numpy_mask, ranks
 from tests.dataflow.blocks import quick
 
@@ -32,7 +33,7 @@ def test_growable_view_is_writable() -> None:
     array.extend_to(3)
     array.view[1] = 4
     assert array.view.tolist() == [0, 4, 0]
-    assert array.nbytes == 16
+    assert array.nbytes == 3
 
 
 @quick
@@ -62,6 +63,46 @@ def test_chunks_merge_geometrically() -> None:
     assert column.take(np.array([999, 0, 500])).to_pylist() == [999, 0, 500]
     assert column.take(np.arange(1000)).to_pylist() == list(range(1000))
     assert len(column._chunks) == 1, "a large take merges"
+
+
+@pytest.mark.parametrize("bound", ["_LARGE", "_LARGE_BYTES"])
+def test_large_chunks_stay_apart_and_are_never_made_one(bound: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else every batch taken from a long column costs the whole column."""
+    monkeypatch.setattr(arrays, bound, 8 * (1 if bound == "_LARGE" else 8))
+    column = ArrowColumn(pa.int64())
+    for start in range(0, 100, 3):
+        column.append(pa.array(range(start, start + 3)))
+    chunks = list(column._chunks)
+    assert max(map(len, chunks)) <= 8
+    assert len(chunks) >= 12
+    for rows in (np.arange(100), np.array([99, 0, 50, 50, 98]), np.array([51]), np.empty(0, np.int64)):
+        assert column.take(rows).to_pylist() == rows.tolist()
+    assert column._chunks == chunks
+
+
+def test_a_take_of_few_rows_does_not_touch_the_other_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow makes one array of a `ChunkedArray` before it takes from it: at every batch, the whole column."""
+    column = ArrowColumn(pa.string())
+    for size in (100, 50, 10):
+        column.append(pa.array(["x"] * size))
+    monkeypatch.delattr(pa, "chunked_array")
+    assert column.take(np.array([0, 155, 120])).to_pylist() == ["x"] * 3
+
+
+@quick
+@given(st.lists(st.integers(1, 40)), st.data())
+def test_growth_in_large_steps_keeps_what_is_there(sizes: list[int], data: st.DataObject) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arrays, "_LARGE", 32)
+        array, flat = Growable(np.int64, -1), list[int]()
+        for number, size in enumerate(sizes):
+            if data.draw(st.booleans()):
+                array.append(np.full(size, number))
+                flat += [number] * size
+            else:
+                array.extend_to(len(flat) + size)
+                flat += [-1] * size
+            assert array.view.tolist() == flat
 
 
 def test_an_empty_column_gives_nothing() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fff.dataflow.constraints import Binding, Constant, Constraints, Link
-from fff.dataflow.moves import Move
-from fff.dataflow.plan import BlockPlan, Seed
-from fff.dataflow.state import TupleState
+from fff.dataflow.plan.moves import Move
+from fff.dataflow.plan.plan import BlockPlan, Seed
+from fff.dataflow.plan.state import TupleState
+from fff.dataflow.routing.constraints import Binding, Constant, Constraints, Link
 from tests.dataflow.blocks import block, compare, table
 
 SCAN = table("k v", scans=1)
@@ -90,7 +90,7 @@ def test_non_equality_connects() -> None:
 def test_a_predicate_over_three_aliases_waits_for_the_last() -> None:
     """P39."""
     three = compare("0.0", "<", "1.0").expr
-    from fff.dataflow.expressions import Or
+    from fff.dataflow.plan.expressions import Or
 
     plan = block(
         [SCAN, SCAN, SCAN],
@@ -103,7 +103,7 @@ def test_a_predicate_over_three_aliases_waits_for_the_last() -> None:
 
 
 def inline_of(expr):
-    from fff.dataflow.plan import Predicate
+    from fff.dataflow.plan.plan import Predicate
 
     return Predicate(expr)
 

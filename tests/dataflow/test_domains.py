@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fff.dataflow import domains
-from fff.dataflow.domains import CodeTable, Domain, PairDomain, comparison_kind, fingerprints
-from fff.schema import arrow_type
+from fff.dataflow.store import domains
+from fff.dataflow.store.domains import CodeTable, Domain, PairDomain, fingerprints
+from fff.schema import arrow_type, comparison_kind
 from tests.dataflow.blocks import quick
 
 BIG = Decimal("12345678901234567890123456789.123456789")
@@ -183,6 +183,34 @@ def test_code_table_against_a_dict(batches: list[list[int]]) -> None:
             assert model.setdefault(code, number) == number
     assert len(table) == len(model)
     assert table.by_number.view.tolist() == sorted(model, key=model.__getitem__), "dense from 0"
+
+
+@quick
+@given(st.lists(st.lists(st.integers(-400, 400), max_size=80), max_size=8))
+def test_a_table_that_grows_while_it_is_used_keeps_every_number(batches: list[list[int]]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(domains, "_MOVED_AT_ONCE", 0)
+        table, model = CodeTable(), dict[int, int]()
+        for batch in batches:
+            codes = np.array(batch, np.int64)
+            assert table.find(codes).tolist() == [model.get(code, -1) for code in batch]
+            for code, number in zip(batch, table.number(codes).tolist(), strict=True):
+                assert model.setdefault(code, number) == number
+            assert table.find(codes).tolist() == [model[code] for code in batch]
+        assert sorted(model.values()) == list(range(len(table))), "dense from 0"
+
+
+def test_a_large_table_never_moves_all_codes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved: list[int] = []
+    places = domains._places
+    monkeypatch.setattr(
+        domains, "_places", lambda codes, slots: (moved.append(len(codes)), places(codes, slots))[1]
+    )
+    table = CodeTable()
+    for start in range(0, 200_000, 500):
+        table.number(np.arange(start, start + 500))
+    assert max(moved) <= domains._MOVED_AT_ONCE
+    assert len(table) == 200_000
 
 
 def test_growth_keeps_every_number() -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from fff.dataflow import eddy as eddy_module
-from fff.dataflow import router as router_module
-from fff.dataflow.events import (
+from fff.dataflow.plan.events import (
     Cancel,
     CancelLookup,
     Emit,
@@ -26,10 +26,12 @@ from fff.dataflow.events import (
     Start,
     StopScan,
 )
-from fff.dataflow.expressions import Literal
-from fff.dataflow.moves import Move
-from fff.dataflow.plan import Predicate, Seed
-from fff.dataflow.state import TupleState
+from fff.dataflow.plan.expressions import Literal
+from fff.dataflow.plan.moves import Move
+from fff.dataflow.plan.plan import Predicate, Seed
+from fff.dataflow.plan.state import TupleState
+from fff.dataflow.routing import router as router_module
+from fff.dataflow.store.domains import Domain
 from tests.dataflow.blocks import Play, Scripted, block, compare, table
 
 Plays = Callable[..., Play]
@@ -74,7 +76,9 @@ def test_answers_wake_who_waits_and_eot_lets_them_go(play: Plays) -> None:
     assert game.rows == Counter([(10, 100), (11, 100), (10, 101), (11, 101)]), (
         "all matches, not only the first"
     )
-    assert game.eddy.block.stems[1].hits == 4, "matches that come after their prober parked count too"
+    assert game.eddy.statistics().tables[1].stem.hits == 4, (
+        "matches that come after their prober parked count too"
+    )
     game.eot(one, 2)
     assert game.eddy.router.parked_tuples() == 1
     assert game.finish is None
@@ -106,7 +110,7 @@ def test_keys_travel_in_batches_with_one_eot_each(play: Plays) -> None:
     told = game.answer(first.request, (first.keys[0][0], 100))
     second = told.one(Lookup)
     assert sorted(first.keys + second.keys) == [(1,), (2,), (3,)]
-    assert game.eddy.block.stems[1].covered == 2
+    assert game.eddy.statistics().tables[1].stem.covered == 2
     assert game.answer(second.request, (second.keys[0][0], 300)).one(Finish).complete
     assert sum(game.rows.values()) == 2
 
@@ -117,7 +121,7 @@ def test_rows_nobody_asked_for_are_counted_and_change_nothing(play: Plays) -> No
     game.start()
     game.page(0, (1, 10))
     game.answer(request_of(game, 1), (1, 100), (2, 666), (None, 666))
-    assert game.eddy.block.lookups[1][0].strays == 2
+    assert game.eddy.statistics().tables[1].lookups[0].strays == 2
     assert len(game.eddy.block.stems[1]) == 1
     told = game.page(0, (2, 20))
     assert told.keys == [(2,)], "a stray covers nothing"
@@ -194,7 +198,7 @@ def test_failure_goes_to_another_lookup(play: Plays) -> None:
     told = game.answer(second.request, (1, 7), (1, 7), (2, 7))
     assert told.one(Finish).complete
     assert game.rows == Counter({(1, 7): 2}), "the copy the failed answer did not bring, and no other"
-    assert game.eddy.block.lookups[1][1].duplicates == 1
+    assert game.eddy.statistics().tables[1].lookups[1].duplicates == 1
 
 
 def test_a_later_tuple_goes_straight_to_the_lookup_that_works(play: Plays) -> None:
@@ -370,7 +374,7 @@ def test_limit_asks_for_nothing_more_in_the_step_that_reaches_it(play: Plays) ->
     game = play(block([F, narrow], ["0.0 = 1.0"], output="0.1 1.1", limit=1), scan_credit=1)
     game.start()
     told = game.feed(ScanRows(0, 0, game.batch(0, [(1, 10)])))
-    assert told.one(FetchPages) == FetchPages(0, 0, 1)
+    assert not told.of(FetchPages), "what is inside may be all that is wanted"
     game.settle()
     told = game.rows_for(0, (1, 100))
     assert told.of(Finish)
@@ -380,6 +384,21 @@ def test_limit_asks_for_nothing_more_in_the_step_that_reaches_it(play: Plays) ->
     told = scanned.feed(ScanRows(0, 0, scanned.batch(0, [(1, 10), (2, 20)])))
     assert told.of(Finish, reason="limit")
     assert not told.of(FetchPages), "no page is asked for that will not be read"
+
+
+def test_a_scan_goes_on_under_limit_when_what_is_inside_is_not_enough(play: Plays) -> None:
+    game = play(
+        block([F, table("zip rating", (0,), window=2, name="C")], ["0.0 = 1.0"], output="0.1 1.1", limit=2)
+    )
+    assert game.start().one(FetchPages) == FetchPages(0, 0, 1), "one page, not two"
+    told = game.feed(ScanRows(0, 0, game.batch(0, [(1, 10)])))
+    assert told.one(FetchPages) == FetchPages(0, 0, 1), "one tuple cannot make two rows, as far as is known"
+    game.settle()
+    told = game.feed(ScanRows(0, 0, game.batch(0, [(2, 20)])))
+    assert not told.of(FetchPages)
+    game.settle()
+    told = game.eot(0, 0)
+    assert told.one(FetchPages) == FetchPages(0, 0, 1), "the first has found nothing"
 
 
 def test_limit_zero_fetches_nothing(play: Plays) -> None:
@@ -577,6 +596,23 @@ def test_constant_bound_lookups_are_asked_at_the_start(play: Plays) -> None:
     assert game.answer(request_of(game, 6)).one(Finish).complete
     assert game.rows == Counter([(10, 100)])
     assert game.told.keys == told.keys, "nothing more is asked for"
+
+
+def test_many_constants_are_numbered_at_once(play: Plays, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One by one, a list of five thousand takes a second."""
+    calls: list[int] = []
+    number = Domain.number
+
+    def counted(self: Domain, values: pa.Array) -> Any:
+        calls.append(len(values))
+        return number(self, values)
+
+    monkeypatch.setattr(Domain, "number", counted)
+    keys = tuple((n, 2 * n) for n in range(300))
+    plan = block([table("zip area rating", (0, 1), name="C")], seeds={0: Seed(0, keys)})
+    game = play(plan)
+    game.start()
+    assert calls == [300, 300]
 
 
 def test_a_failed_seed_is_missing(play: Plays) -> None:
@@ -783,7 +819,7 @@ def test_validate_bites(play: Plays) -> None:
     game.start()
     game.page(0, (1, 10))
     game.eddy.validate()
-    group = next(iter(next(iter(game.eddy.router._parked.values())).values()))
+    group = next(game.eddy.router.parked.waiting())[2]
     group.live += 1
     with pytest.raises(AssertionError):
         game.eddy.validate()

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fff.dataflow.expressions import (
+from fff.dataflow.plan.expressions import (
     And,
     Column,
     Compare,

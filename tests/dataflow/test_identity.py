@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
 
 import numpy as np
@@ -10,9 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fff.dataflow import identity as identity_module
-from fff.dataflow.identity import Answer, Identity
-from fff.dataflow.plan import TablePlan
+from fff.dataflow.plan.plan import TablePlan
+from fff.dataflow.store import identity as identity_module
+from fff.dataflow.store import ranges
+from fff.dataflow.store.domains import Domain
+from fff.dataflow.store.identity import Answer, Identity, differing
+from fff.dataflow.store.stem import SteM
 from tests.dataflow.blocks import quick, table
 
 
@@ -126,3 +130,102 @@ def test_a_table_without_columns_counts_its_rows() -> None:
     rows = pa.RecordBatch.from_struct_array(pa.array([{}] * 3, pa.struct([])))
     assert identity.fresh(rows, Answer()).tolist() == [True] * 3
     assert identity.fresh(rows.slice(0, 2), Answer()).tolist() == [False] * 2
+
+
+def test_a_key_with_a_null_identifies_nothing() -> None:
+    """One access method: all such rows are kept. Several: they are told apart by value, as where there is no key."""
+    one = table("id note:string", scans=1, key=(0,))
+    rows: list[tuple[object, ...]] = [(None, "x"), (None, "x"), (1, "y"), (None, None)]
+    identity, answer = Identity(one), Answer()
+    assert fresh(identity, one, rows, answer) == [True] * 4
+    assert fresh(identity, one, rows, answer) == [True, True, False, True]
+    two = table("id note:string", (0,), scans=1, key=(0,))
+    identity = Identity(two)
+    assert fresh(identity, two, rows, Answer()) == [True] * 4
+    assert fresh(identity, two, [*rows, (None, "z")], Answer()) == [False] * 4 + [True]
+
+
+KEYS = {
+    "int": st.integers(-3, 12),
+    "string": st.sampled_from(["", "a", "aa", "é", "z", "\U0001f600", "\uffff"]),
+    "decimal(9,2)": st.decimals(0, 3, places=1),
+    "date": st.dates(dt.date(2000, 1, 1), dt.date(2000, 1, 9)),
+    "double": st.sampled_from([0.0, 1.5, float("nan")]),
+}
+
+
+#: How many ranges of keys may be known, and whether keys have numbers.
+MOST, NUMBERED = (0, 2, 4096), (False, True)
+
+
+@pytest.mark.parametrize("kind", KEYS)
+@quick
+@given(data=st.data())
+def test_pages_in_any_order_bring_every_key_once(kind: str, data: st.DataObject) -> None:
+    pages_bring_every_key_once(
+        kind, data.draw(st.sampled_from(MOST)), data.draw(st.sampled_from(NUMBERED)), data
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KEYS)
+@pytest.mark.parametrize("most", MOST)
+@pytest.mark.parametrize("numbered", NUMBERED)
+@quick
+@given(data=st.data())
+def test_pages_in_any_order_bring_every_key_once_in_every_setting(
+    kind: str, most: int, numbered: bool, data: st.DataObject
+) -> None:
+    pages_bring_every_key_once(kind, most, numbered, data)
+
+
+def pages_bring_every_key_once(kind: str, most: int, numbered: bool, data: st.DataObject) -> None:
+    """Rising, falling, overlapping, repeated: as long as ranges of keys tell pages apart, and after."""
+    plan = table(f"id:{kind} n", scans=1, key=(0,))
+    domains = {0: Domain(plan.columns[0].arrow)} if numbered else {}
+    stem = SteM(plan, [0], domains, Identity(plan))
+    kept: dict[object, object] = {}
+    counted, sequence, number, unlike = 0, 0, 0, 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranges, "_MOST_RANGES", most)
+        for _ in range(data.draw(st.integers(1, 6))):
+            ids = data.draw(st.lists(KEYS[kind] | st.none(), min_size=1, max_size=5))
+            ids = data.draw(
+                st.sampled_from([ids, sorted({one for one in ids if one is not None}, key=str)])
+            ) or [None]
+            rows = [(one, data.draw(st.integers(0, 1))) for one in ids]
+            page = batch(plan, rows)
+            _, sequence = stem.build(
+                page, stem.number(page), {0: np.ones(len(rows), np.bool_)}, Answer(), sequence
+            )
+            for one, note in rows:
+                name = (number := number + 1) if one is None else repr(one)
+                counted += name in kept
+                unlike += name in kept and kept[name] != note
+                kept.setdefault(name, note)
+            assert len(stem) == len(kept) == sequence
+    assert stem.columns[1].take(np.arange(len(stem))).to_pylist() == list(kept.values())
+    assert (stem.duplicates, stem.conflicts) == (counted, unlike)
+    assert (stem.conflict is None, list(stem.conflicting)) == (not unlike, ["n"] * bool(unlike))
+
+
+def test_where_rows_differ() -> None:
+    nan = float("nan")
+    for kind, here, there, expected in [
+        (pa.float64(), [1.0, nan, None, nan, None], [1.0, nan, None, None, nan], [0, 0, 0, 1, 1]),
+        (pa.string(), ["a", None, "b"], ["a", None, None], [0, 0, 1]),
+        (pa.list_(pa.int32()), [[1], [1, 2], None], [[1], [2], None], [0, 1, 0]),
+    ]:
+        assert differing(pa.array(here, kind), pa.array(there, kind)).tolist() == [
+            bool(one) for one in expected
+        ]
+
+
+def test_keys_in_order_cost_no_memory() -> None:
+    plan = table("id n", scans=1, key=(0,))
+    stem = SteM(plan, [0], {}, Identity(plan))
+    pages = [np.arange(start, start + 100) for start in range(0, 2000, 100)]
+    for page in (*pages[::2], *pages[1::2][::-1]):
+        rows = batch(plan, [(int(one), 0) for one in page])
+        stem.build(rows, {}, {0: np.ones(100, np.bool_)}, Answer(), len(stem))
+    assert (len(stem), stem.duplicates, stem.identity._domains) == (2000, 0, {})

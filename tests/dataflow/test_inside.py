@@ -9,9 +9,9 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from fff.dataflow.events import Cancel, Prioritize, Route, ScanEnd, ScanFailed, ScanRows
-from fff.dataflow.expressions import Compare, Literal
-from fff.dataflow.plan import Seed
+from fff.dataflow.plan.events import Cancel, Prioritize, Route, ScanEnd, ScanFailed, ScanRows
+from fff.dataflow.plan.expressions import Compare, Literal
+from fff.dataflow.plan.plan import Seed
 from fff.stats import MISSING, Missing
 from tests.dataflow.blocks import Play, block, place, table
 
@@ -100,7 +100,7 @@ class TestPartialRows:
         game.start()
         game.page(0, (1, 10), (2, 20), (3, 20))
         game.feed(Prioritize((Compare("=", place("0.1"), Literal(20, pa.int32())),)))
-        monkeypatch.setattr("fff.dataflow.inside.PRIORITIES_LOOKED_UP", 2)
+        monkeypatch.setattr("fff.dataflow.in_flight.PRIORITIES_LOOKED_UP", 2)
         assert [row[0] for row in game.eddy.partial_rows(ALL)] == [20, 10, 20]
 
     def test_tuples_with_nothing_to_show_are_left_out(self, play: Plays) -> None:

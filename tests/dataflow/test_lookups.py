@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from fff.dataflow.events import (
+from fff.dataflow.lookups.methods import LookupOptions
+from fff.dataflow.plan.events import (
     Finish,
     Lookup,
     LookupEnd,
@@ -15,9 +16,8 @@ from fff.dataflow.events import (
     TimePassed,
     WakeAt,
 )
-from fff.dataflow.expressions import Column, Compare, Literal
-from fff.dataflow.lookups import LookupOptions
-from fff.dataflow.plan import Seed
+from fff.dataflow.plan.expressions import Column, Compare, Literal
+from fff.dataflow.plan.plan import Seed
 from tests.dataflow.blocks import Play, Told, block, table
 
 Plays = Callable[..., Play]

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from fff.dataflow.pace import AnswerTimes, Demand
+from fff.dataflow.lookups.latency import AnswerTimes, Demand
 
 
 def times(*answers: tuple[int, float]) -> AnswerTimes:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fff.dataflow import parked as parked_module
-from fff.dataflow.batch import TupleBatch
-from fff.dataflow.parked import ParkedGroup
-from fff.dataflow.state import TupleState
+from fff.dataflow.lookups import parked as parked_module
+from fff.dataflow.lookups.parked import ParkedGroup
+from fff.dataflow.plan.batch import TupleBatch
+from fff.dataflow.plan.state import TupleState
 from tests.dataflow.blocks import quick
 
 STATE = TupleState(0b101)

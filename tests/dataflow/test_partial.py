@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fff.dataflow.events import Cancel
+from fff.dataflow.plan.events import Cancel
 from tests.dataflow.blocks import Play, block, table
 
 Plays = Callable[..., Play]

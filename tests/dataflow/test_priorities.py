@@ -9,14 +9,23 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fff.dataflow.access import KeyState, LookupModule
-from fff.dataflow.batch import TupleBatch
-from fff.dataflow.block import Block
-from fff.dataflow.events import Emit, FetchPages, Lookup, LookupRows, Prioritize, Route, ScanFailed, ScanRows
-from fff.dataflow.expressions import And, Column, Compare, Expr, InList, Literal, Not
-from fff.dataflow.plan import BlockPlan, Seed
-from fff.dataflow.priorities import Priorities
-from fff.dataflow.state import TupleState
+from fff.dataflow.lookups.access import KeyState, LookupModule
+from fff.dataflow.modules import Block
+from fff.dataflow.plan.batch import TupleBatch
+from fff.dataflow.plan.events import (
+    Emit,
+    FetchPages,
+    Lookup,
+    LookupRows,
+    Prioritize,
+    Route,
+    ScanFailed,
+    ScanRows,
+)
+from fff.dataflow.plan.expressions import And, Column, Compare, Expr, InList, Literal, Not
+from fff.dataflow.plan.plan import BlockPlan, Seed
+from fff.dataflow.plan.state import TupleState
+from fff.dataflow.routing.priorities import Priorities
 from tests.dataflow.blocks import Key, Play, Scripted, block, place, table
 
 Plays = Callable[..., Play]

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fff.dataflow.batch import TupleBatch, merge
-from fff.dataflow.queue import WaitingTuples
-from fff.dataflow.state import TupleState, bits
+from fff.dataflow.plan.batch import TupleBatch, merge
+from fff.dataflow.plan.state import TupleState, bits
+from fff.dataflow.routing.queue import WaitingTuples
 from tests.dataflow.blocks import quick
 
 NEAR, FAR, DONE = TupleState(0b1), TupleState(0b11), TupleState(0b1, 0b1)

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
-from fff.dataflow.events import (
+from fff.dataflow.lookups.methods import LookupOptions
+from fff.dataflow.plan.events import (
     Cancel,
     CancelLookup,
     Finish,
@@ -20,9 +21,8 @@ from fff.dataflow.events import (
     TimePassed,
     WakeAt,
 )
-from fff.dataflow.lookups import LookupOptions
-from fff.dataflow.moves import Move
-from fff.dataflow.plan import LookupPlan
+from fff.dataflow.plan.moves import Move
+from fff.dataflow.plan.plan import LookupPlan
 from tests.dataflow.blocks import Play, Scripted, Told, block, table
 
 Plays = Callable[..., Play]
@@ -76,7 +76,8 @@ def test_the_racer_that_ends_first_covers_the_key(play: Plays) -> None:
     game.feed(LookupEnd(40, 1))
     assert game.end(0).one(Finish).complete
     assert game.rows.total() == 3, "what the loser still says is not heard"
-    assert (game.eddy.block.lookups[1][1].hedged, game.eddy.block.lookups[1][1].duplicates) == (1, 1)
+    rival = game.eddy.statistics().tables[1].lookups[1]
+    assert (rival.hedged, rival.duplicates) == (1, 1)
 
 
 def test_the_one_that_was_asked_first_may_end_first(play: Plays) -> None:
@@ -166,7 +167,7 @@ def test_answers_from_a_cache_make_no_other_look_slow(play: Plays) -> None:
         over(game, request, 0.001)
     game.page(0, (500, 50))
     assert not at(game, 0.09).of(Lookup)
-    assert not game.eddy.lookups.method(1, 0).stalled
+    assert not game.eddy.statistics().tables[1].lookups[0].stalled
     assert at(game, 0.11).one(Lookup).index == 1
 
 
@@ -240,7 +241,7 @@ def test_keys_that_wait_for_a_stalled_lookup_go_to_its_rival(play: Plays) -> Non
         answer(game, request)
     assert game.end(0).one(Finish).complete
     assert game.rows == Counter({(50 + n, n): 2 for n in range(6)})
-    assert game.eddy.block.lookups[1][1].hedged == 0, "nothing was asked twice"
+    assert game.eddy.statistics().tables[1].lookups[1].hedged == 0, "nothing was asked twice"
     assert Counter(game.told.keys).most_common(1)[0][1] == 1
 
 
@@ -268,7 +269,7 @@ def test_a_rival_that_takes_fewer_keys_at_once_does_not_relieve(play: Plays) -> 
     game = learned(play, plan, lookups=LookupOptions(patience=0.0, hedge_share=0.0))
     game.page(0, (500, 50), (501, 51), (502, 52), (503, 53))
     assert not at(game, 5000.0).of(Lookup)
-    assert game.eddy.lookups.method(1, 0).stalled
+    assert game.eddy.statistics().tables[1].lookups[0].stalled
 
 
 def test_what_the_rival_has_answered_already_leaves_nothing_to_wait_for(play: Plays) -> None:
@@ -285,7 +286,9 @@ def test_what_the_rival_has_answered_already_leaves_nothing_to_wait_for(play: Pl
         over(game, request, 1.0)
     game.page(0, (500, 50))
     game.answer(at(game, 1000.0).one(Lookup, index=1).request, (500, 1))
-    assert game.eddy.lookups.method(1, 0).stalled, "it lost the race, and has not been heard since"
+    assert game.eddy.statistics().tables[1].lookups[0].stalled, (
+        "it lost the race, and has not been heard since"
+    )
     game.eddy.router.policy.prefer = (Move(1, 1),)
     game.answer(game.page(0, (600, 60)).one(Lookup, index=1).request, (600, 2))
     game.eddy.router.policy.prefer = (Move(1, 0),)
@@ -295,3 +298,14 @@ def test_what_the_rival_has_answered_already_leaves_nothing_to_wait_for(play: Pl
     assert not told.of(Lookup)
     assert told.one(Finish).complete
     assert game.rows == Counter([(50, 1), (60, 2), (61, 2)])
+
+
+def test_money_is_not_given_for_time(play: Plays) -> None:
+    dear = replace(C, lookups=(C.lookups[0], replace(C.lookups[1], price=0.002)))
+    plan = block([F, dear], ["0.0 = 1.0"], output="0.1 1.1")
+    for options, raced in ((LookupOptions(), 0), (LookupOptions(spends=True), 1)):
+        game = learned(play, plan, lookups=options)
+        game.page(0, (500, 50))
+        assert len(at(game, 1010.0).of(Lookup)) == raced
+        game.answer(40, (500, 1))
+        assert game.end(0).one(Finish).complete

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from fff.dataflow.batch import TupleBatch
-from fff.dataflow.block import Block
-from fff.dataflow.expressions import Literal
-from fff.dataflow.identity import Answer
-from fff.dataflow.plan import BlockPlan, Predicate
-from fff.dataflow.state import TupleState
+from fff.dataflow.modules import Block
+from fff.dataflow.plan.batch import TupleBatch
+from fff.dataflow.plan.expressions import Literal
+from fff.dataflow.plan.plan import BlockPlan, Predicate
+from fff.dataflow.plan.state import TupleState
+from fff.dataflow.store.identity import Answer
 from tests.dataflow.blocks import block, compare, table
 
 T = table("k v", scans=1)

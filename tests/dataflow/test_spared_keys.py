@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from fff.dataflow.events import Finish, Lookup
-from fff.dataflow.moves import Move, Outcome
-from tests.dataflow.blocks import Scripted, block, table
+import numpy as np
+
+from fff.dataflow.plan.events import Finish, Lookup
+from fff.dataflow.plan.moves import Move
+from tests.dataflow.blocks import InTurn, block, table
 
 BY_X, BY_Y = Move(1, 0), Move(1, 1)
-
-
-class InTurn(Scripted):
-    """Rows one by one take the moves of a script."""
-
-    def choose(self, state, moves, rng):
-        parked = [one for one in self.outcomes if not one.taken and not one.produced]
-        return self.prefer[len(parked)]
-
-    def observe(self, outcome: Outcome) -> None:
-        self.outcomes.append(outcome)
 
 
 R = table("key a b", scans=1, name="r")
@@ -95,9 +86,80 @@ def test_the_eddy_is_done_when_its_last_keys_are_spared(play) -> None:
     assert game.rows == Counter([(1, "w"), (2, "v"), (3, "v")])
 
 
+STAR = [
+    table("key a b", scans=1, name="r"),
+    table("x v", (0,), window=1, name="a"),
+    table("y w", (0,), window=1, name="b"),
+]
+TO_A, TO_B = Move(1, 0), Move(2, 0)
+
+
+def star(*, scanned: bool = False):
+    tables = [*STAR[:2], table("y w", scans=1, name="b")] if scanned else STAR
+    return block(tables, ["0.1 = 1.0", "0.2 = 2.0"], output="0.0 1.1 2.1")
+
+
+def by_table(game) -> list[tuple[int, object]]:
+    return [(told.table, key[0]) for told in game.told.of(Lookup) for key in told.keys]
+
+
+def test_a_key_for_which_only_the_dead_wait_is_not_asked_for(play) -> None:
+    # 2 learns that b = 7 has no match, while 1 waits for a = 5, 3 and 4 for their turn; 3 has b = 7 too.
+    game = play(star(), InTurn(TO_A, TO_B, TO_A, TO_A), route_size=1)
+    game.start()
+    game.scan(0, (1, 5, 8), (2, 9, 7), (3, 6, 7), (4, 4, 8))
+    assert by_table(game) == [(1, 5), (2, 7)]
+    game.answer(1)  # of b = 7: nothing
+    game.answer(0, (5, 50))
+    assert (1, 6) not in by_table(game)
+    assert by_table(game)[2:] == [(2, 8), (1, 4)]
+    game.answer(2, (8, 80))
+    assert game.answer(3, (4, 40)).one(Finish).complete
+    assert game.rows == Counter([(1, 50, 80), (4, 40, 80)])
+    outcomes = [one for one in game.eddy.router.policy.outcomes if one.move == TO_A and not one.informed]
+    assert sum(one.taken for one in outcomes) == 1, "what a lookup was not asked says nothing of it"
+
+
+def test_a_scans_eot_says_who_is_dead(play) -> None:
+    game = play(star(scanned=True), InTurn(TO_A, TO_A, TO_A), route_size=1)
+    game.start()
+    game.scan(0, (1, 5, 7), (2, 6, 7), (3, 4, 8))
+    assert by_table(game) == [(1, 5)]
+    game.scan(2, (8, 80))
+    game.answer(0, (5, 50))
+    assert by_table(game) == [(1, 5), (1, 4)], "nobody has 6 whose b has a match"
+    assert game.answer(1, (4, 40)).one(Finish).complete
+    assert game.rows == Counter([(3, 40, 80)])
+
+
+def test_one_who_lives_is_enough_and_a_pruned_key_can_be_wanted_again(play) -> None:
+    game = play(star(), InTurn(TO_A, TO_B, TO_A, TO_A, TO_A), route_size=1)
+    game.start()
+    game.page(0, (1, 5, 8), (2, 9, 7), (3, 6, 7))
+    game.answer(1)
+    game.answer(0)  # nobody lives who waits for 6
+    assert by_table(game) == [(1, 5), (2, 7)]
+    game.page(0, (4, 6, 8), (5, 6, 7))
+    assert by_table(game) == [(1, 5), (2, 7), (1, 6)]
+    game.answer(2, (6, 60))
+    assert by_table(game)[3:] == [(2, 8)], "of 5 it is known that it is dead when it would ask"
+    game.answer(3, (8, 80))
+    assert game.end(0).one(Finish).complete
+    assert game.rows == Counter([(4, 60, 80)])
+
+
+def test_a_failure_says_nothing(play) -> None:
+    game = play(star(), InTurn(TO_A, TO_B, TO_A), route_size=1)
+    game.start()
+    game.scan(0, (1, 5, 8), (2, 9, 7), (3, 6, 7))
+    game.fail(1)
+    game.answer(0)
+    assert by_table(game) == [(1, 5), (2, 7), (1, 6)]
+
+
 def test_what_a_seed_wants_is_asked_for(play) -> None:
     """A table that is scanned or seeded for some alias: its keys are wanted by more than the tuples that park."""
     game = play(plan("0.1 = 1.0 = 1.1"), InTurn(BY_X, BY_Y), route_size=1, semantics="paper")
     game.start()
     game.scan(0, (1, 5, 0), (2, 5, 0))
-    assert game.eddy.router.spare(1, 1, 0) is False
+    assert not game.eddy.router.spare(1, 1, np.array([0])).any()

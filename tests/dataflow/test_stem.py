@@ -6,9 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fff.dataflow.domains import Domain
-from fff.dataflow.identity import Answer, Identity
-from fff.dataflow.stem import ALIAS_BITS, MAX_ALIASES, SteM
+from fff.dataflow.arrays import Int64
+from fff.dataflow.store.domains import Domain
+from fff.dataflow.store.identity import Answer, Identity
+from fff.dataflow.store.stem import ALIAS_BITS, MAX_ALIASES, SteM
 from tests.dataflow.blocks import table
 
 PLAN = table("a b:string", scans=1)
@@ -90,6 +91,28 @@ def test_the_most_selective_index_is_probed() -> None:
     ]
     assert stem.pair_counts(links, 1).tolist() == [1], "by b, not by a"
     assert probe(stem, (0, [1]), (1, ["7"])) == [(0, 7)]
+
+
+def test_columns_that_are_selective_only_together_are_probed_together() -> None:
+    """A key of two columns with n values each, over n * n rows: by one column every prober would meet n rows."""
+    side = 100
+    rows = [(number // side, f"{number % side}") for number in range(side * side)]
+    stem = stem_of()
+    _, sequence = build(stem, rows_of(*rows))
+
+    def links(*wanted: tuple[int | None, str | None]) -> list[tuple[int, Int64]]:
+        ints, texts = zip(*wanted, strict=True)
+        return [
+            (0, stem.domains[0].number(pa.array(ints, pa.int32()))),
+            (1, stem.domains[1].number(pa.array(texts, pa.string()))),
+        ]
+
+    assert stem.pair_counts(links(*rows), len(rows)).tolist() == [1] * len(rows)
+    build(stem, rows_of((7, "8"), (None, "1"), (3, None)), sequence)
+    some = links((7, "8"), (None, "1"), (3, None), (500, "1"), (7, "900"))
+    assert stem.pair_counts(some, 5).tolist() == [2, 0, 0, 0, 0]
+    positions, found = stem.match(some, 5)
+    assert sorted(zip(positions.tolist(), found.tolist(), strict=True)) == [(0, 708), (0, side * side)]
 
 
 def test_rows_no_alias_wants_are_not_stored_but_counted() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from fff.dataflow.constraints import Constraints
-from fff.dataflow.events import FetchPages, Finish, Lookup, ScanFailed
-from fff.dataflow.moves import Move
-from fff.dataflow.state import TupleState
+from fff.dataflow.plan.events import FetchPages, Finish, Lookup, ScanFailed
+from fff.dataflow.plan.moves import Move
+from fff.dataflow.plan.state import TupleState
+from fff.dataflow.routing.constraints import Constraints
 from tests.dataflow.blocks import block, table
 
 FEC = table("zip:string State:string contribution", scans=1, name="demo.FEC")

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from fff.engine import Federation, RunOptions
+from fff.federation import Federation, RunOptions
 from fff.web.client import WebClient
 from fff_sources.demo import QUERY, SPEC
 from fff_sources.demo.data import generate
@@ -22,7 +22,6 @@ FOLDER = Path(__file__).parent.parent.parent / "sample_queries"
 SAMPLES = sorted(path.stem for path in FOLDER.glob("*.sql"))
 NEEDS_SPARK = {
     "averages_by_state_and_crime",
-    "distinct",
     "having_order_by",
     "left_join",
     "not_exists",

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import duckdb
 import pyarrow as pa
 
-from fff.engine import Federation
 from fff.errors import SparkError
+from fff.federation import Federation
 from fff.spark.spool import Spool
 
 
@@ -29,16 +29,22 @@ class DuckSpark:
     def wait(self) -> None:
         assert self.up.wait(60), "it never started"
 
-    def run_over(self, sql: str, views: Mapping[str, Spool | pa.Table]) -> pa.Table:
+    def run_over(
+        self, sql: str, views: Mapping[str, Spool | pa.Table], stop: threading.Event | None = None
+    ) -> pa.Table:
         self.asked.append(sql)
         with duckdb.connect() as connection:
             for name, data in views.items():
                 connection.register(name, data if isinstance(data, pa.Table) else data.table())
             try:
-                query = sql.replace("DESCRIBE QUERY", "DESCRIBE").replace("`", '"')
-                return connection.sql(query).to_arrow_table()
+                return connection.sql(sql.replace("`", '"')).to_arrow_table()
             except duckdb.Error as error:
                 raise SparkError(str(error)) from error
+
+    def check(
+        self, sql: str, views: Mapping[str, Spool | pa.Table], stop: threading.Event | None = None
+    ) -> pa.Table:
+        return self.run_over(f"DESCRIBE {sql}", views, stop)
 
 
 def over_duck(federation: Federation) -> DuckSpark:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import collections
 import contextlib
+import json
 import random
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
 from aiohttp import web
 
-from fff.cache.keeping import RowCache
-from fff.engine import Execution, Federation, RunOptions
+from fff.access.disk.policy import RowCache
+from fff.federation import Execution, Federation, RunOptions
 from fff.web.client import WebClient
 from fff_sources.load import load_catalog
 from tests.web.serving import Serve, Served
@@ -43,7 +43,7 @@ class Site:
         if self.jitter is not None:
             await asyncio.sleep(self.jitter.random() * 0.003)
         what = "scan" if kind == "scan" else key[1]
-        offset = int(request.query.get("offset", 0))
+        offset = int(request.query.get("offset", (int(request.query.get("page", 1)) - 1) * self.page))
         fault = self.faults.get((table, what)) or self.faults.get((table, f"{what}@{offset}"))
         if kind == "scan":
             self.scans[table] += 1
@@ -62,7 +62,7 @@ class Site:
             return web.json_response([dict(zip(names, row, strict=True)) for row in rows])
         part = rows[offset : offset + self.page]
         items = [dict(zip(names, row, strict=True)) for row in part]
-        return web.json_response({"items": items, "total": len(rows)})
+        return web.json_response({"items": items, "total": len(rows), "pages": -(-len(rows) // self.page)})
 
 
 def access(
@@ -110,7 +110,7 @@ async def federated(
     settings = {"base_url": served.url, "retry": {"max_attempts": 2, "max_delay": 0.01}} | client
     spec = {"version": 1, "sources": {"web": {"client": settings, "tables": dict(tables)}}}
     file = folder / "fff.yaml"
-    file.write_text(yaml.safe_dump(spec), encoding="utf-8")
+    file.write_text(json.dumps(spec), encoding="utf-8")  # which is YAML too, and written sooner
     web_client = WebClient(rng=random.Random(1))
     catalog = load_catalog([file], environ={}, cwd=folder, client=web_client)
     try:
@@ -132,3 +132,10 @@ async def run(federation: Federation, sql: str, **options: Any) -> tuple[list[Ro
     """Run a statement to its end."""
     execution = federation.execute(federation.prepare(sql), RunOptions(**{"seed": 1} | options))
     return await rows_of(execution), execution
+
+
+async def until(true: Callable[[], bool]) -> None:
+    """Wait until what threads and servers do has come to that."""
+    async with asyncio.timeout(60):
+        while not true():  # noqa: ASYNC110 - snapshots are looked at, they call nobody
+            await asyncio.sleep(0.01)

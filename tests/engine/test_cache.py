@@ -2,105 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 import sqlite3
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-import yaml
 
-from fff.cache.index import Answer
-from fff.cache.keeping import RowCache, row_cache
-from fff.cache.place import cache_folder
-from fff.cache.rows import key_bytes
-from fff.cache.store import RowStore
-from fff.engine import Federation
+from fff.access.disk.codec import key_bytes
+from fff.access.disk.folder import cache_folder
+from fff.access.disk.index import KeptAnswer
+from fff.access.disk.policy import row_cache
+from fff.access.disk.store import RowStore
+from fff.access.stack import open_source
 from fff.errors import UsageError
-from fff.web.client import WebClient
-from fff_sources.load import load_catalog
-from tests.engine.duck import over_duck
-from tests.engine.site import Row, Site, access, run
-from tests.engine.test_blocks import SHAPES, mixed, random_site
-from tests.engine.test_engine import oracle
+from tests.engine.cached import ABC, INTS, JOIN, TABLES, World
+from tests.engine.joins import SHAPES, mixed, oracle, random_site
+from tests.engine.site import access, run
 from tests.web.serving import Serve
-
-INTS = {"a": "int", "b": "int"}
-ABC = {"a": "int", "b": "int", "c": "string"}
-TABLES = {
-    "r": access("r", INTS),
-    "s": access("s", ABC, lookups=["b"], scan=False),
-    "t": access("t", ABC, lookups=["a", "b"]),
-}
-JOIN = "SELECT r.a, s.c FROM r JOIN s ON r.b = s.b"
-
-
-def site() -> Site:
-    return Site(
-        {
-            "r": (("a", "b"), [(i, i % 5) for i in range(25)]),
-            "s": (("a", "b", "c"), [(i, i, f"s{i}") for i in range(3)]),
-            "t": (("a", "b", "c"), [(i % 4, i % 7, f"t{i}") for i in range(30)]),
-        }
-    )
-
-
-@dataclass
-class World:
-    """A site that stays, and runs over it that share a folder and nothing else."""
-
-    url: str
-    site: Site
-    folder: Path
-    tables: Mapping[str, dict[str, Any]]
-    client: dict[str, Any] = field(default_factory=dict)
-    environ: dict[str, str] = field(default_factory=dict)
-    now: float = 1_000_000.0
-    options: dict[str, Any] = field(default_factory=lambda: {"ttl": 300.0})
-    duck: bool = False  # in the place of Spark
-
-    @property
-    def kept(self) -> Path:
-        return self.folder / "rows"
-
-    def cache(self) -> RowCache:
-        return RowCache(self.kept, clock=lambda: self.now, **self.options)
-
-    @contextlib.asynccontextmanager
-    async def federation(self, *, cached: bool = True, keep: bool = False) -> AsyncIterator[Federation]:
-        settings = {"base_url": self.url, "retry": {"max_attempts": 1}} | self.client
-        spec = {"version": 1, "sources": {"web": {"client": settings, "tables": dict(self.tables)}}}
-        file = self.folder / "fff.yaml"
-        file.write_text(yaml.safe_dump(spec), encoding="utf-8")
-        client = WebClient(rng=random.Random(1))
-        catalog = load_catalog([file], environ=self.environ, cwd=self.folder, client=client)
-        async with Federation(
-            catalog, client, keep=keep, cache=self.cache() if cached else None
-        ) as federation:
-            yield federation
-
-    async def run(self, sql: str, *, cached: bool = True, **options: Any) -> tuple[list[Row], int, int]:
-        """The rows, how many requests were sent, and how many pages and keys came from disk."""
-        before = self.site.scans.total() + self.site.keys.total()
-        async with self.federation(cached=cached) as federation:
-            if self.duck:
-                over_duck(federation)
-            rows, execution = await run(federation, sql, **options)
-        sent = self.site.scans.total() + self.site.keys.total() - before
-        told = execution.snapshot().access
-        assert sent == sum(one.requests for one in told), "the report counts what was sent"
-        return rows, sent, sum(one.cached for one in told)
-
-
-@pytest.fixture
-async def world(serve: Serve, tmp_path: Path) -> World:
-    one = site()
-    served = await serve(one.answer)
-    return World(served.url, one, tmp_path, TABLES)
 
 
 async def test_a_second_run_sends_nothing(world: World) -> None:
@@ -151,7 +71,7 @@ async def test_an_answer_to_fewer_key_columns_covers_more_of_them(world: World) 
         (table,) = federation.catalog.find(["t"])
         adapter = federation.catalog.adapter_of(table)
         cache = world.cache()
-        source = cache.source(table, adapter)
+        source = open_source(table, adapter, cache)
         found = source._answered(("b", "a"), ("a", "b", "c"), [(5, 1), (6, 1), (5, 2)])  # type: ignore[attr-defined]
         assert {key: rows.to_pylist() for key, rows in found.items()} == {
             (5, 1): [{"a": 1, "b": 5, "c": "t5"}],
@@ -400,7 +320,7 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
     for number in range(60):
         now[0] += 1
         store.keep(shape, ("web", "t"), ("a",), ("a",), [
-            Answer(b"%d-%d" % (number, one), random.Random(one).randbytes(2000), b"", 1, now[0]) for one in range(10)
+            KeptAnswer(b"%d-%d" % (number, one), random.Random(one).randbytes(2000), b"", 1, now[0]) for one in range(10)
         ])  # fmt: skip
         store.flush()
         if number >= 2:
@@ -455,7 +375,7 @@ def test_what_is_old_or_left_behind_goes(tmp_path: Path) -> None:
         assert shape is not None
         now[0] += later
         key = b"old" if later == 0 else b"new"
-        store.keep(shape, ("web", "t"), ("a",), ("a",), [Answer(key, None, b"", 0, now[0])])
+        store.keep(shape, ("web", "t"), ("a",), ("a",), [KeptAnswer(key, None, b"", 0, now[0])])
         store.flush()
         (held,) = store.held()
         assert held.keys == 1, "after 30 days nothing is kept"
@@ -496,9 +416,7 @@ def test_keys_do_not_run_into_each_other() -> None:
 # ---------------------------------------------------------------------------------------------------------- differential
 
 
-@pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12))]
-)
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 12))])
 async def test_random_queries_find_the_same_with_it(serve: Serve, tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     one = random_site(rng)

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from fff.cache.keeping import RowCache
-from fff.engine import Federation
+from fff.access.disk.policy import RowCache
+from fff.federation import Federation
 from fff.web.client import WebClient
 from fff_sources.load import load_catalog
 from tests.engine.site import Row, run
-from tests.sources.test_datasette import FakeDatasette
+from tests.sources.fake_datasette import FakeDatasette
 from tests.web.serving import Serve
 
 IDS = range(101, 108)

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from fff.cache.store import RowStore
+from fff.access.disk.store import RowStore
 from tests.cli.terminal import environment
 
 WORKER = """
 import random, sys
 from pathlib import Path
 import pyarrow as pa
-from fff.cache.index import Answer
-from fff.cache.store import RowStore
+from fff.access.disk.index import KeptAnswer
+from fff.access.disk.store import RowStore
 
 rng = random.Random(int(sys.argv[2]))
 store = RowStore(Path(sys.argv[1]), limit=400_000)
@@ -32,7 +32,7 @@ for turn in range(150):
         for key, answer in store.answers(shape, keyset, keys, 60.0).items():
             assert answer.body == (shape + key) * 50, "not what was written"
             hits += 1
-    store.keep(shape, place, ("a",), ("a",), [Answer(key, (shape + key) * 50, b"", 1, store.now()) for key in keys])
+    store.keep(shape, place, ("a",), ("a",), [KeptAnswer(key, (shape + key) * 50, b"", 1, store.now()) for key in keys])
     entry = store.scan(shape, ("a",), 60.0)
     if entry is not None:
         rows = store.rows(shape, entry, schema)

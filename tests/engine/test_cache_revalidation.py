@@ -17,15 +17,14 @@ import pytest
 import yaml
 from aiohttp import web
 
-from fff.cache.keeping import RowCache
-from fff.engine import Federation
+from fff.access.disk.policy import RowCache
 from fff.errors import SourceError
+from fff.federation import Federation
 from fff.web.client import WebClient
 from fff_sources.load import load_catalog
+from tests.engine.cached import JOIN, TABLES, World, site
+from tests.engine.joins import SHAPES, mixed, oracle, random_site
 from tests.engine.site import Row, Site, access, run
-from tests.engine.test_blocks import SHAPES, mixed, random_site
-from tests.engine.test_cache import JOIN, TABLES, World, site
-from tests.engine.test_engine import oracle
 from tests.web.serving import Serve
 
 CONDITIONS = ("If-None-Match", "If-Modified-Since")

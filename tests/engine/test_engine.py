@@ -8,43 +8,15 @@ import random
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
-from fff.engine import RunOptions
 from fff.errors import InfeasibleQuery, SourceError, SparkError
+from fff.federation import RunOptions
 from fff.policies import POLICIES
-from tests.engine.site import Row, Site, access, federated, rows_of, run
+from fff.result.audit import report as audit_report
+from tests.engine.joins import INTS, JOIN, lookup_only, oracle, two
+from tests.engine.site import Site, access, federated, rows_of, run, until
 from tests.web.serving import Serve
-
-INTS = {"a": "int", "b": "int"}
-
-
-def oracle(site: Site, sql: str) -> list[Row]:
-    """The same SQL in DuckDB over the same rows."""
-    with duckdb.connect() as connection:
-        connection.execute("CREATE SCHEMA web")
-        for name, (columns, rows) in site.tables.items():
-            connection.execute(f"CREATE TABLE web.{name} ({', '.join(f'{c} INTEGER' for c in columns)})")
-            if rows:
-                marks = ", ".join("?" for _ in columns)
-                connection.executemany(f"INSERT INTO web.{name} VALUES ({marks})", rows)
-        found = connection.execute(sql).fetchall()
-    return sorted(found, key=lambda row: tuple((value is None, str(value)) for value in row))
-
-
-def two(rows: int = 60, keys: int = 7) -> Site:
-    """r is scanned, s has one or two rows a key; key 0 has none."""
-    r = [(i, i * 5 % keys) for i in range(rows)]
-    s = [(k, 10 * k + copy) for k in range(1, keys) for copy in range(1 + k % 2)]
-    return Site({"r": (("a", "b"), r), "s": (("a", "b"), s)})
-
-
-JOIN = "SELECT r.a, s.b FROM web.r JOIN web.s ON r.b = s.a"
-
-
-def lookup_only() -> dict[str, dict[str, object]]:
-    return {"r": access("r", INTS), "s": access("s", INTS, scan=False, lookups=["a"])}
 
 
 @pytest.mark.parametrize("semantics", ["parked", "paper"])
@@ -60,6 +32,26 @@ async def test_one_request_per_distinct_key(
     assert execution.outcome.complete
     (lookup,) = [a for a in execution.outcome.report["access"] if a["kind"] == "lookup"]
     assert (lookup["requests"], lookup["distinct_keys"], lookup["complete"]) == (7, 7, True)
+
+
+async def test_the_audit_is_made_where_it_is_read(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes longer than a small join of many tables."""
+    judged: list[object] = []
+    hindsight = audit_report.hindsight
+
+    def judge(*args: Any) -> object:
+        judged.append(args)
+        return hindsight(*args)
+
+    monkeypatch.setattr(audit_report, "hindsight", judge)
+    tables = {name: access(name, INTS, scan=True) for name in "rs"}
+    async with federated(serve, two(), tmp_path, tables) as (federation, _):
+        _, execution = await run(federation, JOIN)
+        assert not judged
+        assert execution.outcome.report is execution.outcome.report
+    assert len(judged) == 1
 
 
 async def test_five_sources_of_which_one_is_scannable_in_any_from_order(serve: Serve, tmp_path: Path) -> None:
@@ -243,6 +235,47 @@ async def test_the_first_rows_come_while_a_key_is_still_asked_for(serve: Serve, 
     assert "a = 3" in [part.predicate for part in outcome.missing]
 
 
+async def test_a_scan_that_was_stopped_has_not_failed_either(serve: Serve, tmp_path: Path) -> None:
+    site = two(rows=30)
+    site.faults["r", "scan@20"] = "hang"
+    async with federated(serve, site, tmp_path, lookup_only()) as (federation, _):
+        execution = federation.execute(
+            federation.prepare(JOIN), RunOptions(seed=1, on_source_error="partial")
+        )
+        batches = execution.batches()
+        await anext(batches)
+        await site.hanging.wait()
+        execution.interrupt()
+        async for _ in batches:
+            pass
+    assert {one.state for one in execution.snapshot().access if one.kind == "scan"} == {"stopped"}
+
+
+@pytest.mark.parametrize(("fault", "state"), [(None, "stopped"), (404, "stopped"), (400, "failed")])
+async def test_a_lookup_that_was_stopped_has_not_failed(
+    fault: int | None, state: str, serve: Serve, tmp_path: Path
+) -> None:
+    site = two()
+    site.faults["s", "3"] = "hang"
+    if fault is not None:
+        site.faults["s", "1"] = fault
+    tables = lookup_only()
+    tables["s"]["on_status"] = [{"status_code": 404, "action": "empty"}]
+    async with federated(serve, site, tmp_path, tables) as (federation, _):
+        execution = federation.execute(
+            federation.prepare(JOIN), RunOptions(seed=1, on_source_error="partial")
+        )
+        batches = execution.batches()
+        await anext(batches)
+        await site.hanging.wait()
+        await until(lambda: state != "failed" or any(one.failed for one in execution.snapshot().access))
+        execution.interrupt()
+        async for _ in batches:
+            pass
+    states = {one.kind: one.state for one in execution.snapshot().access if one.table == "s"}
+    assert states == {"lookup": state}
+
+
 def names_of(tasks: set[asyncio.Task[Any]]) -> list[str]:
     return [str(getattr(task.get_coro(), "__qualname__", "")) for task in tasks]
 
@@ -263,7 +296,7 @@ async def test_a_deadline_ends_with_what_is_there(serve: Serve, tmp_path: Path) 
     site = two()
     site.faults["s", "3"] = "hang"
     async with federated(serve, site, tmp_path, lookup_only()) as (federation, _):
-        rows, execution = await run(federation, JOIN, deadline_s=0.5)
+        rows, execution = await run(federation, JOIN, deadline=0.5)
     assert set(rows) < set(oracle(site, JOIN))
     assert execution.outcome.exit_code == 3
     assert "deadline" in (execution.outcome.reason or "")
@@ -321,7 +354,7 @@ async def test_spark_rejects_a_wrong_query_before_the_last_row(serve: Serve, tmp
     site.faults["s", "3"] = "hang"
     async with federated(serve, site, tmp_path, lookup_only()) as (federation, _):
         execution = federation.execute(
-            federation.prepare("SELECT aes_encrypt(r.a) FROM web.r JOIN web.s ON r.b = s.a"),
+            federation.prepare("SELECT map_keys(r.a) FROM web.r JOIN web.s ON r.b = s.a"),
             RunOptions(seed=1),
         )
         async with asyncio.timeout(90):

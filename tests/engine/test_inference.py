@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from fff.engine import Federation
 from fff.errors import QueryError, SourceError
+from fff.federation import Federation
 from fff.web.client import WebClient
-from fff_cli.federation import discover_all
-from fff_cli.source import described
+from fff_cli.commands.source import described
+from fff_cli.run.federation import discover_all
 from fff_sources.load import load_catalog
 from tests.engine.site import run
 from tests.web.serving import Handler, Serve, Served

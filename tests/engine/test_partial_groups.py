@@ -11,14 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fff.engine import Execution, Federation, RunOptions
-from fff.runtime.preview import Preview
-from fff.sql.needs import needs_of
+from fff.federation import Execution, Federation, RunOptions
+from fff.result.partial.preview import Preview
 from fff.stats import MISSING, Snapshot
 from tests.engine.duck import DuckSpark, over_duck
-from tests.engine.site import Row, Site, access, federated, rows_of
-from tests.engine.test_blocks import until
-from tests.engine.test_engine import INTS, lookup_only, oracle
+from tests.engine.joins import INTS, lookup_only, oracle
+from tests.engine.site import Row, Site, access, federated, rows_of, until
 from tests.web.serving import Serve
 
 #: r has a key of s for each of its rows; s answers for keys 1 and 2 at once, and never for 3 and 4 while it hangs.
@@ -30,7 +28,7 @@ SUMS = "SELECT r.a, count(*) AS n, sum(r.b) AS rb, sum(s.b) AS sb, count(s.b) AS
 @pytest.fixture(autouse=True)
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Refresh whenever something has changed."""
-    monkeypatch.setattr("fff.spark.refresh.RefreshPacer.wait", lambda self, now: 0.0)
+    monkeypatch.setattr("fff.spark.refresh_pacer.RefreshPacer.wait", lambda self, now: 0.0)
 
 
 def site(*hanging: str, **more: list[Row]) -> Site:
@@ -174,7 +172,7 @@ async def test_what_cannot_be_said_is_not_shown(serve: Serve, tmp_path: Path, re
     sql = f"SELECT r.a, count(*) AS n FROM web.r JOIN web.s ON r.b = s.a {rest}"
     async with stalled(serve, where, tmp_path, sql) as (_, execution, reading):
         await until(lambda: where.hanging.is_set() and execution.snapshot().rows == 3)
-        upper = execution._upper
+        upper = execution._spark_sink
         assert upper is not None
         assert upper._partial is not None
         found = upper._partial.groups(upper._partial.take(3), None, lambda rows: counted(execution, rows))
@@ -254,9 +252,8 @@ async def test_what_is_not_simple_waits_for_spark(
     async with federated(serve, site(), tmp_path, lookup_only()) as (federation, _):
         prepared = federation.prepare(f"SELECT {items} FROM web.r JOIN web.s ON r.b = s.a {rest}")
         assert prepared.upper is not None
-        needs = needs_of(prepared.upper.sql, prepared.only_block)
-        assert needs is not None
-        assert Preview.of(needs, prepared.only_block) is None
+        needs = prepared.upper.needs
+        assert needs is None or Preview.of(needs, prepared.only_block) is None
 
 
 @pytest.mark.spark

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from fff.cache.keeping import RowCache
-from fff.engine import RunOptions
+from fff.access.disk.policy import RowCache
+from fff.federation import RunOptions
 from tests.engine.duck import over_duck
 from tests.engine.filtering import COLUMNS, FILTERS, FilteringSite, key_columns, statement, stored
 from tests.engine.site import Row, federated, rows_of, run

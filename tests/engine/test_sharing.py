@@ -7,24 +7,28 @@ import collections
 import contextlib
 import random
 from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from fff.access.checked import CheckedSource
+from fff.access.key_index import KeyIndex, having
+from fff.access.session_cache import AccessStore, Lease, Use
+from fff.access.shared_scan import READING_OVERHEAD
+from fff.access.stack import open_table
+from fff.budget import Budget, BudgetExhausted
 from fff.catalog import LookupMethod, Page, ScanMethod, Table
-from fff.engine import RunOptions
 from fff.errors import SourceError
+from fff.federation import RunOptions
 from fff.policies import POLICIES
-from fff.runtime.keyed import KeyIndex, having
-from fff.runtime.reading import READING_OVERHEAD
-from fff.runtime.sharing import AccessStore, Lease, Use
 from fff.schema import Field
+from fff.sql.planner.plan import FirstRows
 from fff.stats import AccessMeter
 from tests.engine.duck import over_duck
+from tests.engine.joins import INTS, JOIN, SHAPES, lookup_only, mixed, oracle, random_site, two
 from tests.engine.site import access, federated, rows_of, run
-from tests.engine.test_blocks import SHAPES, mixed, random_site
-from tests.engine.test_engine import INTS, JOIN, lookup_only, oracle, two
 from tests.web.serving import Serve
 
 SCAN = ScanMethod("t.scan")
@@ -71,6 +75,7 @@ class Source:
         try:
             for start in range(0, len(ROWS), 5):
                 await self._pause(start)
+                meter.charge(self.name, TABLE.name)
                 meter.requests += 1
                 self.pages.append(start)
                 yield Page(self.page(ROWS[start : start + 5], columns), total_rows=len(ROWS))
@@ -92,6 +97,7 @@ class Source:
         self.open += 1
         try:
             await self._pause(keys)
+            meter.charge(self.name, TABLE.name)
             meter.requests += 1
             self.keys.update(keys)
             wanted = {key[0] for key in keys}
@@ -127,15 +133,29 @@ class World:
         return self.store.lease(object(), uses)
 
     async def scan(
-        self, lease: Lease, block: int, columns: Sequence[str] = ("a", "b"), stop: int = 99
+        self,
+        lease: Lease,
+        block: int,
+        columns: Sequence[str] = ("a", "b"),
+        stop: int = 99,
+        budget: Budget | None = None,
     ) -> Rows:
-        source = lease.source(block, TABLE, self.source)
-        pages = source.scan(TABLE, SCAN, columns, meter=self.meter, window=2)
+        source = open_table(Use(block, TABLE, self.source, ()), lease)
+        meter = self.meter if budget is None else AccessMeter(budget=budget)
+        pages = source.scan(TABLE, SCAN, columns, meter=meter, window=2)
         return await taken(pages, stop)  # type: ignore[arg-type]
 
-    async def ask(self, lease: Lease, block: int, *keys: object, columns: Sequence[str] = ("a", "b")) -> Rows:
-        source = lease.source(block, TABLE, self.source)
-        pages = source.lookup(TABLE, BY_A, columns, [(key,) for key in keys], meter=self.meter)
+    async def ask(
+        self,
+        lease: Lease,
+        block: int,
+        *keys: object,
+        columns: Sequence[str] = ("a", "b"),
+        budget: Budget | None = None,
+    ) -> Rows:
+        source = open_table(Use(block, TABLE, self.source, ()), lease)
+        meter = self.meter if budget is None else AccessMeter(budget=budget)
+        pages = source.lookup(TABLE, BY_A, columns, [(key,) for key in keys], meter=meter)
         return sorted(await taken(pages))  # type: ignore[arg-type, type-var]
 
 
@@ -243,7 +263,7 @@ class TestScans:
         world.source.truncated = "stopped after 4 pages"
         lease = world.lease("ab", "ab")
         for block in (0, 1):
-            source = lease.source(block, TABLE, world.source)
+            source = open_table(Use(block, TABLE, world.source, ()), lease)
             pages = [page async for page in source.scan(TABLE, SCAN, "ab", meter=world.meter, window=1)]
             assert pages[-1].truncated == "stopped after 4 pages"
         assert len(world.source.asked) == 1
@@ -253,8 +273,105 @@ class TestScans:
     async def test_one_block_alone_reads_the_source_itself(self) -> None:
         world = World()
         lease = world.lease("ab")
-        assert lease.source(0, TABLE, world.source) is world.source
+        assert isinstance(open_table(Use(0, TABLE, world.source, ()), lease), CheckedSource)
         lease.close()
+
+    async def test_a_block_asks_for_what_is_read_for_all_that_share_a_table(self) -> None:
+        """Whatever stands between them tells the one table to ask for, and ends a scan that brought the first rows."""
+        world = World()
+        wanted = replace(TABLE, rows_wanted=1)
+        for first in (None, FirstRows(None, 1)):
+            for blocks, asked in ((["ab"], wanted), (["ab", "ab"], TABLE)):
+                lease = world.lease(*blocks)
+                source = open_table(Use(0, wanted, world.source, ()), lease, first)
+                assert list(source.tables) == [asked]
+                pages = source.scan(asked, SCAN, ["a", "b"], meter=world.meter, window=1)
+                assert len(await taken(pages)) == (len(ALL) if first is None else len(ALL) // 4)  # type: ignore[arg-type]
+                lease.close()
+
+
+class TestBudgets:
+    """Who begins a reading pays for it; others read along only if they draw on the same budget, until it has ended."""
+
+    @pytest.mark.parametrize("keep", [True, False])
+    async def test_who_has_none_is_not_ended_by_the_budget_of_another(self, keep: bool) -> None:
+        world, budget = World(keep=keep), Budget(2)
+        poor, rich = world.lease("ab", "ab"), world.lease("ab", "ab")
+        found = await asyncio.gather(
+            world.scan(poor, 0, budget=budget), world.scan(rich, 0), return_exceptions=True
+        )
+        assert isinstance(found[0], BudgetExhausted)
+        assert found[1] == ALL
+        assert (budget.spent, world.meter.requests) == (2, 4)
+        poor.close()
+        rich.close()
+
+    async def test_blocks_that_draw_on_one_budget_share_a_scan(self) -> None:
+        world, budget = World(), Budget(4)
+        lease = world.lease("ab", "ab")
+        found = await asyncio.gather(*(world.scan(lease, block, budget=budget) for block in (0, 1)))
+        assert found == [ALL, ALL]
+        assert budget.spent == len(world.source.pages) == 4
+        lease.close()
+        assert world.store.bytes == 0
+
+    async def test_nobody_with_a_budget_goes_on_with_what_another_has_left(self) -> None:
+        world, budget = World(keep=True), Budget(2)
+        rich, poor = world.lease("ab"), world.lease("ab")
+        found = await asyncio.gather(
+            world.scan(rich, 0, stop=1), world.scan(poor, 0, budget=budget), return_exceptions=True
+        )
+        assert found[0] == ALL[:5]
+        assert isinstance(found[1], BudgetExhausted)
+        assert len(world.source.pages) == 3
+        rich.close()
+        poor.close()
+
+    async def test_what_has_ended_serves_every_budget_and_is_held_once(self) -> None:
+        world, budgets = World(keep=True), [Budget(4), Budget(9)]
+        leases = [world.lease("ab") for _ in budgets]
+        pairs = zip(leases, budgets, strict=True)
+        await asyncio.gather(*(world.scan(lease, 0, budget=budget) for lease, budget in pairs))
+        assert [budget.spent for budget in budgets] == [4, 4]
+        held = world.store.bytes
+        broke = Budget(0)
+        assert await world.scan(world.lease("ab"), 0, budget=broke) == ALL
+        assert await world.ask(world.lease("ab"), 0, 3, budget=broke) == of(3)
+        assert len(world.source.pages) == 8
+        for lease in leases:
+            lease.close()
+        alone = World(keep=True)
+        await alone.scan(alone.lease("ab"), 0)
+        assert held == alone.store.bytes
+
+    async def test_keys_under_way_are_asked_for_by_each_budget_and_answers_serve_all(self) -> None:
+        world = World(keep=True)
+        world.source.gate = asyncio.Event()
+        budgets = [None, Budget(1), Budget(1)]
+        leases = [world.lease("ab", "ab") for _ in budgets]
+        asked = [
+            asyncio.create_task(world.ask(lease, block, 3, budget=budget))
+            for lease, budget in zip(leases, budgets, strict=True)
+            for block in (0, 1)
+        ]
+        await quiet()
+        world.source.gate.set()
+        assert await asyncio.gather(*asked) == [of(3)] * 6
+        assert world.source.keys == {(3,): 3}, "once for each who pays, whichever block asks"
+        broke = Budget(0)
+        assert await world.ask(world.lease("ab"), 0, 3, budget=broke) == of(3)
+        with pytest.raises(BudgetExhausted, match="budget of 0"):
+            await world.ask(world.lease("ab"), 0, 4, budget=broke)
+        for lease in leases:
+            lease.close()
+
+    async def test_a_key_that_one_budget_paid_for_is_kept_for_later_statements(self) -> None:
+        world = World(keep=True)
+        with contextlib.closing(world.lease("ab")) as lease:
+            await world.ask(lease, 0, 3, budget=Budget(1))
+        with contextlib.closing(world.lease("ab")) as lease:
+            assert await world.ask(lease, 0, 3) == of(3)
+        assert world.source.keys == {(3,): 1}
 
 
 class TestLookups:
@@ -427,7 +544,7 @@ class TestSessions:
         world = World(keep=True, limit=READING_OVERHEAD + 3000)
         lease = world.lease("ab")
         held = []
-        source = lease.source(0, TABLE, world.source)
+        source = open_table(Use(0, TABLE, world.source, ()), lease)
         async for _ in source.scan(TABLE, SCAN, "ab", meter=world.meter, window=1):
             held.append(world.store.bytes)  # noqa: PERF401 - looked at page by page
         assert len(held) == 4
@@ -588,21 +705,22 @@ async def test_a_bound_on_requests_holds_over_statements_and_for_finding_out_col
     tables = lookup_only()
     del tables["r"]["columns"]
     async with federated(serve, site, tmp_path, tables) as (federation, served):
-        federation.limit_requests(8)
-        await federation.discover(JOIN)
+        budget = Budget(8)
+        await federation.discover(JOIN, budget)
         assert len(served.asked) == 1
-        _, first = await run(federation, "SELECT a FROM web.r", max_requests=8)
+        first = federation.execute(federation.prepare("SELECT a FROM web.r"), RunOptions(seed=1), budget)
+        await rows_of(first)
         assert first.outcome.complete
-        _, second = await run(federation, JOIN, max_requests=8)
+        second = federation.execute(federation.prepare(JOIN), RunOptions(seed=1), budget)
+        await rows_of(second)
         assert second.outcome.exit_code == 3
+        assert second.outcome.missing[0].reason == "the budget of 8 requests is used up"
         assert len(served.asked) == 8
-        federation.limit_requests(None)
         _, third = await run(federation, JOIN)
         assert third.outcome.complete
     async with federated(serve, site, tmp_path, tables) as (federation, served):
-        federation.limit_requests(0)
         with pytest.raises(SourceError, match="budget of 0 requests"):
-            await federation.discover(JOIN)
+            await federation.discover(JOIN, Budget(0))
         assert served.asked == []
 
 
@@ -613,10 +731,10 @@ async def test_nothing_is_held_after_a_statement(serve: Serve, tmp_path: Path) -
         over_duck(federation)
         sql = f"{JOIN} UNION ALL {JOIN}"
         await run(federation, sql)
-        assert (federation._store.bytes, federation._store._shelves) == (0, {})
+        assert (federation._store.bytes, federation._store._buffers) == (0, {})
         with pytest.raises(SourceError):
             await run(federation, sql, on_source_error="fail")
-        assert (federation._store.bytes, federation._store._shelves) == (0, {})
+        assert (federation._store.bytes, federation._store._buffers) == (0, {})
 
 
 @pytest.mark.parametrize(

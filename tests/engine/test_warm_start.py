@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fff.dataflow.state import TupleState
-from fff.engine import Execution, Federation
+from fff.dataflow.plan.state import TupleState
+from fff.federation import Execution, Federation
+from tests.engine.joins import INTS, JOIN, lookup_only, oracle, two
 from tests.engine.site import Site, access, federated, run
-from tests.engine.test_engine import INTS, JOIN, lookup_only, oracle, two
 from tests.web.serving import Serve
 
 #: dead drops every row of r, many has five matches for each: dead belongs first.
@@ -36,7 +36,7 @@ def first_hops(execution: Execution) -> Counter[str]:
     plan = block.query.plan
     [r] = [n for n, alias in enumerate(plan.aliases) if plan.tables[alias.table].name == "web.r"]
     found: Counter[str] = Counter()
-    for interval in block.eddy.router.flow.history:
+    for interval in block.eddy.flow().history:
         for (state, move), tuples in interval.items():
             if state == TupleState(1 << r) and move.predicate is None:
                 found[plan.tables[plan.aliases[move.alias].table].name] += tuples

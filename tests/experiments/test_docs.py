@@ -7,16 +7,54 @@ from pathlib import Path
 
 import pytest
 
-from fff.experiments import MODULES, experiments
-from fff.experiments.writing import INTRODUCTION, sections
+from fff_experiments import MODULES, experiments
+from fff_experiments.writing import INTRODUCTION, sections
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "experiments.md").read_text(encoding="utf-8")
+POLICIES = (DOCS / "policies.md").read_text(encoding="utf-8")
+
+
+def table(section: str, columns: str) -> list[list[str]]:
+    """The rows of a table of a section, by how its heading begins."""
+    _, _, rest = section.partition(f"\n| {columns} |")
+    lines = rest.partition("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in line[1:-1].replace("\\|", "/").split("|")] for line in lines]
 
 
 def test_there_is_a_section_for_every_experiment_in_order():
     assert list(sections(PAGE)) == list(experiments()), "`fff experiment NAME --docs docs` writes a section"
     assert PAGE.startswith(INTRODUCTION)
+
+
+@pytest.mark.parametrize("name", list(experiments()))
+def test_claims_are_judged_with_several_seeds_and_can_fail(name):
+    section, experiment = sections(PAGE)[name], experiments()[name]
+    controls = experiment.controls
+    if experiment.page_seeds > 1:
+        [last] = re.findall(r"; seeds 1 to (\d+), what is shown is of seed 1", section)
+        seeds = int(last)
+        assert seeds >= 3, "a claim passes if it holds with most"
+        claims = table(section, "claim | wanted | found |  | seeds | negative controls")
+    else:
+        seeds = 1
+        rows = table(section, "claim | wanted | found |  | negative controls")
+        claims = [[*row[:4], "1 of 1", row[4]] for row in rows]
+    assert claims
+    for claim, _, _, verdict, told, bite in claims:
+        held, _, of = told.partition(" of ")
+        assert (verdict, of) == ("pass", str(seeds)), claim
+        assert 2 * int(held) > seeds, claim
+        assert "fails under no control" not in bite or "; it shows " in bite, claim
+    assert controls
+    for control, what in controls.items():
+        assert f"- `{control}`: {what}\n" in section
+
+
+@pytest.mark.parametrize("name", re.findall(r"<!-- table (\S+) -->", POLICIES))
+def test_the_tables_of_the_policies_are_those_of_the_experiments(name):
+    [shown] = re.findall(rf"<!-- table {name} -->\n(.*?)\n<!-- end -->", POLICIES, re.DOTALL)
+    assert f"\n{shown}\n" in sections(PAGE)[name]
 
 
 @pytest.mark.parametrize("name", list(experiments()))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fff.experiments import experiments, hybrids2003, stems2003
-from fff.experiments.experiment import Findings
-from fff.experiments.writing import as_text
+from fff_experiments import experiments
+from fff_experiments.experiment import Findings, TrialRequest
+from fff_experiments.judging import judge
+from fff_experiments.writing import as_text
 
 #: In real time ratios depend on what else the machine does: `fff experiment` runs these, tests do not.
 VIRTUAL = ("S-1", "S-2", "S-3", "S-4", "S-5")
@@ -14,8 +15,9 @@ VIRTUAL = ("S-1", "S-2", "S-3", "S-4", "S-5")
 
 def held(name: str, seed: int) -> Findings:
     experiment = experiments()[name]
-    findings = experiment.run(seed)
-    assert findings.passed, as_text(experiment, findings)
+    judged = judge(experiment, TrialRequest(seed))
+    findings = judged.findings
+    assert findings.passed, as_text(experiment, judged)
     assert findings.rows
     assert all(len(row) == len(findings.columns) for row in findings.rows)
     assert all(len(curve.x) == len(curve.y) > 1 for panel in findings.panels for curve in panel.curves)
@@ -33,7 +35,7 @@ def test_every_acceptance_holds(name, seed):
 @pytest.mark.parametrize("name", ["S-3", "S-5"])
 def test_one_seed_one_finding(name):
     run = experiments()[name].run
-    assert run(3) == run(3) != run(4)
+    assert run(TrialRequest(3)) == run(TrialRequest(3)) != run(TrialRequest(4))
 
 
 @pytest.mark.slow
@@ -41,29 +43,34 @@ def test_a_quick_one_holds_also_in_the_fast_tests():
     held("S-4", 1)
 
 
-class TestBite:
-    """What would be found if the engine were a toy: each acceptance can fail."""
+@pytest.mark.slow
+@pytest.mark.parametrize("name", VIRTUAL)
+def test_every_claim_can_fail_or_says_what_it_shows(name):
+    judged = judge(experiments()[name], TrialRequest(1), controls=True)
+    assert judged.passed, as_text(experiments()[name], judged)
 
-    def test_a_cache_behind_the_index_would_not_be_taken_for_a_stem(self, monkeypatch):
-        monkeypatch.setattr(stems2003, "SEEDS", 1)
-        monkeypatch.setattr(stems2003, "_q1_stem", stems2003._q1_join)
-        assert not stems2003._q1(1).passed
+
+class TestBite:
+    """What would be found if the engine were a toy."""
+
+    def failed(self, name, control):
+        return [
+            check.claim
+            for check in experiments()[name].run(TrialRequest(1, 0.1, control)).checks
+            if not check.passed
+        ]
+
+    def test_a_cache_behind_the_index_would_not_be_taken_for_a_stem(self):
+        assert len(self.failed("S-1", "index join")) == 4
 
     @pytest.mark.slow
-    def test_a_hybrid_that_only_scans_does_not_follow_the_index_join(self, monkeypatch):
-        def scans_only(seed, policy=None):
-            sql = "SELECT R.key, R.a FROM R, W WHERE R.key = W.key"
-            return hybrids2003.run_block(sql, hybrids2003.tables(seed), policy="fixed", seed=seed)
-
-        monkeypatch.setattr(hybrids2003, "_hybrid", scans_only)
-        failed = [check.claim for check in hybrids2003._q4(1).checks if not check.passed]
-        assert failed == [
+    def test_a_hybrid_that_only_scans_does_not_follow_the_index_join(self):
+        assert self.failed("S-4", "hash join") == [
             "the hybrid follows the index join early",
             "the policy of the paper, benefit over cost, does as well",
         ]
 
-    def test_without_priorities_prioritised_results_do_not_come_first(self, monkeypatch):
-        monkeypatch.setattr(hybrids2003, "PRIORITIZED", "W.key < 0")
-        failed = [check.claim for check in hybrids2003._q5(1).checks if not check.passed]
+    def test_without_priorities_prioritised_results_do_not_come_first(self):
+        failed = self.failed("S-5", "nobody first")
         assert "prioritised results come mostly by the index" in failed
         assert "prioritised results come first" in failed

@@ -11,7 +11,7 @@ import pytest
 import fff
 from fff.api import Connection
 from tests.engine.site import Site, access
-from tests.functions.test_python_functions import PAPERS, TYPES, VENUES, Calls, is_even, rows
+from tests.functions.papers import PAPERS, TYPES, VENUES, Calls, is_even, rows
 
 pytestmark = pytest.mark.spark
 

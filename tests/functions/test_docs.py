@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import fff
+from fff_sources.http.spec import spec
 from fff_sources.load import lint
-from fff_sources.rest import spec
-from tests.api.test_docs import examples, run
+from tests.api.examples import examples, run
 
 PAGE = "docs/functions.md"
 TEXT = (Path(__file__).parents[2] / PAGE).read_text(encoding="utf-8")
@@ -34,5 +34,5 @@ def test_the_spec_is_sound(tmp_path: Path) -> None:
 def test_it_names_everything() -> None:
     options = set(inspect.signature(fff.Connection.register).parameters) - {"self"}
     assert options == set(inspect.signature(fff.AsyncConnection.register).parameters) - {"self"}
-    for name in options | set(spec.Function.model_fields):
+    for name in options | set(spec.FunctionSpec.model_fields):
         assert f"`{name}`" in TEXT, name

@@ -82,6 +82,7 @@ def test_the_order_changes_when_the_shares_do(federation: Connection) -> None:
 @pytest.mark.parametrize("slow", ["one", "other"])
 def test_of_two_alike_the_cheaper_goes_first(federation: Connection, slow: str) -> None:
     fast = {"one": "other", "other": "one"}[slow]
-    filters = {slow: Filter(lambda _: 0.2, 0.02), fast: Filter(lambda _: 0.2, 0.001)}
+    # Alike in how much passes, not in what: each decides for itself.
+    filters = {slow: Filter(lambda _: 0.2, 0.15), fast: Filter(lambda _: 0.201, 0.001)}
     run(federation, filters)
     assert len(filters[slow].calls) < 0.6 * len(filters[fast].calls)

@@ -15,41 +15,7 @@ import fff
 from fff.api import Connection
 from fff.errors import QueryError, SourceError, UsageError
 from tests.engine.site import Site, access
-
-TYPES = {"id": "int", "title": "string", "abstract": "string", "year": "int", "venue": "string"}
-#: (id, title, abstract, year, venue): ten abstracts, each thrice, and three rows without one.
-PAPERS = [
-    (
-        number,
-        f"t{number}",
-        None if number % 11 == 10 else f"a{number % 10}",
-        2010 + number % 7,
-        f"v{number % 3}",
-    )
-    for number in range(33)
-]
-VENUES = [("v0", "A"), ("v1", "B"), ("v1", "C")]
-
-
-class Calls:
-    """A function that remembers what it was called with."""
-
-    def __init__(self, run: Callable[..., Any]) -> None:
-        self.run = run
-        self.seen: list[tuple[Any, ...]] = []
-
-    async def __call__(self, *arguments: Any) -> Any:
-        self.seen.append(arguments)
-        await asyncio.sleep(0)
-        return self.run(*arguments)
-
-    @property
-    def counts(self) -> collections.Counter[tuple[Any, ...]]:
-        return collections.Counter(self.seen)
-
-
-def is_even(abstract: str) -> bool:
-    return int(abstract[1:]) % 2 == 0
+from tests.functions.papers import PAPERS, TYPES, VENUES, Calls, is_even, rows
 
 
 @pytest.fixture
@@ -75,12 +41,6 @@ def register(federation: Connection, run: Callable[..., Any] = is_even, **option
     declared = {"arguments": {"abstract": "string"}, "returns": "boolean"} | options
     federation.register(declared.pop("name", "relevant"), calls, **declared)
     return calls
-
-
-def rows(federation: Connection, sql: str, **options: Any) -> list[tuple[Any, ...]]:
-    table = federation.sql(sql, **options).to_arrow()
-    found = zip(*(column.to_pylist() for column in table.columns), strict=True)
-    return sorted(found, key=lambda row: tuple((value is None, str(value)) for value in row))
 
 
 def expected(test: Callable[..., bool]) -> list[tuple[Any, ...]]:
@@ -277,7 +237,7 @@ class TestCalling:
         assert len(rows(federation, "SELECT id FROM papers WHERE relevant(abstract)")) == sum(
             p[2] is not None and is_even(p[2]) for p in PAPERS
         )
-        assert (most, names) == (2, {"fff-function"})
+        assert (most, names) == (2, {"fff-call"})
 
     def test_batches_take_lists(self, federation: Connection) -> None:
         def run(abstracts: Sequence[str], years: Sequence[int]) -> list[bool]:

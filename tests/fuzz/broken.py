@@ -13,20 +13,17 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 
-from fff.dataflow import domains, inside, partial
-from fff.dataflow.access import KeyState, LookupModule
+from fff.dataflow import in_flight, partial
 from fff.dataflow.arrays import ranks
-from fff.dataflow.constraints import Constraints
-from fff.dataflow.domains import Domain
 from fff.dataflow.eddy import Eddy
-from fff.dataflow.events import LookupEnd, Route, ScanEnd
-from fff.dataflow.expressions import Column, Compare, Literal
-from fff.dataflow.identity import Answer, Identity
-from fff.dataflow.lookups import Lookups
+from fff.dataflow.lookups.access import KeyState, LookupModule
+from fff.dataflow.lookups.lookups import Lookups
+from fff.dataflow.lookups.parked import ParkedGroup
 from fff.dataflow.missing import MissingParts
-from fff.dataflow.moves import Move
-from fff.dataflow.parked import ParkedGroup
-from fff.dataflow.plan import (
+from fff.dataflow.plan.events import LookupEnd, Route, ScanEnd
+from fff.dataflow.plan.expressions import Column, Compare, Literal
+from fff.dataflow.plan.moves import Move
+from fff.dataflow.plan.plan import (
     AliasPlan,
     BlockPlan,
     EqualityClass,
@@ -36,10 +33,14 @@ from fff.dataflow.plan import (
     Seed,
     TablePlan,
 )
-from fff.dataflow.priorities import Priorities
-from fff.dataflow.router import Router
-from fff.dataflow.selection import Selections
-from fff.dataflow.stem import ALIAS_BITS, SteM
+from fff.dataflow.routing.constraints import Constraints
+from fff.dataflow.routing.priorities import Priorities
+from fff.dataflow.routing.router import Router
+from fff.dataflow.routing.selection import Selections
+from fff.dataflow.store import domains
+from fff.dataflow.store.domains import Domain
+from fff.dataflow.store.identity import Answer, Identity
+from fff.dataflow.store.stem import ALIAS_BITS, SteM
 from fff.schema import Field
 from tests.fuzz.cases import Case, case
 from tests.fuzz.generate import Instance, Knobs, sql_of
@@ -183,7 +184,11 @@ def _broadcast(right: Callable[..., None]) -> Callable[..., None]:
 def _park_only_first(right: Callable[..., int]) -> Callable[..., int]:
     """P13: a key that has been asked for counts as covered, so its later probers do not wait."""
 
-    def park(self: Router, batch: Any, alias: int, first: int, *, urgent: bool = False) -> int:
+    def park(
+        self: Router, batch: Any, alias: int, first: int, matched: Any = None, *, urgent: bool = False
+    ) -> int:
+        if matched is not None:
+            return right(self, batch, alias, first, matched, urgent=urgent)
         table = self.block.plan.aliases[alias].table
         binding = next(
             b for b in self.block.constraints.bindings(batch.state.span, alias) if b.lookup == first
@@ -196,15 +201,16 @@ def _park_only_first(right: Callable[..., int]) -> Callable[..., int]:
     return park
 
 
-def _cover_on_first_rows(right: Callable[..., None]) -> Callable[..., None]:
+def _cover_on_first_rows(right: Callable[..., Any]) -> Callable[..., Any]:
     """EOT taken from the first page of an answer instead of its end."""
 
-    def rows(self: Lookups, event: Any) -> None:
-        right(self, event)
+    def rows(self: Lookups, event: Any) -> Any:
+        out = right(self, event)
         asked = self.asked(event.request)
         if asked is not None:
             self.router.release(asked[0], asked[1], asked[3].keys)
             asked[2]._status.view[asked[3].keys] = KeyState.COVERED
+        return out
 
     return rows
 
@@ -218,8 +224,8 @@ def _ask_everything(self: LookupModule, keys: Any, *, urgent: bool = False) -> i
 # --------------------------------------------------------------------------------------------- identity and values
 
 
-def _set_dedup(self: Identity, rows: Any, answer: Answer) -> Any:
-    values = self._values(rows)
+def _set_dedup(self: Identity, rows: Any, answer: Answer, numbers: Any = None) -> Any:
+    values = self._numbered(rows, numbers or {})
     self._stored.extend_to(int(values.max()) + 1)
     stored = self._stored.view
     fresh = (stored[values] == 0) & (ranks(values) == 0)
@@ -276,23 +282,23 @@ def _arriving_unchecked(right: Callable[..., Any]) -> Callable[..., Any]:
     return arriving
 
 
-def _fail_is_end(self: Lookups, event: Any) -> None:
+def _fail_is_end(self: Lookups, event: Any) -> Any:
     asked = self.asked(event.request)
-    if asked is not None:
-        self.end(LookupEnd(event.request, asked[3].rows))
+    return [] if asked is None else self.end(LookupEnd(event.request, asked[3].rows))
 
 
-def _scan_fail_is_end(self: Eddy, event: Any) -> None:
-    self._scan_end(ScanEnd(event.table, event.index, self.block.scans[event.table][event.index].rows))
+def _scan_fail_is_end(self: Eddy, event: Any) -> Any:
+    return self._scan_end(ScanEnd(event.table, event.index, self.block.scans[event.table][event.index].rows))
 
 
-def _empty_so_far(right: Callable[..., None]) -> Callable[..., None]:
+def _empty_so_far(right: Callable[..., Any]) -> Callable[..., Any]:
     """P27, P28b: absence inferred from a table that is still arriving."""
 
-    def end(self: Eddy, event: Any) -> None:
-        right(self, event)
+    def end(self: Eddy, event: Any) -> Any:
+        out = right(self, event)
         if any(not len(stem) for stem in self.block.stems):
-            self._stop_everything()
+            out += self._stop_everything()
+        return out
 
     return end
 
@@ -300,7 +306,7 @@ def _empty_so_far(right: Callable[..., None]) -> Callable[..., None]:
 def _forget_seeded(right: Callable[..., Any]) -> Callable[..., Any]:
     """P47: only the rows that the seed's own answer brings first start chains."""
 
-    def rows(self: Lookups, event: Any) -> None:
+    def rows(self: Lookups, event: Any) -> Any:
         asked = self.asked(event.request)
         seeded = set()
         if asked is not None:
@@ -316,9 +322,10 @@ def _forget_seeded(right: Callable[..., Any]) -> Callable[..., Any]:
                 for fire, alias in zip(fires, self.block.plan.aliases, strict=True)
             ]
             try:
-                right(self, event)
+                return right(self, event)
             finally:
                 self.block.fires = fires
+        return []
 
     return rows
 
@@ -341,7 +348,7 @@ def _fewer_links(right: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _page_by_page(right: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda self, rows, answer: right(self, rows, Answer())
+    return lambda self, rows, answer, numbers=None: right(self, rows, Answer(), numbers)
 
 
 def _only_what_is_wished(right: Callable[..., Any]) -> Callable[..., Any]:
@@ -365,7 +372,7 @@ def _open_values_of(*, parked: bool) -> Callable[[Callable[..., Any]], Callable[
     """Open values of the parked tuples only, or of the others only."""
 
     def only(right: Callable[..., Any]) -> Callable[..., Any]:
-        pools = inside.pools
+        pools = in_flight.pools
 
         def some(router: Router) -> Any:
             queued = len(list(router.waiting.batches()))
@@ -373,7 +380,7 @@ def _open_values_of(*, parked: bool) -> Callable[[Callable[..., Any]], Callable[
 
         def open_values(router: Router, columns: Any) -> Any:
             with pytest.MonkeyPatch.context() as patching:
-                patching.setattr(inside, "pools", some)
+                patching.setattr(in_flight, "pools", some)
                 return right(router, columns)
 
         return open_values
@@ -381,10 +388,10 @@ def _open_values_of(*, parked: bool) -> Callable[[Callable[..., Any]], Callable[
     return only
 
 
-def _parked_nowhere(right: Callable[..., list[inside.Pool]]) -> Callable[..., list[inside.Pool]]:
+def _parked_nowhere(right: Callable[..., list[in_flight.Pool]]) -> Callable[..., list[in_flight.Pool]]:
     """A parked tuple has gone on with every row that is here of the alias it is parked on."""
 
-    def pools(router: Router, *, queued: bool = True) -> list[inside.Pool]:
+    def pools(router: Router, *, queued: bool = True) -> list[in_flight.Pool]:
         return [replace(pool, parked_on=0) for pool in right(router, queued=queued)]
 
     return pools
@@ -417,7 +424,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken(
         "parked tuples forgotten on arrival",
         "rule 1",
-        method(Router, "_wake", nothing),
+        method(Router, "_wake", lambda self, alias, rows: iter(())),
         CHAINS,
         symptom="I7",
     ),
@@ -432,7 +439,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken(
         "probers of a waiting scan do not park",
         "P05",
-        method(Router, "_park_on_scan", lambda self, batch, alias: 0),
+        method(Router, "_park_on_scan", lambda self, batch, alias, matched=None: 0),
         ENDS,
     ),
     Broken("parked tuples never leave", "P30", method(ParkedGroup, "release", lambda self, keys: 0), CHAINS),
@@ -455,7 +462,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken(
         "competing answers not compared",
         "H7",
-        method(Identity, "fresh", lambda self, rows, answer: np.ones(len(rows), np.bool_)),
+        method(Identity, "fresh", lambda self, rows, answer, numbers=None: np.ones(len(rows), np.bool_)),
         COMPETING,
         symptom="I8",
     ),
@@ -518,7 +525,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken(
         "probes without keys of a scan that may fail",
         "P21",
-        around(Constraints, "_probes", _unguarded),
+        around(Constraints, "probes", _unguarded),
         Knobs(scannable=1.0, second_scan=0.0, aliases=(3,), extra_edge=0.6),
         ONE_SCAN_FAILS,
         "I7",
@@ -574,7 +581,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken(
         "parked tuples are closed",
         "P37",
-        around(inside, "open_values", _open_values_of(parked=False)),
+        around(in_flight, "open_values", _open_values_of(parked=False)),
         CHAINS,
         WATCHED,
         "finality",
@@ -582,7 +589,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken(
         "waiting tuples are closed",
         "P37",
-        around(inside, "open_values", _open_values_of(parked=True)),
+        around(in_flight, "open_values", _open_values_of(parked=True)),
         CHAINS,
         WATCHED,
         "finality",
@@ -590,14 +597,14 @@ BROKEN: tuple[Broken, ...] = (
     Broken(
         "closed while scans go on",
         "P37",
-        method(inside, "_may_start_chains", lambda block, *, waiting: False),  # type: ignore[arg-type]
+        method(in_flight, "_may_start_chains", lambda block, *, waiting: False),  # type: ignore[arg-type]
         run=WATCHED,
         symptom="finality",
     ),
     Broken(
         "closed while lookups bring chains",
         "P37, P47",
-        around(inside, "_may_start_chains", _chains_by_scans_only),
+        around(in_flight, "_may_start_chains", _chains_by_scans_only),
         None,
         WATCHED,
         "finality",
@@ -605,7 +612,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken(
         "closed while lookups may still be asked for",
         "P37, P47",
-        around(inside, "_may_start_chains", _chains_now_only),
+        around(in_flight, "_may_start_chains", _chains_now_only),
         Knobs(aliases=(2,), self_join=1.0, scannable=0.0, second_scan=0.0),
         {**WATCHED, "fail_scans": 1.0, "page_rows": 1},
         "finality",

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fff.dataflow.access import KeyState, LookupModule
-from fff.dataflow.events import LookupEnd
-from fff.dataflow.lookups import Lookups
-from fff.dataflow.moves import Move
-from fff.dataflow.queue import WaitingTuples
-from fff.dataflow.racing import Races
-from fff.dataflow.router import Router
+from fff.dataflow.lookups.access import KeyState, LookupModule
+from fff.dataflow.lookups.hedging import Races
+from fff.dataflow.lookups.lookups import Lookups
+from fff.dataflow.plan.events import LookupEnd
+from fff.dataflow.plan.moves import Move
+from fff.dataflow.routing.pruning import Pruning
+from fff.dataflow.routing.queue import WaitingTuples
+from fff.dataflow.routing.router import Router
 from tests.fuzz.broken import CHAINS, Broken, around, method, nothing
 from tests.fuzz.generate import Knobs
 
@@ -24,27 +25,27 @@ RACES = {"races": True, "ticks": 0.1, "hedge_after": 0, "slow_s": 0.0, "hedge_sh
 HESITANT = {"policy": "hesitant", "validate": False, "watch": False}
 
 
-def _raced_is_covered(right: Callable[..., None]) -> Callable[..., None]:
+def _raced_is_covered(right: Callable[..., Any]) -> Callable[..., Any]:
     """The first rows of a racer decide the race: its rival's request counts as ended."""
 
-    def rows(self: Lookups, event: Any) -> None:
-        right(self, event)
+    def rows(self: Lookups, event: Any) -> Any:
+        out = right(self, event)
         asked = self.asked(event.request)
         if asked is not None and asked[3].raced:
-            self._won(asked[0], asked[1], asked[3].keys)
+            out += self._won(asked[0], asked[1], asked[3].keys)
+        return out
 
     return rows
 
 
-def _racer_failing_is_end(right: Callable[..., None]) -> Callable[..., None]:
+def _racer_failing_is_end(right: Callable[..., Any]) -> Callable[..., Any]:
     """A racer that fails counts as having answered what it brought."""
 
-    def failed(self: Lookups, event: Any) -> None:
+    def failed(self: Lookups, event: Any) -> Any:
         asked = self.asked(event.request)
         if asked is not None and asked[3].raced:
-            self.end(LookupEnd(event.request, asked[3].rows))
-        else:
-            right(self, event)
+            return self.end(LookupEnd(event.request, asked[3].rows))
+        return right(self, event)
 
     return failed
 
@@ -65,7 +66,7 @@ def _rest_forgotten(right: Callable[..., Any]) -> Callable[..., Any]:
 
     def part(self: Router, batch: Any, move: Move, size: int, *, urgent: bool) -> Any:
         with pytest.MonkeyPatch.context() as patching:
-            patching.setattr(self.waiting, "push", lambda batch, *, urgent: None)
+            patching.setattr(self.waiting, "push", lambda batch, *, urgent, back=False: None)
             return right(self, batch, move, size, urgent=urgent)
 
     return part
@@ -83,9 +84,37 @@ def _goes_and_stays(right: Callable[..., Any]) -> Callable[..., Any]:
     return part
 
 
-def _spare_anyway(self: Router, table: int, lookup: int, key: int) -> bool:
+def _spare_anyway(self: Router, table: int, lookup: int, keys: Any) -> Any:
     """A key whose table has another lookup is never asked for: its tuples leave unanswered."""
-    return sum(group.spare(key) for _, group in self._groups(table, lookup)) > 0
+    if len(self.block.lookups[table]) == 1 or not len(keys):
+        return np.zeros(len(keys), np.bool_)
+    left = sum(group.spare(keys) for _, group in self._groups(table, lookup))
+    return np.full(len(keys), left > 0)
+
+
+def _dead_too_soon(right: Callable[..., Any]) -> Callable[..., Any]:
+    """No match so far counts as none ever: EOT of what a tuple lacks is not waited for."""
+
+    def unmatched(self: Pruning, tuples: Any, alias: int) -> Any:
+        with pytest.MonkeyPatch.context() as patching:
+            patching.setattr(self._block.stem(alias), "complete", True)
+            return right(self, tuples, alias)
+
+    return unmatched
+
+
+def _dead_by_one_link(right: Callable[..., Any]) -> Callable[..., Any]:
+    """A key that was answered counts for tuples of any other key of that lookup as well."""
+
+    def covers(self: LookupModule, keys: Any) -> Any:
+        return np.full(len(keys), bool(self.count(KeyState.COVERED)))
+
+    def unmatched(self: Pruning, tuples: Any, alias: int) -> Any:
+        with pytest.MonkeyPatch.context() as patching:
+            patching.setattr(LookupModule, "covers", covers)
+            return right(self, tuples, alias)
+
+    return unmatched
 
 
 def _moved_unseen(right: Callable[..., bool]) -> Callable[..., bool]:
@@ -162,6 +191,22 @@ BROKEN_WAITING: tuple[Broken, ...] = (
         "I3",
         method(Router, "spare", _spare_anyway),
         RIVALS,
+        {"window": 1},
+        "I7",
+    ),
+    Broken(
+        "dead before the EOT that would tell",
+        "P26",
+        around(Pruning, "_unmatched", _dead_too_soon),
+        CHAINS,
+        {"window": 1},
+        "I7",
+    ),
+    Broken(
+        "dead by the EOT of another key",
+        "P26",
+        around(Pruning, "_unmatched", _dead_by_one_link),
+        CHAINS,
         {"window": 1},
         "I7",
     ),

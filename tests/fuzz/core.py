@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from fff.dataflow.eddy import Eddy, EddyOptions
-from fff.dataflow.events import (
+from fff.dataflow.lookups.methods import LookupOptions
+from fff.dataflow.plan.events import (
     CancelLookup,
     Event,
     Instruction,
@@ -18,15 +19,14 @@ from fff.dataflow.events import (
     TimePassed,
     WakeAt,
 )
-from fff.dataflow.lookups import LookupOptions
-from fff.dataflow.moves import Move, Offer, Outcome
-from fff.dataflow.plan import BlockPlan
-from fff.dataflow.policy import RoutingPolicy
-from fff.dataflow.state import TupleState
+from fff.dataflow.plan.moves import Move, Offer, Outcome
+from fff.dataflow.plan.plan import BlockPlan
+from fff.dataflow.plan.policy import RoutingPolicy
+from fff.dataflow.plan.state import TupleState
 from fff.policies import make_policy
-from fff.policies.adaptive import Adaptive
-from fff.policies.meanings import moves_of
-from fff.policies.memory import Lesson, Level, Past
+from fff.policies.adaptive.policy import Adaptive
+from fff.policies.adaptive.prior import Lesson, Level, Past
+from fff.policies.adaptive.session_memory import moves_of
 from tests.fuzz.world import Run
 
 
@@ -112,6 +112,7 @@ def options_of(run: Run) -> EddyOptions:
         )
         if run.races
         else LookupOptions(run.patience),
+        prunes=run.prunes,
     )
 
 

@@ -7,17 +7,18 @@ themselves), which is where execution semantics go wrong. The shares are those o
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from itertools import product
 from math import inf, nan
 
-from fff.dataflow.expressions import Column, Compare, Expr, InList, IsNull, Literal, Not, Or
-from fff.dataflow.plan import (
+from fff.dataflow.plan.expressions import Column, Compare, Expr, InList, IsNull, Literal, Not, Or
+from fff.dataflow.plan.plan import (
     AliasPlan,
     BlockPlan,
     EqualityClass,
+    JoinKind,
     LookupPlan,
     Predicate,
     ScanPlan,
@@ -62,6 +63,7 @@ class Knobs:
     empty: float = 0.02
     key: float = 0.2
     limit: float = 0.0
+    right: float = 0.3  # share of instances with right sides of left, semi and anti joins
     max_rows: int = 6
 
 
@@ -96,39 +98,54 @@ class Instance:
             role = "active" if alias.active else "passive"
             seeds = "".join(f" seed of lookup {seed.lookup}: {seed.keys}" for seed in alias.seeds)
             pinned = f" constants {alias.constants}" if alias.constants else ""
-            lines.append(f"alias {number} {alias.name} of table {alias.table}: {role}{seeds}{pinned}")
+            links = "".join(f" {own} = {other.alias}.{other.index}" for own, other in alias.links)
+            lines.append(
+                f"alias {number} {alias.name} of table {alias.table}: {alias.kind} {role}{seeds}{pinned}{links}"
+            )
         lines += [
             f"equal: {' = '.join(f'{c.alias}.{c.index}' for c in group.members)}"
             for group in self.plan.equalities
         ]
-        lines += [f"{'module' if item.module else 'inline'}: {item.text}" for item in self.plan.predicates]
+        lines += [
+            f"{'module' if item.module else 'inline'}{'' if item.on is None else f' ON of {item.on}'}: {item.text}"
+            for item in self.plan.predicates
+        ]
         lines.append(f"output {[(c.alias, c.index) for c in self.plan.output]} limit {self.plan.limit}")
         return "\n".join(lines)
 
 
 def generate(seed: int, knobs: Knobs = DEFAULT) -> Instance:
     """The feasible instance of a seed: infeasible drafts are thrown away until one is feasible."""
-    rng = random.Random(f"instance {seed}")
+    rng, right = random.Random(f"instance {seed}"), random.Random(f"right sides {seed}")
     while True:
-        instance = _Draft(rng, knobs).instance(seed)
+        instance = _Draft(rng, knobs, right.random() < knobs.right).instance(seed)
         if instance is not None:
             return instance
 
 
 def feasible(plan: BlockPlan) -> bool:
     """Nail's check: from the active aliases, add every alias some lookup of which is bound, until nothing changes."""
-    reached = {number for number, alias in enumerate(plan.aliases) if alias.active}
+    inner = {number for number, alias in enumerate(plan.aliases) if alias.kind == "inner"}
+    reached = {number for number in inner if plan.aliases[number].active}
     grown = bool(reached)
     while grown:
         grown = False
-        for number in set(range(len(plan.aliases))) - reached:
+        for number in inner - reached:
             if any(
                 _bound(plan, number, lookup, reached)
                 for lookup in plan.tables[plan.aliases[number].table].lookups
             ):
                 reached.add(number)
                 grown = True
-    return len(reached) == len(plan.aliases)
+    return reached == inner and all(
+        alias.active
+        or any(
+            {column for column, _ in (*alias.constants, *alias.links)} >= {*lookup.columns}
+            for lookup in plan.tables[alias.table].lookups
+        )
+        for alias in plan.aliases
+        if alias.kind != "inner"
+    )
 
 
 def _bound(plan: BlockPlan, alias: int, lookup: LookupPlan, reached: set[int]) -> bool:
@@ -146,8 +163,9 @@ def _bound(plan: BlockPlan, alias: int, lookup: LookupPlan, reached: set[int]) -
 class _Draft:
     """One attempt: decisions are made top to bottom, then assembled."""
 
-    def __init__(self, rng: random.Random, knobs: Knobs) -> None:
+    def __init__(self, rng: random.Random, knobs: Knobs, right: bool) -> None:
         self.rng = rng
+        self.right = right
         self.knobs = knobs
         self.count = rng.choice(knobs.aliases)
         self.tables = self.count
@@ -161,6 +179,10 @@ class _Draft:
         self.kinds = [[rng.choice(kinds) for _ in range(3)] for _ in range(self.tables)]
         self.edges: list[tuple[Column, Column]] = []
         self.predicates: list[tuple[Expr, bool]] = []
+        self.on: list[tuple[Expr, int]] = []
+        self.kinds_of: list[JoinKind] = ["inner"] * self.count
+        self.links: dict[int, list[tuple[int, Column]]] = {}
+        self.inner = self.count  # aliases that inner joins connect
         self.constants: dict[Column, tuple[Value, ...]] = {}
 
     def chance(self, share: float) -> bool:
@@ -174,6 +196,7 @@ class _Draft:
         self.draw_edges()
         self.draw_constants()
         self.draw_predicates()
+        self.draw_right_sides()
         rows = self.draw_rows()
         groups = classes(self.edges)
         tables = tuple(self.table(number, rows[number], groups) for number in range(self.tables))
@@ -182,7 +205,10 @@ class _Draft:
             tables=tables,
             aliases=aliases,
             equalities=tuple(EqualityClass(group) for group in groups),
-            predicates=tuple(Predicate(expr, render(expr), module) for expr, module in self.predicates),
+            predicates=(
+                *(Predicate(expr, render(expr), module) for expr, module in self.predicates),
+                *(Predicate(expr, render(expr), on=alias) for expr, alias in self.on),
+            ),
             output=self.output(),
             limit=self.rng.randint(0, 6) if self.chance(self.knobs.limit) else None,
         )
@@ -237,16 +263,18 @@ class _Draft:
             if expr is not None:
                 self.predicates.append((expr, self.chance(0.4)))
 
-    def selection(self) -> Expr:
-        column = Column(self.rng.randrange(self.count), self.rng.randrange(3))
+    def selection(self, among: Sequence[int] = ()) -> Expr:
+        column = Column(self.rng.choice(among or range(self.count)), self.rng.randrange(3))
         if self.chance(0.25):
             return IsNull(column) if self.chance(0.3) else Not(IsNull(column))
-        op = self.rng.choice(["<", "<=", ">", ">=", "<>", "<=>"])
+        op = self.rng.choice(["<", "<=", ">", ">=", "<>", "<=>", *(["="] * 3 if among else [])])
         compare = Compare(op, column, Literal(self.value(column), self.field(column).arrow))  # type: ignore[arg-type]
         return Not(compare) if self.chance(0.2) else compare
 
-    def comparison(self) -> Expr | None:
-        left, right = (Column(self.rng.randrange(self.count), self.rng.randrange(3)) for _ in range(2))
+    def comparison(self, among: Sequence[int] = ()) -> Expr | None:
+        left, right = (
+            Column(self.rng.choice(among or range(self.count)), self.rng.randrange(3)) for _ in range(2)
+        )
         if left == right or self.field(left).type != self.field(right).type:
             return None
         op = self.rng.choice(["<", "<=", ">", "<>", "<>", "=", "<=>"])
@@ -258,6 +286,44 @@ class _Draft:
         ]
         known = tuple(item for item in items if item is not None)
         return Or(known) if len(known) > 1 else None
+
+    # ------------------------------------------------------------------------------------------------ right sides
+
+    def draw_right_sides(self) -> None:
+        """Left, semi and anti joins behind the inner ones, each with an ON condition of its own."""
+        for _ in range(self.rng.choice([1, 1, 2, 2, 3]) if self.right else 0):
+            alias = self.count
+            if self.chance(0.25):
+                self.table_of.append(self.rng.randrange(self.tables))
+            else:
+                self.table_of.append(self.tables)
+                self.tables += 1
+                self.kinds.append([self.rng.choice(self.kinds[0]) for _ in range(3)])
+            self.kinds_of.append(self.rng.choice(["left", "left", "semi", "anti"]))
+            self.count += 1
+            self.links[alias] = list(self.draw_links(alias))
+            while self.chance(0.35):
+                expr = self.rng.choice([self.selection, self.comparison])(self.visible(alias))
+                if expr is not None:
+                    self.on.append((expr, alias))
+            while self.kinds_of[alias] == "left" and self.chance(0.3):
+                column = Column(alias, self.rng.randrange(3))
+                expr = IsNull(column) if self.chance(0.5) else self.selection([alias])
+                if self.chance(0.3):
+                    expr = self.comparison(self.visible(alias)) or expr
+                self.predicates.append((expr, self.chance(0.4)))
+
+    def draw_links(self, alias: int) -> Iterator[tuple[int, Column]]:
+        before = [one for one in self.visible(alias) if one != alias]
+        for _ in range(self.rng.choice([1, 1, 1, 1, 2, 2, 0])):
+            other = Column(self.rng.choice(before), self.rng.randrange(3))
+            own = self.rng.randrange(3)
+            if comparable(self.kind(Column(alias, own)), self.kind(other)):
+                yield own, other
+
+    def visible(self, alias: int) -> list[int]:
+        """What the ON condition of a right side may read, itself too: semi and anti joins let nothing through."""
+        return [one for one in range(alias + 1) if one == alias or self.kinds_of[one] in ("inner", "left")]
 
     # ------------------------------------------------------------------------------------------------------- data
 
@@ -301,8 +367,8 @@ class _Draft:
             ),
             scans=scans,
             lookups=lookups,
-            identity="position" if only_one else "key" if key else "value",
-            key=() if only_one else key,
+            identity="key" if key else "position" if only_one else "value",
+            key=key,
         )
 
     def scans(self, number: int) -> tuple[ScanPlan, ...]:
@@ -318,6 +384,9 @@ class _Draft:
             column.index for group in groups for column in group if self.table_of[column.alias] == number
         }
         bindable |= {column.index for column in self.constants if self.table_of[column.alias] == number}
+        bindable |= {
+            own for alias, links in self.links.items() if self.table_of[alias] == number for own, _ in links
+        }
         result = []
         for index in range(self.rng.randint(0, 2) if bindable else 0):
             size = 2 if len(bindable) > 1 and self.chance(0.4) else 1
@@ -346,6 +415,22 @@ class _Draft:
         self, number: int, tables: tuple[TablePlan, ...], groups: list[tuple[Column, ...]]
     ) -> AliasPlan:
         table = tables[self.table_of[number]]
+        kind = self.kinds_of[number]
+        if kind != "inner":
+            return AliasPlan(
+                name=f"a{number}",
+                table=self.table_of[number],
+                active=bool(table.scans),
+                constants=tuple(
+                    (expr.left.index, expr.right.value)
+                    for expr, on in self.on
+                    if on == number and isinstance(expr, Compare) and expr.op == "="
+                    if isinstance(expr.left, Column) and expr.left.alias == number
+                    if isinstance(expr.right, Literal)
+                ),
+                kind=kind,
+                links=tuple(self.links[number]),
+            )
         seeds = self.seeds(number, table, groups) if self.chance(0.3 if table.scans else 0.8) else ()
         constants = tuple(
             (index, values[0])
@@ -378,7 +463,9 @@ class _Draft:
     # ------------------------------------------------------------------------------------------------ output
 
     def output(self) -> tuple[Column, ...]:
-        every = [Column(alias, index) for alias in range(self.count) for index in range(3)]
+        every = [Column(alias, index) for alias in self.visible(self.count - 1) for index in range(3)]
+        if self.kinds_of[-1] in ("semi", "anti"):
+            every = every[:-3]
         if self.chance(0.75):
             return tuple(every)
         return tuple(self.rng.choices(every, k=self.rng.randint(1, 4)))
@@ -432,9 +519,17 @@ def sql_of(plan: BlockPlan, edges: Sequence[tuple[Column, Column]] | None = None
     if edges is None:
         edges = [(group.members[0], member) for group in plan.equalities for member in group.members[1:]]
     columns = ", ".join(f"{render(column)} AS o{number}" for number, column in enumerate(plan.output))
-    tables = ", ".join(f"t{alias.table} AS {alias.name}" for alias in plan.aliases)
+    tables = " CROSS JOIN ".join(
+        f"t{alias.table} AS {alias.name}" for alias in plan.aliases if alias.kind == "inner"
+    )
+    for number, alias in enumerate(plan.aliases):
+        if alias.kind != "inner":
+            on = [f"{render(Column(number, own))} = {render(other)}" for own, other in alias.links]
+            on += [f"({predicate.text})" for predicate in plan.predicates if predicate.on == number]
+            condition = " AND ".join(on) or "1 = 1"
+            tables += f" {alias.kind.upper()} JOIN t{alias.table} AS {alias.name} ON {condition}"
     conjuncts = [f"{render(left)} = {render(right)}" for left, right in edges]
-    conjuncts += [f"({predicate.text})" for predicate in plan.predicates]
+    conjuncts += [f"({predicate.text})" for predicate in plan.predicates if predicate.on is None]
     return f"SELECT {columns} FROM {tables}" + (f" WHERE {' AND '.join(conjuncts)}" if conjuncts else "")
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from fff.dataflow.expressions import And, Column, Compare, Expr, InList, IsNull, Literal, Not, Or
+from fff.dataflow.plan.expressions import And, Column, Compare, Expr, InList, IsNull, Literal, Not, Or
+from fff.dataflow.plan.plan import BlockPlan
 from tests.fuzz.generate import Instance, Row, Value, normal
 
 Read = Callable[[Column], Value]
@@ -28,8 +29,9 @@ def brute_force(
     span = (1 << len(plan.aliases)) - 1 if span is None else span
     output = plan.output if output is None else output
     checks: list[list[Expr]] = [[] for _ in plan.aliases]
+    matching = matching_of(plan, span)
     for predicate in plan.predicates:
-        if any(not span >> alias & 1 for alias in predicate.aliases):
+        if predicate.on is not None or any(not span >> alias & 1 for alias in predicate.aliases):
             continue
         checks[max(predicate.aliases, default=0)].append(predicate.expr)
     for group in plan.equalities:
@@ -51,14 +53,46 @@ def brute_force(
             extend(alias + 1)
             chosen.pop()
             return
-        for row in instance.rows[plan.aliases[alias].table]:
+        rows = instance.rows[plan.aliases[alias].table]
+        if alias in matching:
+            rows = joined(rows, alias)
+        for row in rows:
             chosen.append(row)
             if all(truth(expr, read) is True for expr in checks[alias]):
                 extend(alias + 1)
             chosen.pop()
 
+    def joined(rows: tuple[Row, ...], alias: int) -> tuple[Row, ...]:
+        """What stands beside the chosen rows as the right side of a left, semi or anti join."""
+        found = []
+        for row in rows:
+            chosen.append(row)
+            if all(truth(expr, read) is True for expr in matching[alias]):
+                found.append(row)
+            chosen.pop()
+        kind = plan.aliases[alias].kind
+        nothing = (None,) * len(plan.tables[plan.aliases[alias].table].columns)
+        if kind == "left":
+            return tuple(found) or (nothing,)
+        return (nothing,) if bool(found) == (kind == "semi") else ()
+
     extend(0)
     return bag
+
+
+def matching_of(plan: BlockPlan, span: int) -> dict[int, list[Expr]]:
+    """The ON condition of each right side in a span, links read where the span has their values."""
+
+    def known(column: Column) -> Column:
+        equal = next((group.members for group in plan.equalities if column in group.members), ())
+        return next(one for one in (column, *equal) if span >> one.alias & 1)
+
+    found: dict[int, list[Expr]] = {}
+    for number, alias in enumerate(plan.aliases):
+        if alias.kind != "inner" and span >> number & 1:
+            found[number] = [Compare("=", Column(number, own), known(other)) for own, other in alias.links]
+            found[number] += [predicate.expr for predicate in plan.predicates if predicate.on == number]
+    return found
 
 
 def truth(expr: Expr, read: Read) -> bool | None:

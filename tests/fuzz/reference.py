@@ -14,7 +14,7 @@ from itertools import count
 
 import pyarrow as pa
 
-from fff.dataflow.events import (
+from fff.dataflow.plan.events import (
     Cancel,
     CancelLookup,
     Emit,
@@ -35,8 +35,8 @@ from fff.dataflow.events import (
     Start,
     StopScan,
 )
-from fff.dataflow.expressions import Column, columns_of
-from fff.dataflow.plan import BlockPlan
+from fff.dataflow.plan.expressions import Column, columns_of
+from fff.dataflow.plan.plan import BlockPlan
 from fff.stats import Missing
 from tests.fuzz.generate import Row, Value, normal
 from tests.fuzz.oracle import truth
@@ -73,6 +73,15 @@ class Rules:
     failure_is_end: bool = False  # P18: FAIL is taken for EOT
     ask_again: bool = False  # lookups under way are not shared
     leak_parked: bool = False  # parked tuples stay when their lookup ends
+    absent_so_far: bool = False  # P44: no match here yet is taken for no match
+    absent_in_flight: bool = False  # P44: once it has been asked for, no match here is taken for no match
+    absent_after_failure: bool = False  # P44: FAIL proves that there is no match
+    absent_twice: bool = False  # P44: a tuple without a match goes on at every EOT that tells so
+    absent_though_matched: bool = False  # P44: a left join's tuple goes on with NULLs beside its matches
+    semi_every_match: bool = False  # P44: a tuple goes on at every match
+    anti_goes_first: bool = False  # P44: an anti join's tuple goes on at once, and its matches come too late
+    where_in_on: bool = False  # WHERE decides which rows match
+    on_in_where: bool = False  # what ON says of the tuple alone drops it
 
 
 @dataclass
@@ -80,6 +89,16 @@ class _Tuple:
     rows: dict[int, int]
     stamp: Stamp
     done: frozenset[int] = frozenset()
+
+
+@dataclass
+class _Seeker:
+    """A tuple that waits to be told whether it has a match in the right side `alias`."""
+
+    alias: int
+    item: _Tuple
+    matched: bool = False
+    told: bool = False  # under `absent_twice`: it went on already
 
 
 @dataclass
@@ -102,6 +121,7 @@ class ReferenceEddy:
         self.tables = [_Table() for _ in plan.tables]
         self.waiting: list[_Tuple] = []
         self.parked: dict[Key, list[tuple[int, _Tuple]]] = {}
+        self.seekers: list[_Seeker] = []  # in front of right sides of left, semi and anti joins
         self.hidden: list[tuple[int, Row, int]] = []  # stamp_late only
         self.queue: list[Key] = []
         self.asked: set[Key] = set()
@@ -146,6 +166,7 @@ class ReferenceEddy:
                 self.missing.append(Missing("*", "true", event.reason))
             case ScanStalled() | _:
                 pass
+        self.settle()
         if self.plan.limit is not None and self.emitted >= self.plan.limit:
             self.stopped = "limit"
         self.ask()
@@ -168,12 +189,13 @@ class ReferenceEddy:
 
     def end(self) -> None:
         under_way = self.open or self.requests or self.queue
-        if self.stopped is None and (under_way or self.waiting or self.parked or self.hidden):
+        inside = self.waiting or self.parked or self.hidden or self.seekers
+        if self.stopped is None and (under_way or inside):
             return
         if self.stopped is not None:
             self.out += [StopScan(*scan) for scan in sorted(self.open)]
             self.out += [CancelLookup(request) for request in self.requests]
-            self.waiting, self.hidden = [], []
+            self.waiting, self.hidden, self.seekers = [], [], []
         self.finished = True
         complete = not self.missing
         self.out.append(Finish(complete, self.stopped or ("done" if complete else "failed")))  # type: ignore[arg-type]
@@ -213,6 +235,10 @@ class ReferenceEddy:
         for alias, plan in enumerate(self.plan.aliases):
             if plan.table != table:
                 continue
+            if plan.kind != "inner":
+                for seeker in [one for one in self.seekers if one.alias == alias]:
+                    self.meet(seeker, number)
+                continue
             if plan.active and not (self.rules.seed_only_active and from_prober):
                 self.extend(_Tuple({}, (0, 0)), alias, number, (sequence, alias))
             if not self.rules.forget_parked:
@@ -237,6 +263,8 @@ class ReferenceEddy:
         for predicate in self.plan.predicates:
             if predicate.module or alias not in predicate.aliases or not predicate.aliases <= rows.keys():
                 continue
+            if predicate.on is not None:
+                continue
             if self.rules.forget_wide and len(predicate.aliases) > 2:
                 continue
             if truth(predicate.expr, lambda column: self.read(rows, column)) is not True:
@@ -252,8 +280,8 @@ class ReferenceEddy:
         return None not in values and len(set(values)) <= 1
 
     def read(self, rows: dict[int, int], column: Column) -> Value:
-        table = self.plan.aliases[column.alias].table
-        return self.tables[table].rows[rows[column.alias]][column.index]
+        table, row = self.plan.aliases[column.alias].table, rows[column.alias]
+        return None if row < 0 else self.tables[table].rows[row][column.index]
 
     # -------------------------------------------------------------------------------- rules 2 to 4: route and probe
 
@@ -273,6 +301,8 @@ class ReferenceEddy:
         for kind, target in picked:
             if kind == "select":
                 self.select(chosen, target)
+            elif self.plan.aliases[target].kind != "inner":
+                self.seek(chosen, target)
             elif self.plan.aliases[target].active:
                 self.probe_active(chosen, target)
             else:
@@ -285,7 +315,12 @@ class ReferenceEddy:
             if predicate.module and number not in chosen.done and predicate.aliases <= chosen.rows.keys()
         ]
         for alias, plan in enumerate(self.plan.aliases):
-            if alias not in chosen.rows and (plan.active or self.bindings(chosen, alias)):
+            if alias in chosen.rows:
+                continue
+            if plan.kind != "inner":
+                if self.reads(alias) <= chosen.rows.keys():
+                    moves.append(("probe", alias))
+            elif plan.active or self.bindings(chosen, alias):
                 moves.append(("probe", alias))
         return moves
 
@@ -331,6 +366,9 @@ class ReferenceEddy:
 
     def bound(self, chosen: _Tuple, column: Column) -> list[Value]:
         """The value that a tuple, or else a constant, gives to a column; nothing when neither does."""
+        links = [other for own, other in self.plan.aliases[column.alias].links if own == column.index]
+        if links:
+            return [self.read(chosen.rows, links[0])]
         groups = [group.members for group in self.plan.equalities if column in group.members]
         members = [member for group in groups for member in group if member.alias in chosen.rows]
         if members:
@@ -341,6 +379,119 @@ class ReferenceEddy:
         if self.plan.limit is None or self.emitted < self.plan.limit:
             self.emitted += 1
             self.out.append(Emit(chosen))  # type: ignore[arg-type]
+
+    # ------------------------------------------------------- right sides of left, semi and anti joins (P44)
+
+    def reads(self, alias: int) -> set[int]:
+        """The other aliases that the ON condition of a right side reads."""
+        found = {column.alias for _, column in self.plan.aliases[alias].links}
+        for predicate in self.plan.predicates:
+            found |= predicate.aliases if predicate.on == alias else set()
+        return found - {alias}
+
+    def matches(self, rows: dict[int, int], alias: int) -> bool:
+        """Whether a tuple and a row of a right side meet the ON condition."""
+        for own, other in self.plan.aliases[alias].links:
+            if not self.equal(rows, [Column(alias, own), other]):
+                return False
+        for predicate in self.plan.predicates:
+            here = predicate.on is None and alias in predicate.aliases and predicate.aliases <= rows.keys()
+            if predicate.on == alias or (here and self.rules.where_in_on):
+                if self.rules.on_in_where and alias not in predicate.aliases:
+                    continue
+                if truth(predicate.expr, lambda column: self.read(rows, column)) is not True:
+                    return False
+        return True
+
+    def seek(self, chosen: _Tuple, alias: int) -> None:
+        """The matches that are here take effect now; then the tuple waits to be told whether there are more, or any."""
+        if self.rules.on_in_where and not all(
+            truth(predicate.expr, lambda column: self.read(chosen.rows, column)) is True
+            for predicate in self.plan.predicates
+            if predicate.on == alias and alias not in predicate.aliases
+        ):
+            return
+        seeker = _Seeker(alias, chosen)
+        self.seekers.append(seeker)
+        if self.rules.anti_goes_first and self.plan.aliases[alias].kind == "anti":
+            self.go(seeker, -1)
+            self.drop(seeker)
+            return
+        for number in range(len(self.tables[self.plan.aliases[alias].table].rows)):
+            self.meet(seeker, number)
+        if seeker not in self.seekers:
+            return
+        lookups = [one for one in self.bindings(chosen, alias) if None not in one[1]]
+        if not self.hopeless(seeker) and not self.scanning(alias):
+            for lookup, key in lookups:
+                self.want(self.plan.aliases[alias].table, lookup, key)
+        elif lookups and self.rng.random() < 0.5:
+            self.want(self.plan.aliases[alias].table, *self.rng.choice(lookups))
+        if self.rules.absent_so_far:
+            self.tell(seeker)
+
+    def meet(self, seeker: _Seeker, number: int) -> None:
+        """A row is here: does the tuple match it, and what comes of that?"""
+        if not any(one is seeker for one in self.seekers):
+            return
+        if not self.matches({**seeker.item.rows, seeker.alias: number}, seeker.alias):
+            return
+        seeker.matched = True
+        kind = self.plan.aliases[seeker.alias].kind
+        if kind == "left":
+            self.go(seeker, number)
+            return
+        if kind == "semi":
+            self.go(seeker, -1)
+        if kind == "anti" or not self.rules.semi_every_match:
+            self.drop(seeker)
+
+    def go(self, seeker: _Seeker, number: int) -> None:
+        self.extend(seeker.item, seeker.alias, number, seeker.item.stamp)
+
+    def drop(self, seeker: _Seeker) -> None:
+        self.seekers = [one for one in self.seekers if one is not seeker]
+
+    def tell(self, seeker: _Seeker) -> None:
+        """There are no more matches."""
+        kind = self.plan.aliases[seeker.alias].kind
+        alone = not seeker.matched or (self.rules.absent_though_matched and kind == "left")
+        if alone and kind != "semi":
+            self.go(seeker, -1)
+        if not (self.rules.absent_twice and alone and not seeker.told):
+            self.drop(seeker)
+        seeker.told = True
+
+    def scanning(self, alias: int) -> bool:
+        return any(table == self.plan.aliases[alias].table for table, _ in self.open)
+
+    def hopeless(self, seeker: _Seeker) -> bool:
+        """Whether nothing can match the tuple, whatever comes."""
+        rows, alias = seeker.item.rows, seeker.alias
+        if any(self.read(rows, other) is None for _, other in self.plan.aliases[alias].links):
+            return not self.rules.null_joins
+        return not all(
+            truth(predicate.expr, lambda column: self.read(rows, column)) is True
+            for predicate in self.plan.predicates
+            if predicate.on == alias and alias not in predicate.aliases
+        )
+
+    def settle(self) -> None:
+        """Tell those who wait in front of right sides what is known now; who can be told nothing any more is dropped."""
+        for seeker in list(self.seekers):
+            table = self.plan.aliases[seeker.alias].table
+            found = [(lookup, normal(key)) for lookup, key in self.bindings(seeker.item, seeker.alias)]
+            names = {(table, lookup, key) for lookup, key in found if None not in key}  # type: ignore[operator]
+            known = self.covered | (self.asked if self.rules.absent_in_flight else set())
+            known |= self.failed if self.rules.absent_after_failure else set()
+            if self.tables[table].scans_ended or names & known or self.hopeless(seeker):
+                self.tell(seeker)
+            elif not self.scanning(seeker.alias):
+                if names <= self.failed:
+                    self.drop(seeker)
+                for lookup, key in self.bindings(seeker.item, seeker.alias):
+                    if None not in key:
+                        self.want(table, lookup, key)
 
     # ------------------------------------------------------------------------------------- lookups, EOT and failures
 
@@ -443,7 +594,7 @@ class ReferenceEddy:
             stamps = [
                 (self.tables[plan.table].sequence[item.rows[alias]], alias)
                 for alias, plan in enumerate(self.plan.aliases)
-                if plan.active and alias in item.rows
+                if plan.active and plan.kind == "inner" and alias in item.rows
             ]
             assert len(set(stamps)) == len(stamps), f"I2: equal stamps in {item}"
             assert item.stamp == max(stamps), f"I2: {item} does not carry the stamp of its newest component"

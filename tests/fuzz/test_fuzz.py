@@ -16,19 +16,21 @@ from typing import Any
 
 import pytest
 
-from fff.dataflow import domains, eddy, index, missing, router
-from fff.dataflow.plan import BlockPlan
+from fff.dataflow import arrays, eddy, missing
+from fff.dataflow.plan.plan import BlockPlan
+from fff.dataflow.routing import router
+from fff.dataflow.store import domains, index, stem
 from tests.fuzz.cases import Case, case
 from tests.fuzz.core import make_core, make_merging
 from tests.fuzz.generate import Instance, Knobs
 from tests.fuzz.oracle import by_duckdb
 from tests.fuzz.reference import ReferenceEddy
 from tests.fuzz.shrink import failure, shrink
-from tests.fuzz.variants import more_access
+from tests.fuzz.variants import more_access, turned
 from tests.fuzz.watch import Watcher
 from tests.fuzz.world import EddyLike, MakeEddy, Run, Wrong, play, random_run, verdict
 
-QUICK = 150
+QUICK = 80
 QUICK_PARTS = 5
 COUNT = int(os.environ.get("FFF_FUZZ_COUNT", "20000"))
 PARTS = 40
@@ -73,6 +75,16 @@ def test_every_run_gives_the_oracles_bag(part: int) -> None:
             check_duckdb(found)
 
 
+def test_who_waits_for_a_scan_goes_to_lookups_and_back() -> None:
+    """Scans that stall and lookups that fail send tuples in front of right sides to and fro (P44)."""
+    knobs = Knobs(right=1.0, aliases=(1, 2), scannable=0.6, max_rows=8)
+    for seed in range(FIRST, FIRST + 25):
+        found = case(seed, knobs)
+        for run in found.runs(faults=0.0, both=False):
+            changed = replace(run, stalls=0.3, fail_lookups=0.4, fail_scans=0.4 * (seed % 2), page_rows=1)
+            verdict(found.instance, changed, play(found.instance, changed, make_core), found.expected)
+
+
 @pytest.fixture(scope="module")
 def long_seed() -> int:
     """The first seed of the long run; the head of the test run prints it, so that it can be had again."""
@@ -83,6 +95,21 @@ def long_seed() -> int:
 def test_answers_that_come_merged_change_nothing() -> None:
     for seed in range(50):
         check(case(2_000_000 + seed), make_merging)
+
+
+def test_what_only_large_tables_do_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks that stay apart, hash tables that grow while they are used, indexes on several columns, runs."""
+    for module, name in (
+        (arrays, "_LARGE"),
+        (domains, "_MOVED_AT_ONCE"),
+        (stem, "_CANDIDATES"),
+        (stem, "_CANDIDATES_EACH"),
+        (index, "_SETTLE_ROWS"),
+        (index, "_SETTLE_REPEATS"),
+    ):
+        monkeypatch.setattr(module, name, 1 if name.startswith("_SETTLE") else 0)
+    for seed in range(80):
+        check(case(3_000_000 + seed), make_core)
 
 
 #: Found by the long run: a scan died whose rows had then to be looked up by the keys of scans that waited for it.
@@ -125,6 +152,21 @@ def test_an_added_access_method_changes_nothing() -> None:
             check(Case(seed, instance), make_core, faults=0.0)
             assert Case(seed, instance).expected == found.expected
     assert changed > 60
+
+
+def test_the_order_of_aliases_says_nothing() -> None:
+    """Right sides before what they are joined with, with LIMIT and faults too."""
+    rng = random.Random(FIRST)
+    first = 0
+    for seed in range(FIRST, FIRST + 60):
+        found = case(seed, Knobs(right=1.0, aliases=(1, 2, 2, 3)))
+        instance = turned(found.instance)
+        first += instance.plan.aliases[0].kind != "inner"
+        for faults in (False, True):
+            run = random_run(rng, semantics=rng.choice(["parked", "paper"]), faults=faults)
+            run = replace(run, watch=False)  # which asks the oracle about parts of the plan
+            verdict(instance, run, play(instance, run, make_core), found.expected)
+    assert first > 30
 
 
 @pytest.mark.parametrize("seed", [3, 14, 15, 92, 65])
@@ -243,6 +285,12 @@ LEAST = {
     "predicate over several aliases": 40,
     "cycle": 80,
     "cross product": 10,
+    "left join": 30,
+    "semi join": 15,
+    "anti join": 12,
+    "right side of a right side": 4,
+    "WHERE over NULLs of a left join": 8,
+    "ON over the tuple alone": 10,
     "duplicate rows": 80,
     "NULL": 200,
     "NaN": 20,
@@ -259,6 +307,7 @@ def features(instance: Instance) -> set[str]:
     plan, values = instance.plan, [value for rows in instance.rows for row in rows for value in row]
     lookups = [lookup for table in plan.tables for lookup in table.lookups]
     linked = sum(len({member.alias for member in group.members}) - 1 for group in plan.equalities)
+    inner = sum(alias.kind == "inner" for alias in plan.aliases)
     found = {f"{table.identity} identity" for table in plan.tables}
     tests = {
         "self-join": len(plan.tables) < len(plan.aliases),
@@ -276,8 +325,23 @@ def features(instance: Instance) -> set[str]:
         ),
         "selection module": any(predicate.module for predicate in plan.predicates),
         "predicate over several aliases": any(len(predicate.aliases) > 1 for predicate in plan.predicates),
-        "cycle": linked > len(plan.aliases) - 1,
-        "cross product": linked < len(plan.aliases) - 1,
+        "cycle": linked > inner - 1,
+        "cross product": linked < inner - 1,
+        **{
+            f"{kind} join": any(alias.kind == kind for alias in plan.aliases)
+            for kind in ("left", "semi", "anti")
+        },
+        "right side of a right side": any(
+            plan.aliases[other.alias].kind == "left" for alias in plan.aliases for _, other in alias.links
+        ),
+        "WHERE over NULLs of a left join": any(
+            predicate.on is None and any(plan.aliases[alias].kind == "left" for alias in predicate.aliases)
+            for predicate in plan.predicates
+        ),
+        "ON over the tuple alone": any(
+            predicate.on is not None and predicate.on not in predicate.aliases
+            for predicate in plan.predicates
+        ),
         "duplicate rows": any(len(set(map(repr, rows))) < len(rows) for rows in instance.rows),
         "NULL": None in values,
         "NaN": any(value != value for value in values),  # noqa: PLR0124 - the test for NaN

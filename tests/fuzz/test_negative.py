@@ -7,9 +7,10 @@ from dataclasses import fields, replace
 
 import pytest
 
-from fff.dataflow.events import LookupEnd, ScanEnd, ScanRows, Start
-from fff.dataflow.plan import BlockPlan
+from fff.dataflow.plan.events import LookupEnd, ScanEnd, ScanRows, Start
+from fff.dataflow.plan.plan import BlockPlan
 from tests.fuzz.broken import BROKEN, CHAINS, COMPETING, CYCLES, FLOATS, SELF_JOINS, WIDE, Broken, two_ways_in
+from tests.fuzz.broken_right_sides import BROKEN_RIGHT_SIDES, RIGHT
 from tests.fuzz.broken_waiting import BROKEN_WAITING
 from tests.fuzz.cases import Case, case
 from tests.fuzz.core import make_core
@@ -39,7 +40,9 @@ def _runs(cases: Callable[[int], Case], changes: dict[str, object]) -> Iterator[
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("broken", [*BROKEN, *BROKEN_WAITING], ids=lambda broken: broken.name)
+@pytest.mark.parametrize(
+    "broken", [*BROKEN, *BROKEN_WAITING, *BROKEN_RIGHT_SIDES], ids=lambda broken: broken.name
+)
 def test_a_broken_core_is_noticed(broken: Broken) -> None:
     with pytest.MonkeyPatch.context() as patching:
         broken.patch(patching)
@@ -65,7 +68,17 @@ RULE_KNOBS = {
     "forget_class": CYCLES,
     "forget_wide": WIDE,
     "failure_is_end": CHAINS,
+    "absent_so_far": RIGHT,
+    "absent_in_flight": replace(RIGHT, scannable=0.0),
+    "absent_after_failure": replace(RIGHT, scannable=0.0),
+    "absent_twice": RIGHT,
+    "absent_though_matched": RIGHT,
+    "semi_every_match": RIGHT,
+    "anti_goes_first": RIGHT,
+    "where_in_on": RIGHT,
+    "on_in_where": RIGHT,
 }
+FAILING = ("failure_is_end", "absent_after_failure")
 
 
 @pytest.mark.slow
@@ -80,7 +93,7 @@ def test_a_broken_reference_is_noticed(rule: str) -> None:
     def cases(seed: int) -> Case:
         return two_ways_in(seed) if rule == "seed_only_active" else case(seed, RULE_KNOBS.get(rule, Knobs()))
 
-    changes: dict[str, object] = {"fail_lookups": 0.5} if rule == "failure_is_end" else {}
+    changes: dict[str, object] = {"fail_lookups": 0.5} if rule in FAILING else {}
     found, run, _ = first_wrong(broken, cases, **changes)
     assert failure(found.instance, run, whole) is None, "the same run goes well with the rule intact"
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fff.dataflow.eddy import Eddy
-from fff.dataflow.inside import source
+from fff.dataflow.in_flight import source
 from fff.dataflow.partial import PartialTuples
 from fff.stats import MISSING
 from tests.fuzz.generate import Instance, Row, normal
@@ -37,9 +37,8 @@ class Watcher:
         self.answers = 0  # how often something was said about open values while the run went on
         self.partial = 0  # partial rows seen
         self.tuples = 0  # partial tuples seen
-        self.combinations: dict[
-            int, Counter[tuple[Any, ...]]
-        ] = {}  # by span: what partial tuples there may be
+        # By span: what partial tuples there may be.
+        self.combinations: dict[int, Counter[tuple[Any, ...]]] = {}
 
     def emitted(self, rows: Iterable[Row]) -> list[str]:
         """Results have come: none that had been called impossible?"""
@@ -75,7 +74,7 @@ class Watcher:
         rows = self.eddy.partial_rows(limit)
         self.partial += len(rows)
         inside = sum(len(batch) for batch in router.waiting.batches() if batch.state.span & self.shown)
-        inside += sum(group.live for group in router.groups() if group.state.span & self.shown)
+        inside += sum(group.live for _, _, group in router.parked.waiting() if group.state.span & self.shown)
         expected = 0 if self.eddy.finished else min(limit, inside)
         wrong = (
             [] if len(rows) == expected else [f"{len(rows)} partial rows of {inside} tuples, limit {limit}"]
@@ -124,6 +123,8 @@ class Watcher:
             if any(missing):
                 if not all(missing):
                     return False
+            elif plan.aliases[alias].kind == "left" and all(value is None for _, value in mine):
+                continue
             elif mine and not any(all(found[i] == normal(value) for i, value in mine) for found in known):  # type: ignore[index]
                 return False
         return len(row) == len(plan.output)

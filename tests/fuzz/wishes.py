@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from fff.dataflow.expressions import And, Column, Compare, Expr, InList, IsNull, Literal, Not, Or
-from fff.dataflow.plan import BlockPlan
+from fff.dataflow.plan.expressions import And, Column, Compare, Expr, InList, IsNull, Literal, Not, Or
+from fff.dataflow.plan.plan import BlockPlan
 from tests.fuzz.generate import DOMAINS
 
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from fff.dataflow.events import (
+from fff.dataflow.plan.events import (
     Cancel,
     CancelLookup,
     Emit,
@@ -37,7 +37,7 @@ from fff.dataflow.events import (
     TimePassed,
     WakeAt,
 )
-from fff.dataflow.plan import BlockPlan
+from fff.dataflow.plan.plan import BlockPlan
 from fff.stats import Missing
 from tests.fuzz.generate import Instance, normal
 from tests.fuzz.oracle import Bag, arrow_rows
@@ -102,6 +102,7 @@ class Run:
     hedge_after: int = 0  # answers before that
     hedge_share: float = 1.0  # of all others
     slow_s: float = 0.0  # seconds below which nothing is slow
+    prunes: bool = True  # keys that only dead tuples wait for are not asked for
     watch: bool = False  # ask after every event what is inside (the core only)
 
 
@@ -150,6 +151,7 @@ def random_run(rng: random.Random, *, semantics: str, faults: bool) -> Run:
         hedge_after=more.choice([0, 0, 1, 3]),
         hedge_share=more.choice([1.0, 1.0, 0.3]),
         slow_s=more.choice([0.0, 0.0, 0.5, 3.0]),
+        prunes=more.random() < 0.8,
     )
     if not faults:
         return run

@@ -5,45 +5,26 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
-from fff.dataflow.moves import Load, Move, Offer, Outcome, after
-from fff.dataflow.policy import PullingPolicy
-from fff.dataflow.state import TupleState
+from fff.dataflow.plan.moves import Load, Move, Offer, Outcome, after
+from fff.dataflow.plan.plan import BlockPlan
+from fff.dataflow.plan.policy import PullingPolicy
+from fff.dataflow.plan.state import TupleState
 from fff.policies import PREFERENCES, make_policy
-from fff.policies.adaptive import MANY, TOGETHER, Adaptive
-from fff.policies.beliefs import Beliefs
+from fff.policies.adaptive.change_points import CountChange, LevelChange
+from fff.policies.adaptive.lattice import MAX_STATES, Lattice, sober, solve
+from fff.policies.adaptive.policy import MANY, TOGETHER, Adaptive
+from fff.policies.adaptive.posterior import Beliefs
+from fff.policies.adaptive.scarcity import Scarcity
 from fff.policies.benefit import Benefit
-from fff.policies.changes import CountChange, LevelChange
-from fff.policies.lattice import MAX_STATES, Lattice, sober, solve
 from tests.dataflow.blocks import Play, block, table
+from tests.policies.driving import NEW, A, B, drive
 
-NEW = TupleState(0b1)
-A, B = Move(predicate=0), Move(predicate=1)
 LOOKUPS = block([table("a b k", scans=1), table("k v", (0,)), table("k v", (0,))], ["0.0 = 1.0", "0.1 = 2.0"])
 TO_1, TO_2 = Move(1, 0), Move(2, 0)
-
-
-def drive(
-    policy: Adaptive, passing: Mapping[Move, float], costs: Mapping[Move, float], tuples: int, seed: int = 1
-) -> Counter[Move]:
-    """Send tuples through filters; how many went to each first."""
-    rng, first = random.Random(seed), Counter[Move]()
-    moves = tuple(passing)
-    for _ in range(tuples):
-        state, left = NEW, moves
-        while left:
-            move = left[0] if len(left) == 1 else policy.choose(state, left, rng)
-            first[move] += state == NEW
-            passed = rng.random() < passing[move]
-            policy.observe(
-                Outcome(state, move, 1, int(passed), cost=costs[move] * rng.lognormvariate(0, 0.2))
-            )
-            if not passed:
-                break
-            state, left = after(state, move), tuple(other for other in left if other != move)
-    return first
 
 
 def test_it_finds_the_cheap_and_the_selective() -> None:
@@ -107,25 +88,69 @@ def offer(backlog: Mapping[Move, int], size: int = 100, window: int = 8) -> Offe
     return Offer(NEW, (TO_1, TO_2), size, lambda move: Load(backlog.get(move, 0), window))
 
 
-def informed(prefer: str) -> Adaptive:
-    """Both lookups cost a second; the first one passes nothing, the second everything."""
-    policy = Adaptive(LOOKUPS, prefer)  # type: ignore[arg-type]
-    for _ in range(200):
+def informed(prefer: str, passes: float = 0.9, plan: BlockPlan = LOOKUPS, seconds: float = 1.0) -> Adaptive:
+    """Both lookups cost a second; the first one passes nothing, the second so many."""
+    policy = Adaptive(plan, prefer)  # type: ignore[arg-type]
+    for number in range(200):
         for state in (NEW, after(NEW, TO_1), after(NEW, TO_2)):
-            for move, produced in ((TO_1, 0), (TO_2, 1)):
+            for move, rate in ((TO_1, 0.0), (TO_2, passes)):
                 if not state.span >> move.alias & 1:
-                    policy.observe(Outcome(state, move, 1, produced, cost=1.0))
+                    produced = int((number + 1) * rate) - int(number * rate)
+                    policy.observe(Outcome(state, move, 1, produced, requests=1, cost=seconds))
     return policy
 
 
 def test_what_waiting_is_worth() -> None:
     rng = random.Random(0)
     for prefer in PREFERENCES:
-        assert informed(prefer).take(offer({}), rng) == (TO_1, 8), "as many as there is room for"
+        assert informed(prefer, 1.0).take(offer({}), rng) == (TO_1, 8), "as many as there is room for"
         assert informed(prefer).take(offer({TO_1: 8, TO_2: 8}), rng) is None
+        assert informed(prefer, 1.0).take(offer({TO_1: 8}), rng) is None, (
+            "it would have to go to the first anyway"
+        )
     assert informed("fast").take(offer({TO_1: 8}), rng) == (TO_2, 8)
-    assert informed("balanced").take(offer({TO_1: 8}), rng) is None, "twice the cost is too much"
-    assert informed("cheap").take(offer({TO_1: 8}), rng) is None
+    assert informed("balanced").take(offer({TO_1: 8}), rng) is None, "90 % more requests for 10 % of the time"
+    assert informed("balanced", 0.4).take(offer({TO_1: 8}), rng) == (TO_2, 8), "40 % more for 60 %"
+    assert informed("cheap", 0.4).take(offer({TO_1: 8}), rng) is None
+
+
+def priced(
+    *prices: float, ceilings: tuple[int, int] = (8, 8), limiters: tuple[int, int] = (0, 1)
+) -> BlockPlan:
+    """The two lookups at limiters of these ordinals."""
+    tables = list(LOOKUPS.tables)
+    for number, (price, ceiling, limiter) in enumerate(zip(prices, ceilings, limiters, strict=True), 1):
+        lookup = replace(tables[number].lookups[0], price=price, ceiling=ceiling, limiter=limiter)
+        tables[number] = replace(tables[number], lookups=(lookup,))
+    return replace(LOOKUPS, tables=tuple(tables))
+
+
+def test_calls_that_cost_money_are_never_given_for_time() -> None:
+    rng, busy = random.Random(0), offer({TO_1: 8})
+    assert informed("balanced", 0.4, priced(0.0, 0.0)).take(busy, rng) == (TO_2, 8)
+    assert informed("balanced", 0.4, priced(0.0, 0.01)).take(busy, rng) is None
+    assert informed("fast", 0.4, priced(0.0, 0.01)).take(busy, rng) == (TO_2, 8)
+
+
+def test_where_the_engine_itself_is_what_all_wait_for_nothing_is_to_be_gained() -> None:
+    """Answers of a millisecond, eight at a time: the engine takes longer to send the requests than they to be answered."""
+    rng, busy = random.Random(0), offer({TO_1: 8})
+    assert informed("fast", plan=priced(0.0, 0.0), seconds=1e-3).take(busy, rng) is None
+    assert informed("fast", plan=priced(0.0, 0.0), seconds=1.0).take(busy, rng) == (TO_2, 8)
+
+
+def test_what_shares_a_limiter_shares_its_price() -> None:
+    """Answers that take a half longer are chance, or queues; five times as long they are not."""
+    shared = priced(0.0, 0.0, limiters=(0, 0))
+    for slower, same in ((1.5, True), (5.0, False)):
+        beliefs = Adaptive(shared).beliefs
+        apart = Adaptive(priced(0.0, 0.0)).beliefs
+        for _ in range(50):
+            for move, seconds in ((TO_1, 1.0), (TO_2, slower)):
+                beliefs.observe(Outcome(NEW, move, 1, 1, cost=seconds))
+                apart.observe(Outcome(NEW, move, 1, 1, cost=seconds))
+        assert (beliefs.price(TO_1, 0.0) == beliefs.price(TO_2, 0.0)) is same
+        assert apart.price(TO_2, 0.0) > 1.4 * apart.price(TO_1, 0.0)
 
 
 def test_few_tuples_go_before_anything_is_known() -> None:
@@ -161,7 +186,7 @@ def test_these_pull(name: str) -> None:
 
 def test_tuples_wait_inside_the_eddy_until_a_lookup_has_room() -> None:
     """Held tuples are counted, are offered again when an answer comes, and none is forgotten."""
-    from fff.dataflow.events import Lookup
+    from fff.dataflow.plan.events import Lookup
 
     game = Play(LOOKUPS, make_policy("adaptive", LOOKUPS, "cheap"), 3, max_lookup_window=1)
     game.start()
@@ -322,3 +347,12 @@ def test_free_probes_of_big_batches_are_learnt_several_at_a_time_and_none_is_los
         policy.observe(Outcome(NEW, probe, 1, 0))
         assert learnt(dear) == count * MANY
         assert learnt(probe) == 10 * TOGETHER * MANY + count
+
+
+def test_what_is_found_out_about_later_is_in_no_earlier_bill() -> None:
+    scarcity = Scarcity(None, "balanced")
+    scarcity.place(A, lambda _: Load(0, 1))
+    scarcity.learn(NEW, (1.0, 0.0, 1.0), (1.0, 0.0, 1.0), {})
+    place, _ = scarcity.place(B, lambda _: Load(0, 1))
+    assert not scarcity.knows(NEW)
+    assert scarcity.fair((1.0, 0.0, 1.0), (1.0, 0.0, 0.5), place)

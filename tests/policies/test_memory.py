@@ -8,16 +8,24 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from fff.dataflow.expressions import Column, Compare, Literal
-from fff.dataflow.moves import Move, Outcome
-from fff.dataflow.plan import AliasPlan, BlockPlan, EqualityClass, LookupPlan, Predicate, ScanPlan, TablePlan
-from fff.dataflow.state import TupleState
-from fff.policies.adaptive import Adaptive
-from fff.policies.beliefs import Beliefs
-from fff.policies.meanings import REMEMBERED, Memory, _put
-from fff.policies.memory import CALLS, TUPLES, Lesson, Level, Past
+from fff.dataflow.plan.expressions import Column, Compare, Literal
+from fff.dataflow.plan.moves import Move, Outcome
+from fff.dataflow.plan.plan import (
+    AliasPlan,
+    BlockPlan,
+    EqualityClass,
+    LookupPlan,
+    Predicate,
+    ScanPlan,
+    TablePlan,
+)
+from fff.dataflow.plan.state import TupleState
+from fff.policies.adaptive.policy import Adaptive
+from fff.policies.adaptive.posterior import Beliefs
+from fff.policies.adaptive.prior import CALLS, TUPLES, Lesson, Level, Past
+from fff.policies.adaptive.session_memory import REMEMBERED, Memory, _put
 from fff.schema import Field
-from tests.policies.test_adaptive import NEW, A, B, drive
+from tests.policies.driving import NEW, A, B, drive
 
 CHEAP_A = {A: 0.5, B: 0.5}, {A: 1.0, B: 30.0}
 CHEAP_B = {A: 0.5, B: 0.5}, {A: 30.0, B: 1.0}

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from fff.dataflow.moves import Move, Outcome
-from fff.dataflow.policy import RoutingPolicy
-from fff.dataflow.state import TupleState
+from fff.dataflow.plan.moves import Move, Outcome
+from fff.dataflow.plan.policy import RoutingPolicy
+from fff.dataflow.plan.state import TupleState
 from fff.errors import UsageError
 from fff.policies import DEFAULT_POLICY, POLICIES, make_policy
 from fff.policies.fixed import Fixed
 from fff.policies.lottery import FLOOR, Lottery
-from fff.policies.rank import EXPLORE, REOPTIMIZE, Rank
+from fff.policies.rank import EXPLORE, REOPTIMIZE, TRIAL, Rank
 from fff.policies.windowed_lottery import WindowedLottery
 from tests.dataflow.blocks import Play, block, compare, table
 
@@ -50,7 +50,18 @@ def test_every_name_makes_its_policy() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["", "best", "naive:a", "lottery:", "Rank", "rank:b,a", "windowed-lottery:0", "windowed-lottery:x"],
+    [
+        "",
+        "best",
+        "naive:a",
+        "lottery:",
+        "Rank",
+        "rank:b,a",
+        "rank:0",
+        "lottery:x",
+        "windowed-lottery:0",
+        "windowed-lottery:x",
+    ],
 )
 def test_other_names_are_refused_with_the_list(name: str) -> None:
     if name == "lottery:":
@@ -181,8 +192,8 @@ def test_rank_re_routes_when_selectivities_flip() -> None:
 
 def test_rank_decides_once_in_so_many_tuples() -> None:
     policy, rng = Rank(), random.Random(0)
-    learn(policy, S, 1, 1)
-    learn(policy, T, 1, 0)
+    learn(policy, S, TRIAL, TRIAL)
+    learn(policy, T, TRIAL, 0)
     chosen = Counter(policy.choose(STATE, (S, T), rng) for _ in range(500))
     assert chosen[T] >= 500 * (1 - 3 * EXPLORE)
     learn(policy, T, REOPTIMIZE // 2, 5 * REOPTIMIZE)
@@ -207,11 +218,52 @@ def test_rank_leaves_lookups_beside_a_scan_alone() -> None:
 
 
 def test_estimates_are_by_state() -> None:
-    policy = Rank()
+    policy, other = Rank(), TupleState(0b11)
     learn(policy, S, 100, 0)
-    other = TupleState(0b11)
+    assert policy._rank(other, S) > (0.0, 0.0), "what is known of a move counts where it was not tried"
+    policy.observe(Outcome(other, S, 100, 100))
     assert policy._rank(STATE, S) > (0.0, 0.0)
-    assert policy._rank(other, S) == Rank()._rank(STATE, S), "as if never tried"
+    assert policy._rank(other, S) < policy._rank(STATE, S)
+    assert policy._estimates[other, S].mean(0.5) > 0.9
+
+
+def test_how_often_rank_decides_can_be_named() -> None:
+    policy, rng = make_policy("rank:10", STAR), random.Random(0)
+    for move, produced in ((S, TRIAL), (T, 0)):
+        learn(policy, move, TRIAL, produced)
+    policy.choose(STATE, (S, T), rng)
+    learn(policy, T, 10, 500)
+    assert shares(policy, (S, T), 200)[S] > 180
+
+
+def test_rank_orders_by_measured_costs() -> None:
+    """The paper instruments its operators: of two that remove as much, the one that takes less time comes first."""
+    policy = Rank()
+    for move, seconds in ((S, 5.0), (T, 0.5)):
+        policy.observe(Outcome(STATE, move, 100, 50, cost=seconds))
+    assert shares(policy, (S, T), 100)[T] > 90
+    cheap = Rank()
+    for move, produced, seconds in ((S, 10, 5.0), (T, 80, 0.5)):
+        cheap.observe(Outcome(STATE, move, 100, produced, cost=seconds))
+    assert shares(cheap, (S, T), 100)[T] > 90, "twice as much for a tenth"
+    for move in (S, T):
+        cheap.observe(Outcome(STATE, move, 0, 0, requests=100))
+    assert shares(cheap, (S, T), 100)[T] > 90, (
+        "what was measured counts, not what requests are guessed to take"
+    )
+
+
+def test_tickets_can_be_divided_by_costs() -> None:
+    """Ledger P32: without back-pressure tickets know no cost."""
+    policy, blind = make_policy("lottery:costs", STAR), make_policy("lottery", STAR)
+    assert shares(policy) == shares(blind), "nothing is measured yet"
+    for one in (policy, blind):
+        for move, seconds in ((S, 9.0), (T, 1.0)):
+            one.observe(Outcome(STATE, move, 100, 50, cost=seconds))
+    assert 800 < shares(blind)[T] < 1200
+    assert 1700 < shares(policy)[T] < 1900, "nine to one"
+    unknown = shares(policy, (S, U), 2000)
+    assert unknown[U] > 0, "what was never measured is taken to be as dear as the others"
 
 
 def test_rank_tries_every_probe_before_it_believes_any() -> None:
@@ -260,7 +312,7 @@ class TestEvery:
         for number in (1, 2):
             game.scan(number, *data[number])
         game.end(0)
-        from fff.dataflow.events import Lookup
+        from fff.dataflow.plan.events import Lookup
 
         for lookup in game.told.of(Lookup):
             if game.eddy.lookups.asked(lookup.request):

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.real.running import CommandLine, get, tool
+from tests.real.two_tables import data
+
+__all__ = ["data"]
 
 
 @pytest.fixture

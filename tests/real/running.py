@@ -152,7 +152,8 @@ class CommandLine:
         return [*REAL, *arguments]
 
     def environment(self, **changes: str) -> dict[str, str]:
-        return environment(XDG_CONFIG_HOME=str(self.folder), **changes)
+        # Named, the spec is the word of whoever runs the command, who may let it use secrets.
+        return environment(XDG_CONFIG_HOME=str(self.folder), FFF_SOURCES="fff.yaml", **changes)
 
     def run(self, *arguments: str, **environ: str) -> Ran:
         done = subprocess.run(

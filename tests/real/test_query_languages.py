@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.real.running import CommandLine, Ran, executable, free_port, process
-from tests.real.test_servers import SQL, Data, data
-
-__all__ = ["data"]
+from tests.real.two_tables import SQL, Data
 
 pytestmark = pytest.mark.slow
 

@@ -64,6 +64,16 @@ CONSTRUCTS = {
     "nested": """SELECT s_name FROM supplier WHERE s_suppkey IN (SELECT ps_suppkey FROM partsupp WHERE ps_partkey IN
         (SELECT p_partkey FROM part WHERE p_name LIKE 'forest%') AND ps_availqty > 5000)""",
     "order anywhere": """SELECT count(*), max(t) FROM (SELECT o_totalprice AS t FROM orders ORDER BY t DESC, o_orderkey LIMIT 7)""",
+    "or of joins": """SELECT sum(l_extendedprice * (1 - l_discount)) FROM lineitem, part WHERE
+        (p_partkey = l_partkey AND p_brand = 'Brand#12' AND p_container IN ('SM CASE', 'SM BOX', 'SM PACK', 'SM PKG')
+        AND l_quantity >= 1 AND l_quantity <= 1 + 10 AND p_size BETWEEN 1 AND 5 AND l_shipmode IN ('AIR', 'AIR REG'))
+        OR (p_partkey = l_partkey AND p_brand = 'Brand#23' AND p_container IN ('MED BAG', 'MED BOX', 'MED PKG', 'MED PACK')
+        AND l_quantity >= 10 AND l_quantity <= 10 + 10 AND p_size BETWEEN 1 AND 10 AND l_shipmode IN ('AIR', 'AIR REG'))
+        OR (p_partkey = l_partkey AND p_brand = 'Brand#34' AND p_container IN ('LG CASE', 'LG BOX', 'LG PACK', 'LG PKG')
+        AND l_quantity >= 20 AND l_quantity <= 20 + 10 AND p_size BETWEEN 1 AND 15 AND l_shipmode IN ('AIR', 'AIR REG'))""",
+    "or of joins by key": """SELECT count(*), sum(o_totalprice) FROM orders, customer WHERE
+        (o_custkey = c_custkey AND c_nationkey = 7 AND o_orderstatus = 'O') OR
+        (c_custkey = o_custkey AND c_nationkey = 8 AND o_orderstatus = 'F' AND o_totalprice > 200000)""",
     "star": "SELECT * FROM nation n LEFT JOIN region r ON n.n_regionkey = r.r_regionkey AND r.r_regionkey > 1",
 }
 

@@ -18,20 +18,20 @@ import pyarrow as pa
 import pytest
 
 from fff.catalog import Catalog, LookupMethod, Page, ScanMethod, Table
-from fff.dataflow.lookups import LookupOptions
-from fff.engine import Federation
+from fff.dataflow.lookups.methods import LookupOptions
 from fff.errors import InfeasibleQuery, SourceError
-from fff.execution import Outcome, RunOptions
+from fff.federation import Federation
+from fff.options import RunOptions
 from fff.policies import POLICIES, PREFERENCES
-from fff.runtime import block
+from fff.runtime import block_run
 from fff.simulation.loop import run
-from fff.simulation.recorder import Recorder
-from fff.simulation.service import Failures, Fixed, HeavyTail, Latency, LogNormal, Stall, Uniform
+from fff.simulation.recorder import RunRecorder
+from fff.simulation.service import FixedTime, HeavyTail, Latency, LogNormal, RandomFailures, Stall, Uniform
 from fff.simulation.source import SimulatedLookup, SimulatedScan, SimulatedSource, SimulatedTable
-from fff.stats import AccessMeter
+from fff.stats import AccessMeter, Outcome
 from tests.engine.duck import over_duck
+from tests.engine.joins import oracle
 from tests.engine.site import Row, Site
-from tests.engine.test_engine import oracle
 
 #: Of one block, and the more is read the more rows there are.
 JOINS = (
@@ -58,7 +58,7 @@ class FaultySource(SimulatedSource):
     """Answers some lookups in part only, some with rows nobody asked for; notes the keys that it is asked for."""
 
     def __init__(
-        self, tables: Sequence[SimulatedTable], recorder: Recorder, *, seed: int, cut: float, more: float
+        self, tables: Sequence[SimulatedTable], recorder: RunRecorder, *, seed: int, cut: float, more: float
     ):
         super().__init__(tables, recorder, seed=seed, name="web")
         self.keys: collections.Counter[object] = collections.Counter()
@@ -92,7 +92,10 @@ class FaultySource(SimulatedSource):
             async for page in super().lookup(table, method, columns, keys, meter=meter):
                 rows = page.rows
                 if self._rng.random() < self._more:
-                    rows = pa.concat_batches([rows, self._strays(table, method, columns, keys)])
+                    strays = self._strays(table, method, columns, keys)
+                    if len(strays) and not len(rows):
+                        self.harmed.add(table.name)  # nothing but strays may stand in the place of an answer
+                    rows = pa.concat_batches([rows, strays])
                 if len(rows) > 1:
                     yield Page(rows.slice(0, 1))
                     await asyncio.sleep(self._rng.choice([0.0, 0.3]))
@@ -129,7 +132,7 @@ class Weather:
     keep: bool
     faults: bool
 
-    def source(self, recorder: Recorder) -> FaultySource:
+    def source(self, recorder: RunRecorder) -> FaultySource:
         assert self.options.seed is not None
         return FaultySource(self.tables, recorder, seed=self.options.seed, cut=self.cut, more=self.more)
 
@@ -166,7 +169,7 @@ def weather(seed: int, statements: Sequence[str], *, faults: bool) -> Weather:
         prefer=rng.choice(PREFERENCES),
         seed=seed,
         semantics=rng.choice(["parked", "parked", "paper"]),
-        deadline_s=rng.choice([None, 0.5, 5.0]) if faults else None,
+        deadline=rng.choice([None, 0.5, 5.0]) if faults else None,
     )
     return Weather(
         sql=rng.choice(statements),
@@ -225,14 +228,14 @@ def _lookup(keys: tuple[str, ...], name: str, rng: random.Random, broken: str) -
         rng.choice([1, 2, 8]),
         rng.choice([1, 1, 2, 5]),
         _stalls(rng),
-        Failures(rng.choice([0.0, 0.2, 1.0])) if fails else Failures(),
+        RandomFailures(rng.choice([0.0, 0.2, 1.0])) if fails else RandomFailures(),
         name,
     )
 
 
 def _latency(rng: random.Random) -> Latency:
     kinds: list[Callable[[], Latency]] = [
-        lambda: Fixed(rng.choice([0.0, 0.01, 0.2, 1.0])),
+        lambda: FixedTime(rng.choice([0.0, 0.01, 0.2, 1.0])),
         lambda: Uniform(0.0, rng.choice([0.1, 2.0])),
         lambda: LogNormal(rng.choice([0.05, 0.5]), 1.0),
         lambda: HeavyTail(rng.choice([0.01, 0.1]), 1.1),
@@ -252,7 +255,7 @@ def _conditions(chosen: Weather) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patching:
         patching.setattr(asyncio, "to_thread", at_once)  # nothing waits for a thread in virtual time
         if chosen.eager is not None:
-            patching.setattr(block, "_LOOKUPS", dict.fromkeys(PREFERENCES, chosen.eager))
+            patching.setattr(block_run, "LOOKUPS", dict.fromkeys(PREFERENCES, chosen.eager))
         yield
 
 
@@ -260,7 +263,7 @@ def go(chosen: Weather) -> Run | None:
     """Run the statement, twice in a session that keeps what it has read; None where nothing binds a table."""
 
     async def main() -> Run | None:
-        recorder = Recorder()
+        recorder = RunRecorder()
         catalog = Catalog()
         source = chosen.source(recorder)
         catalog.add(source)
@@ -281,7 +284,7 @@ def go(chosen: Weather) -> Run | None:
                 outcomes.append(execution.outcome)
                 for one in execution._blocks:
                     one.eddy.validate()
-                    hedged += one.eddy.lookups._races.hedged
+                    hedged += sum(m.hedged for table in one.eddy.statistics().tables for m in table.lookups)
             return Run(tuple(found), tuple(outcomes), source, hedged, recorder.trace)
 
     with _conditions(chosen):
@@ -306,7 +309,7 @@ def check(chosen: Weather) -> Run | None:
             assert not extra, f"{extra} too much, {lost} too little"
         if outcome.complete:
             assert not lost, f"{lost} too little"
-        late = chosen.options.deadline_s is not None
+        late = chosen.options.deadline is not None
         assert outcome.complete or late or found.source.harmed, f"nothing went wrong: {outcome.missing}"
     if chosen.sql in JOINS and not chosen.keep:
         twice = {key: count for key, count in found.source.keys.items() if count > 1}

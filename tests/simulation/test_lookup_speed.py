@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 from fff.dataflow.eddy import EddyOptions
-from fff.dataflow.lookups import LookupOptions
-from fff.execution import RunOptions
+from fff.dataflow.lookups.methods import LookupOptions
 from fff.limits import STALL_S
+from fff.options import RunOptions
 from fff.policies import Preference
 from fff.simulation.run import BlockRun, run_block, run_statement
-from fff.simulation.service import Fixed, HeavyTail, Latency, LogNormal, Phases, Stall, Uniform
+from fff.simulation.service import FixedTime, HeavyTail, Latency, LogNormal, Phases, Stall, Uniform
 from fff.simulation.source import SimulatedLookup, SimulatedScan, SimulatedTable
 
 SQL = "SELECT R.key, S.y FROM R, S WHERE R.a = S.x"
@@ -68,10 +68,10 @@ class Web:
 
 #: Pages that bring more keys than a batch holds, fewer, and some that have been asked for; quick and slow lookups.
 WEBS = {
-    "large pages": Web(1400, 70, Fixed(0.5), Fixed(0.2)),
-    "small pages": Web(1000, 20, Fixed(0.5), Fixed(0.2)),
-    "fewer and fewer new keys": Web(4000, 100, Fixed(0.2), Fixed(0.2), values=1000),
-    "slow lookups": Web(1000, 20, Fixed(0.05), Fixed(2.0), concurrency=4),
+    "large pages": Web(1400, 70, FixedTime(0.5), FixedTime(0.2)),
+    "small pages": Web(1000, 20, FixedTime(0.5), FixedTime(0.2)),
+    "fewer and fewer new keys": Web(4000, 100, FixedTime(0.2), FixedTime(0.2), values=1000),
+    "slow lookups": Web(1000, 20, FixedTime(0.05), FixedTime(2.0), concurrency=4),
     "irregular": Web(1200, 20, Uniform(0.05, 0.6), LogNormal(0.2, 0.5)),
     "heavy tails": Web(1200, 20, HeavyTail(0.1, 1.5), Uniform(0.1, 0.3)),
 }
@@ -102,7 +102,7 @@ def test_batches_fill_without_holding_anything_up(name: str) -> None:
 
 
 def test_a_few_small_pages_fill_a_batch() -> None:
-    web = Web(60, 4, Fixed(0.5), Fixed(0.2))
+    web = Web(60, 4, FixedTime(0.5), FixedTime(0.2))
     eager, learned = web.run(10, 0.0), web.run(10, 1.0)
     assert of_lookups(eager) == 15
     assert of_lookups(learned) <= 7
@@ -112,7 +112,7 @@ def test_a_few_small_pages_fill_a_batch() -> None:
 
 def test_waiting_a_fixed_time_would_hold_the_first_result_up() -> None:
     """What the flush is learned for: the same requests could be had by waiting, but not at the same time."""
-    web = Web(60, 4, Fixed(0.5), Fixed(0.2))
+    web = Web(60, 4, FixedTime(0.5), FixedTime(0.2))
     learned = web.run(10, 1.0)
     assert learned.recorder.results().when(1) == pytest.approx(0.7)
     assert learned.recorder.results().when(60) == pytest.approx(15 * 0.5 + 0.2)
@@ -134,7 +134,7 @@ def mirrored(
     second = SimulatedLookup(("x",), rival or answer, 8, called="mirror")
     tables = (
         SimulatedTable(
-            "R", numbers("R", keys, ("key", "a")), ("key",), (SimulatedScan("scan", 2, Fixed(0.05)),)
+            "R", numbers("R", keys, ("key", "a")), ("key",), (SimulatedScan("scan", 2, FixedTime(0.05)),)
         ),
         SimulatedTable("S", numbers("S", keys, ("x", "y")), ("x",), (), (first, second)),
     )
@@ -176,19 +176,21 @@ def test_steady_lookups_are_not_raced() -> None:
 
 @pytest.mark.slow
 def test_a_lookup_that_stalls_for_ever_holds_nothing_up() -> None:
-    run = mirrored(Fixed(0.1), 0.05, keys=400, stalls=(Stall(5.0, 1e6),))
+    run = mirrored(FixedTime(0.1), 0.05, keys=400, stalls=(Stall(5.0, 1e6),))
     assert extra(run) <= 0.05
-    assert run.seconds <= 1.1 * mirrored(Fixed(0.1), 0.0, keys=400).seconds
+    assert run.seconds <= 1.1 * mirrored(FixedTime(0.1), 0.0, keys=400).seconds
 
 
 @pytest.mark.parametrize(("prefer", "races"), [("fast", True), ("balanced", True), ("cheap", False)])
 def test_the_report_counts_races_and_cheap_runs_have_none(prefer: Preference, races: bool) -> None:
     """One request in thirty takes 5 s where others take 0.05; the mirror is never slow."""
-    first = SimulatedLookup(("x",), Phases(((0.0, Fixed(0.05)), (1.5, Fixed(5.0)), (1.55, Fixed(0.05)))), 8)
-    second = SimulatedLookup(("x",), Fixed(0.05), 8, called="mirror")
+    first = SimulatedLookup(
+        ("x",), Phases(((0.0, FixedTime(0.05)), (1.5, FixedTime(5.0)), (1.55, FixedTime(0.05)))), 8
+    )
+    second = SimulatedLookup(("x",), FixedTime(0.05), 8, called="mirror")
     tables = (
         SimulatedTable(
-            "R", numbers("R", 80, ("key", "a")), ("key",), (SimulatedScan("scan", 2, Fixed(0.05)),)
+            "R", numbers("R", 80, ("key", "a")), ("key",), (SimulatedScan("scan", 2, FixedTime(0.05)),)
         ),
         SimulatedTable("S", numbers("S", 80, ("x", "y")), ("x",), (), (first, second)),
     )
@@ -207,8 +209,8 @@ def test_the_report_counts_races_and_cheap_runs_have_none(prefer: Preference, ra
 def scanned(stall: Stall, *, pages: int = 60) -> BlockRun:
     """A table with two mirrors, the first of which stalls; joined with nothing."""
     scans = (
-        SimulatedScan("main", 10, Fixed(0.5), stalls=(stall,)),
-        SimulatedScan("mirror", 10, Fixed(0.5)),
+        SimulatedScan("main", 10, FixedTime(0.5), stalls=(stall,)),
+        SimulatedScan("mirror", 10, FixedTime(0.5)),
     )
     table = SimulatedTable("R", numbers("R", 10 * pages, ("key", "a")), ("key",), scans)
     run = run_block("SELECT key FROM R", (table,), policy="fixed", seed=1)

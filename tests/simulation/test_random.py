@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import pytest
 
+from fff.access import table_buffer
+from fff.access.shared_scan import SharedPages
 from fff.catalog import Page
-from fff.dataflow.lookups import Lookups
-from fff.runtime import shelf
-from fff.runtime.reading import Reading
+from fff.dataflow.lookups.lookups import Lookups
 from fff.simulation.loop import Deadlock
 from tests.simulation.random_web import JOINS, SHAPES, Run, check, go, weather
 
@@ -79,12 +79,14 @@ BROKEN: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], type[BaseException
         "too little",
     ),
     "an answer for several blocks serves the first": (
-        lambda patching: patching.setattr(shelf, "_of_keys", lambda rows, columns, keys: rows.slice(0, 0)),
+        lambda patching: patching.setattr(
+            table_buffer, "rows_having", lambda rows, columns, keys: rows.slice(0, 0)
+        ),
         AssertionError,
         "too little",
     ),
     "readers sleep on": (
-        lambda patching: patching.setattr(Reading, "_tell", unanswered),
+        lambda patching: patching.setattr(SharedPages, "_tell", unanswered),
         Deadlock,
         "nothing is runnable",
     ),

@@ -3,38 +3,20 @@
 from __future__ import annotations
 
 import collections
-import random
 
 import pyarrow as pa
 import pytest
 
 from fff.dataflow.eddy import EddyOptions
-from fff.execution import RunOptions
 from fff.limits import STALL_S
+from fff.options import RunOptions
 from fff.simulation.recorder import Steps
 from fff.simulation.run import run_block, run_statement
-from fff.simulation.service import Failures, Fixed, HeavyTail, LogNormal, Stall, Uniform
+from fff.simulation.service import FixedTime, HeavyTail, LogNormal, RandomFailures, Stall, Uniform
 from fff.simulation.source import SimulatedLookup, SimulatedScan, SimulatedTable
+from tests.simulation.tables import table_r, table_s
 
 SQL = "SELECT * FROM R, S WHERE R.a = S.x"
-
-
-def table_r(rows=60, values=15, seed=1, **scan):
-    rng = random.Random(seed)
-    batch = pa.record_batch(
-        {"key": list(range(rows)), "a": [rng.randrange(values) for _ in range(rows)]},
-        schema=pa.schema([("key", pa.int64()), ("a", pa.int64())]),
-    )
-    return SimulatedTable("R", batch, ("key",), (SimulatedScan(**({"page_rows": 10} | scan)),))
-
-
-def table_s(values=15, *, scans=(), lookup=None):
-    batch = pa.record_batch(
-        {"x": list(range(values)), "y": list(range(values))},
-        schema=pa.schema([("x", pa.int64()), ("y", pa.int64())]),
-    )
-    lookups = () if lookup is None else (SimulatedLookup(("x",), **lookup),)
-    return SimulatedTable("S", batch, ("x",), tuple(scans), lookups)
 
 
 def bag(rows: pa.Table):
@@ -44,7 +26,7 @@ def bag(rows: pa.Table):
 ADVERSE = {
     "latency": LogNormal(0.3, 1.0),
     "concurrency": 3,
-    "failures": Failures(probability=0.1),
+    "failures": RandomFailures(probability=0.1),
     "stalls": (Stall(2.0, 4.0),),
 }
 
@@ -100,7 +82,7 @@ def test_a_statement_runs_as_users_run_it_and_replays():
 
 
 def test_lookups_take_their_time_one_after_another():
-    run = run_block(SQL, (table_r(), table_s(lookup={"latency": Fixed(2.0)})), policy="fixed", seed=1)
+    run = run_block(SQL, (table_r(), table_s(lookup={"latency": FixedTime(2.0)})), policy="fixed", seed=1)
     probes = run.recorder.requests("S", "lookup[x]")
     distinct = len(set(table_r().rows.column("a").to_pylist()))
     assert probes.times == tuple(2.0 * number for number in range(distinct))
@@ -113,7 +95,7 @@ def test_lookups_take_their_time_one_after_another():
 
 
 def test_one_processor_makes_everybody_wait():
-    tables = (table_r(latency=Fixed(1.0)), table_s(lookup={"latency": Fixed(1.0), "concurrency": 8}))
+    tables = (table_r(latency=FixedTime(1.0)), table_s(lookup={"latency": FixedTime(1.0), "concurrency": 8}))
     apart = run_block(SQL, tables, policy="fixed", seed=1)
     shared = run_block(SQL, tables, policy="fixed", seed=1, one_cpu=True)
     busy = run_block(SQL, tables, policy="fixed", seed=1, one_cpu=True, hop_s=0.1)
@@ -125,8 +107,8 @@ def test_one_processor_makes_everybody_wait():
 
 def test_a_stalled_scan_starts_its_mirror():
     scans = (
-        SimulatedScan("main", 5, Fixed(1.0), stalls=(Stall(1.5, 1000.0),)),
-        SimulatedScan("mirror", 5, Fixed(1.0)),
+        SimulatedScan("main", 5, FixedTime(1.0), stalls=(Stall(1.5, 1000.0),)),
+        SimulatedScan("mirror", 5, FixedTime(1.0)),
     )
     run = run_block(SQL, (table_r(), table_s(scans=scans)), policy="fixed", seed=1)
     assert run.complete
@@ -136,7 +118,7 @@ def test_a_stalled_scan_starts_its_mirror():
 
 
 def test_a_failed_lookup_goes_missing():
-    lookup = {"latency": Fixed(1.0), "failures": Failures(start=2.5, end=3.5)}
+    lookup = {"latency": FixedTime(1.0), "failures": RandomFailures(start=2.5, end=3.5)}
     run = run_block(SQL, (table_r(), table_s(lookup=lookup)), policy="fixed", seed=1)
     assert not run.complete
     [missing] = run.eddy.missing
@@ -155,8 +137,8 @@ def test_paper_semantics_find_the_same():
 def test_partial_results_are_counted_by_what_they_span():
     tables = (
         table_r(),
-        table_s(lookup={"latency": Fixed(1.0)}),
-        SimulatedTable("T", table_s().rows, ("x",), (), (SimulatedLookup(("x",), Fixed(3.0)),)),
+        table_s(lookup={"latency": FixedTime(1.0)}),
+        SimulatedTable("T", table_s().rows, ("x",), (), (SimulatedLookup(("x",), FixedTime(3.0)),)),
     )
     sql = "SELECT * FROM R, S, T WHERE R.a = S.x AND R.a = T.x"
     run = run_block(sql, tables, policy="fixed", seed=1)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from fff.api.opening import open_federation
-from fff.execution import RunOptions
-from fff.simulation.service import Fixed
+from fff.opening import open_federation
+from fff.options import RunOptions
+from fff.simulation.service import FixedTime
 from fff.simulation.serving import serving
 from fff.simulation.source import SimulatedLookup, SimulatedScan, SimulatedTable
-from tests.simulation.test_run import table_r, table_s
+from tests.simulation.tables import table_r, table_s
 
 
 def test_a_join_over_loopback(tmp_path):
@@ -17,7 +17,7 @@ def test_a_join_over_loopback(tmp_path):
         table_r(page_rows=25),
         SimulatedTable("S", table_s().rows, ("x",), (), (SimulatedLookup(("x",)), SimulatedLookup(("y",)))),
         SimulatedTable(
-            "W", table_s().rows, ("x",), (SimulatedScan(),), (SimulatedLookup(("x",), Fixed(0.001)),)
+            "W", table_s().rows, ("x",), (SimulatedScan(),), (SimulatedLookup(("x",), FixedTime(0.001)),)
         ),
     )
     sql = "SELECT R.key, S.y, W.y AS w FROM R, S, W WHERE R.a = S.x AND R.a = S.y AND R.a = W.x"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fff.engine import Federation
+from fff.federation import Federation
 from tests.engine.site import run
 from tests.sources.reading import Reader
 

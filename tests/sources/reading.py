@@ -29,6 +29,7 @@ class Reader:
         self.catalog: Catalog = load_catalog([file], environ=environ or {}, cwd=folder, client=self.client)
         self.meter = AccessMeter()
         self.truncated: list[str] = []
+        self.unanswered: list[tuple[object, ...]] = []
 
     def table(self, name: str) -> Table:
         (table,) = self.catalog.find([name])
@@ -64,4 +65,5 @@ class Reader:
             async for page in open_pages:
                 rows += page.rows.to_pylist()
                 self.truncated += [page.truncated] if page.truncated else []
+                self.unanswered += page.unanswered
         return rows

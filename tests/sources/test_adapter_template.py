@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fff_sources.authoring.schema import spec_schema
+from fff_sources.authoring.spec_schema import spec_schema
 from fff_sources.load import known_types, lint
 
 TEMPLATE = Path(__file__).parents[2] / "docs" / "adapter_template"

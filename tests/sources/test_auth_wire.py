@@ -19,7 +19,7 @@ from aiohttp import web
 
 from fff.errors import SourceError
 from fff.stats import AccessMeter
-from fff.web.message import HostPolicy
+from fff.web.types import HostPolicy
 from tests.sources.reading import Reader
 from tests.web.serving import Serve, Served
 
@@ -166,7 +166,7 @@ async def test_a_token_is_fetched_again_shortly_before_it_ends(
     source: Any = reader.catalog.adapter_of(reader.table("t"))
     for number, at in enumerate(fetched_at, 1):
         for now in (at - 1.0, at + 0.5) if at else (0.0,):
-            proof = await source._auth.credentials(HostPolicy(), AccessMeter(), now)
+            proof = await source.http.auth.credentials(HostPolicy(), AccessMeter(), now)
         assert proof.headers == {"Authorization": f"Bearer token-{number}"}
         assert tokens.given == number
 

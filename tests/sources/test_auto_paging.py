@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from fff.engine import Federation
 from fff.errors import SourceError
-from fff_sources.rest.jsonpath import parse_path
-from fff_sources.rest.links import looks_like_url
-from fff_sources.rest.told_more import mentions_more, told_more
+from fff.federation import Federation
+from fff_sources.http.paging.envelope import looks_like_url, mentions_more, told_more
+from fff_sources.http.response.jsonpath import parse_path
 from tests.engine.site import run
 from tests.sources.reading import Reader
 from tests.web.serving import Serve, Served
@@ -104,9 +103,8 @@ MORE = {
     "next page without its number": {"next_page": 2},
     "a cursor nobody knows the parameter of": {"next": "b2Zmc2V0/MTA="},
     "a token": {"meta": {"next_token": "abc"}},
-    "Spring": {"page": {"size": 10, "totalElements": 57, "totalPages": 6, "number": 0}},
     "Relay": {"pageInfo": {"hasNextPage": True, "endCursor": "x"}},
-    "not last": {"isLast": False, "startAt": 0},
+    "not last": {"isLast": False, "startAt": 40},
     "a page that is not the first": {"page": 7, "pages": 9, "total": 87},
 }
 
@@ -177,13 +175,18 @@ async def test_new_cursors_without_rows_come_to_an_end(serve: Serve, read: Read)
         await read(spec(served)).scan("t")
 
 
-async def test_a_total_that_pages_do_not_reach_is_worth_a_warning(serve: Serve, read: Read) -> None:
-    body = by("p", lambda one: {"next": f"?p={one}" if one else None, "total_count": 60})
+@pytest.mark.parametrize("total", [60, 50])
+async def test_a_total_that_is_not_what_pages_bring_is_an_incomplete_answer(
+    serve: Serve, read: Read, total: int
+) -> None:
+    body = by("p", lambda one: {"next": f"?p={one}" if one else None, "total_count": total})
     served = await serve(handler(body))
     reader = read(spec(served))
     assert len(await reader.scan("t")) == 57
-    assert reader.meter.warnings == {"api.t: the source speaks of 60 rows and gave 57": 1}
-    assert reader.meter.doubts
+    assert reader.truncated == [f"the source speaks of {total} rows and gave 57"]
+    reader = read(spec(served, paginator="{type: auto, total: approximate}"))
+    assert len(await reader.scan("t")) == 57
+    assert reader.truncated == []
 
 
 async def test_a_posted_question_is_not_given_parameters(serve: Serve, read: Read) -> None:
@@ -205,25 +208,34 @@ async def test_a_posted_question_is_not_given_parameters(serve: Serve, read: Rea
         {"exceededTransferLimit": True},
     ],
 )
-async def test_without_a_paginator_more_is_worth_a_warning(
-    serve: Serve, read: Read, words: dict[str, Any]
+@pytest.mark.parametrize(
+    "paginator", ["single_page", "{type: cursor, cursor_path: elsewhere}", "{type: json_link, next_url_path: elsewhere}", "header_link"]
+)  # fmt: skip
+async def test_what_a_paginator_does_not_read_is_seen(
+    serve: Serve, read: Read, words: dict[str, Any], paginator: str
 ) -> None:
     served = await serve(handler(lambda _: {"data": page(0), **words}))
-    reader = read(spec(served, paginator="single_page"))
-    await reader.scan("t")
-    await reader.lookup("t", 3)
-    [warning] = reader.meter.warnings
-    assert "which was not read: the endpoint has no paginator" in warning
+    reader = read(spec(served, paginator=paginator))
+    assert len(await reader.scan("t")) == 10
+    [reason] = reader.truncated
+    assert "there is more than what came (" in reason
+    assert paginator.split(",", maxsplit=1)[0].removeprefix("{type: ") in reason
+    if paginator == "single_page":
+        lookups = spec(served).replace("'of/{id}'", "'of/{id}', paginator: single_page")
+        reader = read(lookups)
+        assert len(await reader.lookup("t", 3)) == 10
+        assert len(reader.truncated) == 1
+    assert not reader.meter.warnings
 
 
 @pytest.mark.parametrize("words", [{"total": 57}, {"count": 57}, {"pages": 57}, {"data": []}])
-async def test_without_a_paginator_a_number_alone_may_be_anything(
+async def test_of_a_single_page_a_number_alone_may_be_anything(
     serve: Serve, read: Read, words: dict[str, Any]
 ) -> None:
     served = await serve(handler(lambda _: {"data": page(0), **words}))
     reader = read(spec(served, paginator="single_page"))
     await reader.scan("t")
-    assert not reader.meter.warnings
+    assert not reader.truncated
 
 
 def test_a_record_is_data() -> None:

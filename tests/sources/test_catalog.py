@@ -11,12 +11,12 @@ import pytest
 
 import fff_sources.load
 from fff.catalog import Catalog
-from fff.engine import Federation
 from fff.errors import QueryError
+from fff.federation import Federation
 from fff.web.client import WebClient
 from fff_sources.document import parse_document, read_document
+from fff_sources.http import templates
 from fff_sources.load import BUNDLED, lint, load_catalog
-from fff_sources.rest import templates
 
 FILES = sorted(BUNDLED.glob("*.yaml"))
 NAMES = [file.stem for file in FILES]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from tests.sources.test_catalog_recorded import rows_of
+from tests.sources.bundled import rows_of
 from tests.web.serving import Serve, serve
 
 __all__ = ["serve"]

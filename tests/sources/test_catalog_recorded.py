@@ -13,10 +13,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from fff.engine import Federation, RunOptions
-from fff.web.client import WebClient
-from fff_sources.load import load_catalog
 from tests.real.running import get, tool
+from tests.sources.bundled import rows_of
 from tests.web.serving import Serve, serve
 
 __all__ = ["serve"]
@@ -121,23 +119,6 @@ def replay(shared_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield url
 
 
-async def rows_of(
-    source: str, base_url: str, sql: str, environ: Mapping[str, str] | None = None, warning: str = ""
-) -> list[tuple[Any, ...]]:
-    """What a statement gives over a bundled source that is somewhere else, in whole."""
-    client = WebClient()
-    environ = {**(environ or {}), f"FFF_{source.upper()}_BASE_URL": base_url}
-    catalog = load_catalog([], environ=environ, cwd=Path(__file__).parent, client=client)
-    async with Federation(catalog, client) as federation:
-        execution = federation.execute(federation.prepare(sql), RunOptions(on_source_error="fail", seed=7))
-        batches = [batch async for batch in execution.batches()]
-        report = execution.outcome.report
-    assert report["complete"]
-    assert len(report["warnings"]) == bool(warning)
-    assert all(warning in one for one in report["warnings"])
-    return [row for batch in batches for row in zip(*(c.to_pylist() for c in batch.columns), strict=True)]
-
-
 @pytest.mark.parametrize("name", APIS)
 def test_a_bundled_source(replay: str, shared_folder: Path, name: str) -> None:
     api = APIS[name]
@@ -185,7 +166,7 @@ ELSEWHERE = {
         "/country/AR/indicator/SP.POP.TOTL", 2, (("AR", 2012, 41086927.0),), _MORE,
     ),
     "openalex": Elsewhere(
-        "openalex", 327, "SELECT id, year, cited_by_count, journal FROM openalex.search WHERE search = 'machine learning'",
+        "openalex", 327, "SELECT id, year, cited_by_count, journal FROM openalex.search WHERE search = 'machine learning' LIMIT 10",
         "/works", 10, (("https://openalex.org/W2068311567", 2014, 8, "Geospatial Health"),),
     ),
     "crossref search": Elsewhere(

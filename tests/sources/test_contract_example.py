@@ -150,7 +150,10 @@ async def test_paginators_in_words_of_dlt(
     server = await serve(handler)
     reader = read(paged(paginator, server.url))
     assert sorted(row["id"] for row in await reader.scan("t", window=window)) == list(range(count))
-    assert bool(reader.truncated) is (count < 23), "what was left out is told"
+    wrong = "low" in paginator or "high" in paginator
+    assert bool(reader.truncated) is (count < 23 or wrong), (
+        "what was left out is told, and a total that is not reached"
+    )
     if "more" in paginator:
         assert len(server.asked) == 5, "no page is asked for once there are no more"
 

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from fff_sources.adbc.spec import AdbcSpec, AdbcTable
 from fff_sources.ckan.source import CkanSpec
 from fff_sources.datasette.source import DatasetteSpec
 from fff_sources.files.spec import FilesSpec, FileTable
 from fff_sources.graphql import spec as graphql
+from fff_sources.http.portal import PortalTable
 from fff_sources.load import lint
 from fff_sources.odata import spec as odata
-from fff_sources.rest.found import FoundTable
 from fff_sources.socrata.source import SocrataSpec
 from fff_sources.sparql import spec as sparql
 
@@ -29,13 +30,16 @@ def test_every_example_is_a_sound_spec(tmp_path: Path, number: int) -> None:
     assert [str(error) for error in lint(file, environ=environ, cwd=tmp_path)] == []
 
 
-@pytest.mark.parametrize("kind", ["datasette", "ckan", "socrata", "files", "odata", "graphql", "sparql"])
+@pytest.mark.parametrize(
+    "kind", ["datasette", "ckan", "socrata", "files", "odata", "graphql", "sparql", "adbc"]
+)
 def test_every_adapter_has_a_section(kind: str) -> None:
     assert f"\n## `{kind}`" in TEXT
 
 
 MODELS = [
-    DatasetteSpec, CkanSpec, SocrataSpec, FilesSpec, FileTable, FoundTable, odata.ODataSpec, odata.ODataTable, odata.ODataBatch,
+    AdbcSpec, AdbcTable,
+    DatasetteSpec, CkanSpec, SocrataSpec, FilesSpec, FileTable, PortalTable, odata.ODataSpec, odata.ODataTable, odata.ODataBatch,
     odata.ODataColumn, graphql.GraphQLSpec, graphql.GraphQLTable, graphql.GraphQLLookup, graphql.GraphQLColumn, graphql.Relay,
     sparql.SparqlSpec, sparql.SparqlTable, sparql.SparqlColumn,
 ]  # fmt: skip

@@ -12,12 +12,12 @@ import pytest
 from fff.errors import SourceError
 from fff.web.client import WebClient
 from fff_sources.authoring.evidence import Witness
-from fff_sources.authoring.sample import draft_from_url
-from fff_sources.authoring.trial import Trial
+from fff_sources.authoring.sampling.sample import draft_from_url
+from fff_sources.authoring.trial import SpecTrial
 from fff_sources.authoring.yamltext import yaml_text
 from fff_sources.document import parse_document
 from fff_sources.load import lint, load_catalog
-from tests.sources.test_shared_servers import running
+from tests.sources.running import running
 
 pytestmark = pytest.mark.slow
 
@@ -101,7 +101,7 @@ async def first_pages_are_read(base: str, file: Path, found: dict[str, dict[str,
         await asyncio.to_thread(file.write_text, text)
         client = Witness()
         catalog = load_catalog([file], environ={}, cwd=file.parent, client=client)
-        trial = Trial(catalog, client, {"s": source["tests"]})
+        trial = SpecTrial(catalog, client, {"s": source["tests"]})
         findings = [finding async for finding in trial.run()]
         await trial.close()
         assert [problem for one in findings for problem in one.problems if "HTTP 404" not in problem] == [], (

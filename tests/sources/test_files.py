@@ -200,9 +200,10 @@ async def test_a_later_file_that_does_not_fit(serve: Serve, read: Callable[..., 
 @pytest.mark.parametrize(
     ("tables", "said"),
     [
-        ("t: {}", "either url or urls"),
-        ("t: {url: 'https://a.example/x.csv', urls: [b.csv]}", "either url or urls"),
-        ("t: x.csv", "no whole URL"),
+        ("t: {}", "needs one of url, urls, path and paths"),
+        ("t: {url: 'https://a.example/x.csv', urls: [b.csv]}", "needs one of url, urls, path and paths"),
+        ("t: {url: 'https://a.example/x.csv', path: b.csv}", "needs one of url, urls, path and paths"),
+        ("t: {path: b}", "does not tell the format"),
         ("t: 'https://a.example/x'", "does not tell the format"),
         ("t: {url: 'https://a.example/{y}.csv', values: {z: [1]}}", "must stand both"),
         ("t: {urls: ['https://a.example/x.csv'], values: {z: [1]}}", "values are for a url"),

@@ -16,11 +16,11 @@ from aiohttp import web
 from fff.errors import SourceError, SpecError
 from fff.quals import Qual
 from fff.stats import AccessMeter
+from fff_sources.http.response.markup import MalformedMarkupError
 from fff_sources.load import lint
 from fff_sources.odata.edm import Property, literal
 from fff_sources.odata.metadata import entity_sets
 from fff_sources.odata.words import ODataWords
-from fff_sources.rest.markup import MalformedMarkupError
 from tests.sources.discovering import rows
 from tests.sources.reading import Reader
 from tests.web.serving import Serve, Served

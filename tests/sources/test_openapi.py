@@ -12,8 +12,8 @@ from aiohttp import web
 
 from fff.errors import SourceError, UsageError
 from fff.web.client import WebClient
-from fff_sources.authoring.draft import Draft
-from fff_sources.authoring.openapi import draft_from_openapi
+from fff_sources.authoring.draft import SpecDraft
+from fff_sources.authoring.openapi.document import draft_from_openapi
 from fff_sources.authoring.yamltext import yaml_text
 from fff_sources.document import parse_document
 from fff_sources.load import lint
@@ -92,7 +92,7 @@ components:
 """  # fmt: skip
 
 
-async def drafted(document: str, folder: Path, **options: Any) -> tuple[Draft, dict[str, Any]]:
+async def drafted(document: str, folder: Path, **options: Any) -> tuple[SpecDraft, dict[str, Any]]:
     file = folder / "openapi.yaml"
     file.write_text(dedent(document))
     client = WebClient()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import itertools
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
 
@@ -14,16 +13,17 @@ import pytest
 from aiohttp import web
 
 from fff.errors import SourceError
-from fff_sources.rest import arriving
+from fff_sources.http.response import streaming
+from tests.sources.arriving import cut, dribbling
 from tests.sources.reading import Reader
-from tests.web.serving import Handler, Serve
+from tests.web.serving import Serve
 
 Read = Callable[..., Reader]
 
 
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arriving, "PIECE", 200)
+    monkeypatch.setattr(streaming, "PIECE", 200)
 
 
 def csv_of(count: int, rng: random.Random) -> tuple[bytes, list[dict[str, Any]]]:
@@ -42,23 +42,6 @@ def spec(url: str, form: str, more: str = "") -> str:
         f"{{version: 1, sources: {{s: {{client: {{base_url: '{url}', retry: {{max_attempts: 3, max_delay: 0.01}}}}, "
         f"tables: {{t: {{columns: {{n: int, word: string}}, scan: {{endpoint: {endpoint}}}}}}}}}}}}}"
     )
-
-
-def dribbling(parts: Sequence[bytes], headers: dict[str, str] | None = None) -> Handler:
-    async def handler(request: web.Request) -> web.StreamResponse:
-        answer = web.StreamResponse(headers=headers or {})
-        await answer.prepare(request)
-        for part in parts:
-            await answer.write(part)
-            await asyncio.sleep(0)
-        return answer
-
-    return handler
-
-
-def cut(body: bytes, rng: random.Random) -> list[bytes]:
-    places = sorted({0, len(body), *(rng.randrange(len(body) + 1) for _ in range(12))})
-    return [body[a:b] for a, b in itertools.pairwise(places)]
 
 
 async def test_rows_are_there_before_the_answer_has_ended(serve: Serve, read: Read) -> None:

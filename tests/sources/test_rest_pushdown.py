@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 from aiohttp import web
 
-from fff.engine import Federation, RunOptions
 from fff.errors import InfeasibleQuery
+from fff.federation import Federation, RunOptions
 from fff_sources.load import lint
 from tests.engine.duck import over_duck
 from tests.engine.site import rows_of, run

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 
 from fff.errors import SecretError, SourceError
+from fff_sources.http.response import bodies
 from tests.sources.reading import Reader
 from tests.web.serving import Handler, Serve
 
@@ -158,16 +159,22 @@ async def test_max_pages_ends_with_a_truncated_answer(serve: Serve, read: Read) 
         assert reader.meter.warnings == {}
 
 
-async def test_a_total_that_is_too_high_is_worth_a_warning(serve: Serve, read: Read) -> None:
-    server = await serve(offsets(cap=10, total=30))
+@pytest.mark.parametrize("window", [1, 4])
+@pytest.mark.parametrize("total", [30, 22, 5])
+@pytest.mark.parametrize("more", ["", ", total: approximate"])
+async def test_a_total_that_is_not_what_came_is_an_incomplete_answer(
+    serve: Serve, read: Read, window: int, total: int, more: str
+) -> None:
+    server = await serve(offsets(cap=10, total=total))
     reader = read(
         source(
             server.url,
-            f"t: {{{COLUMNS}, scan: {{endpoint: {{path: r, data_selector: items, paginator: {{type: offset, total_path: total}}}}}}}}",
+            f"t: {{{COLUMNS}, scan: {{endpoint: {{path: r, data_selector: items, paginator: {{type: offset, total_path: total{more}}}}}}}}}",
         )
     )
-    assert ids(await reader.scan("t")) == ALL
-    assert reader.meter.warnings == {"api.t: the source speaks of 30 rows and gave 23": 1}
+    assert ids(await reader.scan("t", window=window)) == ALL
+    assert reader.truncated == ([] if more else [f"the source speaks of {total} rows and gave 23"])
+    assert reader.meter.warnings == {}
 
 
 @pytest.mark.parametrize(
@@ -177,7 +184,12 @@ async def test_a_total_that_is_too_high_is_worth_a_warning(serve: Serve, read: R
         ("{type: keyset, cursor_path: last}", {"items": ROWS[:1], "last": {"a": 1, "b": "x"}}, "came a second time"),
         ("{type: json_link, next_url_path: next}", {"items": ROWS[:1], "next": "/r?p=2"}, "URL of the next page came a second"),
         ("{type: page_number}", {"items": ROWS[:12]}, "the same page came 2 times: the source seems to ignore 'page'"),
-        ("{type: offset, page_size: 3}", {"items": ROWS[:3]}, "the same page came 3 times: the source seems to ignore 'offset'"),
+        ("{type: offset, page_size: 3}", {"items": ROWS[:3]}, "the same page came 2 times: the source seems to ignore 'offset'"),
+        ("{type: page_number}", {"items": ROWS[:1]}, "the same page came 3 times: the source seems to ignore 'page'"),
+        ("{type: cursor, cursor_path: next}", {"items": ROWS[:1], "next": {"after": 1}}, "the cursor 'cursor' is an object"),
+        ("{type: cursor, cursor_path: next}", {"items": ROWS[:1], "next": [1, 2]}, "the cursor 'cursor' is an array"),
+        ("{type: keyset, cursor_path: last}", {"items": ROWS[:1], "last": {"a": {"b": 1}}}, "the cursor 'a' is an object"),
+        ("{type: json_link, next_url_path: next}", {"items": ROWS[:1], "next": {"url": "/r?p=2"}}, "is {'url': '/r?p=2'}, not a URL"),
         ("{type: offset, total_path: total}", {"items": ROWS[:3], "total": "many"}, "is 'many', not a number"),
         ("{type: json_link, next_url_path: next}", {"items": ROWS[:1], "next": "http://127.0.0.2:9/x"}, "to another host"),
         ("{type: json_link, next_url_path: next}", {"items": ROWS[:1], "next": "file:///etc/passwd"}, "to another host"),
@@ -399,12 +411,51 @@ async def test_keys_in_the_path_stay_in_their_segment(serve: Serve, read: Read) 
     ]  # fmt: skip
 
 
-async def test_an_empty_key_never_asks_for_the_collection(serve: Serve, read: Read) -> None:
+@pytest.mark.parametrize("path", ["c/{k}", "{k}/c", "c/{k}/?all=1"])
+async def test_a_key_that_no_path_can_hold_is_not_sent_and_not_answered(
+    serve: Serve, read: Read, path: str
+) -> None:
     server = await serve(echo({}))
-    reader = read(source(server.url, "t: {columns: {k: string}, lookups: [{keys: [k], endpoint: 'c/{k}'}]}"))
+    reader = read(
+        source(server.url, f"t: {{columns: {{k: string}}, lookups: [{{keys: [k], endpoint: '{path}'}}]}}")
+    )
     assert await reader.lookup("t", "") == []
     assert server.asked == []
-    assert "an empty key" in next(iter(reader.meter.warnings))
+    assert (reader.unanswered, reader.truncated) == ([("",)], ["an empty key cannot be put into the path"])
+
+
+@pytest.mark.parametrize("key", [".", ".."])
+async def test_a_key_that_climbs_the_path_is_answered_by_its_rows_alone(
+    serve: Serve, read: Read, key: str
+) -> None:
+    async def handler(request: web.Request) -> web.Response:
+        answers = {"/rows": [{"n": 1}], "/others": [{"k": "c", "n": 2}], "/none": []}
+        return web.json_response(
+            next(rows for path, rows in answers.items() if request.path.startswith(path))
+        )
+
+    server = await serve(handler)
+    for path in ("rows", "others", "none"):
+        text = f"t: {{columns: {{k: string, n: int}}, lookups: [{{keys: [k], endpoint: '{path}/{{k}}'}}]}}"
+        reader = read(source(server.url, text))
+        rows = await reader.lookup("t", key, "x")
+        assert {row["k"] for row in rows} >= ({key} if path == "rows" else set())
+        assert reader.unanswered == ([] if path == "rows" else [(key,)])
+
+
+@pytest.mark.parametrize(("key", "path"), [("", "/c/k.json"), ("..", "/c/k%2E%2E.json")])
+async def test_such_a_key_is_sent_where_it_is_only_a_part_of_a_segment(
+    serve: Serve, read: Read, key: str, path: str
+) -> None:
+    async def handler(_: web.Request) -> web.Response:
+        return web.json_response([])
+
+    server = await serve(handler)
+    reader = read(
+        source(server.url, "t: {columns: {k: string}, lookups: [{keys: [k], endpoint: 'c/k{k}.json'}]}")
+    )
+    assert await reader.lookup("t", key) == []
+    assert (server.paths, reader.unanswered) == ([path], [])
 
 
 async def test_404_means_no_rows_only_where_the_spec_says_so(serve: Serve, read: Read) -> None:
@@ -446,18 +497,34 @@ async def test_batches(serve: Serve, read: Read, batch: str, paths: list[str], p
     assert server.paths == paths
 
 
-async def test_a_key_that_contains_the_separator_is_not_split(serve: Serve, read: Read) -> None:
-    server = await serve(echo({}))
+@pytest.mark.parametrize("splits", [False, True])
+@pytest.mark.parametrize("names_keys", [False, True])
+async def test_a_key_that_contains_the_separator_travels_alone_and_only_its_rows_answer_it(
+    serve: Serve, read: Read, splits: bool, names_keys: bool
+) -> None:
+    """Rows of the keys that it was split into are none of it, even where they do not say whose they are."""
+    known = {"x", "a", "b", "a,b"}
+
+    async def handler(asked: web.Request) -> web.Response:
+        text = asked.query["zip"]
+        found = [
+            zip_ for zip_ in (text.split(",") if splits or text not in known else [text]) if zip_ in known
+        ]
+        return web.json_response([{"n": 1} | ({"zip": zip_} if names_keys else {}) for zip_ in found])
+
+    server = await serve(handler)
     reader = read(
         source(
             server.url,
-            "t: {columns: {zip: string}, lookups: [{keys: [zip], batch: {size: 5, separator: ','},"
-            " endpoint: {path: c, data_selector: results}}]}",
+            "t: {columns: {zip: string, n: int}, lookups: [{keys: [zip], batch: {size: 5, separator: ','}, endpoint: c}]}",
         )
     )
-    with pytest.raises(SourceError, match="'a,b' contains ','"):
-        await reader.lookup("t", "x", "a,b")
-    assert server.asked == []
+    rows = await reader.lookup("t", "a,b", "", "x")
+    assert [request.query["zip"] for request in server.asked] == ["x", "a,b", ""]
+    assert [row["zip"] for row in rows] == (["x", "a,b"] if names_keys and not splits else ["x"])
+    odd = [("a,b",), ("",)]
+    assert reader.unanswered == (odd if splits or not names_keys else odd[1:])
+    assert all("an answer without rows proves nothing" in why for why in reader.truncated)
 
 
 async def test_lookup_answers_may_have_pages_and_lack_their_key(serve: Serve, read: Read) -> None:
@@ -692,7 +759,8 @@ async def test_dropped_records_do_not_shift_the_pages(serve: Serve, read: Read) 
     assert reader.meter.warnings == {gone: 14}, "and nothing of a page that came short"
 
 
-async def test_large_bodies_come_in_blocks(serve: Serve, read: Read) -> None:
+async def test_large_bodies_come_in_blocks(serve: Serve, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "_ROWS", 4000)
     rows = [{"id": n, "zip": f"{n:05d}", "pad": "x" * 200} for n in range(10_000)]
 
     async def handler(_: web.Request) -> web.Response:
@@ -731,7 +799,7 @@ async def test_columns_are_inferred_from_the_first_page(serve: Serve, read: Read
     reader = read(source(server.url, tables))
     adapter = reader.catalog.adapters[0]
     assert reader.table("t").columns == ()
-    await adapter.discover(["t", "c"])
+    await adapter.discover(["t", "c"], meter=reader.meter)
     found = {table.name: [(column.name, column.type) for column in table.columns] for table in adapter.tables}
     assert found == {
         "t": [("zip", "string"), ("n", "double"), ("x", "string"), ("ok", "boolean"), ("deep", "string"), ("m", "string"), ("new", "string")],

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fff_sources.authoring.schema import spec_schema
+from fff_sources.authoring.spec_schema import spec_schema
 from fff_sources.document import parse_document, read_document
 from fff_sources.load import known_types
 
@@ -188,6 +188,7 @@ def test_mistakes_are_refused(schema: dict[str, Any], right: str, wrong: str) ->
 
 def test_every_type_has_its_part(schema: dict[str, Any]) -> None:
     assert set(known_types()) <= set(schema["$defs"])
+    assert {f"{portal}.PortalTable" for portal in ("ckan", "datasette", "socrata")} <= set(schema["$defs"])
     assert (
         schema["properties"]["sources"]["additionalProperties"]["properties"]["type"]["enum"] == known_types()
     )

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import collections
-import contextlib
 import json
 import random
-import socket
-import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -21,30 +18,10 @@ from fff.stats import AccessMeter
 from fff.web.client import WebClient
 from fff_sources.load import load_catalog
 from tests.sources.reading import Reader
+from tests.sources.running import running
 
 Read = Callable[..., Reader]
 Start = Callable[..., Any]
-
-
-@contextlib.asynccontextmanager
-async def running(script: Path, *options: str) -> AsyncIterator[str]:
-    """The URL of a tool's server once it answers."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    process = await asyncio.create_subprocess_exec(sys.executable, str(script), "--port", str(port), *options)
-    url = f"http://127.0.0.1:{port}"
-    try:
-        async with asyncio.timeout(30):
-            while True:
-                with contextlib.suppress(OSError):
-                    (await asyncio.open_connection("127.0.0.1", port))[1].close()
-                    break
-                await asyncio.sleep(0.05)
-        yield url
-    finally:
-        process.terminate()
-        await process.wait()
 
 
 @pytest.fixture

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 from aiohttp import web
 
+from fff.access.first_rows import OrderedPrefix
 from fff.catalog import Page, ScanMethod, Table
-from fff.dataflow.expressions import Column
-from fff.engine import Federation
+from fff.dataflow.plan.expressions import Column
+from fff.federation import Federation
 from fff.quals import Qual
-from fff.runtime.ordered import OrderedPrefix
 from fff.schema import Field
 from fff.sql import explain
-from fff.sql.planned import FirstRows
+from fff.sql.planner.plan import FirstRows
 from fff.stats import AccessMeter
 from fff_sources.ckan.search import Search
 from fff_sources.ckan.search import is_sortable as ckan_sorts
@@ -30,9 +30,9 @@ from fff_sources.socrata.soql import Soql
 from fff_sources.socrata.soql import is_sortable as socrata_sorts
 from tests.engine.duck import over_duck
 from tests.engine.site import run
+from tests.sources.fake_datasette import FakeDatasette
+from tests.sources.fake_datasette import spec as datasette
 from tests.sources.reading import Reader
-from tests.sources.test_datasette import FakeDatasette
-from tests.sources.test_datasette import spec as datasette
 from tests.web.serving import Serve, Served
 
 Read = Callable[..., Reader]

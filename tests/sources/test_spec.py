@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.metadata
+import inspect
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
-from fff.catalog import Table
+from fff.catalog import Cacheable, Discovering, Divisible, Table
 from fff.errors import SpecError, UsageError
 from fff.web.client import WebClient
+from fff_sources.http.source import HttpSource
 from fff_sources.load import known_types, lint, load_catalog
 
 GOOD = """\
@@ -83,7 +87,7 @@ def test_every_problem_is_reported_at_once_with_its_key_line_and_remedy(tmp_path
         (f"{base}.client.auth.tokn", 6, "unknown key", "did you mean 'token'?"),
         (f"{base}.client.retry.max_attempts", 7, "Input should be greater than or equal to 1", None),
         (f"{base}.table_defaults.endpoint.parms", 8, "unknown key", "did you mean 'params'?"),
-        (f"{base}.tables.crime.columns.zip", 11, "unknown type 'strin'", None),
+        (f"{base}.tables.crime.columns.zip", 11, "unknown type 'strin'; did you mean 'string'?", None),
         (f"{base}.tables.crime.columns.year.pth", 11, "unknown key", "did you mean 'path'?"),
         (f"{base}.tables.crime.on_bad_record", 12, "Input should be 'fail', 'null' or 'skip'", None),
         (f"{base}.tables.crime.scan.endpoint.paginator.typ", 16, "unknown key", "did you mean 'type'?"),
@@ -318,7 +322,7 @@ def named(name: str) -> str:
 
 def names(folder: Path, *paths: str, **environ: str) -> list[str]:
     catalog = load_catalog([Path(path) for path in paths], environ=environ, cwd=folder, client=WebClient())
-    return [adapter.name for adapter in catalog.adapters]
+    return [adapter.name for adapter in catalog.adapters if isinstance(adapter, HttpSource)]
 
 
 def test_where_specs_are_looked_for(tmp_path: Path) -> None:
@@ -354,8 +358,27 @@ def test_the_first_source_of_a_name_wins(tmp_path: Path) -> None:
     written(tmp_path, named("same"), "a.yaml")
     written(tmp_path, named("same").replace("http://h", "http://other"), "b.yaml")
     catalog = load_catalog([Path("b.yaml"), Path("a.yaml")], environ={}, cwd=tmp_path, client=WebClient())
-    assert [adapter.spec.client.base_url for adapter in catalog.adapters] == ["http://other"]
+    assert [one.http.requests.host().base_url for one in catalog.adapters if isinstance(one, HttpSource)] == [
+        "http://other"
+    ]
 
 
 def test_rest_is_always_known() -> None:
     assert "rest" in known_types()
+
+
+@pytest.mark.parametrize(
+    "adapter", importlib.metadata.entry_points(group="fff.sources"), ids=lambda one: one.name
+)
+def test_adapters_are_made_of_parts(adapter: importlib.metadata.EntryPoint) -> None:
+    """No chain of classes under them, no spec of REST under GraphQL, and all that the engine may ask of a web source."""
+    made = adapter.load()
+    assert len([one for one in made.__mro__ if one.__module__.startswith("fff")]) <= 2
+    assert issubclass(made, Discovering)
+    if adapter.name != "adbc":  # a database is asked again
+        assert issubclass(made, Cacheable)
+        assert issubclass(made, Divisible)
+    assert all(map(callable, (made.from_spec, made.lint)))
+    assert made.__name__ == "RestSource" or "RestSpec" not in inspect.getsource(
+        importlib.import_module(made.__module__)
+    )

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from fff_sources.authoring.evidence import Witness
-from fff_sources.authoring.trial import Finding, Trial
+from fff_sources.authoring.trial import Finding, SpecTrial
 from fff_sources.document import read_document
 from fff_sources.load import load_catalog
 from tests.web.serving import Serve
@@ -28,6 +28,8 @@ async def handler(request: web.Request) -> web.Response:
         return web.json_response({"pages": 3, "rows": ROWS[(number - 1) * 10 : number * 10]})
     if request.path == "/deaf":
         return web.json_response({"rows": ROWS[:3]})
+    if request.path == "/some":
+        return web.json_response({"rows": ROWS[:3], "total_count": 30})
     if request.path == "/last":
         ids = query.getall("ids", [""])[-1].split(",")
         return web.json_response({"rows": [row for row in ROWS if str(row["id"]) == ids[-1]]})
@@ -50,7 +52,7 @@ async def attempt(serve: Serve, tmp_path: Path) -> Try:
         client = Witness()
         catalog = load_catalog([file], environ={}, cwd=tmp_path, client=client)
 
-        trial = Trial(catalog, client, {"s": tuple(read_document(file).data["sources"]["s"]["tests"])})
+        trial = SpecTrial(catalog, client, {"s": tuple(read_document(file).data["sources"]["s"]["tests"])})
         try:
             chosen = None if only is None else catalog.find(["s", only])[0]
             return {finding.name: finding async for finding in trial.run(chosen)}
@@ -198,3 +200,15 @@ async def test_columns_left_to_be_inferred(attempt: Try) -> None:
     found = await attempt("t: {scan: {endpoint: {path: deaf, data_selector: other}}}")
     assert list(found) == ["s.t columns"]
     assert found["s.t columns"].status == "fail"
+
+
+async def test_an_answer_that_is_a_part_is_told(attempt: Try) -> None:
+    findings = await attempt(
+        """
+        t:
+          columns: {id: int}
+          scan: {endpoint: {path: some, data_selector: rows}}
+        """
+    )
+    [remark] = findings["s.t.scan"].remarks
+    assert "there is more than what came (3 of 30 by 'total_count')" in remark

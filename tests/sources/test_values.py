@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from fff.errors import SourceError
 from fff.schema import Field, arrow_type
 from fff.stats import AccessMeter
-from fff_sources.rest import templates, values
-from fff_sources.rest.fastjson import MalformedJSON
-from fff_sources.rest.jsonpath import literal_path, parse_path, walk
-from fff_sources.rest.records import ColumnPlan, Origin, RecordDecoder
+from fff_sources.http import templates
+from fff_sources.http.response import values
+from fff_sources.http.response.json import MalformedJSON
+from fff_sources.http.response.jsonpath import literal_path, parse_path, walk
+from fff_sources.http.response.records import ColumnPlan, Origin, RecordDecoder
 
 UTC = dt.UTC
 D = decimal.Decimal

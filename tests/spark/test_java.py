@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fff.spark.java import NEWEST, OLDEST, find_java, java_version
+from fff.spark.start.java import NEWEST, OLDEST, find_java, java_version
 
 
 def fake_home(folder: Path, version: str, *, release: bool = True) -> Path:

@@ -226,9 +226,9 @@ def test_a_damaged_archive_does_not_break_the_start(
     script = """
 import sys
 from pathlib import Path
-from fff.spark.archive import archive_for
-from fff.spark.java import find_java
-from fff.spark.jvm import _jars
+from fff.spark.start.cds_archive import archive_for
+from fff.spark.start.java import find_java
+from fff.spark.start.jvm import _jars
 archive = archive_for(find_java(), _jars())
 damage = {"garbage": b"not an archive" * 1000, "cut": bytes.fromhex("a20bacf000000000") + bytes(5000), "empty": b""}
 archive.file.write_bytes(damage[DAMAGE])
@@ -254,7 +254,7 @@ def test_the_first_start_records_what_the_archive_is_made_of(place: dict[str, Pa
 def test_an_archive_is_made_and_used(place: dict[str, Path], tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     made = subprocess.run(
-        [sys.executable, "-m", "fff.spark.archive"],
+        [sys.executable, "-m", "fff.spark.start.cds_archive"],
         cwd=place["cwd"],
         env=environment(place, XDG_CACHE_HOME=str(cache), FFF_SPARK_ARCHIVE=None),
         capture_output=True,

@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fff.spark.refresh import FIRST_COST_S, SHARE, SHORTEST_GAP_S, RefreshPacer
+from fff.spark.refresh_pacer import FIRST_COST_S, SHARE, SHORTEST_GAP_S, RefreshPacer
 
 
 def test_nothing_new_is_nothing_due() -> None:

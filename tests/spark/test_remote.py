@@ -31,5 +31,10 @@ def test_a_server_that_is_not_there_is_noticed_at_once(monkeypatch: pytest.Monke
     assert "secret" not in told.value.render()
 
 
-def test_a_url_without_a_host_is_left_to_the_client_to_refuse() -> None:
+def test_a_url_without_a_host_is_left_to_the_client_to_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in bridge._PROXIES:
+        monkeypatch.delenv(name, raising=False)
+    tried: list[object] = []
+    monkeypatch.setattr(socket, "create_connection", lambda *place, **_: tried.append(place))
     bridge._reach("sc:nothing")
+    assert not tried

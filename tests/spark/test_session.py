@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 
 from fff.errors import SparkError
-from fff.spark.jvm import GatewayJVM
-from fff.spark.session import SparkEngine
+from fff.spark.session import _SHARED, CONNECTION_LOST, SparkEngine
 from fff.spark.spool import Spool
-from fff.sql.builtins import SPARK_FUNCTIONS
+from fff.spark.start.jvm import GatewayJVM
+from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
 
 pytestmark = pytest.mark.spark
 
@@ -160,6 +160,25 @@ def test_rows_without_columns_can_be_counted(spark: SparkEngine) -> None:
         assert spark.run("SELECT count(*) AS n FROM v", "v", spool).to_pylist() == [{"n": 9}]
 
 
+@pytest.mark.parametrize(
+    ("message", "lost"), [("Spark: [DIVIDE_BY_ZERO] no", False), (f"Spark: {CONNECTION_LOST}", True)]
+)
+def test_what_spark_says_is_passed_on_without_waiting_for_its_end(
+    message: str, lost: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the JVM ends is waited for only where the connection to it broke."""
+    asked: list[bool] = []
+
+    class Running:
+        def exit_code(self, *, lost: bool) -> None:
+            asked.append(lost)
+
+    monkeypatch.setattr(_SHARED, "jvm", Running())
+    error = SparkError(message)
+    assert SparkEngine()._explained(error) is error
+    assert asked == [lost]
+
+
 def test_the_session_speaks_utc_and_ansi(spark: SparkEngine) -> None:
     one = pa.table({"x": [1]})
     result = spark.run(
@@ -242,5 +261,6 @@ def test_py4j_cannot_log_to_the_root_logger(spark: SparkEngine, caplog: pytest.L
 
 
 def test_the_functions_known_before_spark_is_up_are_those_it_has(spark: SparkEngine) -> None:
-    names = spark.run_over("SHOW SYSTEM FUNCTIONS", {}).column(0).to_pylist()
+    spark.wait()
+    names = [row[0] for row in spark._session.spark.sql("SHOW SYSTEM FUNCTIONS").collect()]
     assert {name for name in names if name.replace("_", "").isalnum()} <= SPARK_FUNCTIONS

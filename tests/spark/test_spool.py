@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fff.errors import InternalError, SparkError
-from fff.spark import scratch
+from fff.spark import temp_folders
 from fff.spark.spool import Spool
 
 SCHEMA = pa.schema([("n", pa.int64()), ("odd name; (a.b)", pa.string())])
@@ -119,7 +119,7 @@ def test_folders_of_dead_processes_are_swept(private_tmp: Path) -> None:
     stranger = private_tmp / "fff-notes"
     alive.mkdir()
     stranger.mkdir()
-    scratch.sweep()
+    temp_folders.sweep()
     assert sorted(private_tmp.iterdir()) == sorted([alive, stranger])
 
 

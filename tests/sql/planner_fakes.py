@@ -13,6 +13,9 @@ class FakeAdapter:
     name: str
     tables: tuple[Table, ...]
 
+    async def close(self) -> None:
+        """Nothing is open."""
+
 
 def table(
     full_name: str,

@@ -12,13 +12,13 @@ import pyarrow as pa
 from property_values import LAB
 
 from fff.dataflow.eddy import Eddy
-from fff.dataflow.events import Emit, Event, Finish, Route, ScanEnd, ScanRows, Start
+from fff.dataflow.plan.events import Emit, Event, Finish, Route, ScanEnd, ScanRows, Start
 from fff.errors import FFFError, SparkError
 from fff.policies import make_policy
 from fff.spark.session import SparkEngine
 from fff.sql import prepare
-from fff.sql.params import render
-from fff.sql.planned import BlockQuery
+from fff.sql.planner.plan import BlockQuery
+from fff.sql.syntax.params import render
 
 #: Predicates of one Spark job.
 BATCH = 250
@@ -70,9 +70,11 @@ def plan(written: Written, tables: str = "t", select: str = "t.id") -> Case:
         block = prepare(sql, LAB, written.params).only_block
     except FFFError as error:
         return Case(written, None, None, whole=False, refusal=str(error))
-    own = [one for one in block.conjuncts if not one.derived]
+    own = [
+        one for one in block.conjuncts if not one.derived or one.span is not None
+    ]  # written, or following from it
     taken = [one.text for one in own if one.where != "spark"]
-    if not taken:
+    if not taken or any(one.undecided for one in block.conjuncts):  # see property_scalars
         return Case(written, block, None, whole=False)
     if len(taken) == len(own):
         return Case(written, block, written.for_spark(), whole=True)

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from planner_fakes import catalog, table
 
-from fff.catalog import Catalog
-from fff.dataflow.expressions import Column
-from fff.dataflow.selection import evaluate
+from fff.catalog import Catalog, Table
+from fff.dataflow.plan.expressions import Column, evaluate, evaluate_rows
+from fff.result.row_sink import RowSink
 from fff.schema import Field
 from fff.spark.session import SparkEngine
 from fff.sql import BlockQuery, Feed, Prepared
@@ -234,43 +234,77 @@ class Run:
             )
         upper = self.prepared.upper
         if upper is None:
-            assert self.prepared.result is not None
-            return pa.table(
-                [self.done[0].column(one.index) for one in self.prepared.result],
-                names=[one.name for one in self.prepared.result],
-            )
+            return made_of(self.prepared, self.done)
         return self.spark.run_over(upper.final or upper.sql, self.views)
 
     def _block(self, block: BlockQuery) -> pa.Table:
-        """The product of the aliases, then the equalities and predicates."""
+        """The product of the inner aliases and their equalities, right sides one after the other, then the predicates."""
         plan = block.plan
         fed = {feed.table: feed for feed in block.feeds}
         by_table = [
             self._keys(fed[number], planned.columns)
             if number in fed
-            else self.data[planned.name.split(".")[1]].select([one.name for one in planned.columns])
+            else self._rows(block.tables[number]).select([one.name for one in planned.columns])
             for number, planned in enumerate(plan.tables)
         ]
         tables = [by_table[alias.table] for alias in plan.aliases]
-        product = list(itertools.product(*(range(len(one)) for one in tables)))
-        picks = np.array(product, np.int64).reshape(-1, len(tables))
+        inner = [alias.kind == "inner" for alias in plan.aliases]
+        sizes = [range(len(one)) if own else (-1,) for one, own in zip(tables, inner, strict=True)]
+        picks = np.array(list(itertools.product(*sizes)), np.int64).reshape(-1, len(tables))
 
         def column(one: Column) -> pa.Array:
             values = tables[one.alias].column(one.index).combine_chunks()
-            return values.take(pa.array(picks[:, one.alias]))
+            rows = picks[:, one.alias]
+            return values.take(pa.array(rows, mask=rows < 0))
 
-        keep = np.ones(len(picks), np.bool_)
-        for equality in plan.equalities:
-            values = [column(member).to_pylist() for member in equality.members]
-            same = [one[0] is not None and len(set(one)) == 1 for one in zip(*values, strict=True)]
-            keep &= np.array(same, np.bool_)
-        for predicate in plan.predicates:
-            truth = evaluate(predicate.expr, column, len(picks))
-            keep &= np.array([one is True for one in truth.to_pylist()], np.bool_)
+        def meeting(pairs: Sequence[Sequence[Column]], on: int | None) -> np.ndarray:
+            """Which picks have these columns equal, and meet the predicates of WHERE or of an ON condition."""
+            keep = np.ones(len(picks), np.bool_)
+            for members in pairs:
+                values = [column(member).to_pylist() for member in members]
+                same = [one[0] is not None and len(set(one)) == 1 for one in zip(*values, strict=True)]
+                keep &= np.array(same, np.bool_)
+            for predicate in plan.predicates:
+                if predicate.on == on:
+                    truth = evaluate(predicate.expr, column, len(picks))
+                    keep &= np.array([one is True for one in truth.to_pylist()], np.bool_)
+            return keep
+
+        for number, alias in enumerate(plan.aliases):
+            if alias.kind == "inner":
+                continue
+            left, size = picks, len(tables[number])
+            picks = np.repeat(left, size, axis=0)
+            picks[:, number] = np.tile(np.arange(size), len(left))
+            matching = meeting([(Column(number, own), other) for own, other in alias.links], number)
+            met = matching.reshape(len(left), size).any(axis=1)
+            alone = left[~met if alias.kind != "semi" else met]
+            picks = np.concatenate((picks[matching], alone)) if alias.kind == "left" else alone
+        keep = meeting([equality.members for equality in plan.equalities], None)
         if plan.limit is not None:
             keep[np.flatnonzero(keep)[plan.limit :]] = False
         names = [f"c{place}" for place in range(len(plan.output))]
         return pa.table([column(one) for one in plan.output], names=names).filter(pa.array(keep))
+
+    def _rows(self, table: Table) -> pa.Table:
+        """Those of a source; those that the statement spells out; or a computed value for all there may be to compute it from."""
+        if table.source:
+            return self.data[table.name]
+        given = next(method.endpoint for method in (*table.scans, *table.lookups))
+        if isinstance(given, pa.Table):
+            return given
+        *arguments, value = table.columns
+        columns = [column for rows in self.data.values() for column in rows.columns]
+        known = [
+            {one for column in columns if column.type == field.arrow for one in column.to_pylist()} - {None}
+            for field in arguments
+        ]
+        keys = list(itertools.product(*known))
+        made = [
+            pa.array(one, field.arrow) for one, field in zip(zip(*keys, strict=True), arguments, strict=True)
+        ]
+        values = evaluate_rows(given.expr, lambda column: made[column.index], len(keys)).values
+        return pa.table([*made, values], [field.name for field in (*arguments, value)])
 
     def _keys(self, feed: Feed, columns: Sequence[Field]) -> pa.Table:
         names = [one.name for one in columns]
@@ -292,6 +326,16 @@ def _all_valid(keys: pa.Table) -> pa.ChunkedArray:
     for one in keys.columns:
         valid = pc.and_(valid, pc.is_valid(one))
     return valid
+
+
+def made_of(prepared: Prepared, blocks: Sequence[pa.Table]) -> pa.Table:
+    """What the engine itself makes of the rows of blocks."""
+    sink = RowSink(prepared, hold=True, enough=lambda: None)
+    found = sink.begin()
+    for number, rows in enumerate(blocks):
+        found += [sink.add(number, batch) for batch in rows.combine_chunks().to_batches()]
+    schema = pa.schema([(field.name, field.arrow) for field in sink.schema])
+    return pa.Table.from_batches([one for one in found if len(one)], schema)
 
 
 def bag(found: pa.Table) -> Counter:

@@ -11,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from planner_fakes import CRIME, DEMO, FEC, TYPES
+from shapes import made_of
 
 from fff.catalog import Table
-from fff.dataflow.expressions import Column, evaluate
+from fff.dataflow.plan.expressions import Column, evaluate
 from fff.spark.session import SparkEngine
 from fff.sql import Prepared, prepare
 
@@ -196,9 +197,7 @@ def test_results(spark: SparkEngine, sql: str) -> None:
     prepared = prepare(sql, DEMO)
     block = block_rows(prepared, data)
     if prepared.upper is None:
-        assert prepared.result is not None
-        names = [one.name for one in prepared.result]
-        got = pa.table([block.column(one.index) for one in prepared.result], names=names)
+        got = made_of(prepared, [block])
     else:
         view = block.rename_columns([field.name for field in prepared.only_block.fields])
         got = spark.run_over(prepared.upper.sql, {prepared.only_block.view: view})

@@ -102,3 +102,22 @@ def test_a_column_of_either_side_gets_keys_from_both_or_none() -> None:
     few = "(SELECT pk FROM line ORDER BY qty LIMIT 1) d"
     sql = f"SELECT pk, pname FROM {few} FULL JOIN line USING (pk) LEFT JOIN part USING (pk)"
     assert fed(sql) == [[["pk"], ["pk"]]]
+
+
+@pytest.mark.parametrize(
+    ("sql", "hint"),
+    [
+        (
+            "WITH RECURSIVE c AS (SELECT 1 AS b UNION ALL SELECT p.o FROM part p JOIN c ON p.pk = c.b) SELECT * FROM c",
+            "a recursive query cannot ask for keys step by step: join the table with itself",
+        ),
+        (
+            "SELECT pname FROM line LATERAL VIEW explode(array(o, qty)) e AS x JOIN part ON part.pk = e.x",
+            "what LATERAL makes binds keys from a query of its own",
+        ),
+    ],
+)
+def test_what_can_be_done_instead_is_told(sql: str, hint: str) -> None:
+    with pytest.raises(InfeasibleQuery, match="nothing binds pk") as refused:
+        prepare(sql, CATALOG)
+    assert hint in refused.value.render()

@@ -15,10 +15,11 @@ from planner_fakes import FakeAdapter, catalog, table
 from fff.catalog import Catalog, Table
 from fff.errors import InfeasibleQuery, SparkError
 from fff.spark.session import SparkEngine
-from fff.sql import expansion, prepare
-from fff.sql.builtins import SPARK_FUNCTIONS
-from fff.sql.calls import Call
-from fff.sql.dialect import Node
+from fff.sql import prepare
+from fff.sql.calls import expand
+from fff.sql.calls.find import Call
+from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
+from fff.sql.syntax.statement import Node
 
 pytestmark = pytest.mark.spark
 
@@ -218,7 +219,7 @@ def test_a_call_whose_null_matters_and_is_joined_all_the_same_is_noticed(
     def every(condition: Node, calls: Mapping[int, Call]) -> frozenset[str]:
         return frozenset(call.key for call in calls.values() if call.node in condition.walk())
 
-    monkeypatch.setattr(expansion, "rejecting", every)
+    monkeypatch.setattr(expand, "rejecting", every)
 
     def some_seed_is_wrong() -> None:
         for seed in range(20):
@@ -234,7 +235,8 @@ def test_an_argument_that_is_no_key_of_the_groups_is_refused(spark: SparkEngine)
 
 
 def test_all_functions_of_spark_are_known(spark: SparkEngine) -> None:
-    shown = spark.run_over("SHOW SYSTEM FUNCTIONS", {}).column(0).to_pylist()
+    spark.wait()
+    shown = [row[0] for row in spark._session.spark.sql("SHOW SYSTEM FUNCTIONS").collect()]
     named = {name for name in shown if name.isidentifier()}
     assert len(named) > 400
     assert named <= SPARK_FUNCTIONS
@@ -312,8 +314,10 @@ def test_random_statements(spark: SparkEngine) -> None:
         def write(f: Writes, seed: int = seed) -> str:
             return Random(random.Random(seed)).statement(f)
 
+        rng = random.Random(seed)
+        shapes.rows(rng)  # drawn before the sources, as `check` does
         try:
-            prepare(plain(write), sources(random.Random(seed)))
+            prepare(plain(write), sources(rng))
         except InfeasibleQuery:
             continue  # whatever is called
         check(spark, write, seed)

@@ -17,26 +17,27 @@ def test_the_canonical_query() -> None:
         explain(prepare(CANONICAL, DEMO))
         == """\
 Block
-  web.FEC AS F: zip, State, contribution
+  web.FEC AS F: id, zip, State, contribution
   web.Demographics AS D: zip, householdIncome
   gov.crime AS C: zip, crimeRating
   output: F.State, F.contribution, D.householdIncome, C.crimeRating
 Modules
   scan FEC.scan
-  SteM web.FEC: every row arrives once
+  SteM web.FEC: one row per id
   lookup Demographics.lookup[zip]
   SteM web.Demographics: every row arrives once
   scan crime.scan
   lookup crime.lookup[zip]
   lookup crime.lookup[zip]*50, up to 50 keys a request
   SteM gov.crime: one row per zip
+  selection F.State LIKE 'C%'
 Bindings
   D through Demographics.lookup[zip]: zip from F.zip or C.zip
   C through crime.lookup[zip]: zip from F.zip or D.zip
   C through crime.lookup[zip]*50: zip from F.zip or D.zip
 Conditions
   equal: F.zip = D.zip = C.zip
-  left to Spark: F.State LIKE 'C%' (LIKE)
+  engine: F.State LIKE 'C%'
 Feasible
   F: scanned
   C: scanned
@@ -54,10 +55,10 @@ Requests
   crime.lookup[zip]: at most one request per distinct F.zip
   crime.lookup[zip]*50: at most one request per 50 distinct F.zip
 Above the block
-  Spark: GROUP BY, predicate left to Spark: F.State LIKE 'C%'
+  Spark: GROUP BY
   SELECT AVG(__fff_block.contribution), AVG(__fff_block.householdIncome), __fff_block.State, __fff_block.crimeRating
-  FROM __fff_block WHERE (F.State LIKE 'C%')
-  GROUP BY __fff_block.State, __fff_block.crimeRating""".replace("(F.State", "(__fff_block.State")
+  FROM __fff_block
+  GROUP BY __fff_block.State, __fff_block.crimeRating"""
     )
 
 
@@ -86,7 +87,7 @@ def test_keys_of_several_columns() -> None:
 def test_joins_across_types_are_warned_of() -> None:
     text = explain(prepare("SELECT f.id FROM FEC f JOIN types t ON f.zip = t.i", DEMO))
     assert text.endswith(
-        "Warnings\n  f.zip = t.i compares string with int: it is left to Spark and joins nothing while fetching; "
+        "Warnings\n  f.zip = t.i compares string with int: no lookup is asked for it while fetching; "
         "declare one type for both columns"
     )
 
@@ -98,9 +99,21 @@ def test_nothing_is_fetched_when_nothing_can_match() -> None:
 
 
 def test_a_query_without_tables() -> None:
-    assert explain(prepare("SELECT 1 AS one", DEMO)) == (
+    assert explain(prepare("SELECT 1 AS one", DEMO)) == ("Above the block\n  one row: 1 AS one")
+    assert explain(prepare("SELECT uuid() AS one", DEMO)) == (
         "Block\n  no table: nothing is fetched\n"
-        "Above the block\n  Spark: a SELECT without FROM\n  SELECT 1 AS one"
+        "Above the block\n  Spark: a SELECT without FROM\n  SELECT uuid() AS one"
+    )
+
+
+def test_what_the_engine_makes_of_rows_is_told() -> None:
+    sql = "SELECT DISTINCT upper(zip) AS z FROM FEC WHERE 1 / id > 0 LIMIT 3"
+    told = explain(prepare(sql, DEMO))
+    assert "\n  engine: 1 / id > 0 (rows on which it fails pass)\n" in told
+    assert told.endswith("\nAbove the block\n  rows of block 1: upper(zip) AS z; each once; at most 3")
+    told = explain(prepare("SELECT 1 AS a UNION ALL SELECT year FROM crime LIMIT 5 OFFSET 2", DEMO))
+    assert told.endswith(
+        "\n  one row: 1 AS a\n  rows of block 1: year\n  all of these; without the first 2; at most 5"
     )
 
 

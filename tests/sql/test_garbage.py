@@ -65,9 +65,16 @@ def test_soup_behind_a_good_start(sql: str) -> None:
     survives(sql)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.text(max_size=60))
 def test_any_text(sql: str) -> None:
+    survives(sql)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(max_size=60))
+@pytest.mark.slow
+def test_much_of_any_text(sql: str) -> None:
     survives(sql)
 
 

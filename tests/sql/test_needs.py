@@ -1,12 +1,12 @@
-"""What a query above a block needs of its rows, read from the query's text."""
+"""What a query above a block needs of its rows."""
 
 from __future__ import annotations
 
 import planner_fakes
 import pytest
 
-from fff.sql.needs import Needs, needs_of
-from fff.sql.prepare import prepare
+from fff.sql.analysis.column_lineage import Needs
+from fff.sql.planner.prepare import prepare
 
 CATALOG = planner_fakes.catalog(
     planner_fakes.table("w.f", "zip string, state string, paid double, rec struct<zip:int,x:int>", scans=1),
@@ -18,7 +18,7 @@ JOIN = "FROM w.f AS f JOIN w.d AS d ON f.zip = d.zip"
 def needs(sql: str) -> Needs | None:
     prepared = prepare(sql, CATALOG, {})
     assert prepared.upper is not None
-    return needs_of(prepared.upper.sql, prepared.only_block)
+    return prepared.upper.needs
 
 
 def named(sql: str) -> list[set[str]]:

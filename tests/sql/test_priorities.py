@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fff.dataflow.expressions import And, Column, Compare, InList, IsNull, Literal, Not, Or
-from fff.dataflow.plan import AliasPlan, BlockPlan, EqualityClass, LookupPlan, ScanPlan, TablePlan
+from fff.dataflow.plan.expressions import And, Column, Compare, InList, IsNull, Literal, Not, Or
+from fff.dataflow.plan.plan import AliasPlan, BlockPlan, EqualityClass, LookupPlan, ScanPlan, TablePlan
 from fff.errors import QueryError
 from fff.schema import Field
-from fff.sql.priorities import priority
+from fff.sql.analysis.priorities import priority
 
 
 def fields(text: str) -> tuple[Field, ...]:
@@ -100,9 +100,9 @@ def test_a_block_without_the_columns_has_no_such_priority(written: str) -> None:
         ("n = 1", "column n is ambiguous: f.n, c1.n", "n"),
         ("crime.rating = 'A'", "crime is ambiguous: c1, c2", "crime.rating"),
         ("gov.crime.rating = 'A'", "gov.crime is ambiguous: c1, c2", "gov.crime.rating"),
-        ("State LIKE 'C%'", "cannot be a priority: LIKE", "State LIKE 'C%'"),
-        ("upper(State) = 'CA'", "cannot be a priority: upper(…)", "upper(State) = 'CA'"),
-        ("State = 3", "compares string with a constant of another type", "State = 3"),
+        ("State LIKE 'C%'", "cannot be a priority: it computes something", "State LIKE 'C%'"),
+        ("upper(State) = 'CA'", "cannot be a priority: it computes something", "upper(State) = 'CA'"),
+        ("State = 3", "cannot be a priority: it computes something", "State = 3"),
         ("State = :home", "cannot be a priority", "State"),
         ("f.n = (SELECT max(x) FROM y)", "cannot be a priority", None),
         ("f.*", "cannot be a priority", None),

@@ -214,7 +214,8 @@ def test_a_required_range_beside_a_required_key() -> None:
     with pytest.raises(InfeasibleQuery):
         prepare(sql, catalog(declared, other))
     outer = prepare("SELECT year FROM u LEFT JOIN t ON t.zip = u.zip AND year >= 3", catalog(declared, other))
-    assert outer.blocks[-1].feeds, "keys of the other side bind it there, too"
+    assert [lookup.name for lookup in outer.only_block.plan.tables[1].lookups] == ["t.lookup[zip]"]
+    assert [(qual.column, qual.value) for qual in outer.only_block.tables[1].quals] == [("year", 3)]
 
 
 def test_explain_says_what_is_sent_and_where() -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from planner_fakes import DEMO
 
-from fff.errors import FFFError
+from fff.dataflow.plan.expressions import Column, Expr
+from fff.errors import FFFError, Span
 from fff.sql import BlockQuery, Prepared, prepare
+from fff.sql.planner.plan import Cut
 
 FILE = Path(__file__).with_name("statements.txt")
 CASES = [
@@ -31,13 +33,16 @@ def summary(prepared: Prepared) -> str:
             lines.append(f"block {number}: {block.view} ({', '.join(field.name for field in block.fields)})")
         lines += described(block)
     if prepared.result is not None:
-        plan = prepared.only_block.plan
-        names = [(one.name, plan.field_of(plan.output[one.index]).name) for one in prepared.result]
-        lines.append(
-            "result " + ", ".join(name if name == field else f"{name}={field}" for name, field in names)
-        )
-        if (prepared.limit, prepared.offset) != (None, 0):
-            lines.append(f"limit {prepared.limit} offset {prepared.offset}")
+        for branch in prepared.result.branches:
+            names = zip(prepared.result.fields, branch.values, branch.places, strict=True)
+            shown = [
+                (field.name, written(prepared, branch.block, value, place)) for field, value, place in names
+            ]
+            lines.append(
+                "result " + ", ".join(name if name == what else f"{name}={what}" for name, what in shown)
+            )
+            lines += cuts(branch.cut)
+        lines += cuts(prepared.result.cut)
     if prepared.upper is not None:
         upper = prepared.upper
         if len(prepared.blocks) == 1:
@@ -45,6 +50,21 @@ def summary(prepared: Prepared) -> str:
         lines.append(f"because of {upper.why}" + ("; aggregated" if upper.aggregated else ""))
         lines.append(upper.sql)
     return "\n".join(lines)
+
+
+def written(prepared: Prepared, block: int | None, value: Expr, place: Span) -> str:
+    """A column by its own name, anything else as it is written."""
+    if block is None or not isinstance(value, Column):
+        return prepared.sql[place.start : place.end]
+    plan = prepared.blocks[block].plan
+    return plan.field_of(plan.output[value.index]).name
+
+
+def cuts(cut: Cut) -> list[str]:
+    lines = ["distinct"] if cut.distinct else []
+    return (
+        [*lines, f"limit {cut.limit} offset {cut.offset}"] if (cut.limit, cut.offset) != (None, 0) else lines
+    )
 
 
 def described(block: BlockQuery) -> list[str]:

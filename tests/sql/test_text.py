@@ -11,7 +11,7 @@ from planner_fakes import DEMO, catalog, table
 from fff.catalog import Catalog
 from fff.errors import InfeasibleQuery, QueryError, UnsupportedSQL, UsageError
 from fff.sql import parameter_names, prepare, split_statements
-from fff.sql.dialect import parse_statement
+from fff.sql.syntax.parse import parse_statement
 
 
 @pytest.mark.parametrize(
@@ -224,12 +224,32 @@ def test_more_tables_than_stamps_have_room_for_are_refused() -> None:
 
 def test_columns_of_priorities_are_fetched_too() -> None:
     plain = prepare("SELECT F.zip FROM FEC F, crime C WHERE F.zip = C.zip", DEMO)
-    assert [field.name for field in plain.only_block.plan.tables[0].columns] == ["zip"]
+    assert [field.name for field in plain.only_block.plan.tables[0].columns] == ["id", "zip"]
     wished = prepare(
         "SELECT F.zip FROM FEC F, crime C WHERE F.zip = C.zip", DEMO, {}, ["F.State = 'CA'", "year > 2010"]
     )
-    assert [field.name for field in wished.only_block.plan.tables[0].columns] == ["zip", "State"]
+    assert [field.name for field in wished.only_block.plan.tables[0].columns] == ["id", "zip", "State"]
     assert "year" in [field.name for field in wished.only_block.plan.tables[1].columns]
-    assert [one.name for one in wished.result or ()] == ["zip"]
+    assert wished.result is not None
+    assert [one.name for one in wished.result.fields] == ["zip"]
     with pytest.raises(QueryError, match="syntax error"):
         prepare("SELECT zip FROM FEC", DEMO, {}, ["State = ("])
+
+
+#: Says in which order a result comes, or looks as if it did.
+ORDERS = catalog(table("w.t", "a int, b int", scans=1))
+
+
+@pytest.mark.parametrize(
+    ("sql", "ordered"),
+    [
+        ("SELECT a FROM t ORDER BY a LIMIT 3", True),
+        ("SELECT a FROM t order\nby a", True),
+        ("SELECT rank() OVER (PARTITION BY abs(a) ORDER BY b) FROM t GROUP BY ALL", False),
+        ("WITH x AS (SELECT a FROM t ORDER BY a) SELECT * FROM x -- ORDER BY", False),
+        ("SELECT 'ORDER BY (' FROM t /* ORDER BY */", False),
+        ("SELECT ')' FROM (SELECT 1) SORT BY 1", True),
+    ],
+)
+def test_an_order_is_that_of_the_statement(sql: str, ordered: bool) -> None:
+    assert prepare(sql, ORDERS).ordered is ordered

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import random
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
@@ -14,8 +15,8 @@ from fff.simulation.loop import VirtualLoop
 from fff.stats import AccessMeter
 from fff.web.client import WebClient
 from fff.web.clock import Clock
-from fff.web.message import HostPolicy, Request
-from fff.web.wire import Answer, Outgoing
+from fff.web.transport import Outgoing, RawResponse
+from fff.web.types import HostPolicy, Request
 
 EPOCH = 1_700_000_000.0
 
@@ -26,21 +27,22 @@ def run(main: Coroutine[Any, Any, Any]) -> Any:
         return runner.run(main)
 
 
-class Limit:
+class Limit(ABC):
     """Counts requests at the moment they arrive."""
 
     rate: float  # requests a second it admits in the long run
 
+    @abstractmethod
     def admits(self, now: float) -> bool:
-        raise NotImplementedError
+        """Whether it admits a request that arrives now, which then counts."""
 
+    @abstractmethod
     def left(self, now: float) -> int:
         """Requests it would still admit."""
-        raise NotImplementedError
 
+    @abstractmethod
     def opens(self, now: float) -> float:
         """Seconds until it admits again, after a refusal."""
-        raise NotImplementedError
 
     def resets(self, now: float) -> float:
         """Seconds until it is full again."""
@@ -154,7 +156,7 @@ class SimulatedServer:
     admitted: list[float] = field(default_factory=list)  # when
     refused: list[float] = field(default_factory=list)
 
-    async def send(self, out: Outgoing) -> Answer:
+    async def send(self, out: Outgoing) -> RawResponse:
         clock = asyncio.get_running_loop().time
         await asyncio.sleep(self.rng.uniform(0.001, 0.003))
         now = clock()
@@ -163,7 +165,7 @@ class SimulatedServer:
             self.refused.append(now)
             headers = dict(self.tell(self, now, True))
             await asyncio.sleep(self.rng.uniform(0.001, 0.003))
-            return Answer(self.refusal, headers, b"")
+            return RawResponse(self.refusal, headers, b"")
         self.admitted.append(now)
         headers = dict(self.tell(self, now, False))
         self.inside += 1
@@ -172,7 +174,7 @@ class SimulatedServer:
             await asyncio.sleep(self.latency(self.rng))
         finally:
             self.inside -= 1
-        return Answer(200, headers, self.body(out))
+        return RawResponse(200, headers, self.body(out))
 
     async def close(self) -> None:
         """Nothing to release."""

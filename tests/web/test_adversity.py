@@ -15,7 +15,7 @@ from fff.stats import AccessMeter
 from fff.web.body import BodyError, BodyReader
 from fff.web.client import WebClient
 from fff.web.clock import Clock
-from fff.web.message import HostPolicy, Request
+from fff.web.types import HostPolicy, Request
 from tests.web.serving import FakeTime, Serve
 
 

@@ -12,10 +12,11 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from fff.budget import Budget, BudgetExhausted
 from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff.web.client import WebClient
-from fff.web.message import BudgetExhausted, Credentials, HostPolicy, Request
+from fff.web.types import Credentials, HostPolicy, Request
 from tests.web.serving import FakeTime, Serve
 
 SECRET = "t0p s3cret/+"
@@ -327,14 +328,59 @@ async def test_caps_on_size_and_ratio(serve: Serve, make: Callable[..., WebClien
 
 
 async def test_a_budget_is_not_exceeded_by_one(serve: Serve, make: Callable[..., WebClient]) -> None:
-    server, client, meter = await serve(answers(503, 200)), make(max_requests=7), AccessMeter()
+    server, client, meter = await serve(answers(503, 200)), make(), AccessMeter(budget=Budget(7))
     done = await asyncio.gather(
         *(client.request(request(server.url), meter=meter) for _ in range(20)), return_exceptions=True
     )
     assert len(server.asked) == client.requests_sent == meter.requests == 7
+    assert meter.budget is not None
+    assert meter.budget.spent == 7
     spent = [item for item in done if isinstance(item, BudgetExhausted)]
     assert len(spent) == 14, "six answers, one of the seven requests having been a retry"
     assert "budget of 7 requests" in str(spent[0])
+
+
+async def test_what_no_budget_pays_for_takes_no_turn_from_others(
+    serve: Serve, make: Callable[..., WebClient]
+) -> None:
+    time = FakeTime()
+    server, client = await serve(answers(200)), make(time)
+    policy = {"fill_rate": 1.0, "bucket_size": 1}
+    poor = AccessMeter(budget=Budget(3))
+    waiting = [
+        asyncio.create_task(client.request(request(f"{server.url}/poor", policy=policy), meter=poor))
+        for _ in range(30)
+    ]
+    await asyncio.sleep(0)
+    await client.request(request(f"{server.url}/rich", policy=policy), meter=AccessMeter())
+    assert time.now == pytest.approx(3, abs=0.1), "the fourth request, at one a second"
+    done = await asyncio.gather(*waiting, return_exceptions=True)
+    assert sum(isinstance(one, BudgetExhausted) for one in done) == 27
+    assert sorted(server.paths) == [*["/poor"] * 3, "/rich"]
+
+
+async def test_a_budget_gets_back_what_was_not_sent(serve: Serve, make: Callable[..., WebClient]) -> None:
+    arrived, end = asyncio.Event(), asyncio.Event()
+
+    async def handler(_: web.Request) -> web.Response:
+        arrived.set()
+        await end.wait()
+        return web.Response()
+
+    server, client, budget = await serve(handler), make(), Budget(2)
+    asked = request(server.url, policy={"max_concurrency": 1})
+    meter = AccessMeter(budget=budget)
+    first, queueing = (asyncio.create_task(client.request(asked, meter=meter)) for _ in range(2))
+    await arrived.wait()
+    assert budget.spent == 2
+    queueing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await queueing
+    assert (budget.spent, meter.requests) == (1, 1)
+    end.set()
+    await first
+    assert (await client.request(asked, meter=meter)).status == 200
+    assert len(server.asked) == budget.spent == 2
 
 
 async def test_a_cancelled_request_frees_its_place(serve: Serve, make: Callable[..., WebClient]) -> None:
@@ -414,17 +460,18 @@ async def test_a_request_counts_once_it_is_on_the_wire(
 
     server = await serve(handler)
 
-    async def cancelled(once: asyncio.Event) -> tuple[int, int, int]:
-        client, meter = make(), AccessMeter()
+    async def cancelled(once: asyncio.Event) -> tuple[int, int, int, int]:
+        client, budget = make(), Budget(3)
+        meter = AccessMeter(budget=budget)
         task = asyncio.create_task(client.request(request(server.url), meter=meter))
         await once.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        return meter.requests, client.requests_sent, meter.in_flight
+        return meter.requests, client.requests_sent, budget.spent, meter.in_flight
 
-    assert await cancelled(arrived) == (1, 1, 0)
+    assert await cancelled(arrived) == (1, 1, 1, 0)
     with monkeypatch.context() as patch:
         patch.setattr(aiohttp.TCPConnector, "connect", connect)
-        assert await cancelled(connecting) == (0, 0, 0)
+        assert await cancelled(connecting) == (0, 0, 0, 0)
     over.set()

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from fff.stats import AccessMeter
-from fff.web.limiter import HostLimiter, WaitTooLong
-from fff.web.message import HostPolicy
+from fff.web.gate.limiter import HostLimiter, WaitTooLong
+from fff.web.types import HostPolicy, Window
 from tests.web.serving import FakeTime
 
 
@@ -137,21 +137,24 @@ async def at_full_use(gate: HostLimiter, answers: int) -> set[int]:
 
 async def test_the_limit_grows_by_one_a_round_and_stops_below_the_refused_level() -> None:
     gate = limiter(max_concurrency=8)
-    permits = [await gate.acquire(AccessMeter()) for _ in range(8)]
-    gate.refused(permits[7], 0)
-    for permit in permits:
-        gate.release(permit)
+    await refuse(gate, 8)
     assert gate.limit == 4
     assert await at_full_use(gate, 60) == {4, 5, 6, 7}, "eight was refused, and is not tried again so soon"
     assert 8 in await at_full_use(gate, 1_200), "but it is tried again"
 
 
-async def test_a_step_too_far_is_taken_back_and_no_more() -> None:
-    gate = limiter(max_concurrency=16)
-    permits = [await gate.acquire(AccessMeter()) for _ in range(16)]
-    gate.refused(permits[15], 0)
+async def refuse(gate: HostLimiter, count: int, wait: float = 0.0) -> None:
+    """So many are in flight, and the last two are refused."""
+    permits = [await gate.acquire(AccessMeter()) for _ in range(count)]
+    for permit in permits[-2:]:
+        gate.refused(permit, wait)
     for permit in permits:
         gate.release(permit)
+
+
+async def test_a_step_too_far_is_taken_back_and_no_more() -> None:
+    gate = limiter(max_concurrency=16)
+    await refuse(gate, 16)
     await at_full_use(gate, 25)
     limit = gate.limit
     permits = [await gate.acquire(AccessMeter()) for _ in range(limit)]
@@ -164,18 +167,60 @@ async def test_a_refusal_where_as_many_were_admitted_before_is_about_a_rate() ->
     gate = limiter(time, max_concurrency=4)
     await at_full_use(gate, 40)
     time.now += 10
-    permits = [await gate.acquire(AccessMeter()) for _ in range(4)]
-    gate.refused(permits[3], 10)
-    for permit in permits:
-        gate.release(permit)
+    await refuse(gate, 4, 10)
     assert gate.limit == 4
+    for _ in range(40):
+        permit = await gate.acquire(AccessMeter())
+        gate.admitted(permit)
+        gate.release(permit)
+    assert gate.rate == pytest.approx(0.85 * 40 / 10), "one refusal proves no limit: nearly as fast as before"
+    began = time.now
+    time.now = 40
+    await refuse(gate, 4, 10)
+    assert 20 <= began < 35, "nobody went before the wait was over"
     first = await gate.acquire(AccessMeter())
-    assert time.now == 20, "one goes first, when the wait is over"
     gate.admitted(first)
     gate.release(first)
-    assert gate.rate == pytest.approx(40 / 20, rel=0.03), "forty were admitted in twenty seconds"
+    assert gate.rate == pytest.approx(0.99 * 40 / 30, rel=0.05), "forty once more, in thirty seconds"
+
+
+async def test_a_refusal_of_one_among_many_is_its_own() -> None:
+    time = FakeTime()
+    gate = limiter(time, max_concurrency=4)
+    await at_full_use(gate, 40)
+    refused = await gate.acquire(AccessMeter())
+    assert gate.refused(refused, 10) == 10, "it waits as it was told"
+    gate.release(refused)
+    scout = await gate.acquire(AccessMeter())
+    gate.admitted(scout)
     await gate.acquire(AccessMeter())
-    assert time.now == pytest.approx(20.5, rel=0.01)
+    assert (time.now, gate.rate, gate.limit) == (0, None, 4), "another was admitted"
+
+
+async def test_until_another_is_answered_nobody_follows_a_refused_one() -> None:
+    time = FakeTime()
+    gate = limiter(time, max_concurrency=4)
+    await at_full_use(gate, 40)
+    gate.refused(await gate.acquire(AccessMeter()), 10)
+    await gate.acquire(AccessMeter())
+    assert time.now == 0, "one finds out whether the host refuses all"
+    await gate.acquire(AccessMeter())
+    assert time.now == 10, "for no longer than all would have waited"
+
+
+async def test_two_refusals_are_the_hosts() -> None:
+    time = FakeTime()
+    gate = limiter(time, max_concurrency=4)
+    await at_full_use(gate, 40)
+    refused = await gate.acquire(AccessMeter())
+    assert gate.refused(refused, 10) == 10
+    gate.release(refused)
+    time.now = 4
+    scout = await gate.acquire(AccessMeter())
+    assert gate.refused(scout, 1) == 0
+    gate.release(scout)
+    await gate.acquire(AccessMeter())
+    assert time.now == 10, "the longer of the waits holds for everybody"
 
 
 async def test_a_host_that_does_not_answer_in_time_gets_fewer_at_once() -> None:
@@ -189,10 +234,7 @@ async def test_a_host_that_does_not_answer_in_time_gets_fewer_at_once() -> None:
 
 async def test_an_idle_host_earns_no_higher_limit() -> None:
     gate = limiter(max_concurrency=32)
-    permits = [await gate.acquire(AccessMeter()) for _ in range(32)]
-    gate.refused(permits[31], 0)
-    for permit in permits:
-        gate.release(permit)
+    await refuse(gate, 32)
     limit = gate.limit
     for _ in range(100):
         permit = await gate.acquire(AccessMeter())
@@ -206,3 +248,45 @@ async def test_two_sources_on_one_host_share_the_tighter_rules() -> None:
     gate.tighten(HostPolicy(max_concurrency=3, fill_rate=5, bucket_size=2))
     gate.tighten(HostPolicy(max_concurrency=20))
     assert gate.limit == 3
+
+
+async def test_a_window_holds_whenever_it_begins() -> None:
+    time = FakeTime()
+    gate = limiter(time, max_concurrency=10, windows=(Window(3, 10),))
+    starts = []
+    for pause in (0, 4, 4, 0, 0, 0, 0, 0):
+        time.now += pause
+        permit = await gate.acquire(AccessMeter())
+        starts.append(time.now)
+        time.now += 0.5  # under way
+        gate.release(permit)
+    assert starts == pytest.approx([0, 4.5, 9, 10.5, 15, 19.5, 21, 25.5])
+    assert gate.limited_by == "rate"
+
+
+async def test_a_request_under_way_counts_until_it_must_have_arrived() -> None:
+    time = FakeTime()
+    gate = limiter(time, max_concurrency=10, windows=(Window(1, 10),))
+    await gate.acquire(AccessMeter())
+    await gate.acquire(AccessMeter())
+    assert time.now == 11
+
+
+async def test_a_window_counts_what_another_source_has_sent() -> None:
+    time = FakeTime()
+    gate = limiter(time, max_concurrency=10)
+    for _ in range(4):
+        await gate.acquire(AccessMeter())
+    gate.tighten(HostPolicy(windows=(Window(5, 30),)))
+    await gate.acquire(AccessMeter())
+    assert time.now == 0
+    await gate.acquire(AccessMeter())
+    assert time.now == 31
+
+
+async def test_a_window_out_of_bounds_ends_the_query() -> None:
+    gate = limiter(max_concurrency=10, max_wait=60, windows=(Window(1, 3600),))
+    await gate.acquire(AccessMeter())
+    with pytest.raises(WaitTooLong) as long:
+        await gate.acquire(AccessMeter())
+    assert long.value.declared

@@ -18,8 +18,8 @@ from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff.web.client import WebClient
 from fff.web.clock import Clock
-from fff.web.message import HostPolicy, Request
-from fff.web.wire import Answer, Outgoing
+from fff.web.transport import Outgoing, RawResponse
+from fff.web.types import HostPolicy, Request
 from tests.real.running import tool
 from tests.web import simulated
 from tests.web.simulated import Bucket, FixedWindow, Limit, Ran, SimulatedServer, SlidingWindow, Tell, drive
@@ -91,10 +91,11 @@ def test_a_server_that_only_refuses_is_found_out(limit: str, tell: Tell) -> None
     waves = server.waves()
     known = waves[-1] if len(waves) < 3 else waves[2]
     if tell is simulated.retry_after:
-        assert len(waves) <= 3, "the first, one when too much is tried, and one later"
+        assert len(waves) <= 5, "the first, those on trial, and one when too much is tried"
     assert len([at for at in server.refused if at > ran.took / 3]) <= 1, "once the limits are known"
-    assert server.share(since=known) >= 0.93
-    assert server.share(since=ran.took / 3) >= 0.95
+    told = tell is simulated.retry_after
+    assert server.share(since=known) >= (0.93 if told else 0.9)
+    assert server.share(since=ran.took / 3) >= (0.95 if told else 0.9)
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 8])
@@ -144,12 +145,12 @@ class TwoHosts:
     def __init__(self) -> None:
         self.answered: list[float] = []
 
-    async def send(self, out: Outgoing) -> Answer:
+    async def send(self, out: Outgoing) -> RawResponse:
         await asyncio.sleep(0.05)
         if "busy" in out.url and asyncio.get_running_loop().time() < 100:
-            return Answer(429, {"retry-after": "100"}, b"")
+            return RawResponse(429, {"retry-after": "100"}, b"")
         self.answered.append(asyncio.get_running_loop().time())
-        return Answer(200, {}, b"")
+        return RawResponse(200, {}, b"")
 
     async def close(self) -> None:
         """Nothing to release."""

@@ -6,9 +6,9 @@ import email.utils
 
 import pytest
 
-from fff.web.message import HostPolicy
-from fff.web.quota import Budget, Quota, quota_wait, quotas
+from fff.web.gate.rate_limit_headers import Quota, Remaining, quota_wait, quotas
 from fff.web.retry import retry_after
+from fff.web.types import HostPolicy
 from tests.web.serving import WALL
 
 POLICY = HostPolicy()
@@ -93,7 +93,7 @@ def test_dates_are_read_by_the_servers_clock_where_ours_is_off() -> None:
 
 
 def test_what_is_left_lies_between_what_was_told_and_what_is_in_flight() -> None:
-    budget = Budget()
+    budget = Remaining()
     budget.observe(Quota("", 10, 5), 1, 3, now=0.0)
     assert budget.left == 7, "three in flight may not be counted yet"
     budget.observe(Quota("", 9, 5), 2, 2, now=0.1)
@@ -107,7 +107,7 @@ def test_what_is_left_lies_between_what_was_told_and_what_is_in_flight() -> None
 
 
 def test_the_end_of_a_window_is_the_earliest_told_and_moves_with_the_next_window() -> None:
-    budget = Budget()
+    budget = Remaining()
     budget.observe(Quota("", 5, 3), 1, 0, now=0.5)  # rounded up
     budget.observe(Quota("", 4, 3), 2, 0, now=0.9)
     assert budget.ends == 3.5

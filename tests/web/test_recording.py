@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -16,9 +17,9 @@ from aiohttp import web
 from fff.errors import SecretError, SourceError, UsageError
 from fff.stats import AccessMeter
 from fff.web.client import WebClient
-from fff.web.message import Credentials, HostPolicy, Request, Response
 from fff.web.recording import about, read_index, recording_client, replaying_client
 from fff.web.secrets import Secrets
+from fff.web.types import Credentials, HostPolicy, Request, Response
 from tests.web import simulated
 from tests.web.serving import Serve
 from tests.web.taped import tape
@@ -42,6 +43,10 @@ def everything(folder: Path) -> str:
     files = [file for file in folder.rglob("*") if file.is_file()]
     assert len(files) > 2
     return "\n".join(f"{file}\n{file.read_bytes().decode('utf-8', 'surrogateescape')}" for file in files)
+
+
+async def rows(_: web.Request) -> web.StreamResponse:
+    return web.Response(text="rows")
 
 
 async def ask(client: WebClient, url: str, **fields: Any) -> Response:
@@ -95,6 +100,37 @@ async def test_what_was_recorded_is_answered_again(serve: Serve, tmp_path: Path)
     again = await run(replaying_client(tmp_path / "tape", 0), backwards=True)
     assert again == live
     assert len(server.asked) == sent, "nothing was sent"
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o377])
+@pytest.mark.parametrize("there", [True, False])
+async def test_a_recording_is_its_owners_alone(serve: Serve, tmp_path: Path, umask: int, there: bool) -> None:
+    served = await serve(rows)
+    folder = tmp_path / "recording"
+    if there:
+        folder.mkdir(0o755)
+    before = os.umask(umask)
+    try:
+        client = recording_client(folder)
+        await ask(client, f"{served.url}/a")
+        client.redactor.add("rows")  # it is written anew
+        await client.close()
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in [folder, *folder.rglob("*")]}
+    assert len(modes) == 5
+    assert {mode for name, mode in modes.items() if "." in name} == {0o600}
+    assert {mode for name, mode in modes.items() if "." not in name} == {0o700}
+
+
+async def test_a_full_disk_ends_a_recording_with_one_error(serve: Serve, tmp_path: Path) -> None:
+    served = await serve(rows)
+    client = recording_client(tmp_path / "recording")
+    (tmp_path / "recording" / "index.jsonl").unlink()
+    (tmp_path / "recording" / "index.jsonl").symlink_to("/dev/full")
+    with pytest.raises(UsageError, match=r"cannot write the recording .*No space left"):
+        await ask(client, f"{served.url}/a")
+    await client.close()
 
 
 async def test_a_line_tells_what_was_asked_and_when(serve: Serve, tmp_path: Path) -> None:

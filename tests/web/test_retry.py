@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from fff.web.message import HostPolicy
 from fff.web.retry import backoff, is_retried, is_throttle, retry_after
+from fff.web.types import HostPolicy
 from tests.web.serving import WALL
 
 POLICY = HostPolicy()

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import base64
+import html
+import json
+import re
 import sys
 import types
+import unicodedata
+from collections.abc import Callable
+from html.entities import codepoint2name
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 import pytest
 
@@ -63,17 +69,96 @@ def test_values_can_be_escaped_for_the_text_they_enter(tmp_path: Path) -> None:
     assert found.fill("{zip} ${env:T}") == "{zip} a{{b}}"
 
 
-def test_every_spelling_of_a_secret_is_removed() -> None:
-    redactor = Redactor()
-    redactor.add(SECRET)
-    for spelling in (
+def wrongly(text: str, written: str, read: str) -> str:
+    return text.encode(written).decode(read, "replace" if read != "utf-8" else "surrogateescape")
+
+
+#: What a server, a proxy or a library may make of a text that it repeats.
+ECHOES: dict[str, Callable[[str], str]] = {
+    "as it is": str,
+    "percent": lambda s: quote(s, safe=""),
+    "percent, lower": lambda s: quote(s, safe="").lower() if s.islower() else quote(s, safe="").replace("%C3", "%c3"),
+    "percent, twice": lambda s: quote(quote(s, safe=""), safe=""),
+    "percent, Latin-1": lambda s: quote(s.encode("cp1252", "ignore"), safe="") if _latin(s) else s,
+    "form": quote_plus,
+    "JSON": lambda s: json.dumps(s)[1:-1],
+    "JSON, upper": lambda s: re.sub(r"\\u[0-9a-f]{4}", lambda m: "\\u" + m[0][2:].upper(), json.dumps(s)[1:-1]),
+    "JSON in JSON": lambda s: json.dumps(json.dumps(s)[1:-1])[1:-1],
+    "JSON, as PHP": lambda s: json.dumps(s)[1:-1].replace("/", "\\/").replace("&", "\\u0026").replace("'", "\\u0027"),
+    "JSON, raw": lambda s: json.dumps(s, ensure_ascii=False)[1:-1],
+    "XML": html.escape,
+    "XML, twice": lambda s: html.escape(html.escape(s)),
+    "XML, decimal": lambda s: s.encode("ascii", "xmlcharrefreplace").decode(),
+    "XML, hexadecimal": lambda s: "".join(c if c.isascii() else f"&#x{ord(c):X};" for c in s),
+    "HTML names": lambda s: "".join(f"&{codepoint2name[ord(c)]};" if ord(c) in codepoint2name else c for c in s),
+    "UTF-8 read as Latin-1": lambda s: wrongly(s, "utf-8", "latin-1"),
+    "UTF-8 read as Windows-1252": lambda s: wrongly(s, "utf-8", "cp1252"),
+    "Latin-1 read as UTF-8": lambda s: wrongly(s, "latin-1", "utf-8") if _latin(s) else s,
+    "composed": lambda s: unicodedata.normalize("NFC", s),
+    "decomposed": lambda s: unicodedata.normalize("NFD", s),
+    "Python": ascii,
+    "Python bytes": lambda s: repr(s.encode()),
+    "quoted-printable": lambda s: "".join(c if c.isascii() else "".join(f"={b:02X}" for b in c.encode()) for c in s),
+    "base64": lambda s: base64.b64encode(s.encode()).decode(),
+    "base64, for URLs": lambda s: base64.urlsafe_b64encode(s.encode()).decode().rstrip("="),
+    "base64, Latin-1": lambda s: base64.b64encode(s.encode("latin-1")).decode() if _latin(s) else s,
+    "upper case": str.upper,
+    "lower case": str.lower,
+    "title case": str.title,
+    "upper case, escaped": lambda s: json.dumps(s.upper())[1:-1],
+    "half of it escaped": lambda s: quote(s[: len(s) // 2], safe="") + s[len(s) // 2 :],
+}  # fmt: skip
+
+
+def _latin(text: str) -> bool:
+    return all(ord(char) < 256 for char in text)
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
         SECRET,
-        quote(SECRET, safe=""),
-        quote(SECRET, safe="").lower(),
-        base64.b64encode(SECRET.encode()).decode(),
+        "pässwörd-élan",
+        "ключ/к данным",
+        "密碼-パスワード",
+        "key🔑of🗝️mine",
+        "e\u0301clair & co",
+        "plainTOKEN0123",
+        "a<b>'c'\\d/e",
+    ],
+)
+def test_every_spelling_of_a_secret_is_removed(secret: str) -> None:
+    redactor = Redactor()
+    redactor.add(secret)
+    for name, echo in ECHOES.items():
+        shown = redactor.text(f"<{echo(secret)}>")
+        assert shown.strip("'b<>\"") == "***", (name, echo(secret), shown)
+
+
+def test_short_secrets_do_not_hide_words_that_only_look_like_them() -> None:
+    redactor = Redactor()
+    redactor.add("abc")
+    redactor.add("ü")
+    assert redactor.text("ABC Abc abc, ü \ufffd Ü") == "ABC Abc ***, *** \ufffd Ü"
+
+
+@pytest.mark.parametrize("secret", ["pässwörd-élan", "ключ/к данным"])
+def test_no_spelling_of_a_secret_is_kept_on_disk(secret: str) -> None:
+    redactor = Redactor()
+    redactor.add(secret)
+    for name in (
+        "as it is",
+        "percent",
+        "form",
+        "JSON",
+        "JSON, upper",
+        "XML, decimal",
+        "UTF-8 read as Latin-1",
+        "upper case",
     ):
-        shown = redactor.text(f"<{spelling}>")
-        assert shown == "<***>", spelling
+        assert redactor.in_data(b'{"x": "' + ECHOES[name](secret).encode() + b'"}'), name
+    if _latin(secret):
+        assert redactor.in_data(secret.encode("latin-1"))
 
 
 def test_a_secret_inside_a_longer_one_leaves_no_rest() -> None:

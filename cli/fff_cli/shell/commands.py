@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
+import os
 import re
+import shlex
+import subprocess
 import sys
+import tempfile
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -11,21 +17,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from fff.errors import UsageError
-from fff_cli.console import is_terminal
-from fff_cli.output import FORMATS, choose_format, emit
-from fff_cli.params import parse_params
-from fff_cli.progress import say
-from fff_cli.query import read_text
-from fff_cli.shell.completion import Argument
-from fff_cli.shell.session import Session
+from fff_cli.commands.query import read_text
+from fff_cli.commands.source import described, find, list_all, listing, write_listing
+from fff_cli.options.params import parse_params
+from fff_cli.options.shared import rows_shown, typer
+from fff_cli.output.console import is_terminal
+from fff_cli.output.formats import FORMATS, choose_format, emit, emit_outline
+from fff_cli.run.progress import say
+from fff_cli.shell.completion import CommandArgument
+from fff_cli.shell.session import ShellSession
 from fff_cli.shell.text import Item, items_of
-from fff_cli.source import described, find, list_all, listing, write_listing
 
 if TYPE_CHECKING:
     from fff.catalog import Table
 
 #: Does a command with its argument; gives what is to be done next, which only `\i` has.
-Action: TypeAlias = Callable[[Session, str], Awaitable[list[Item]]]
+Action: TypeAlias = Callable[[ShellSession, str], Awaitable[list[Item]]]
 
 
 class Leave(Exception):  # noqa: N818 - the end of a session, not an error
@@ -33,7 +40,7 @@ class Leave(Exception):  # noqa: N818 - the end of a session, not an error
 
 
 #: Completion offers nothing.
-NOTHING = Argument()
+NOTHING = CommandArgument()
 
 
 @dataclass(frozen=True)
@@ -43,16 +50,20 @@ class Command:
     usage: str
     help: str
     action: Action
-    argument: Argument = NOTHING
+    argument: CommandArgument = NOTHING
 
 
-async def run_command(session: Session, line: str) -> list[Item]:
+async def run_command(session: ShellSession, line: str) -> list[Item]:
     """Do a command line; gives the statements and commands of the file it names, if any. Raises UsageError, Leave."""
     name, _, argument = line.partition(" ")
     name, argument = name.strip().removesuffix(";"), argument.strip()
     command = COMMANDS.get(name)
     if command is None:
-        raise UsageError(f"there is no command {name}", hint="\\? lists the commands")
+        close = [
+            "\\" + one for one in difflib.get_close_matches(name[1:], [one[1:] for one in COMMANDS], n=2)
+        ]
+        hint = f"did you mean {' or '.join(close)}?" if close else "\\? lists the commands"
+        raise UsageError(f"there is no command {name}", hint=hint)
     if name != "\\explain":
         argument = argument.removesuffix(";").rstrip()
     if argument and command.usage == name:
@@ -75,7 +86,7 @@ def as_command(sql: str) -> str | None:
     return None
 
 
-async def _describe(session: Session, name: str) -> list[Item]:
+async def _describe(session: ShellSession, name: str) -> list[Item]:
     catalog = session.federation.catalog
     name = name.replace("`", "")
     await list_all(catalog, None if not name or set(name) & set("*?[") else name)
@@ -92,7 +103,7 @@ async def _describe(session: Session, name: str) -> list[Item]:
         write_listing(rows, session.output.format if session.output.file is None else "table")
         return []
     await catalog.discover([find(catalog, name)])  # asks only where no columns are declared
-    emit("\n".join(described(find(catalog, name))) + "\n")
+    emit_outline(described(find(catalog, name)))
     return []
 
 
@@ -100,7 +111,7 @@ def _matches(table: Table, pattern: str) -> bool:
     return fnmatchcase(table.full_name.lower(), pattern) or fnmatchcase(table.name.lower(), pattern)
 
 
-async def _timing(session: Session, wanted: str) -> list[Item]:
+async def _timing(session: ShellSession, wanted: str) -> list[Item]:
     session.output.timing = _switch("\\timing", wanted, now=session.output.timing)
     say(f"timing is {'on' if session.output.timing else 'off'}")
     return []
@@ -112,7 +123,7 @@ def _switch(name: str, wanted: str, *, now: bool) -> bool:
     return wanted.lower() == "on" if wanted else not now
 
 
-async def _output(session: Session, argument: str) -> list[Item]:
+async def _output(session: ShellSession, argument: str) -> list[Item]:
     word, _, rest = argument.partition(" ")
     asked = word.lower() if word.lower() in FORMATS else None
     if asked is None and word and not Path(_path(argument)).suffix:
@@ -144,7 +155,7 @@ def _items(name: str) -> list[Item]:
     return items_of(read_text(Path(name).expanduser()).replace("\r\n", "\n"))
 
 
-async def _params(session: Session, argument: str) -> list[Item]:
+async def _params(session: ShellSession, argument: str) -> list[Item]:
     if argument.startswith("-"):
         name = argument[1:].strip()
         if name not in session.params:
@@ -153,7 +164,7 @@ async def _params(session: Session, argument: str) -> list[Item]:
     elif argument:
         session.params |= parse_params([argument])
     else:
-        from fff.sql.params import render  # noqa: PLC0415 - loaded with the engine
+        from fff.sql.syntax.params import render  # noqa: PLC0415 - loaded with the engine
 
         shown = {name: render(name, value) for name, value in session.params.items()}
         lines = [
@@ -163,29 +174,29 @@ async def _params(session: Session, argument: str) -> list[Item]:
     return []
 
 
-async def _policy(session: Session, name: str) -> list[Item]:
-    from fff.policies import DEFAULT_POLICY, POLICIES  # noqa: PLC0415 - loaded with the engine
+async def _policy(session: ShellSession, name: str) -> list[Item]:
+    from fff.policies import POLICIES  # noqa: PLC0415 - loaded with the engine
 
     if name and name.partition(":")[0] not in POLICIES:
         raise UsageError(f"no routing policy is called {name!r}", hint=f"there are: {', '.join(POLICIES)}")
     if name:
-        session.arguments = replace(session.arguments, policy=name)
-    say(f"the policy is {session.arguments.policy or DEFAULT_POLICY}, of {', '.join(POLICIES)}")
+        session.arguments = replace(session.arguments, run=replace(session.arguments.run, policy=name))
+    say(f"the policy is {session.arguments.run.policy}, of {', '.join(POLICIES)}")
     return []
 
 
-async def _include(_session: Session, name: str) -> list[Item]:
+async def _include(_session: ShellSession, name: str) -> list[Item]:
     if not name:
         raise UsageError("\\i needs the name of a file")
     return _items(_path(name))
 
 
-async def _explain(session: Session, sql: str) -> list[Item]:
+async def _explain(session: ShellSession, sql: str) -> list[Item]:
     await session.explain(sql)
     return []
 
 
-async def _report(session: Session, name: str) -> list[Item]:
+async def _report(session: ShellSession, name: str) -> list[Item]:
     if name:
         file = None if name.lower() == "off" else _file(_path(name))
         session.arguments = replace(session.arguments, report=file)
@@ -194,25 +205,162 @@ async def _report(session: Session, name: str) -> list[Item]:
     return []
 
 
-async def _rows(session: Session, wanted: str) -> list[Item]:
+async def _rows(session: ShellSession, wanted: str) -> list[Item]:
     if wanted:
-        if wanted.lower() != "all" and not (wanted.isdecimal() and int(wanted)):
-            raise UsageError(f"\\rows {wanted}: neither a number above 0 nor all")
-        session.output.rows = None if wanted.lower() == "all" else int(wanted)
-    rows = session.output.rows
-    say("tables show all rows" if rows is None else f"tables show the first {rows:,} rows")
+        try:
+            session.arguments = replace(session.arguments, rows=rows_shown(wanted))
+        except typer.BadParameter as error:
+            raise UsageError(f"\\rows {wanted}: {error.message}") from None
+    rows = session.arguments.rows
+    say("tables show all rows" if rows == sys.maxsize else f"tables show the first {rows:,} rows")
     return []
 
 
-async def _reset(session: Session, _argument: str) -> list[Item]:
+async def _expanded(session: ShellSession, wanted: str) -> list[Item]:
+    expanded = _switch("\\x", wanted, now=session.output.format == "line")
+    usual = choose_format(None, session.output.file, terminal=is_terminal(sys.stdout))
+    session.output = replace(session.output, format="line" if expanded else usual)
+    say(f"expanded display is {'on' if expanded else 'off'}")
+    return []
+
+
+async def _sources(session: ShellSession, _argument: str) -> list[Item]:
+    catalog = session.federation.catalog
+    own = {table.source for table in catalog.own_tables()}
+    counts = Counter(table.source for table in catalog.tables())
+    lines = [
+        f"{name}  {count:,} table{'' if count == 1 else 's'}" for name, count in counts.items() if name in own
+    ]
+    bundled = sum(name not in own for name in counts)
+    emit("\n".join([*lines, f"and {bundled:,} of the bundled catalog"]) + "\n")
+    return []
+
+
+async def _typed(session: ShellSession, name: str) -> list[Item]:
+    text = "".join(f"{line}\n" for line in session.typed[:-1])
+    if not name:
+        emit(text)
+        return []
+    file = _file(_path(name))
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {str(file)!r}: {error.strerror}") from error
+    say(f"{str(file)!r} holds what was typed; \\i runs it")
+    return []
+
+
+async def _edit(session: ShellSession, _argument: str) -> list[Item]:
+    if not is_terminal(sys.stdin):
+        raise UsageError("\\e needs a terminal", hint="\\i FILE runs a file")
+    before = next((text for text in reversed(session.typed[:-1]) if not text.startswith("\\")), "")
+    editor = session.environ.get("VISUAL") or session.environ.get("EDITOR") or "vi"
+    items = _edited(editor, before)
+    session.typed += [item.text + ";" for item in items]
+    return items
+
+
+def _edited(editor: str, before: str) -> list[Item]:
+    """What an editor that has the terminal made of a text."""
+    handle, name = tempfile.mkstemp(prefix="fff-", suffix=".sql")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(before)
+        try:
+            code = subprocess.run([*shlex.split(editor), name], check=False).returncode  # noqa: S603 - the user's own
+        except (OSError, ValueError) as error:
+            raise UsageError(f"cannot run the editor {editor!r}: {error}", hint="set EDITOR") from error
+        if code:
+            raise UsageError(f"the editor {editor!r} ended with {code}: nothing is run")
+        return _items(name)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _number(said: str) -> float | None:
+    if said.lower() == "off":
+        return None
+    if not (number := float(said)) > 0:
+        raise ValueError(said)
+    return number
+
+
+def _whole(said: str) -> int | None:
+    if said.lower() == "off":
+        return None
+    if not (number := int(said)) > 0:
+        raise ValueError(said)
+    return number
+
+
+def _prefer(said: str) -> str:
+    from fff.policies import PREFERENCES  # noqa: PLC0415 - loaded with the engine
+
+    if said.lower() not in PREFERENCES:
+        raise ValueError(said)
+    return said.lower()
+
+
+#: What `\set` sets of the options of a run: how it is read, and what it may be.
+_SETTINGS: dict[str, tuple[Callable[[str], object], str]] = {
+    "deadline": (_number, "a number of seconds above 0, or off"),
+    "max-requests": (_whole, "a whole number above 0, or off"),
+    "prefer": (_prefer, "fast, balanced or cheap"),
+    "on-source-error": (lambda said: {"fail": "fail", "partial": "partial"}[said.lower()], "fail or partial"),
+    "rows": (rows_shown, "a number above 0, or all"),
+}
+
+
+async def _set(session: ShellSession, argument: str) -> list[Item]:
+    name, _, said = argument.replace("=", " ", 1).partition(" ")
+    name, said = name.strip().lower().replace("_", "-"), said.strip()
+    if name and name not in _SETTINGS:
+        close = difflib.get_close_matches(name, _SETTINGS, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(_SETTINGS)}"
+        raise UsageError(f"\\set knows no {name!r}", hint=hint)
+    if said:
+        read, what = _SETTINGS[name]
+        try:
+            value = read(said)
+        except (ValueError, KeyError, typer.BadParameter):
+            raise UsageError(f"\\set {name} {said}: it must be {what}") from None
+        session.set_option(name.replace("-", "_"), value)
+    lines = [f"{one} = {session.option(one.replace('-', '_'))}\n" for one in ([name] if name else _SETTINGS)]
+    emit("".join(lines))
+    return []
+
+
+async def _reload(session: ShellSession, _argument: str) -> list[Item]:
+    await session.reload()
+    say(f"read anew: {_count(session)}")
+    return []
+
+
+async def _more_source(session: ShellSession, name: str) -> list[Item]:
+    if not name:
+        raise UsageError("\\source needs the name of a spec, or of a folder of them")
+    await session.reload(Path(_path(name)))
+    say(f"added: {_count(session)}")
+    return []
+
+
+def _count(session: ShellSession) -> str:
+    count = len(session.federation.catalog.own_tables())
+    return f"{count:,} table{'' if count == 1 else 's'}; Spark and the cache on disk are as they were"
+
+
+async def _reset(session: ShellSession, _argument: str) -> list[Item]:
     session.federation.reset()
     say("forgotten: the next statements ask the sources anew")
     return []
 
 
-async def _help(_session: Session, _argument: str) -> list[Item]:
+async def _help(_session: ShellSession, _argument: str) -> list[Item]:
     size = max(len(command.usage) for command in COMMANDS.values())
-    lines = ["A statement ends with a semicolon, and may take several lines. Commands take one:", ""]
+    lines = [
+        "A statement ends with a semicolon, or with \\G for a line for each value. Commands take one line:",
+        "",
+    ]
     lines += [f"  {command.usage:<{size}}  {command.help}" for command in COMMANDS.values()]
     lines += [
         "",
@@ -222,25 +370,33 @@ async def _help(_session: Session, _argument: str) -> list[Item]:
     return []
 
 
-async def _quit(_session: Session, _argument: str) -> list[Item]:
+async def _quit(_session: ShellSession, _argument: str) -> list[Item]:
     raise Leave
 
 
-_FILE = Argument(files=True)
-_SWITCH = Argument(words=("on", "off"))
+_FILE = CommandArgument(files=True)
+_SWITCH = CommandArgument(words=("on", "off"))
 COMMANDS = {
     command.usage.partition(" ")[0]: command
     for command in (
-        Command("\\d [NAME]", "tables; a source's tables, those like a* ; one table in full", _describe, Argument(tables=True)),
-        Command("\\explain SQL", "how SQL would run, without a request; as EXPLAIN SQL;", _explain, Argument(sql=True)),
+        Command("\\d [NAME]", "tables; a source's tables, those like a* ; one table in full", _describe, CommandArgument(tables=True)),
+        Command("\\dt [NAME]", "the same as \\d", _describe, CommandArgument(tables=True)),
+        Command("\\e", "edit the last statement in $EDITOR, then run it", _edit),
+        Command("\\explain SQL", "how SQL would run, without a request; as EXPLAIN SQL;", _explain, CommandArgument(sql=True)),
         Command("\\i FILE", "run the statements and commands of a file", _include, _FILE),
-        Command("\\o [FORMAT] [FILE]", "format of results, and the file they go to; alone: as it was", _output, Argument(words=FORMATS, files=True)),
+        Command("\\l", "the sources, and how many tables each has", _sources),
+        Command("\\o [FORMAT] [FILE]", "format of results, and the file they go to; alone: as it was", _output, CommandArgument(words=FORMATS, files=True)),
         Command("\\p [NAME=VALUE|-NAME]", "set, forget, or show values for :name", _params),
-        Command("\\policy [NAME]", "set or show the routing policy", _policy, Argument(words=("fixed", "naive", "lottery", "windowed-lottery", "rank", "benefit", "adaptive"))),
-        Command("\\report [FILE|off]", "where each statement leaves its report", _report, Argument(words=("off",), files=True)),
+        Command("\\policy [NAME]", "set or show the routing policy", _policy, CommandArgument(words=("fixed", "naive", "lottery", "windowed-lottery", "rank", "benefit", "adaptive"))),
+        Command("\\reload", "read the specs anew; Spark and the cache on disk stay", _reload),
+        Command("\\report [FILE|off]", "where each statement leaves its report", _report, CommandArgument(words=("off",), files=True)),
         Command("\\reset", "forget what the session has fetched", _reset),
-        Command("\\rows [N|all]", "how many rows a table on the terminal shows", _rows, Argument(words=("all",))),
+        Command("\\rows [N|all]", "how many rows a table on the terminal shows", _rows, CommandArgument(words=("all",))),
+        Command("\\s [FILE]", "what was typed so far, or save it", _typed, _FILE),
+        Command("\\set [NAME VALUE]", "set or show " + ", ".join(_SETTINGS), _set, CommandArgument(words=tuple(_SETTINGS))),
+        Command("\\source FILE", "add a spec, or a folder of them", _more_source, _FILE),
         Command("\\timing [on|off]", "the closing line with rows, seconds and requests", _timing, _SWITCH),
+        Command("\\x [on|off]", "a line for each value, as -o line", _expanded, _SWITCH),
         Command("\\?", "this help", _help),
         Command("\\q", "leave; so does Ctrl-D", _quit),
     )

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from fff_cli.shell.keywords import KEYWORDS, RESERVED
 from fff_cli.shell.text import Lexeme, first_word, lexemes
-from fff_cli.shell.words import FUNCTIONS, KEYWORDS, RESERVED
 
 if TYPE_CHECKING:
     from fff.catalog import Catalog, Table
@@ -46,7 +46,7 @@ class Named:
 
 
 @dataclass(frozen=True)
-class Argument:
+class CommandArgument:
     """What may follow a command: words, tables, files, SQL."""
 
     words: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class Argument:
 
 
 def suggestions(
-    text: str, cursor: int, catalog: Catalog, commands: dict[str, Argument]
+    text: str, cursor: int, catalog: Catalog, commands: dict[str, CommandArgument]
 ) -> Iterator[Suggestion]:
     """What could be meant at the cursor, best first."""
     first = first_word(text[:cursor])
@@ -67,13 +67,13 @@ def suggestions(
 
 
 def _command(
-    text: str, cursor: int, start: int, catalog: Catalog, commands: dict[str, Argument]
+    text: str, cursor: int, start: int, catalog: Catalog, commands: dict[str, CommandArgument]
 ) -> Iterator[Suggestion]:
     name, space, written = text[start:cursor].partition(" ")
     if not space:
         yield from (Suggestion(one, start, "command") for one in commands if one.startswith(name))
         return
-    argument = commands.get(name, Argument())
+    argument = commands.get(name, CommandArgument())
     if argument.sql:
         yield from _sql(text, cursor - len(written), cursor, catalog)
         return
@@ -254,8 +254,10 @@ def _words(prefix: str, start: int) -> Iterator[Suggestion]:
     for word in KEYWORDS:
         if _begins(word, prefix):
             yield Suggestion(word.lower() if prefix[0].islower() else word, start, "keyword")
-    for name in FUNCTIONS:
-        if _begins(name, prefix):
+    from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS  # noqa: PLC0415 - loaded with the engine
+
+    for name in sorted(SPARK_FUNCTIONS):
+        if _begins(name, prefix) and name.upper() not in KEYWORDS:
             yield Suggestion(name.upper() if prefix.isupper() else name, start, "function")
 
 

@@ -20,10 +20,10 @@ from prompt_toolkit.output import create_output
 from prompt_toolkit.shortcuts import CompleteStyle
 from prompt_toolkit.styles import Style
 
-from fff_cli.console import is_terminal
+from fff_cli.output.console import is_terminal
 from fff_cli.shell.completion import Suggestion
+from fff_cli.shell.keywords import KEYWORDS
 from fff_cli.shell.text import is_finished, lexemes
-from fff_cli.shell.words import KEYWORDS
 
 PROMPT, CONTINUATION = "fff> ", "...> "
 

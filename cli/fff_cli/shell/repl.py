@@ -10,18 +10,18 @@ from collections.abc import AsyncIterator, Mapping
 from importlib.metadata import version
 
 from fff.errors import FFFError, UsageError
-from fff_cli.arguments import QueryArguments
-from fff_cli.caching import cache_of
-from fff_cli.console import discard_output, is_terminal
-from fff_cli.interrupts import ABORTED
-from fff_cli.output import choose_format
-from fff_cli.params import parse_params
-from fff_cli.progress import Progress, say
-from fff_cli.query import choose_progress
+from fff_cli.commands.query import choose_progress
+from fff_cli.options.arguments import QueryArguments
+from fff_cli.options.cache import cache_of
+from fff_cli.options.params import parse_params
+from fff_cli.output.console import discard_output, is_terminal
+from fff_cli.output.formats import choose_format
+from fff_cli.run.interrupts import ABORTED
+from fff_cli.run.progress import Progress, say
 from fff_cli.shell.commands import ARGUMENTS, Leave, as_command, run_command
 from fff_cli.shell.completion import suggestions
-from fff_cli.shell.results import Output
-from fff_cli.shell.session import Session
+from fff_cli.shell.results import ShellOutput
+from fff_cli.shell.session import ShellSession
 from fff_cli.shell.signals import SessionInterrupts, StatementAborted
 from fff_cli.shell.text import Item, Reader, items_of
 
@@ -53,19 +53,20 @@ def run_shell(arguments: QueryArguments, *, environ: Mapping[str, str] = os.envi
 async def _session(
     arguments: QueryArguments, progress: Progress, interrupts: SessionInterrupts, environ: Mapping[str, str]
 ) -> int:
-    from fff_cli.federation import open_federation  # noqa: PLC0415 - engine and sources, only now
+    from fff_cli.run.federation import open_federation  # noqa: PLC0415 - engine and sources, only now
 
-    if arguments.spark_remote is not None and arguments.spark_master is not None:
-        raise UsageError("--spark-master and --spark-remote exclude each other")
+    arguments.check_spark()
     typing = is_terminal(sys.stdin)
     chosen = choose_format(arguments.output, None, terminal=typing and is_terminal(sys.stdout))
     params = parse_params(arguments.params)
     interrupts.emergency.append(progress.clear)
     with interrupts.watching():
         async with open_federation(
-            arguments.sources, environ=environ, keep=True, **cache_of(arguments)
+            arguments.sources, environ=environ, **(cache_of(arguments) | {"keep": True})
         ) as federation:
-            session = Session(federation, arguments, progress, interrupts, Output(chosen), params)
+            session = ShellSession(
+                federation, arguments, progress, interrupts, ShellOutput(chosen), params, environ=environ
+            )
             try:
                 code = await (_typed(session, environ) if typing else _piped(session))
             finally:
@@ -73,7 +74,7 @@ async def _session(
     return code
 
 
-async def _typed(session: Session, environ: Mapping[str, str]) -> int:
+async def _typed(session: ShellSession, environ: Mapping[str, str]) -> int:
     r"""Do what is typed, whatever fails, until Ctrl-D or `\q`."""
     if not session.arguments.quiet:
         count = len(list(session.federation.catalog.tables(offered=False)))  # the user's own
@@ -93,7 +94,7 @@ async def _typed(session: Session, environ: Mapping[str, str]) -> int:
     return 0
 
 
-async def _edited(session: Session, environ: Mapping[str, str]) -> AsyncIterator[list[Item]]:
+async def _edited(session: ShellSession, environ: Mapping[str, str]) -> AsyncIterator[list[Item]]:
     from fff_cli.shell.editor import Editor  # noqa: PLC0415 - only a terminal pays for the line editor
     from fff_cli.shell.history import history_file  # noqa: PLC0415
 
@@ -108,7 +109,7 @@ async def _edited(session: Session, environ: Mapping[str, str]) -> AsyncIterator
             return
 
 
-async def _lines_typed(session: Session) -> AsyncIterator[list[Item]]:
+async def _lines_typed(session: ShellSession) -> AsyncIterator[list[Item]]:
     """Lines from a terminal that cannot move its cursor."""
     reader = Reader()
     while True:
@@ -123,7 +124,7 @@ async def _lines_typed(session: Session) -> AsyncIterator[list[Item]]:
         yield reader.feed(line)
 
 
-async def _piped(session: Session) -> int:
+async def _piped(session: ShellSession) -> int:
     r"""Do what standard input says until its end, `\q`, or the first error."""
     reader, worst, ended = Reader(), 0, False
     while not ended:
@@ -144,7 +145,7 @@ async def _piped(session: Session) -> int:
     return worst
 
 
-def _next_line(session: Session, prompt: str = "") -> str | None:
+def _next_line(session: ShellSession, prompt: str = "") -> str | None:
     """The next line of standard input without its end, or None after the last; raises KeyboardInterrupt, UsageError."""
     if sys.stdin is None:
         return None
@@ -161,11 +162,13 @@ def _next_line(session: Session, prompt: str = "") -> str | None:
         raise UsageError(f"standard input is not UTF-8 text: {data[:40]!r}") from error
 
 
-async def _do(session: Session, item: Item, depth: int = 0) -> int:
+async def _do(session: ShellSession, item: Item, depth: int = 0) -> int:
     """Do one thing; its exit code, or the first that is no success among those of the file it names.
 
     Errors are told here. Raises Leave, BrokenPipeError.
     """
+    if depth == 0:
+        session.typed.append(item.text if item.is_command else item.text + ("\\G" if item.expanded else ";"))
     try:
         code, then = await session.interrupts.run(_one(session, item))
         if then and depth >= DEEPEST_FILE:
@@ -193,8 +196,8 @@ async def _do(session: Session, item: Item, depth: int = 0) -> int:
     return code
 
 
-async def _one(session: Session, item: Item) -> tuple[int, list[Item]]:
+async def _one(session: ShellSession, item: Item) -> tuple[int, list[Item]]:
     line = item.text if item.is_command else as_command(item.text)
     if line is not None:
         return 0, await run_command(session, line)
-    return await session.statement(item.text), []
+    return await session.statement(item.text, expanded=item.expanded), []

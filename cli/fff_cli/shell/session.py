@@ -2,40 +2,47 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fff.errors import UsageError
-from fff_cli.arguments import QueryArguments
-from fff_cli.output import emit
-from fff_cli.progress import Progress
-from fff_cli.query import Plan
-from fff_cli.shell.results import Output, SessionRun
+from fff_cli.commands.query import Plan
+from fff_cli.options.arguments import QueryArguments
+from fff_cli.output.formats import emit_outline
+from fff_cli.run.progress import Progress
+from fff_cli.shell.results import SessionRun, ShellOutput
 from fff_cli.shell.signals import SessionInterrupts
 from fff_cli.shell.text import first_word
-from fff_cli.values import line_printable
 
 if TYPE_CHECKING:
-    from fff.engine import Federation, Prepared
+    from fff.federation import Federation, Prepared
 
 _EXPLAIN_MODE = re.compile(r"\s*(EXTENDED|FORMATTED|CODEGEN|COST|ANALYZE|LOGICAL)\b", re.IGNORECASE)
 
 
 @dataclass
-class Session:
+class ShellSession:
     """The state of one `fff shell`. `arguments` are the options it began with, as commands have changed them."""
 
     federation: Federation
     arguments: QueryArguments
     progress: Progress
     interrupts: SessionInterrupts
-    output: Output
+    output: ShellOutput
     params: dict[str, object] = field(default_factory=dict)
+    typed: list[str] = field(default_factory=list)  # what was asked for so far, as it was typed
+    added: tuple[Path, ...] = ()  # specs beside those that the session began with
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
-    async def statement(self, sql: str) -> int:
+    async def statement(self, sql: str, *, expanded: bool = False) -> int:
         """Run one statement and write its result, or show its plan where it says EXPLAIN; its exit code.
+
+        `expanded`: a line for each value, whatever the format is.
 
         Raises:
             FFFError: there is no result.
@@ -46,22 +53,45 @@ class Session:
             return 0
         self.output.check()
         prepared = await self._prepare(sql)
-        plan = Plan((sql,), self.params, self.output.format)
+        plan = Plan((sql,), self.params, "line" if expanded else self.output.format)
         arguments = replace(self.arguments, output_file=self.output.file)
         run = SessionRun(arguments, plan, self.progress, self.interrupts, self.output)
         code = await run.statement(self.federation, prepared)
         run.write_reports()
         return code
 
+    def option(self, name: str) -> object:
+        r"""An option of the statements to come, as `\set` shows it."""
+        found = getattr(self.arguments if name == "rows" else self.arguments.run, name)
+        return {None: "off", sys.maxsize: "all"}.get(found, found)
+
+    def set_option(self, name: str, value: object) -> None:
+        """Set an option for the statements to come."""
+        changed: dict[str, Any] = {name: value}
+        if name == "rows":
+            self.arguments = replace(self.arguments, **changed)
+            return
+        if name == "on_source_error":
+            changed["hold_rows"] = value == "fail"
+        self.arguments = replace(self.arguments, run=replace(self.arguments.run, **changed))
+
+    async def reload(self, more: Path | None = None) -> None:
+        """Read the specs anew, and one more; those before stay where one is wrong. Raises SpecError, UsageError."""
+        from fff_cli.run.federation import read_anew  # noqa: PLC0415 - engine and sources, only now
+
+        added = self.added if more is None else (*self.added, more)
+        await read_anew(self.federation, self.arguments.sources, added, self.environ)
+        self.added = added
+
     async def explain(self, sql: str) -> None:
         """Show how a statement would run. Raises QueryError, UsageError."""
         if not sql.strip():
             raise UsageError("there is nothing to explain", hint="EXPLAIN SELECT …;")
         prepared = await self._prepare(sql)
-        emit(line_printable(self.federation.explain(prepared)).rstrip("\n") + "\n")
+        emit_outline(self.federation.explain(prepared).splitlines())
 
     async def _prepare(self, sql: str) -> Prepared:
-        from fff_cli.federation import discover_all, prepare_all  # noqa: PLC0415 - engine and sources, only now
+        from fff_cli.run.federation import discover_all, prepare_all  # noqa: PLC0415 - engine and sources, only now
 
         await discover_all(self.federation, [sql])
         [prepared] = prepare_all(self.federation, [sql], self._params_of(sql))

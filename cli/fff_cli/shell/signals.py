@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from fff.errors import FFFError
-from fff_cli.interrupts import ABORTED, GRACE_S, Interrupts
+from fff_cli.run.interrupts import ABORTED, GRACE_S, Interrupts
 
 T = TypeVar("T")
 

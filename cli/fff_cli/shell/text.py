@@ -26,6 +26,7 @@ _LEXEME = re.compile(
       | (?P<symbol>.)""",
     re.VERBOSE | re.DOTALL,
 )
+_EXPANDED = re.compile(r"\\G(?!\w)")
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
 
 
@@ -83,11 +84,15 @@ def _is_closed(written: str, *, raw: bool) -> bool:
 
 @dataclass(frozen=True)
 class Item:
-    """One thing to do: a statement without its semicolon, or a command line; `line` is where it began, from 1."""
+    r"""One thing to do: a statement without its semicolon, or a command line; `line` is where it began, from 1.
+
+    `expanded`: it ended with `\G`, which asks for a line for each value.
+    """
 
     text: str
     line: int
     is_command: bool = False
+    expanded: bool = False
 
 
 class Reader:
@@ -112,19 +117,21 @@ class Reader:
             return [Item(command, self._line, is_command=True)]
         self._held += line + "\n"
         return (
-            list(self._cut()) if ";" in line else []
+            list(self._cut()) if ";" in line or "\\" in line else []
         )  # so that a long statement is not read again for each line
 
     def _cut(self) -> Iterator[Item]:
         start, text, began = 0, self._held, self._began
         first: Lexeme | None = None
         for lexeme in lexemes(text):
-            if lexeme.kind == "symbol" and lexeme.text == ";":
+            ends = lexeme.kind == "symbol" and lexeme.text == ";"
+            expanded = lexeme.text == "\\" and _EXPANDED.match(text, lexeme.start) is not None
+            if ends or expanded:
                 if first is not None:
                     line = began + text.count("\n", 0, first.start)
-                    yield Item(text[start : lexeme.start].strip(), line)
-                start, first = lexeme.end, None
-            elif lexeme.kind != "comment":
+                    yield Item(text[start : lexeme.start].strip(), line, expanded=expanded)
+                start, first = lexeme.end + expanded, None
+            elif lexeme.end > start and lexeme.kind != "comment":
                 first = first or lexeme
         self._hold(text[start:], began + text.count("\n", 0, start))
 

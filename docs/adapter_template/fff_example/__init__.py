@@ -12,7 +12,7 @@ from fff.catalog import KeyColumn, LookupMethod, Page, ScanMethod, Table
 from fff.errors import SourceError, SpecError
 from fff.schema import Field
 from fff.stats import AccessMeter
-from fff.web.message import Request, Response
+from fff.web.types import Request, Response
 from fff_sources.adapter import SourceContext
 
 _KEYS = {"type", "base_url", "tests"}  # what such a source may have in a spec

@@ -1,15 +1,17 @@
-"""Help for those who write a source: a spec drafted from an answer or an OpenAPI document, tried out, and described for editors.
+"""Help for those who write a source: a spec drafted from an answer or an OpenAPI document, tried out, and described.
 
-draft      what a drafted spec is made of
-address    a URL taken apart: base, path, ids, secrets, parameters
-shape      where in an answer the records are
-columns    columns with types and paths, from records
-paging     which paginators an answer hints at
-sample     from a sample URL to a draft: asks, guesses, checks the guesses by asking once more
-openapi    from an OpenAPI document to a draft; `openapi_schema` reads its schemas
-yamltext   a draft as commented YAML
-schema     a JSON Schema of spec files
-trial      a catalog's access methods tried out; `evidence` reads what went over the wire meanwhile
+In: a URL, a document, a spec.
+Out: commented YAML; what works and what does not.
+
+    draft        What a drafted spec is made of, before it becomes YAML.
+    evidence     What went over the wire while an access method was tried
+    openapi/     From an OpenAPI document to a draft.
+    sampling/    From a sample URL to a draft: ask, guess, ask again.
+    spec_schema  A JSON Schema of spec files, for editors
+    trial        A spec tried out against its server
+    yamltext     A draft as commented YAML.
+
+The words are explained in docs/glossary.md.
 """
 
 from __future__ import annotations

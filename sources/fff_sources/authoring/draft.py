@@ -47,7 +47,7 @@ class TableDraft:
 
 
 @dataclass
-class Draft:
+class SpecDraft:
     """A source, and what its author should look at. Holds no secret."""
 
     name: str

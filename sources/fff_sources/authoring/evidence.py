@@ -9,11 +9,11 @@ from fff.catalog import LookupMethod, ScanMethod
 from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff.web.client import WebClient
-from fff.web.message import Request, Response
-from fff_sources.rest import spec
-from fff_sources.rest.fastjson import MalformedJSON
-from fff_sources.rest.jsonpath import first, kind_of, parse_path
-from fff_sources.rest.plan import Access
+from fff.web.types import Request, Response
+from fff_sources.http.response.json import MalformedJSON
+from fff_sources.http.response.jsonpath import first, kind_of, parse_path
+from fff_sources.http.spec import spec
+from fff_sources.http.tables import HttpAccess
 
 _PLACES = ("total_path", "total_rows_path", "has_more_path")
 _FAILED = 400  # statuses from here on are no answers
@@ -52,7 +52,7 @@ class Witness(WebClient):
 
 def endpoint_of(method: ScanMethod | LookupMethod) -> spec.Endpoint | None:
     """The endpoint of a REST source's access method; None for other adapters."""
-    return method.endpoint.endpoint if isinstance(method.endpoint, Access) else None
+    return method.endpoint.endpoint if isinstance(method.endpoint, HttpAccess) else None
 
 
 def paging_problems(endpoint: spec.Endpoint, answers: list[Response]) -> Iterator[str]:
@@ -101,7 +101,10 @@ def paging_remarks(endpoint: spec.Endpoint, answers: list[Response], rows: int) 
 
 
 def _place(answer: Response, path: str) -> Any:
-    """What is at a place of an answer; None where there is nothing, or null. Answers that are no JSON say nothing."""
+    """What is at a place of an answer; None where there is nothing, or null.
+
+    Answers that are no JSON say nothing.
+    """
     try:
         found = first(answer.body, parse_path(path))
     except MalformedJSON:

@@ -1,7 +1,7 @@
 """A spec tried out against its server: its `tests`, and every access method of its tables with as few requests as will do.
 
-Of a scan the first two pages are read; of a lookup one key, or two where a request takes several. Keys come from rows that
-scans brought, from constants in the tests, and from columns of the same name in other tables.
+Of a scan the first two pages are read; of a lookup one key, or two where a request takes several. Keys come
+from rows that scans brought, from constants in the tests, and from columns of the same name in other tables.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fff.catalog import Catalog, LookupMethod, Page, ScanMethod, Table
-from fff.engine import Federation, RunOptions
 from fff.errors import FFFError, SourceError
+from fff.federation import Federation, RunOptions
 from fff.sql import table_names
-from fff.sql.access import usable_scans
+from fff.sql.planner.access_paths import usable_scans
 from fff.stats import AccessMeter
 from fff_sources.authoring.evidence import Witness, endpoint_of, paging_problems, paging_remarks
 
@@ -29,7 +29,10 @@ _ENOUGH = 2  # rows from which a column that is always NULL is worth a word
 
 @dataclass
 class Finding:
-    """What trying one thing showed. `problems` are wrong, `remarks` may be; `answered`: whether the source answered at all."""
+    """What trying one thing showed.
+
+    `problems` are wrong, `remarks` may be; `answered`: whether the source answered at all.
+    """
 
     name: str
     requests: int = 0
@@ -45,7 +48,7 @@ class Finding:
         return "fail" if self.problems else "look" if self.remarks else "ok"
 
 
-class Trial:
+class SpecTrial:
     """Tries tables out, one request after the other.
 
     Args:
@@ -94,7 +97,7 @@ class Trial:
         """Close the connections, and Spark where a test has started it."""
         await self._federation.close()
 
-    # --------------------------------------------------------------------------------------------------------- tests
+    # -------------------------------------------------------------------------------------------------- tests
 
     def _names(self, sql: str, table: Table) -> bool:
         with contextlib.suppress(FFFError):  # which _test tells when it comes to it
@@ -132,7 +135,7 @@ class Trial:
         finding.seconds = time.perf_counter() - began
         return finding
 
-    # -------------------------------------------------------------------------------------------------------- tables
+    # ------------------------------------------------------------------------------------------------- tables
 
     async def _discover(self, table: Table) -> Finding | None:
         """What went wrong in learning the columns of a table that declares none; None where they are known."""
@@ -159,6 +162,7 @@ class Trial:
                 if len(self._client.answers) <= 1:
                     first_page += page.rows.num_rows
                 finding.rows += page.rows.num_rows
+                finding.remarks += [page.truncated] if page.truncated is not None else []
                 rows += page.rows.slice(0, max(0, _KEPT - len(rows))).to_pylist()
                 if len(self._client.answers) >= _PAGES:
                     break
@@ -205,6 +209,7 @@ class Trial:
         async with self._tried(finding, meter):
             async for page in adapter.lookup(table, method, names, keys, meter=meter):
                 finding.rows += page.rows.num_rows
+                finding.remarks += [page.truncated] if page.truncated is not None else []
                 rows += page.rows.slice(0, max(0, _KEPT - len(rows))).to_pylist()
         if not finding.problems:
             self._compare(method, keys, rows, finding, certain=certain)
@@ -259,7 +264,7 @@ class Trial:
                 f"no rows for {_shown(missing[0])}, which the scan has, among {len(keys)} keys in one request"
             )
 
-    # --------------------------------------------------------------------------------------------------------- shared
+    # ------------------------------------------------------------------------------------------------- shared
 
     @contextlib.asynccontextmanager
     async def _tried(self, finding: Finding, meter: AccessMeter | None = None) -> AsyncIterator[None]:
@@ -275,7 +280,9 @@ class Trial:
         finally:
             finding.requests = self._client.requests_sent - before
             finding.seconds = time.perf_counter() - began
-            finding.remarks += list(meter.warnings) if meter is not None else []
+            if meter is not None:
+                told_below = {message for _, message in meter.missed.values()}
+                finding.remarks += [text for text in meter.warnings if text not in told_below]
 
     def _look_at(self, table: Table, rows: list[Row], finding: Finding, meter: AccessMeter) -> None:
         """What the rows say against the declared columns."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fff_sources.authoring.draft import ColumnDraft, Draft, LookupDraft, TableDraft
+from fff_sources.authoring.draft import ColumnDraft, LookupDraft, SpecDraft, TableDraft
 
 _PLAIN = re.compile(r"[A-Za-z_][\w./-]*", re.ASCII)
 _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
@@ -18,7 +18,7 @@ _NOTE_AT = 44  # column where comments stand, where there is room
 MODELINE = "# yaml-language-server: $schema=fff.schema.json"
 
 
-def yaml_text(draft: Draft) -> str:
+def yaml_text(draft: SpecDraft) -> str:
     """The draft as a spec file, with a comment wherever somebody should look."""
     lines = [MODELINE, f"# Drafted by `fff source init` from {_comment(draft.origin)}"]
     if draft.unsure:
@@ -60,7 +60,7 @@ def _escaped(char: str) -> str:
     return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
 
 
-def _client(draft: Draft) -> Iterator[str]:
+def _client(draft: SpecDraft) -> Iterator[str]:
     yield f"      base_url: {scalar(draft.base_url)}"
     for key, value in (("auth", draft.auth), ("headers", draft.headers), ("params", draft.params)):
         if value:

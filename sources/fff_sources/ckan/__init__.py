@@ -1,7 +1,7 @@
 """CKAN portals: the resources in their DataStore are tables.
 
-search  requests to datastore_search
-source  CkanSource
+search  The parameters of `datastore_search`, and PostgreSQL's types.
+source  CkanSource: the resources of a portal's DataStore as tables.
 """
 
 from __future__ import annotations

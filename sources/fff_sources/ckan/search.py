@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fff.quals import Quals
-from fff.web.message import Response
-from fff_sources.rest.fastjson import encode
-from fff_sources.rest.found import WHOLE_NUMBERS
-from fff_sources.rest.plan import Question
-from fff_sources.rest.templates import json_value
+from fff.web.types import Response
+from fff_sources.http.portal import WHOLE_NUMBERS
+from fff_sources.http.response.json import encode
+from fff_sources.http.tables import Question
+from fff_sources.http.templates import json_value
 
 Key = tuple[object, ...]
 
@@ -44,7 +44,10 @@ def spark_type(kind: str) -> str:
 
 
 def is_exact(kind: str, spark: str) -> bool:
-    """Whether a value as we read it finds all rows that have it. A `numeric` has digits that a double has not."""
+    """Whether a value as we read it finds all rows that have it.
+
+    A `numeric` has digits that a double has not.
+    """
     if kind in _WHOLE:
         return spark == _WHOLE[kind] or (spark in WHOLE_NUMBERS and _WHOLE[kind] == "bigint")
     if kind == "numeric":

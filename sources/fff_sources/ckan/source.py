@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from collections.abc import Collection, Mapping
+from typing import Any, Literal
 
 from fff.errors import SpecError
 from fff.stats import AccessMeter
 from fff_sources.adapter import SourceContext
 from fff_sources.ckan.search import ROW_NUMBER, Search, is_exact, is_sortable, spark_type
-from fff_sources.rest import spec
-from fff_sources.rest.found import FoundColumn, FoundSource, FoundSpec, together, unique_names
-from fff_sources.rest.plan import Access, Question
-from fff_sources.rest.worded import Draft
+from fff_sources.http.portal import Portal, PortalColumn, PortalSpec, strangers, together, unique_names
+from fff_sources.http.source import HttpSource
+from fff_sources.http.spec import spec
+from fff_sources.http.spec.check import read_as
+from fff_sources.http.tables import FoundTable, HttpAccess, Question
 
 _TOTAL = "result.total"
 
+_EXPECTS = "client.base_url must be a CKAN portal, and the resource must be in its DataStore"
 
-class CkanSpec(FoundSpec):
-    """A whole source of type `ckan`. `resources` names some (table -> resource id); `datasets` have all theirs listed."""
+
+class CkanSpec(PortalSpec):
+    """A whole source of type `ckan`.
+
+    `resources` names some (table -> resource id); `datasets` have all theirs listed.
+    """
 
     type: Literal["ckan"]
     resources: dict[str, str] | None = None
@@ -27,33 +33,38 @@ class CkanSpec(FoundSpec):
     batch_size: spec.BatchSize = 100
 
 
-class CkanSource(FoundSource):
-    """A CKAN portal. Datasets are asked for their resources, and resources for their columns, when a statement needs them."""
+def read_ckan(context: SourceContext) -> tuple[CkanSpec | None, list[SpecError]]:
+    """The spec of one source, and everything that is wrong with it."""
+    declared, found = read_as(CkanSpec, context.name, context.document)
+    if declared is not None and not declared.datasets:
+        found += strangers(context, declared.resources or {})
+        if not declared.resources:
+            found.append(
+                context.document.error(
+                    ("sources", context.name),
+                    "names no tables",
+                    hint="add resources: {TABLE: RESOURCE_ID}, or datasets: [NAME]",
+                )
+            )
+    return declared, found
 
-    model: ClassVar[type[FoundSpec]] = CkanSpec
+
+class CkanSource(HttpSource):
+    """A CKAN portal.
+
+    Datasets are asked for their resources, and resources for their columns, when a statement needs them.
+    """
+
+    model = CkanSpec  # for editors
+    read = staticmethod(read_ckan)
 
     def __init__(self, declared: CkanSpec, context: SourceContext) -> None:
-        super().__init__(declared, context)
+        super().__init__(declared.client, context)
         self._declared = declared
+        self._portal = Portal(self.http, declared, _EXPECTS)
         self._resources: dict[str, str] = dict(declared.resources or {})  # table -> resource id
         self._listed = not declared.datasets
-        self.name_tables(dict.fromkeys(self._resources, ""))
-
-    @classmethod
-    def read(cls, context: SourceContext) -> tuple[Any, list[SpecError]]:
-        """What the spec declares, where it can be read, and everything that is wrong with it."""
-        declared, found = super().read(context)
-        if declared is not None and not declared.datasets:
-            found += cls.strangers(context, declared.resources or {})
-            if not declared.resources:
-                found.append(
-                    context.document.error(
-                        ("sources", context.name),
-                        "names no tables",
-                        hint="add resources: {TABLE: RESOURCE_ID}, or datasets: [NAME]",
-                    )
-                )
-        return declared, found
+        self.keep(*self._portal.named(dict.fromkeys(self._resources, "")))
 
     @property
     def listed(self) -> bool:
@@ -68,20 +79,28 @@ class CkanSource(FoundSource):
         names = unique_names([(ident, title) for ident, title in titles.items() if ident not in known])
         fresh = {name: ident for ident, name in names.items() if name not in self._resources}
         self._resources |= fresh
-        self.name_tables({name: titles[ident] for name, ident in fresh.items()})
+        self.keep(*self._portal.named({name: titles[ident] for name, ident in fresh.items()}))
         self._listed = True
 
     async def _resources_of(self, dataset: str, meter: AccessMeter) -> Mapping[str, str]:
         """The resources of a dataset that are in the DataStore: id -> title."""
         question = Question("api/3/action/package_show", (("id", dataset),))
-        found: Mapping[str, str] = await self.told(question, _datastore_resources, meter=meter)
-        return found
+        return await self._portal.ask(question, _datastore_resources, meter=meter)
 
-    async def find_columns(self, name: str, meter: AccessMeter) -> Draft:
+    async def discover(self, names: Collection[str], *, meter: AccessMeter) -> None:
+        """Ask for the columns of those of the named tables that have none yet.
+
+        Raises SourceError, SecretError.
+        """
+        self.keep(*await together(self._table(name, meter) for name in self.without_columns(names)))
+
+    async def _table(self, name: str, meter: AccessMeter) -> FoundTable:
         """A resource as the answer to a search for nothing describes it."""
         resource = self._resources[name]
         question = Question("api/3/action/datastore_search", (("resource_id", resource), ("limit", "0")))
-        columns = self.settled(name, await self.told(question, _fields, meter=meter, table=name))
+        columns = self._portal.columns(
+            name, await self._portal.ask(question, _fields, meter=meter, table=name)
+        )
         first, numbered = next(iter(columns)), ROW_NUMBER in columns
         lookups = tuple(
             (self._access(Search(resource, first, (column.name,), numbered)), self._declared.batch_size)
@@ -91,7 +110,7 @@ class CkanSource(FoundSource):
         scan = self._access(Search(resource, first, (), numbered))
         key = (ROW_NUMBER,) if numbered else ()
         equal = dict.fromkeys((access.keys[0] for access, _ in lookups), ("=",))
-        return self.draft(
+        return self._portal.table(
             name,
             columns,
             primary_key=key,
@@ -103,14 +122,10 @@ class CkanSource(FoundSource):
             ],
         )
 
-    def _access(self, search: Search) -> Access:
+    def _access(self, search: Search) -> HttpAccess:
         paging = {"type": "offset", "page_size": self._declared.page_size, "total_path": _TOTAL}
         parts = {"path": "", "data_selector": "result.records", "paginator": paging}
-        return Access(spec.Endpoint.model_validate(parts), search.keys, words=search)
-
-    def expects(self) -> str:
-        """What `base_url` must be; a hint."""
-        return "client.base_url must be a CKAN portal, and the resource must be in its DataStore"
+        return HttpAccess(spec.Endpoint.model_validate(parts), search.keys, words=search)
 
 
 def _datastore_resources(answer: Any) -> dict[str, str]:
@@ -121,8 +136,8 @@ def _datastore_resources(answer: Any) -> dict[str, str]:
     }
 
 
-def _fields(answer: Any) -> list[FoundColumn]:
+def _fields(answer: Any) -> list[PortalColumn]:
     return [
-        FoundColumn(str(part["id"]), str(part["type"]), spark_type(str(part["type"])))
+        PortalColumn(str(part["id"]), str(part["type"]), spark_type(str(part["type"])))
         for part in answer["result"]["fields"]
     ]

@@ -1,7 +1,7 @@
 """Datasette: the tables and views of SQLite databases on the web.
 
-asking  requests for rows, and what SQLite's types are read as
-source  DatasetteSource
+asking  Datasette's table pages: addresses, filters, columns; and SQLite's types.
+source  DatasetteSource: the tables and views of one database, or of all databases of an instance.
 """
 
 from __future__ import annotations

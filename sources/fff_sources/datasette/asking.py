@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fff.quals import Quals
-from fff.web.message import Response
-from fff_sources.rest.fastjson import encode
-from fff_sources.rest.found import WHOLE_NUMBERS
-from fff_sources.rest.plan import Question
-from fff_sources.rest.templates import json_value, text_of
+from fff.web.types import Response
+from fff_sources.http.portal import WHOLE_NUMBERS
+from fff_sources.http.response.json import encode
+from fff_sources.http.tables import Question
+from fff_sources.http.templates import json_value, text_of
 
 Key = tuple[object, ...]
 
@@ -78,7 +78,10 @@ _FILTERS = {"=": "exact", "<>": "not", "<": "lt", "<=": "lte", ">": "gt", ">=": 
 
 
 def comparisons(declared: str, spark: str) -> tuple[str, ...]:
-    """The comparisons that filters make at least as often true as SQL does. SQLite has no NaN, and its LIKE knows no case."""
+    """The comparisons that filters make at least as often true as SQL does.
+
+    SQLite has no NaN, and its LIKE knows no case.
+    """
     if not is_exact(declared, spark):
         return ()
     ranges = ("<", "<=", ">", ">=")
@@ -130,7 +133,8 @@ class TablePage:
             named = zip(self.keys, keys[0], strict=True)
             return ("_nocount", "1"), *((f"{name}__exact", text_of(value)) for name, value in named)
         [column] = self.keys
-        # A JSON array: separated by commas, values could hold none, nor begin or end with a space. Its numbers stay what
-        # they are, while SQLite may miss a fraction's last digit when it reads one from text.
+        # A JSON array: separated by commas, values could hold none, nor begin or end with a space. Its
+        # numbers stay what they are, while SQLite may miss a fraction's last digit when it reads one from
+        # text.
         values = encode([json_value(value) for (value,) in keys]).decode()
         return ("_nocount", "1"), (f"{column}__in", values)

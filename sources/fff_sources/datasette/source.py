@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from fff.errors import SourceError
+from fff.errors import SourceError, SpecError
 from fff.stats import AccessMeter
 from fff_sources.adapter import SourceContext
 from fff_sources.datasette.asking import TablePage, comparisons, is_exact, spark_type, tilde
-from fff_sources.rest import spec
-from fff_sources.rest.found import WHOLE_NUMBERS, FoundColumn, FoundSource, FoundSpec
-from fff_sources.rest.plan import Access, Question
-from fff_sources.rest.worded import Draft
+from fff_sources.http.portal import WHOLE_NUMBERS, Portal, PortalColumn, PortalSpec, together
+from fff_sources.http.source import HttpSource
+from fff_sources.http.spec import spec
+from fff_sources.http.spec.check import read_as
+from fff_sources.http.tables import FoundTable, HttpAccess, Question
 
 _OWN = frozenset({"_memory", "_internal"})  # databases of Datasette itself
 _COLUMNS = 'select name, type, pk, "notnull" as filled from pragma_table_info(:t)'
 _REFUSED = frozenset({400, 403, 404})
 
+_EXPECTS = "client.base_url must be the root of a Datasette, and database the name of one of its databases"
 
-class DatasetteSpec(FoundSpec):
+
+class DatasetteSpec(PortalSpec):
     """A whole source of type `datasette`. `database` is the one to read, where the instance has several."""
 
     type: Literal["datasette"]
@@ -30,7 +33,7 @@ class DatasetteSpec(FoundSpec):
 
 
 @dataclass(frozen=True)
-class _Place:
+class _ServerTable:
     """A table or view on the server."""
 
     database: str
@@ -42,15 +45,25 @@ class _Place:
         return f"{self.database}/{tilde(self.name)}.json".lstrip("/")
 
 
-class DatasetteSource(FoundSource):
-    """A Datasette. Which tables there are is asked when a statement names one, and then for that one's columns."""
+def read_datasette(context: SourceContext) -> tuple[DatasetteSpec | None, list[SpecError]]:
+    """The spec of one source, and everything that is wrong with it."""
+    return read_as(DatasetteSpec, context.name, context.document)
 
-    model: ClassVar[type[FoundSpec]] = DatasetteSpec
+
+class DatasetteSource(HttpSource):
+    """A Datasette.
+
+    Which tables there are is asked when a statement names one, and then for that one's columns.
+    """
+
+    model = DatasetteSpec  # for editors
+    read = staticmethod(read_datasette)
 
     def __init__(self, declared: DatasetteSpec, context: SourceContext) -> None:
-        super().__init__(declared, context)
+        super().__init__(declared.client, context)
         self._declared = declared
-        self._places: dict[str, _Place] = {}  # by the name of the table
+        self._portal = Portal(self.http, declared, _EXPECTS)
+        self._places: dict[str, _ServerTable] = {}  # by the name of the table
         self._listed = False
 
     @property
@@ -62,18 +75,25 @@ class DatasetteSource(FoundSource):
         """Ask for the databases, unless the spec names one, and for the tables of each."""
         databases = await self._databases(meter)
         for database in databases:
-            listing = await self.told(Question(f"{tilde(database)}.json"), self._shown, meter=meter)
+            listing = await self._portal.ask(Question(f"{tilde(database)}.json"), self._shown, meter=meter)
             for name in listing:
-                place = _Place(tilde(database), name)
+                place = _ServerTable(tilde(database), name)
                 self._places[name if len(databases) == 1 else f"{database}_{name}"] = place
-        self.name_tables(dict.fromkeys(self._places, ""))
+        self.keep(*self._portal.named(dict.fromkeys(self._places, "")))
         self._listed = True
 
-    async def find_columns(self, name: str, meter: AccessMeter) -> Draft:
+    async def discover(self, names: Collection[str], *, meter: AccessMeter) -> None:
+        """Ask for the columns of those of the named tables that have none yet.
+
+        Raises SourceError, SecretError.
+        """
+        self.keep(*await together(self._table(name, meter) for name in self.without_columns(names)))
+
+    async def _table(self, name: str, meter: AccessMeter) -> FoundTable:
         """A table as SQLite describes it."""
         place = self._places[name]
         described = await self._described(place, name, meter)
-        columns = self.settled(name, [column for column, _ in described])
+        columns = self._portal.columns(name, [column for column, _ in described])
         first = next(iter(columns))
         size = self._declared.batch_size
         lookups = [
@@ -87,7 +107,7 @@ class DatasetteSource(FoundSource):
         scan = _access(TablePage(place.path, first))
         said = {column.name: comparisons(column.kind, column.type) for column in columns.values()}
         sendable = {name: operators for name, operators in said.items() if operators}
-        return self.draft(
+        return self._portal.table(
             name,
             columns,
             primary_key=key,
@@ -104,8 +124,7 @@ class DatasetteSource(FoundSource):
     async def _databases(self, meter: AccessMeter) -> Sequence[str]:
         if self._declared.database is not None:
             return [self._declared.database]
-        found: Sequence[str] = await self.told(Question("-/databases.json"), _databases, meter=meter)
-        return found
+        return await self._portal.ask(Question("-/databases.json"), _databases, meter=meter)
 
     def _shown(self, answer: Any) -> list[str]:
         """The tables that are not hidden, and the views, of a database's page."""
@@ -117,32 +136,30 @@ class DatasetteSource(FoundSource):
         return tables + [part["name"] for part in answer.get("views", [])]
 
     async def _described(
-        self, place: _Place, name: str, meter: AccessMeter
-    ) -> list[tuple[FoundColumn, tuple[int, bool]]]:
+        self, place: _ServerTable, name: str, meter: AccessMeter
+    ) -> list[tuple[PortalColumn, tuple[int, bool]]]:
         """The columns, and for each its place in the primary key (0: none) and whether it is never NULL."""
         params = (("sql", _COLUMNS), ("t", place.name), ("_shape", "objects"))
         question = Question(f"{place.database}.json", params)
         try:
-            told = await self.told(question, dict, meter=meter, table=name)
+            told = await self._portal.ask(question, dict, meter=meter, table=name)
         except SourceError as error:
             if error.status not in _REFUSED:
                 raise
-            # An instance may refuse SQL of one's own. Its pages tell the names, and text holds whatever the types are.
+            # An instance may refuse SQL of one's own. Its pages tell the names, and text holds whatever the
+            # types are.
             question = Question(place.path, (("_shape", "objects"), ("_size", "1"), ("_extra", "columns")))
-            told = {"rows": await self.told(question, _named, meter=meter, table=name)}
+            told = {"rows": await self._portal.ask(question, _named, meter=meter, table=name)}
         rows = told["rows"]
         if told.get("truncated"):
             raise SourceError("has too many columns to describe", source=self.name, table=name)
         return [
-            (FoundColumn(row["name"], row["type"], spark_type(row["type"])), (row["pk"], bool(row["filled"])))
+            (
+                PortalColumn(row["name"], row["type"], spark_type(row["type"])),
+                (row["pk"], bool(row["filled"])),
+            )
             for row in rows
         ]
-
-    def expects(self) -> str:
-        """What `base_url` must be; a hint."""
-        return (
-            "client.base_url must be the root of a Datasette, and database the name of one of its databases"
-        )
 
 
 def _databases(answer: Any) -> list[str]:
@@ -157,12 +174,12 @@ def _named(answer: Any) -> list[dict[str, Any]]:
     return [{"name": name, "type": "", "pk": 0, "filled": 0} for name in names]
 
 
-def _is_plain(column: FoundColumn) -> bool:
+def _is_plain(column: PortalColumn) -> bool:
     """Whether a value can be said as text."""
     return is_exact(column.kind, column.type) and column.type != "double"
 
 
-def _key(described: Sequence[tuple[FoundColumn, tuple[int, bool]]]) -> tuple[str, ...]:
+def _key(described: Sequence[tuple[PortalColumn, tuple[int, bool]]]) -> tuple[str, ...]:
     """The primary key, unless it may be NULL: SQLite lets any but an INTEGER one, where NOT NULL does not stand."""
     parts = sorted(
         ((place, filled, column) for column, (place, filled) in described if place), key=lambda part: part[0]
@@ -173,7 +190,7 @@ def _key(described: Sequence[tuple[FoundColumn, tuple[int, bool]]]) -> tuple[str
     return ()
 
 
-def _access(page: TablePage) -> Access:
+def _access(page: TablePage) -> HttpAccess:
     paging = {
         "type": "cursor",
         "cursor_path": "next",
@@ -181,4 +198,4 @@ def _access(page: TablePage) -> Access:
         "total_path": "filtered_table_rows_count",
     }
     parts = {"path": "", "data_selector": "rows", "paginator": paging}
-    return Access(spec.Endpoint.model_validate(parts), page.keys, words=page)
+    return HttpAccess(spec.Endpoint.model_validate(parts), page.keys, words=page)

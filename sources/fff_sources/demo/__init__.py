@@ -1,9 +1,8 @@
 """The bundled demo: three loopback web sources in the shape of FEC, Demographics and Crime, and the spec that reads them.
 
-data.py     the rows, the same for the same seed
-server.py   an aiohttp application that serves them slowly, in a process of its own
-process.py  starts and stops that process
-demo.yaml   the source spec
+data     The demo's rows: invented, the same for the same seed
+process  Start and stop the demo sources as a process of their own
+server   The demo web sources: slow on purpose, and the same delays for the same seed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The demo's rows: invented, the same for the same seed, and shaped so that adaptive processing has something to do.
 
-Contributions are log-normal, their zips Zipf-skewed (few zips carry most rows), states follow from zips, and each of
-the two lookup tables lacks a few of the zips, so that an inner join really drops rows.
+Contributions are log-normal, their zips Zipf-skewed (few zips carry most rows), states follow from zips, and
+each of the two lookup tables lacks a few of the zips, so that an inner join really drops rows.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ STOP_SECONDS = 2.0  # how long the sources get to stop by themselves
 class DemoServer:
     """The demo sources, running while the context is open. `base_url` is where.
 
-    The process notices when its standard input closes, so it also ends when this process dies without leaving the
-    context. Raises UsageError when it cannot listen on the port asked for.
+    The process notices when its standard input closes, so it also ends when this process dies without leaving
+    the context. Raises UsageError when it cannot listen on the port asked for.
     """
 
     def __init__(self, *, seed: int = DEFAULT_SEED, delay_scale: float = 1.0, port: int = 0) -> None:

@@ -6,8 +6,8 @@
     GET /crime?after=ZIP     crime ratings in zip order, with a cursor
     GET /_stats              what was asked so far: requests, distinct paths, most in flight
 
-Run as `python -m fff_sources.demo.server`; prints one JSON line with its port, and stops when standard input closes,
-so it never outlives whoever started it.
+Run as `python -m fff_sources.demo.server`; prints one JSON line with its port, and stops when standard input
+closes, so it never outlives whoever started it.
 """
 
 from __future__ import annotations

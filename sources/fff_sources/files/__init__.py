@@ -1,8 +1,10 @@
-"""Files on the web: CSV, TSV, JSON, NDJSON and Parquet, packed with gzip or not; one table from one file or several.
+"""Files on the web and of this machine: CSV, TSV, JSON, NDJSON, Parquet and Arrow, packed or not; one table from one or several.
 
-spec    what may stand in a spec
-kinds   columns and types out of a file's contents
-source  FilesSource
+kinds   Columns and types out of what a file holds.
+local   Files of this machine, read into what a web server would have answered.
+named   Files of this machine that a statement names: csv.`companies.csv`, 'companies.csv', stdin.
+source  FilesSource: files at URLs as tables that are scanned.
+spec    What a spec may say of files, and what is wrong with this one.
 """
 
 from __future__ import annotations

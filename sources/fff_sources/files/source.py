@@ -1,49 +1,66 @@
-"""FilesSource: files at URLs as tables that are scanned."""
+"""FilesSource: files at URLs or of this machine as tables that are scanned."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
+import hashlib
+import os
 import zlib
 from collections import deque
 from collections.abc import AsyncGenerator, Collection, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Self
 from urllib.parse import quote, urlsplit
 
 from fff.catalog import Page, ScanMethod, Table
-from fff.errors import SourceError, SpecError
+from fff.errors import SourceError
 from fff.stats import AccessMeter
-from fff.web.message import HostPolicy, Response
+from fff.web.types import HostPolicy, Response
 from fff_sources.adapter import SourceContext
 from fff_sources.files import kinds
+from fff_sources.files.local import STDIN, LocalFiles, expanded, is_local
 from fff_sources.files.spec import FilesSpec, FileTable, format_of, hosts_of, read_files, urls_of
-from fff_sources.rest import infer, spec
-from fff_sources.rest.arriving import GZIP, Arriving
-from fff_sources.rest.bodies import BodyFormat
-from fff_sources.rest.jsonpath import JsonPath, literal_path, parse_path
-from fff_sources.rest.paginators import Ask
-from fff_sources.rest.plan import Access, PlannedTable
-from fff_sources.rest.reading import Fetch, Incoming, Reading, cancel
-from fff_sources.rest.records import Origin
-from fff_sources.rest.worded import Draft, WordedSource
+from fff_sources.http.fetch import Fetch, Incoming, Reading, cancel
+from fff_sources.http.paging.paginators import Ask
+from fff_sources.http.response import infer
+from fff_sources.http.response.bodies import BodyFormat
+from fff_sources.http.response.jsonpath import JsonPath, literal_path, parse_path
+from fff_sources.http.response.records import Origin
+from fff_sources.http.response.streaming import GZIP, Arriving
+from fff_sources.http.source import HttpSource, access_of
+from fff_sources.http.spec import spec
+from fff_sources.http.tables import FoundTable, HttpAccess, PlannedTable
 
 _STEP = 2**20  # bytes unpacked at a time
 
 
-class FilesSource(WordedSource):
-    """Files. Where the spec declares no columns, the first file is fetched for them, and kept for the scan that follows."""
+class FilesSource(HttpSource):
+    """Files.
+
+    Where the spec declares no columns, the first file is fetched for them, and kept for the scan that
+    follows.
+    """
+
+    read = staticmethod(read_files)
 
     def __init__(self, declared: FilesSpec, context: SourceContext) -> None:
         hosts = hosts_of(declared)
         client = declared.client
-        if not client.base_url:  # only whole URLs; any of their hosts will do
-            whole = next(url for table in declared.tables.values() for url in urls_of(table))
+        self._base = client.base_url
+        if (
+            not client.base_url
+        ):  # whole URLs, of whose hosts any will do, and files of this machine, which have none
+            places = (url for table in declared.tables.values() for url in urls_of(table))
+            whole = next((url for url in places if "://" in url), "http://localhost")
             client = client.model_copy(update={"base_url": "{0.scheme}://{0.netloc}".format(urlsplit(whole))})
         client = client.model_copy(update={"allowed_hosts": [*client.allowed_hosts, *hosts]})
         super().__init__(client, context)
         self._declared = declared
         self._plain = context.secrets(escape=_in_url)
+        self._folder = context.document.folder
         self._kept: dict[str, Response] = {}  # first files, by table
         for name, table in declared.tables.items():
             declared_columns = {
@@ -52,20 +69,14 @@ class FilesSource(WordedSource):
             }
             self._have(name, table, declared_columns)
 
-    @classmethod
-    def read(cls, context: SourceContext) -> tuple[Any, list[SpecError]]:
-        """What the spec declares, where it can be read, and everything that is wrong with it."""
-        return read_files(context.name, context.document)
+    async def discover(self, names: Collection[str], *, meter: AccessMeter) -> None:
+        """Find the columns of tables declared without any (of `names`, or all) in their first file.
 
-    async def discover(
-        self, names: Collection[str] | None = None, *, meter: AccessMeter | None = None
-    ) -> None:
-        """Find the columns of tables declared without any (of `names`, or all) in their first file. Raises SourceError."""
-        for name, table in self._declared.tables.items():
-            planned = self._planned[name]
-            if planned.table.columns or (names is not None and name not in names):
-                continue
-            found = await self._columns_of(planned, table, meter or AccessMeter())
+        Raises SourceError.
+        """
+        for name in self.without_columns(names):
+            table = self._declared.tables[name]
+            found = await self._columns_of(self._planned[name], table, meter)
             self._have(name, table, {column: (kind, literal_path(column)) for column, kind in found.items()})
 
     async def scan(
@@ -74,7 +85,7 @@ class FilesSource(WordedSource):
         """Every row of every file, in the order of the files; up to `window` are fetched at once."""
         planned = self._planned[table.name]
         readings = [
-            (self._one(planned, method, columns, meter), Ask(url=url)) for url in self._urls(table.name)
+            (self._one(planned, method, columns, meter, url), Ask(url=url)) for url in self._urls(table.name)
         ]
         waiting = deque(readings)
         running: deque[tuple[Reading, Incoming]] = deque()
@@ -95,15 +106,27 @@ class FilesSource(WordedSource):
         finally:
             await cancel([incoming.answer for _, incoming in running])
 
-    # ------------------------------------------------------------------------------------------------------- columns
+    def with_text(self, name: str, columns: Collection[str]) -> Self:
+        """The source with these columns (in lower case) of a table as the text that the cells of CSV are; itself where they are."""
+        table, fields = self._declared.tables[name], self._planned[name].table.columns
+        other = [one for one in fields if one.name.lower() in columns and one.type != "string"]
+        if not other or format_of(table) not in ("csv", "tsv"):
+            return self
+        found = copy.copy(self)
+        found._planned = dict(self._planned)  # noqa: SLF001 - of the same class
+        kinds = {one.name: "string" if one in other else one.type for one in fields}
+        found._have(name, table, {column: (kind, literal_path(column)) for column, kind in kinds.items()})  # noqa: SLF001
+        return found
+
+    # ------------------------------------------------------------------------------------------------ columns
 
     def _have(self, name: str, table: FileTable, columns: dict[str, tuple[str, JsonPath]]) -> None:
         self.keep(
-            Draft(
+            FoundTable(
                 name,
                 columns,
                 table.primary_key,
-                Access(_endpoint(table)),
+                HttpAccess(_endpoint(table)),
                 on_bad_record=table.on_bad_record,
                 description=table.description,
             )
@@ -113,36 +136,74 @@ class FilesSource(WordedSource):
         self, planned: PlannedTable, table: FileTable, meter: AccessMeter
     ) -> dict[str, str]:
         name = planned.table.name
-        reading = self._one(planned, planned.table.scans[0], (), meter)
-        response = await reading.fetch(Ask(url=self._urls(name)[0]))
-        client = self._client
+        url = self._urls(name)[0]
+        reading = self._one(planned, planned.table.scans[0], (), meter, url)
+        response = await reading.fetch(Ask(url=url))
+        client = self.http.client
         origin = Origin(self.name, name, response.url, shown=client.shown, redact=client.redactor.text)
         with reading.body.explained(response, origin):
             columns = _columns(reading, response)
         if not columns:
-            raise self.problem(
-                "the file holds nothing to tell columns from", response, name, "declare its columns"
-            )
+            piped = url == STDIN
+            said = "nothing is piped in" if piped else "the file holds nothing to tell columns from"
+            hint = "cat FILE | fff query …" if piped else "declare its columns"
+            raise self.http.problem(said, response, name, hint)
         if missing := [key for key in table.primary_key if key not in columns]:
-            raise self.problem(f"the file has no column {missing[0]!r}", response, name)
+            raise self.http.problem(f"the file has no column {missing[0]!r}", response, name)
         self._kept[name] = response
         return columns
 
-    # -------------------------------------------------------------------------------------------------------- fetching
+    # ----------------------------------------------------------------------------------------------- fetching
 
     def _urls(self, name: str) -> list[str]:
-        """Whole URLs, with their secrets."""
-        base = self._requests.host().base_url.rstrip("/")
-        plain = map(self._plain.fill, urls_of(self._declared.tables[name]))
-        return [url if "://" in url else f"{base}/{url.lstrip('/')}" for url in plain]
+        """Whole URLs, with their secrets, and paths. Raises SourceError where a pattern meets no file."""
+        base = self.http.requests.host().base_url.rstrip("/")
+        found: list[str] = []
+        for place in map(self._plain.fill, urls_of(self._declared.tables[name])):
+            if is_local(place, self._base):
+                here = expanded(place, self._folder)
+                for path in here:
+                    self._check_place(path, name)
+                found += here
+            else:
+                found.append(place if "://" in place else f"{base}/{place.lstrip('/')}")
+        if not found:
+            hint = "a pattern must meet a file"
+            raise SourceError("there is no such file", source=self.name, table=name, hint=hint)
+        return found
+
+    def _check_place(self, path: str, table: str) -> None:
+        if path != STDIN and self._context.standing is not None:
+            self._context.standing.check_table(path, self.name, table)
+
+    def fingerprint(self, table: Table) -> bytes:
+        """As of any source; and files of this machine are others when they have changed.
+
+        Raises SecretError.
+        """
+        marks = [super().fingerprint(table)]
+        for place in self._urls(table.name):
+            if place == STDIN:
+                marks.append(os.urandom(16))
+            elif is_local(place, self._base):
+                with contextlib.suppress(OSError):
+                    about = Path(place).stat()
+                    marks.append(f"{place} {about.st_size} {about.st_mtime_ns} {about.st_ino}".encode())
+        return hashlib.blake2b(b"\0".join(marks), digest_size=32).digest()
 
     def _one(
-        self, planned: PlannedTable, method: ScanMethod, columns: Sequence[str], meter: AccessMeter
+        self,
+        planned: PlannedTable,
+        method: ScanMethod,
+        columns: Sequence[str],
+        meter: AccessMeter,
+        url: str,
     ) -> Reading:
         """The reading of one file."""
-        assert isinstance(method.endpoint, Access)
-        reading = self._reading(planned, method.name, method.endpoint, columns, (), meter=meter)
-        return replace(reading, fetch=_Unpacked(reading.fetch, self._policy, self.name, planned.table.name))
+        reading = self.http.reading(planned, method.name, access_of(method), columns, (), meter=meter)
+        name, policy = planned.table.name, self.http.policy
+        fetch = LocalFiles(self.name, name, policy.max_body) if is_local(url, self._base) else reading.fetch
+        return replace(reading, fetch=_Unpacked(fetch, policy, self.name, name))
 
 
 class _Unpacked:
@@ -197,9 +258,10 @@ def _in_url(secret: str) -> str:
 def _endpoint(table: FileTable) -> spec.Endpoint:
     form = format_of(table)
     parts: dict[str, object] = {"path": "", "data_selector": table.data_selector}
-    parts["format"] = "csv" if form == "tsv" else form
+    parts["format"] = {"tsv": "csv", "arrow": "parquet"}.get(form or "", form)
     parts["delimiter"] = table.delimiter or ("\t" if form == "tsv" else ",")
-    parts |= {"comment": table.comment, "encoding": table.encoding}
+    parts["paginator"] = "single_page"
+    parts |= {"comment": table.comment, "encoding": table.encoding, "skip_rows": table.skip_rows}
     return spec.Endpoint.model_validate(parts)
 
 
@@ -209,7 +271,7 @@ def _columns(reading: Reading, response: Response) -> dict[str, str]:
         return {}
     form = reading.endpoint.format
     if form == "csv":
-        return kinds.csv_columns(reading.body.text(response), reading.endpoint.delimiter)
+        return kinds.csv_columns(reading.body.table_text(response), reading.endpoint.delimiter)
     if form == "parquet":
         return kinds.parquet_columns(response.body)
     selector = parse_path(reading.endpoint.data_selector)

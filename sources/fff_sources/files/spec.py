@@ -9,9 +9,11 @@ from typing import Annotated, Literal
 from urllib.parse import quote, urlsplit
 
 from fff.errors import SpecError
-from fff_sources.document import Document
-from fff_sources.rest import spec, templates
-from fff_sources.rest.check import read_as
+from fff_sources.adapter import SourceContext
+from fff_sources.files.local import is_local
+from fff_sources.http import templates
+from fff_sources.http.spec import spec
+from fff_sources.http.spec.check import read_as
 
 _MOST_FILES = 10_000  # of one table
 _FORMATS = {
@@ -24,8 +26,10 @@ _FORMATS = {
     ".jsonl": "ndjson",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
 }
-_PACKED = (".gz", ".gzip")
+_PACKED = (".gz", ".gzip", ".zip", ".zst")
 
 
 class FileHost(spec.Client):
@@ -35,20 +39,30 @@ class FileHost(spec.Client):
 
 
 class FileTable(spec.Spec):
-    """One file, or several that hold rows of one table. `values` fill the names in a `url`: a file for each combination."""
+    """One file, or several that hold rows of one table.
+
+    `values` fill the names in a `url`: a file for each combination.
+
+    `path` and `paths` are files of this machine, from the folder of the spec on, and so is a `url` without a
+    host; patterns (`*`, `**`) and folders stand for all that they meet.
+    """
 
     description: str = ""
     url: str | None = None
     urls: tuple[str, ...] = ()
+    path: str | None = None
+    paths: tuple[str, ...] = ()
     values: dict[str, tuple[spec.Text, ...]] | None = None
-    format: Literal["csv", "tsv", "json", "ndjson", "parquet"] | None = None
+    format: Literal["csv", "tsv", "json", "ndjson", "parquet", "arrow"] | None = None
     delimiter: spec.Delimiter | None = None
     comment: spec.Delimiter | None = None
+    skip_rows: spec.SkipRows = 0
     encoding: spec.Encoding | None = None
     data_selector: spec.Path = "$"
-    columns: dict[str, Annotated[spec.Column, spec.short_for("type")]] | None = None
+    columns: dict[str, Annotated[spec.ColumnSpec, spec.short_for("type")]] | None = None
     primary_key: tuple[str, ...] = ()
     on_bad_record: Literal["fail", "null", "skip"] = "fail"
+    cost: spec.RequestCost | None = None
 
 
 class FilesSpec(spec.Spec):
@@ -57,12 +71,14 @@ class FilesSpec(spec.Spec):
     type: Literal["files"]
     description: str = ""
     client: FileHost = FileHost()
+    cost: spec.RequestCost | None = None
     tables: dict[str, Annotated[FileTable, spec.short_for("url")]]
     tests: tuple[str, ...] = ()
 
 
-def read_files(name: str, document: Document) -> tuple[FilesSpec | None, list[SpecError]]:
+def read_files(context: SourceContext) -> tuple[FilesSpec | None, list[SpecError]]:
     """The spec of one source, and everything that is wrong with it."""
+    name, document = context.name, context.document
     declared, found = read_as(FilesSpec, name, document)
     if declared is None:
         return None, found
@@ -77,7 +93,9 @@ def read_files(name: str, document: Document) -> tuple[FilesSpec | None, list[Sp
 
 
 def urls_of(table: FileTable) -> tuple[str, ...]:
-    """The URLs of a table, in order."""
+    """The URLs and paths of a table, in order."""
+    if table.path is not None or table.paths:
+        return table.paths if table.path is None else (table.path,)
     if table.url is None:
         return table.urls
     if not table.values:
@@ -92,10 +110,16 @@ def format_of(table: FileTable) -> str | None:
     """The format: as declared, or as the first URL's ending tells."""
     if table.format is not None:
         return table.format
-    path = urlsplit(urls_of(table)[0]).path.lower()
+    path = urlsplit(urls_of(table)[0]).path
+    return format_of_name(path)
+
+
+def format_of_name(name: str) -> str | None:
+    """The format that the ending of a file's name tells, however the file is packed."""
+    name = name.lower()
     for ending in _PACKED:
-        path = path.removesuffix(ending)
-    return next((kind for ending, kind in _FORMATS.items() if path.endswith(ending)), None)
+        name = name.removesuffix(ending)
+    return next((kind for ending, kind in _FORMATS.items() if name.endswith(ending)), None)
 
 
 def _segment(value: str) -> str:
@@ -104,20 +128,24 @@ def _segment(value: str) -> str:
 
 def _problem(table: FileTable, base_url: str) -> tuple[str, str | None] | None:
     """What is wrong with a table, and what to do."""
-    if (table.url is None) == (not table.urls):
-        return "needs either url or urls", "url: URL, or urls: [URL, …]"
+    named = [table.url is not None, bool(table.urls), table.path is not None, bool(table.paths)]
+    if sum(named) != 1:
+        return "needs one of url, urls, path and paths", "url: URL, or urls: [URL, …], or path: FILE"
     if wrong := _wrong_values(table):
         return wrong, "values: {year: [2023, 2024]} fills {year} in the url"
-    if relative := [url for url in urls_of(table) if "://" not in url and not base_url]:
-        return f"{relative[0]!r} is no whole URL", "write https://…, or add client: {base_url: …}"
+    if base_url and (table.path is not None or table.paths):
+        return (
+            "a path is no part of base_url",
+            "write url: instead, or give the files of this machine a source of their own",
+        )
     if format_of(table) is None:
-        return "its URL does not tell the format", "add format: csv, tsv, json, ndjson or parquet"
+        return "its URL does not tell the format", "add format: csv, tsv, json, ndjson, parquet or arrow"
     if table.delimiter is not None and format_of(table) not in ("csv", "tsv"):
         return "a delimiter is of csv alone", None
     if table.comment is not None and format_of(table) not in ("csv", "tsv"):
         return "comments are of csv alone", None
-    if table.encoding is not None and format_of(table) == "parquet":
-        return "an encoding is of text, which parquet is not", None
+    if table.encoding is not None and format_of(table) in ("parquet", "arrow"):
+        return f"an encoding is of text, which {format_of(table)} is not", None
     missing = [name for name in table.primary_key if table.columns is not None and name not in table.columns]
     return (f"{missing[0]!r} is not a column", None) if missing else None
 
@@ -136,5 +164,7 @@ def _wrong_values(table: FileTable) -> str | None:
 
 def hosts_of(declared: FilesSpec) -> Mapping[str, None]:
     """The hosts of all files that are named by whole URLs."""
-    urls = (url for table in declared.tables.values() for url in urls_of(table) if "://" in url)
+    base = declared.client.base_url
+    urls = (url for table in declared.tables.values() for url in urls_of(table))
+    urls = (url for url in urls if "://" in url and not is_local(url, base))
     return dict.fromkeys(urlsplit(url).netloc.rpartition("@")[2] for url in urls)

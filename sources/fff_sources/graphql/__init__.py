@@ -1,10 +1,10 @@
 """GraphQL endpoints: fields that are lists or connections are tables.
 
-spec      what may stand in a spec
-fields    `repository(owner: "a").issues` taken apart, and selections put together
-words     the document and the variables of a request
-schema    what introspection tells of tables and columns
-source    GraphQLSource
+fields  Fields of GraphQL as specs write them, and selection sets.
+schema  What introspection tells: which fields of the query type are tables
+source  GraphQLSource: lists and connections of an endpoint as tables.
+spec    What a spec may say of a GraphQL source, and what is wrong with this one.
+words   The document and the variables of a GraphQL request
 """
 
 from __future__ import annotations

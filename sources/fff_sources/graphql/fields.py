@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from fff_sources.rest.jsonpath import JsonPath, Step
+from fff_sources.http.response.jsonpath import JsonPath, Step
 
 _NAME = re.compile(r"[_A-Za-z][_0-9A-Za-z]*")
 _PIECE = re.compile(r'"(?:[^"\\\n]|\\.)*"|[(){}\[\]]|.', re.DOTALL)
@@ -17,7 +17,7 @@ Selection = dict[str, "Selection"]
 
 
 @dataclass(frozen=True)
-class Field:
+class SelectedField:
     """One field on the way down, with its arguments as text and the variables in them."""
 
     name: str
@@ -29,7 +29,7 @@ class Field:
         bare = re.sub(r'"(?:[^"\\\n]|\\.)*"', "", self.arguments)
         return set(re.findall(r"\$([_A-Za-z]\w*)", bare))
 
-    def given(self, names: Iterable[str]) -> Field:
+    def given(self, names: Iterable[str]) -> SelectedField:
         """With further arguments, each the variable of its name."""
         more = [f"{name}: ${name}" for name in names]
         known = [self.arguments] if self.arguments.strip() else []
@@ -44,15 +44,15 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
-def parse(text: str) -> tuple[Field, ...]:
+def parse(text: str) -> tuple[SelectedField, ...]:
     """`a(x: 1).b` as fields; raises ValueError saying what cannot be read."""
-    found: list[Field] = []
+    found: list[SelectedField] = []
     for part in _split(text):
         name, bracket, rest = part.strip().partition("(")
         rest = rest.rstrip()
         if not is_name(name.strip()) or (bracket and not rest.endswith(")")):
             raise ValueError(f"{part.strip()!r} is no field: name or name(argument: value)")
-        found.append(Field(name.strip(), rest[:-1].strip() if bracket else ""))
+        found.append(SelectedField(name.strip(), rest[:-1].strip() if bracket else ""))
     return tuple(found)
 
 
@@ -91,14 +91,14 @@ def written(tree: Mapping[str, Selection], more: Iterable[str] = ()) -> str:
     return " ".join([*parts, *more])
 
 
-def nested(fields: Iterable[Field], inner: str) -> str:
+def nested(fields: Iterable[SelectedField], inner: str) -> str:
     """A selection below fields."""
     for one in reversed(tuple(fields)):
         inner = f"{one} {{ {inner} }}" if inner else str(one)
     return inner
 
 
-def place(fields: Iterable[Field], rest: Iterable[Step] = ()) -> JsonPath:
+def place(fields: Iterable[SelectedField], rest: Iterable[Step] = ()) -> JsonPath:
     """Where in an answer the value of a field is."""
     steps = (Step("name", "data"), *(Step("name", one.name) for one in fields), *rest)
     return JsonPath(text_of(steps), steps)

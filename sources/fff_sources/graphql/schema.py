@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fff_sources.graphql.fields import Field
-from fff_sources.rest.fastjson import Struct, decode
-from fff_sources.rest.fastjson import field as member
+from fff_sources.graphql.fields import SelectedField
+from fff_sources.http.response.json import Struct, decode
+from fff_sources.http.response.json import field as member
 
 #: Asks for all types at once, with as many wrappers as `[[T!]!]!` has.
 INTROSPECTION = (
@@ -60,7 +60,7 @@ class _Field(Struct):
         return {one.name for one in self.args}
 
 
-class _Named(Struct):
+class _NamedType(Struct):
     name: str
     kind: str
     fields: list[_Field] | None = None
@@ -72,19 +72,19 @@ class _Query(Struct):
 
 class _Schema(Struct):
     queryType: _Query  # noqa: N815
-    types: list[_Named]
+    types: list[_NamedType]
 
 
 class _Data(Struct):
     schema: _Schema = member(name="__schema")
 
 
-class _Answer(Struct):
+class _IntrospectionAnswer(Struct):
     data: _Data
 
 
 @dataclass(frozen=True)
-class Found:
+class ListedField:
     """A field that is a table: its records' columns, and whether it is a connection with cursors."""
 
     columns: dict[str, str]  # name -> Spark SQL type
@@ -97,11 +97,11 @@ class Schema:
 
     def __init__(self, body: bytes) -> None:
         """Raises MalformedJSON where the answer holds no schema."""
-        schema = decode(body, type=_Answer).data.schema
+        schema = decode(body, type=_IntrospectionAnswer).data.schema
         self._types = {one.name: {part.name: part for part in one.fields or ()} for one in schema.types}
         self._query = schema.queryType.name
 
-    def tables(self) -> dict[str, Found]:
+    def tables(self) -> dict[str, ListedField]:
         """Fields of the query type that are lists of objects or connections, need no arguments, and tell how they page."""
         found = {}
         for name, part in self._types.get(self._query, {}).items():
@@ -115,7 +115,7 @@ class Schema:
                 found[name] = table
         return found
 
-    def at(self, way: tuple[Field, ...]) -> Found | None:
+    def at(self, way: tuple[SelectedField, ...]) -> ListedField | None:
         """What is at the end of a way down from the query type; None where the schema has no such fields."""
         part: _Field | None = None
         kind = self._query
@@ -126,14 +126,14 @@ class Schema:
             kind = _bare(part.type).name or ""
         return None if part is None else self._found(part)
 
-    def _found(self, part: _Field) -> Found | None:
+    def _found(self, part: _Field) -> ListedField | None:
         kind = _bare(part.type).name or ""
         edges = self._types.get(kind, {}).get("edges")
         node = None if edges is None else self._types.get(_bare(edges.type).name or "", {}).get("node")
         if node is not None and "pageInfo" in self._types[kind]:
             inner = _bare(node.type).name or ""
-            return Found(dict(self._columns(inner)), True, {"first", "after"} <= part.arguments)
-        return Found(dict(self._columns(kind))) if kind in self._types else None
+            return ListedField(dict(self._columns(inner)), True, {"first", "after"} <= part.arguments)
+        return ListedField(dict(self._columns(kind))) if kind in self._types else None
 
     def _columns(self, kind: str) -> Iterator[tuple[str, str]]:
         """The scalar fields of a type; of names that differ only in case, queries could reach but the first."""

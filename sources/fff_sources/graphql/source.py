@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from fff.errors import SourceError, SpecError
+from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff_sources.adapter import SourceContext
 from fff_sources.graphql import fields
-from fff_sources.graphql.fields import Field
-from fff_sources.graphql.schema import INTROSPECTION, Found, Schema
+from fff_sources.graphql.fields import SelectedField
+from fff_sources.graphql.schema import INTROSPECTION, ListedField, Schema
 from fff_sources.graphql.spec import (
     GraphQLColumn,
     GraphQLLookup,
@@ -21,28 +21,28 @@ from fff_sources.graphql.spec import (
     paging_variables,
     read_graphql,
 )
-from fff_sources.graphql.words import GraphQLWords, Part, default_type, failure_of
-from fff_sources.rest import spec
-from fff_sources.rest.fastjson import MalformedJSON
-from fff_sources.rest.jsonpath import JsonPath, Step, literal_path, parse_path
-from fff_sources.rest.plan import Access, Question
-from fff_sources.rest.worded import Draft, WordedSource
+from fff_sources.graphql.words import ColumnSelection, GraphQLWords, default_type, failure_of
+from fff_sources.http.response.json import MalformedJSON
+from fff_sources.http.response.jsonpath import JsonPath, Step, literal_path, parse_path
+from fff_sources.http.source import HttpSource
+from fff_sources.http.spec import spec
+from fff_sources.http.tables import FoundTable, HttpAccess, Question
 
 
-class GraphQLSource(WordedSource):
-    """A GraphQL endpoint. It is asked for its schema once, when a table without declared columns is needed."""
+class GraphQLSource(HttpSource):
+    """A GraphQL endpoint.
+
+    It is asked for its schema once, when a table without declared columns is needed.
+    """
+
+    read = staticmethod(read_graphql)
 
     def __init__(self, declared: GraphQLSpec, context: SourceContext) -> None:
         super().__init__(declared.client, context)
         self._declared = declared
         self._schema: Schema | None = None
         for name, table in (declared.tables or {}).items():
-            self.keep(Draft(name) if table.columns is None else self._draft(name, table, table.columns))
-
-    @classmethod
-    def read(cls, context: SourceContext) -> tuple[Any, list[SpecError]]:
-        """What the spec declares, where it can be read, and everything that is wrong with it."""
-        return read_graphql(context.name, context.document)
+            self.keep(FoundTable(name) if table.columns is None else self._table(name, table, table.columns))
 
     @property
     def listed(self) -> bool:
@@ -54,47 +54,47 @@ class GraphQLSource(WordedSource):
         if not self.listed:
             for name, found in (await self._introspected(meter)).tables().items():
                 table = GraphQLTable(field=name, paginator=_relay(found))
-                self.keep(self._draft(name, table, _columns(found)))
+                self.keep(self._table(name, table, _columns(found)))
 
-    async def discover(
-        self, names: Collection[str] | None = None, *, meter: AccessMeter | None = None
-    ) -> None:
+    async def discover(self, names: Collection[str], *, meter: AccessMeter) -> None:
         """The columns of declared tables that have none yet: the scalar fields of their records."""
-        for known in list(self.tables):
-            if known.columns or (names is not None and known.name not in names):
-                continue
-            table = (self._declared.tables or {})[known.name]
-            schema = await self._introspected(meter or AccessMeter())
+        for name in self.without_columns(names):
+            table = (self._declared.tables or {})[name]
+            schema = await self._introspected(meter)
             found = schema.at(fields.parse(table.field or ""))
             if found is None or not found.columns:
                 raise SourceError(
                     f"the schema has no field {table.field!r} with scalar fields below it",
                     source=self.name,
-                    table=known.name,
+                    table=name,
                     hint="declare the columns of the table",
                 )
             if "paginator" not in table.model_fields_set:
                 table = table.model_copy(update={"paginator": _relay(found)})
-            self.keep(self._draft(known.name, table, _columns(found)))
+            self.keep(self._table(name, table, _columns(found)))
 
     async def _introspected(self, meter: AccessMeter) -> Schema:
         if self._schema is None:
             question = Question(headers={"Accept": "application/json"}, json={"query": INTROSPECTION})
-            response = await self.ask(question, method="POST", table=None, meter=meter)
+            response = await self.http.ask(question, meter=meter, post=True)
             hint = "declare the tables and their columns"
             if (failure := failure_of(response)) is not None:
-                raise self.problem(f"introspection: {failure}", response, hint=hint)
+                raise self.http.problem(f"introspection: {failure}", response, hint=hint)
             try:
                 self._schema = Schema(response.body)
             except MalformedJSON:
-                raise self.problem("introspection: the answer holds no schema", response, hint=hint) from None
+                raise self.http.problem(
+                    "introspection: the answer holds no schema", response, hint=hint
+                ) from None
         return self._schema
 
-    # -------------------------------------------------------------------------------------------------------- tables
+    # ------------------------------------------------------------------------------------------------- tables
 
-    def _draft(self, name: str, table: GraphQLTable, columns: Mapping[str, GraphQLColumn]) -> Draft:
+    def _table(self, name: str, table: GraphQLTable, columns: Mapping[str, GraphQLColumn]) -> FoundTable:
         parts = {
-            column: Part(literal_path(column) if part.path is None else parse_path(part.path), part.select)
+            column: ColumnSelection(
+                literal_path(column) if part.path is None else parse_path(part.path), part.select
+            )
             for column, part in columns.items()
         }
         kinds = {column: part.type for column, part in columns.items()}
@@ -107,7 +107,7 @@ class GraphQLSource(WordedSource):
                 if key not in columns:
                     raise SourceError(f"{key!r} is no field of its records", source=self.name, table=name)
             lookups.append((_lookup(lookup, table, parts, kinds), lookup.batch_size))
-        return Draft(
+        return FoundTable(
             name,
             {column: (kinds[column], part.path) for column, part in parts.items()},
             table.primary_key,
@@ -119,8 +119,8 @@ class GraphQLSource(WordedSource):
 
 
 def _lookup(
-    lookup: GraphQLLookup, table: GraphQLTable, parts: Mapping[str, Part], kinds: Mapping[str, str]
-) -> Access:
+    lookup: GraphQLLookup, table: GraphQLTable, parts: Mapping[str, ColumnSelection], kinds: Mapping[str, str]
+) -> HttpAccess:
     types = {key: default_type(kinds[key], batch=lookup.batch_size > 1) for key in lookup.keys}
     types |= {**(table.types or {}), **(lookup.types or {})}
     return _access(
@@ -134,14 +134,14 @@ def _lookup(
 
 
 def _access(
-    way: tuple[Field, ...],
-    parts: Mapping[str, Part],
+    way: tuple[SelectedField, ...],
+    parts: Mapping[str, ColumnSelection],
     paginator: PaginatorSpec | None,
     *,
     types: Mapping[str, str],
     keys: tuple[str, ...] = (),
     batch: bool = False,
-) -> Access:
+) -> HttpAccess:
     paging = paging_variables(paginator)
     named = set[str]().union(*(one.variables for one in way))
     way = (*way[:-1], way[-1].given(name for name in paging if name not in named))
@@ -158,10 +158,10 @@ def _access(
             "absent": "empty" if keys else "error",
         }
     )
-    return Access(endpoint, keys, words=words)
+    return HttpAccess(endpoint, keys, words=words)
 
 
-def place(way: tuple[Field, ...], within: tuple[str, ...]) -> JsonPath:
+def place(way: tuple[SelectedField, ...], within: tuple[str, ...]) -> JsonPath:
     """Where the records are: the list itself, or what is inside each of the edges."""
     steps: list[Step] = []
     for number, name in enumerate(within):
@@ -172,7 +172,7 @@ def place(way: tuple[Field, ...], within: tuple[str, ...]) -> JsonPath:
 
 
 def _paging(
-    way: tuple[Field, ...], paginator: PaginatorSpec | None
+    way: tuple[SelectedField, ...], paginator: PaginatorSpec | None
 ) -> tuple[tuple[str, ...], fields.Selection, str, Any]:
     """What is between the last field and a record, what else is selected, and the paginator of the machinery."""
     if paginator is None or isinstance(paginator, spec.SinglePage):
@@ -222,9 +222,9 @@ def _merged(one: fields.Selection, other: fields.Selection) -> fields.Selection:
     return merged
 
 
-def _relay(found: Found) -> Relay | None:
+def _relay(found: ListedField) -> Relay | None:
     return Relay(type="relay") if found.is_paged else None
 
 
-def _columns(found: Found) -> dict[str, GraphQLColumn]:
+def _columns(found: ListedField) -> dict[str, GraphQLColumn]:
     return {name: GraphQLColumn(type=kind) for name, kind in found.columns.items()}

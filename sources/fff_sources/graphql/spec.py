@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import Annotated, Literal, TypeAlias
 
 from fff.errors import SpecError
-from fff_sources.document import Document, Key
+from fff_sources.adapter import SourceContext
+from fff_sources.document import Key
 from fff_sources.graphql import fields
-from fff_sources.rest import spec
-from fff_sources.rest.check import read_as
-from fff_sources.rest.jsonpath import literal_path, parse_path
+from fff_sources.http.response.jsonpath import literal_path, parse_path
+from fff_sources.http.spec import spec
+from fff_sources.http.spec.check import read_as
 
 #: A mistake: where in the table, and what.
 Problem: TypeAlias = tuple[tuple[Key, ...], str]
 
 
-class GraphQLColumn(spec.Column):
+class GraphQLColumn(spec.ColumnSpec):
     """A scalar field of a record, or (`select`) whatever selection brings the place that `path` names."""
 
     select: str | None = None
@@ -59,6 +60,7 @@ class GraphQLTable(spec.Spec):
     paginator: Annotated[PaginatorSpec, spec.short_for("type")] | None = None
     lookups: tuple[GraphQLLookup, ...] = ()
     on_bad_record: Literal["fail", "null", "skip"] = "fail"
+    cost: spec.RequestCost | None = None
 
 
 class GraphQLSpec(spec.Spec):
@@ -67,13 +69,15 @@ class GraphQLSpec(spec.Spec):
     type: Literal["graphql"]
     description: str = ""
     client: spec.Client
+    cost: spec.RequestCost | None = None
     introspection: bool = True
     tables: dict[str, GraphQLTable] | None = None
     tests: tuple[str, ...] = ()
 
 
-def read_graphql(name: str, document: Document) -> tuple[GraphQLSpec | None, list[SpecError]]:
+def read_graphql(context: SourceContext) -> tuple[GraphQLSpec | None, list[SpecError]]:
     """The spec of one source, and everything that is wrong with it."""
+    name, document = context.name, context.document
     declared, found = read_as(GraphQLSpec, name, document)
     if declared is None:
         return None, found

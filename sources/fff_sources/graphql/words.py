@@ -1,4 +1,7 @@
-"""The document and the variables of a GraphQL request. Values travel as variables, never as text of the document."""
+"""The document and the variables of a GraphQL request.
+
+Values travel as variables, never as text of the document.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fff.web.message import Response
+from fff.web.types import Response
 from fff_sources.graphql import fields
-from fff_sources.graphql.fields import Field, Selection
-from fff_sources.rest.fastjson import MalformedJSON, Raw, Struct, decode
-from fff_sources.rest.jsonpath import JsonPath
-from fff_sources.rest.plan import Question
-from fff_sources.rest.templates import json_value, text_of
+from fff_sources.graphql.fields import SelectedField, Selection
+from fff_sources.http.response.json import MalformedJSON, Raw, Struct, decode
+from fff_sources.http.response.jsonpath import JsonPath
+from fff_sources.http.tables import Question
+from fff_sources.http.templates import json_value, text_of
 
 Key = tuple[object, ...]
 
@@ -26,13 +29,13 @@ class _Error(Struct):
     message: str = "an error without a message"
 
 
-class _Answer(Struct):
+class _GraphQLAnswer(Struct):
     data: Raw = Raw(b"null")
     errors: list[_Error] | None = None
 
 
 @dataclass(frozen=True)
-class Part:
+class ColumnSelection:
     """How a column is had: its place in a record, and the selection that brings it there where a spec writes one."""
 
     path: JsonPath
@@ -54,8 +57,8 @@ class GraphQLWords:
         batch: whether the variable is a list of keys.
     """
 
-    way: tuple[Field, ...]
-    columns: Mapping[str, Part]
+    way: tuple[SelectedField, ...]
+    columns: Mapping[str, ColumnSelection]
     within: tuple[str, ...] = ()
     beside: Selection = field(default_factory=dict)
     at_root: str = ""
@@ -89,7 +92,7 @@ class GraphQLWords:
         parts = [self.columns[name] for name in columns or [*self.keys, *self.columns][:1]]
         tree = fields.selection(part.path for part in parts if part.select is None)
         record = fields.written(tree, dict.fromkeys(part.select for part in parts if part.select is not None))
-        inner = fields.nested(map(Field, self.within), record)
+        inner = fields.nested(map(SelectedField, self.within), record)
         if self.beside:
             inner += " " + fields.written(self.beside)
         selected = fields.nested(self.way, inner)
@@ -107,9 +110,9 @@ class GraphQLWords:
 def failure_of(response: Response) -> str | None:
     """What an answer says went wrong; None where it has data and no errors."""
     try:
-        answer = decode(response.body, type=_Answer)
+        answer = decode(response.body, type=_GraphQLAnswer)
     except MalformedJSON:
-        answer = _Answer()
+        answer = _GraphQLAnswer()
         if response.status not in _REFUSED:
             return "the answer is no GraphQL response in JSON"
     if answer.errors:

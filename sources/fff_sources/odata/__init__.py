@@ -1,10 +1,10 @@
 """OData 4 services: entity sets are tables, and `$metadata` says which there are.
 
-spec      what may stand in a spec
-metadata  entity sets and properties out of $metadata
-edm       types of properties, and values as OData literals
-words     the query options of a request
-source    ODataSource
+edm       The types of OData's entity data model
+metadata  `$metadata` (CSDL in XML): which entity sets a service has, their keys and their properties.
+source    ODataSource: the entity sets of a service as tables.
+spec      What a spec may say of an OData source, and what is wrong with this one.
+words     The query options of OData requests: `$select`, `$filter`, `$orderby`, `$count`.
 """
 
 from __future__ import annotations

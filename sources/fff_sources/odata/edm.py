@@ -8,8 +8,8 @@ import math
 import re
 from dataclasses import dataclass
 
-from fff_sources.rest.found import WHOLE_NUMBERS
-from fff_sources.rest.templates import text_of
+from fff_sources.http.portal import WHOLE_NUMBERS
+from fff_sources.http.templates import text_of
 
 _MOST_DIGITS = 38
 _FRACTION = 18  # digits kept after the point where the service does not say how many there are
@@ -119,7 +119,7 @@ def literal(edm: str | None, value: object) -> str | None:
             return str(value)
         case "Edm.Decimal", decimal.Decimal():
             return f"{value:f}"
-        case "Edm.Double", float() | int():
+        case "Edm.Double" | "Edm.Single", float() | int():
             return _double(float(value))
         case "Edm.DateTimeOffset", dt.datetime():
             return text_of(value if value.tzinfo is not None else value.replace(tzinfo=dt.UTC))

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fff_sources.http.response.markup import MalformedMarkupError, xml_value
 from fff_sources.odata.edm import Property
-from fff_sources.rest.markup import MalformedMarkupError, xml_value
 
 _MOST_BASES = 100  # types above a type; more are a circle
 _UNREAD = frozenset({"Edm.Stream"})  # not in the answer
@@ -23,7 +23,10 @@ class EntitySet:
 
 
 def entity_sets(body: bytes) -> dict[str, EntitySet]:
-    """The entity sets of a metadata document, by name. Raises MalformedMarkupError where it is none of OData 4."""
+    """The entity sets of a metadata document, by name.
+
+    Raises MalformedMarkupError where it is none of OData 4.
+    """
     document = xml_value(body)
     edmx = document.get("Edmx")
     if not isinstance(edmx, dict) or not isinstance(edmx.get("DataServices"), dict):

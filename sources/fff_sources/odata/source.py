@@ -3,39 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
-from fff.errors import SourceError, SpecError
+from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff_sources.adapter import SourceContext
+from fff_sources.http.response.jsonpath import literal_path
+from fff_sources.http.response.markup import MalformedMarkupError
+from fff_sources.http.source import HttpSource
+from fff_sources.http.spec import spec
+from fff_sources.http.tables import FoundTable, HttpAccess, Question
 from fff_sources.odata import metadata
 from fff_sources.odata.edm import Property, edm_of
 from fff_sources.odata.spec import ODataSpec, ODataTable, read_odata
 from fff_sources.odata.words import ODataWords
-from fff_sources.rest import spec
-from fff_sources.rest.jsonpath import literal_path
-from fff_sources.rest.markup import MalformedMarkupError
-from fff_sources.rest.plan import Access, Question
-from fff_sources.rest.worded import Draft, WordedSource
 
 _METADATA = Question("$metadata", headers={"Accept": "application/xml"})
 _COUNT = "['@odata.count']"
 
 
-class ODataSource(WordedSource):
+class ODataSource(HttpSource):
     """An OData 4 service. `$metadata` is asked for once, when a table without declared columns is needed."""
+
+    read = staticmethod(read_odata)
 
     def __init__(self, declared: ODataSpec, context: SourceContext) -> None:
         super().__init__(declared.client, context)
         self._declared = declared
         self._sets: dict[str, metadata.EntitySet] | None = None
         for name, table in (declared.tables or {}).items():
-            self.keep(self._draft(name, table, _declared_set(name, table)) if table.columns else Draft(name))
-
-    @classmethod
-    def read(cls, context: SourceContext) -> tuple[Any, list[SpecError]]:
-        """What the spec declares, where it can be read, and everything that is wrong with it."""
-        return read_odata(context.name, context.document)
+            self.keep(
+                self._table(name, table, _declared_set(name, table)) if table.columns else FoundTable(name)
+            )
 
     @property
     def listed(self) -> bool:
@@ -45,31 +43,24 @@ class ODataSource(WordedSource):
     async def list_tables(self, *, meter: AccessMeter) -> None:
         """Every entity set, with its columns: one request tells both."""
         for name in await self._entity_sets(meter) if not self.listed else ():
-            self.keep(self._draft(name, ODataTable(), self._known(name, name)))
+            self.keep(self._table(name, ODataTable(), self._known(name, name)))
 
-    async def discover(
-        self, names: Collection[str] | None = None, *, meter: AccessMeter | None = None
-    ) -> None:
+    async def discover(self, names: Collection[str], *, meter: AccessMeter) -> None:
         """The columns of declared tables that have none yet, from `$metadata`."""
-        waiting = [
-            table.name
-            for table in self.tables
-            if not table.columns and (names is None or table.name in names)
-        ]
-        if waiting:
-            await self._entity_sets(meter or AccessMeter())
+        if waiting := self.without_columns(names):
+            await self._entity_sets(meter)
         for name in waiting:
             table = (self._declared.tables or {})[name]
-            self.keep(self._draft(name, table, self._known(name, table.entity_set or name)))
+            self.keep(self._table(name, table, self._known(name, table.entity_set or name)))
 
     async def _entity_sets(self, meter: AccessMeter) -> Mapping[str, metadata.EntitySet]:
         if self._sets is None:
-            response = await self.ask(_METADATA, method="GET", table=None, meter=meter)
+            response = await self.http.ask(_METADATA, meter=meter)
             try:
                 self._sets = metadata.entity_sets(response.body)
             except (MalformedMarkupError, RecursionError) as error:
                 said = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-                raise self.problem(
+                raise self.http.problem(
                     f"$metadata cannot be read: {said}",
                     response,
                     hint="base_url must be the root of the service",
@@ -87,7 +78,7 @@ class ODataSource(WordedSource):
             )
         return found
 
-    def _draft(self, name: str, table: ODataTable, found: metadata.EntitySet) -> Draft:
+    def _table(self, name: str, table: ODataTable, found: metadata.EntitySet) -> FoundTable:
         """A table over an entity set, or over the part of it that a `filter` leaves."""
         own = table.columns or {}
         properties = dict(zip(own, found.properties, strict=True)) if own else _by_column(found)
@@ -101,7 +92,7 @@ class ODataSource(WordedSource):
             if wanted not in properties:
                 raise SourceError(f"the entity set has no property {wanted!r}", source=self.name, table=name)
         says = table.pushdown if "pushdown" in table.model_fields_set else self._declared.pushdown
-        return Draft(
+        return FoundTable(
             name,
             columns,
             key,
@@ -120,7 +111,7 @@ class ODataSource(WordedSource):
         found: metadata.EntitySet,
         properties: Mapping[str, Property],
         key: tuple[str, ...],
-    ) -> Access:
+    ) -> HttpAccess:
         paging, size, count = self._settings(table)
         if paging == "skip" and not key:
             raise SourceError(
@@ -149,7 +140,7 @@ class ODataSource(WordedSource):
             }
         if count:
             following["total_path"] = _COUNT
-        return Access(_endpoint(following), words=words)
+        return HttpAccess(_endpoint(following), words=words)
 
     def _lookups(
         self,
@@ -157,7 +148,7 @@ class ODataSource(WordedSource):
         found: metadata.EntitySet,
         properties: Mapping[str, Property],
         key: tuple[str, ...],
-    ) -> tuple[tuple[Access, int], ...]:
+    ) -> tuple[tuple[HttpAccess, int], ...]:
         """By every property whose values can be written exactly; by the whole key where it has several parts."""
         single = [name for name, prop in properties.items() if prop.exact]
         if table.lookups is not None:
@@ -177,7 +168,7 @@ class ODataSource(WordedSource):
                 batch.operator if batch is not None else "in",
                 page_size=size,
             )
-            access = Access(
+            access = HttpAccess(
                 _endpoint({"type": "json_link", "next_url_path": "['@odata.nextLink']"}), keys, words=words
             )
             if batch is not None and len(keys) == 1:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from fff.errors import SpecError
-from fff_sources.document import Document
+from fff_sources.adapter import SourceContext
+from fff_sources.http.spec import spec
+from fff_sources.http.spec.check import read_as
 from fff_sources.odata.edm import edm_of
-from fff_sources.rest import spec
-from fff_sources.rest.check import read_as
 
 
-class ODataColumn(spec.Column):
+class ODataColumn(spec.ColumnSpec):
     """A property declared by hand; `path` is the property's name where it differs, `edm` its OData type."""
 
     edm: str | None = None
@@ -25,7 +25,10 @@ class ODataBatch(spec.Spec):
 
 
 class Paging(spec.Spec):
-    """How the pages of a scan follow one another, and what requests say. `pushdown`: conditions as well as keys."""
+    """How the pages of a scan follow one another, and what requests say.
+
+    `pushdown`: conditions as well as keys.
+    """
 
     page_size: spec.PageSize | None = None
     paging: Literal["next_link", "skip"] = "next_link"
@@ -44,6 +47,7 @@ class ODataTable(Paging):
     filter: str | None = None
     lookups: tuple[str, ...] | None = None
     on_bad_record: Literal["fail", "null", "skip"] = "fail"
+    cost: spec.RequestCost | None = None
 
 
 class ODataSpec(Paging):
@@ -52,12 +56,14 @@ class ODataSpec(Paging):
     type: Literal["odata"]
     description: str = ""
     client: spec.Client
+    cost: spec.RequestCost | None = None
     tables: dict[str, ODataTable] | None = None
     tests: tuple[str, ...] = ()
 
 
-def read_odata(name: str, document: Document) -> tuple[ODataSpec | None, list[SpecError]]:
+def read_odata(context: SourceContext) -> tuple[ODataSpec | None, list[SpecError]]:
     """The spec of one source, and everything that is wrong with it."""
+    name, document = context.name, context.document
     declared, found = read_as(ODataSpec, name, document)
     if declared is None:
         return None, found

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from fff.quals import Qual, Quals
-from fff.web.message import Response
+from fff.web.types import Response
+from fff_sources.http.tables import Question
 from fff_sources.odata.edm import Property, literal
-from fff_sources.rest.plan import Question
 
 Key = tuple[object, ...]
 

@@ -1,7 +1,7 @@
 """Socrata portals (SODA 2): datasets are tables, and their metadata says what is in them.
 
-soql    requests: `$select`, `$where`, `$order`, with values as literals
-source  SocrataSource
+soql    SoQL: the query parameters of Socrata requests, and values as its literals.
+source  SocrataSource: the datasets of a portal as tables.
 """
 
 from __future__ import annotations

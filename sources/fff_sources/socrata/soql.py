@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from fff.quals import Quals
-from fff.web.message import Response
-from fff_sources.rest.found import WHOLE_NUMBERS
-from fff_sources.rest.plan import Question
-from fff_sources.rest.templates import text_of
+from fff.web.types import Response
+from fff_sources.http.portal import WHOLE_NUMBERS
+from fff_sources.http.tables import Question
+from fff_sources.http.templates import text_of
 
 Key = tuple[object, ...]
 
@@ -71,7 +71,8 @@ _WORDS = frozenset(
 )
 _TEXTS = frozenset({"text", "html", "email", "drop_down_list"})
 _NUMBERS = frozenset({"number", "double", "money", "percent", "stars"})
-#: Spark SQL types of Socrata's; every other type (points, URLs, documents, …) is an object and is read as its JSON text.
+#: Spark SQL types of Socrata's; every other type (points, URLs, documents, …) is an object and is read as its
+#: JSON text.
 _TYPES = {
     **dict.fromkeys(_NUMBERS, "double"),
     "checkbox": "boolean",
@@ -91,7 +92,8 @@ def spark_type(kind: str) -> str:
 def is_exact(kind: str, spark: str) -> bool:
     """Whether a value as we read it, written as a literal, finds all rows that have it.
 
-    Numbers are decimals of any length there and doubles here; only one declared as whole is the same on both sides.
+    Numbers are decimals of any length there and doubles here; only one declared as whole is the same on both
+    sides.
     """
     if kind in _NUMBERS:
         return spark in WHOLE_NUMBERS

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar, Literal
+from collections.abc import Collection
+from typing import Any, Literal
 
 from fff.errors import SpecError
 from fff.stats import AccessMeter
 from fff_sources.adapter import SourceContext
-from fff_sources.rest import spec
-from fff_sources.rest.found import FoundColumn, FoundSource, FoundSpec
-from fff_sources.rest.plan import Access, Question
-from fff_sources.rest.worded import Draft
+from fff_sources.http.portal import Portal, PortalColumn, PortalSpec, strangers, together
+from fff_sources.http.source import HttpSource
+from fff_sources.http.spec import spec
+from fff_sources.http.spec.check import read_as
+from fff_sources.http.tables import FoundTable, HttpAccess, Question
 from fff_sources.socrata.soql import Soql, comparisons, is_exact, is_sortable, spark_type
 
 _ID = re.compile(r"[a-z0-9]{4}-[a-z0-9]{4}")
 
+_EXPECTS = "client.base_url must be a Socrata portal, such as https://data.cityofnewyork.us"
 
-class SocrataSpec(FoundSpec):
+
+class SocrataSpec(PortalSpec):
     """A whole source of type `socrata`. `datasets` names them: table -> the id in the dataset's address."""
 
     type: Literal["socrata"]
@@ -26,50 +30,59 @@ class SocrataSpec(FoundSpec):
     batch_size: spec.BatchSize = 100
 
 
-class SocrataSource(FoundSource):
+def read_socrata(context: SourceContext) -> tuple[SocrataSpec | None, list[SpecError]]:
+    """The spec of one source, and everything that is wrong with it."""
+    declared, found = read_as(SocrataSpec, context.name, context.document)
+    if declared is not None:
+        found += strangers(context, declared.datasets)
+        found += [
+            context.document.error(
+                ("sources", context.name, "datasets", name),
+                f"{ident!r} is no id of a dataset",
+                hint="it is the last part of the dataset's address, such as erm2-nwe9",
+            )
+            for name, ident in declared.datasets.items()
+            if not _ID.fullmatch(ident)
+        ]
+    return declared, found
+
+
+class SocrataSource(HttpSource):
     """A Socrata portal. A dataset's columns are asked for when a statement names it."""
 
-    model: ClassVar[type[FoundSpec]] = SocrataSpec
+    model = SocrataSpec  # for editors
+    read = staticmethod(read_socrata)
 
     def __init__(self, declared: SocrataSpec, context: SourceContext) -> None:
-        super().__init__(declared, context)
+        super().__init__(declared.client, context)
         self._declared = declared
-        self.name_tables(dict.fromkeys(declared.datasets, ""))
+        self._portal = Portal(self.http, declared, _EXPECTS)
+        self.keep(*self._portal.named(dict.fromkeys(declared.datasets, "")))
 
-    @classmethod
-    def read(cls, context: SourceContext) -> tuple[Any, list[SpecError]]:
-        """What the spec declares, where it can be read, and everything that is wrong with it."""
-        declared, found = super().read(context)
-        if declared is not None:
-            found += cls.strangers(context, declared.datasets)
-            found += [
-                context.document.error(
-                    ("sources", context.name, "datasets", name),
-                    f"{ident!r} is no id of a dataset",
-                    hint="it is the last part of the dataset's address, such as erm2-nwe9",
-                )
-                for name, ident in declared.datasets.items()
-                if not _ID.fullmatch(ident)
-            ]
-        return declared, found
+    async def discover(self, names: Collection[str], *, meter: AccessMeter) -> None:
+        """Ask for the columns of those of the named tables that have none yet.
 
-    async def find_columns(self, name: str, meter: AccessMeter) -> Draft:
+        Raises SourceError, SecretError.
+        """
+        self.keep(*await together(self._table(name, meter) for name in self.without_columns(names)))
+
+    async def _table(self, name: str, meter: AccessMeter) -> FoundTable:
         """A dataset as its metadata describes it."""
         ident = self._declared.datasets[name]
-        view = await self.told(Question(f"api/views/{ident}.json"), _View, meter=meter, table=name)
-        columns = self.settled(name, view.columns)
+        view = await self._portal.ask(Question(f"api/views/{ident}.json"), _View, meter=meter, table=name)
+        columns = self._portal.columns(name, view.columns)
         path, first = f"resource/{ident}.json", next(iter(columns))
         size = self._declared.batch_size
         lookups = tuple(
-            (Access(self._endpoint(), (column.name,), words=Soql(path, first, (column.name,))), size)
+            (HttpAccess(self._endpoint(), (column.name,), words=Soql(path, first, (column.name,))), size)
             for column in columns.values()
             if is_exact(column.kind, column.type)
         )
-        scan = Access(self._endpoint(), words=Soql(path, first))
+        scan = HttpAccess(self._endpoint(), words=Soql(path, first))
         key = tuple(key for key in view.key if key in columns)
         said = {column.name: comparisons(column.kind, column.type) for column in columns.values()}
         sendable = {name: operators for name, operators in said.items() if operators}
-        return self.draft(
+        return self._portal.table(
             name,
             columns,
             view.title,
@@ -91,10 +104,6 @@ class SocrataSource(FoundSource):
         }
         return spec.Endpoint.model_validate({"path": "", "paginator": paging})
 
-    def expects(self) -> str:
-        """What `base_url` must be; a hint."""
-        return "client.base_url must be a Socrata portal, such as https://data.cityofnewyork.us"
-
 
 class _View:
     """What `/api/views/ID.json` tells. Names that begin with a colon are the system's own."""
@@ -102,7 +111,7 @@ class _View:
     def __init__(self, answer: Any) -> None:
         own = [column for column in answer["columns"] if not column["fieldName"].startswith(":")]
         self.columns = [
-            FoundColumn(column["fieldName"], column["dataTypeName"], spark_type(column["dataTypeName"]))
+            PortalColumn(column["fieldName"], column["dataTypeName"], spark_type(column["dataTypeName"]))
             for column in own
         ]
         ident = answer.get("rowIdentifierColumnId")

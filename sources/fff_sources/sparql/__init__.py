@@ -1,9 +1,9 @@
 """SPARQL endpoints: a SELECT query, or a class and predicates, is a table.
 
-spec     what may stand in a spec
-terms    values as RDF terms, escaped
-query    the text of a request: projection, keys, order, pages
-source   SparqlSource
+query   The text of a SPARQL request
+source  SparqlSource: SELECT queries as tables.
+spec    What a spec may say of a SPARQL source, and what is wrong with this one.
+terms   Values as RDF terms: what the grammar of SPARQL lets stand in a query, and nothing else.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fff.web.message import Response
-from fff_sources.rest.plan import Question
+from fff.web.types import Response
+from fff_sources.http.tables import Question
 from fff_sources.sparql import terms
 from fff_sources.sparql.spec import KEYS, SparqlColumn, SparqlTable, prologue_of
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
-from fff.errors import SourceError, SpecError
+from fff.errors import SourceError
 from fff.stats import AccessMeter
-from fff.web.message import Response
+from fff.web.types import Response
 from fff_sources.adapter import SourceContext
-from fff_sources.rest import spec
-from fff_sources.rest.fastjson import MalformedJSON, Struct, decode
-from fff_sources.rest.fastjson import field as member
-from fff_sources.rest.jsonpath import JsonPath, Step
-from fff_sources.rest.plan import Access
-from fff_sources.rest.worded import Draft, WordedSource
+from fff_sources.http.response.json import MalformedJSON, Struct, decode
+from fff_sources.http.response.json import field as member
+from fff_sources.http.response.jsonpath import JsonPath, Step
+from fff_sources.http.source import HttpSource
+from fff_sources.http.spec import spec
+from fff_sources.http.tables import FoundTable, HttpAccess
 from fff_sources.sparql import terms
 from fff_sources.sparql.query import SparqlWords
 from fff_sources.sparql.spec import SparqlColumn, SparqlSpec, SparqlTable, read_sparql
@@ -65,50 +64,46 @@ class _Results(Struct):
     results: _Bindings
 
 
-class SparqlSource(WordedSource):
-    """A SPARQL 1.1 endpoint. Queries whose columns are not declared are asked for a few rows when they are needed."""
+class SparqlSource(HttpSource):
+    """A SPARQL 1.1 endpoint.
+
+    Queries whose columns are not declared are asked for a few rows when they are needed.
+    """
+
+    read = staticmethod(read_sparql)
 
     def __init__(self, declared: SparqlSpec, context: SourceContext) -> None:
         super().__init__(declared.client, context)
         self._declared = declared
         for name, table in declared.tables.items():
-            self.keep(Draft(name) if table.columns is None else self._draft(name, table, table.columns))
+            self.keep(FoundTable(name) if table.columns is None else self._table(name, table, table.columns))
 
-    @classmethod
-    def read(cls, context: SourceContext) -> tuple[Any, list[SpecError]]:
-        """What the spec declares, where it can be read, and everything that is wrong with it."""
-        return read_sparql(context.name, context.document)
-
-    async def discover(
-        self, names: Collection[str] | None = None, *, meter: AccessMeter | None = None
-    ) -> None:
+    async def discover(self, names: Collection[str], *, meter: AccessMeter) -> None:
         """The columns of queries that declare none: the variables of an answer, with the types of its first rows."""
-        for table in list(self.tables):
-            if table.columns or (names is not None and table.name not in names):
-                continue
-            declared = self._declared.tables[table.name]
+        for name in self.without_columns(names):
+            declared = self._declared.tables[name]
             words = self._words(declared, {})
             question = words.sent(words.sample(_SAMPLE))
-            method = self._declared.method
-            response = await self.ask(question, method=method, table=table.name, meter=meter or AccessMeter())
+            post = self._declared.method == "POST"
+            response = await self.http.ask(question, table=name, meter=meter, post=post)
             if (failure := words.failure(response)) is not None:
-                raise self.problem(failure, response, table.name)
-            self.keep(self._draft(table.name, declared, self._columns(table.name, response)))
+                raise self.http.problem(failure, response, name)
+            self.keep(self._table(name, declared, self._columns(name, response)))
 
     def _columns(self, table: str, response: Response) -> dict[str, SparqlColumn]:
         try:
             answer = decode(response.body, type=_Results)
         except MalformedJSON:
-            raise self.problem("the answer is not SPARQL results in JSON", response, table) from None
+            raise self.http.problem("the answer is not SPARQL results in JSON", response, table) from None
         found = {}
         for name in answer.head.vars:
             kinds = {_type_of(row[name]) for row in answer.results.bindings if name in row}
             found[name] = SparqlColumn(type=kinds.pop() if len(kinds) == 1 else "string")
         if not found:
-            raise self.problem("the query has no variables", response, table)
+            raise self.http.problem("the query has no variables", response, table)
         return found
 
-    def _draft(self, name: str, table: SparqlTable, columns: Mapping[str, SparqlColumn]) -> Draft:
+    def _table(self, name: str, table: SparqlTable, columns: Mapping[str, SparqlColumn]) -> FoundTable:
         for wanted in (*table.primary_key, *(table.lookups or ()), *table.order_by):
             if wanted not in columns:
                 raise SourceError(f"the query has no variable {wanted!r}", source=self.name, table=name)
@@ -117,7 +112,7 @@ class SparqlSource(WordedSource):
         paginator: dict[str, object] = {"type": "single_page"}
         if size is not None:
             paginator = {"type": "offset", "page_size": size}
-        scan = Access(self._endpoint(paginator), words=self._words(table, columns))
+        scan = HttpAccess(self._endpoint(paginator), words=self._words(table, columns))
         keys = [key for key, column in columns.items() if _has_terms(column)]
         lookups = []
         for key in keys if table.lookups is None else table.lookups:
@@ -130,9 +125,9 @@ class SparqlSource(WordedSource):
                 )
             words = self._words(table, columns, (key,))
             lookups.append(
-                (Access(self._endpoint({"type": "single_page"}), (key,), words=words), batch.batch_size)
+                (HttpAccess(self._endpoint({"type": "single_page"}), (key,), words=words), batch.batch_size)
             )
-        return Draft(
+        return FoundTable(
             name,
             {column: (part.type, _place(column)) for column, part in columns.items()},
             table.primary_key,

@@ -7,12 +7,14 @@ from typing import Annotated, Literal
 
 from fff.errors import SpecError
 from fff.schema import arrow_type
-from fff_sources.document import Document, Key
-from fff_sources.rest import spec
-from fff_sources.rest.check import read_as
+from fff_sources.adapter import SourceContext
+from fff_sources.document import Key
+from fff_sources.http.spec import spec
+from fff_sources.http.spec.check import read_as
 from fff_sources.sparql.terms import iri, is_kind
 
-#: Where in a table's query the keys go; a query without it is read in whole, and the keys are joined to its answer.
+#: Where in a table's query the keys go; a query without it is read in whole, and the keys are joined to its
+#: answer.
 KEYS = "{keys}"
 
 _PROLOGUE = re.compile(r"(?:\s+|#[^\n]*(?:\n|$)|PREFIX\s+[\w.-]*:\s*<[^>]*>|BASE\s+<[^>]*>)*", re.IGNORECASE)
@@ -70,6 +72,7 @@ class SparqlTable(Settings):
     lookups: tuple[str, ...] | None = None
     order_by: tuple[str, ...] = ()
     on_bad_record: Literal["fail", "null", "skip"] = "fail"
+    cost: spec.RequestCost | None = None
 
 
 class SparqlSpec(Settings):
@@ -78,14 +81,16 @@ class SparqlSpec(Settings):
     type: Literal["sparql"]
     description: str = ""
     client: spec.Client
+    cost: spec.RequestCost | None = None
     method: Literal["GET", "POST"] = "POST"
     prefixes: dict[str, str] | None = None
     tables: dict[str, SparqlTable]
     tests: tuple[str, ...] = ()
 
 
-def read_sparql(name: str, document: Document) -> tuple[SparqlSpec | None, list[SpecError]]:
+def read_sparql(context: SourceContext) -> tuple[SparqlSpec | None, list[SpecError]]:
     """The spec of one source, and everything that is wrong with it."""
+    name, document = context.name, context.document
     declared, found = read_as(SparqlSpec, name, document)
     if declared is None:
         return None, found

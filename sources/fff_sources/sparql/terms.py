@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fff_sources.rest.templates import text_of
+from fff_sources.http.templates import text_of
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
@@ -22,8 +22,8 @@ def iri(text: object) -> str | None:
 
 def string(text: str) -> str | None:
     """A text as a plain literal; None where no literal can hold it."""
-    # What the doubled backslash would join up with is written as a code point: some engines read \\uXXXX before, some
-    # after they read \\\\, and this is the same for both.
+    # What the doubled backslash would join up with is written as a code point: some engines read \\uXXXX
+    # before, some after they read \\\\, and this is the same for both.
     escaped = re.sub(r"\\(u?)(U?)", _backslash, text)
     quoted = "".join(_ESCAPES.get(char, char) if char != "\\" else char for char in escaped)
     return None if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text) else f'"{quoted}"'

@@ -1,0 +1,402 @@
+"""`fff query`: check what was asked, run it, write the result, tell how it went, and end with the right exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fff.budget import Budget
+from fff.errors import FFFError, UsageError
+from fff_cli.live.viewer import Live
+from fff_cli.options.arguments import QueryArguments
+from fff_cli.options.cache import cache_of
+from fff_cli.options.params import parse_params
+from fff_cli.options.recording import check as check_taping
+from fff_cli.options.recording import client_of, seeded
+from fff_cli.output.console import can_draw, discard_output, is_terminal, output_screen
+from fff_cli.output.files import PartOfFile, Target, file_target, is_special
+from fff_cli.output.formats import (
+    BINARY_FORMATS,
+    StandardOutput,
+    Writer,
+    choose_format,
+    write_batches,
+    writer,
+    writing,
+)
+from fff_cli.run.interrupts import Interrupts
+from fff_cli.run.progress import JsonLines, Lines, Progress, Quiet, Steering, say
+from fff_cli.run.reports import Reports, exit_code_of
+
+if TYPE_CHECKING:
+    from fff.federation import Execution, Federation, Outcome, Prepared
+    from fff.options import RunOptions
+
+#: Formats whose results run into each other without a blank line between them.
+_SPACED = frozenset({"table", "markdown", "line"})
+_ENCODING = "save the SQL as UTF-8"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What was asked, checked: everything that can be wrong before the sources are opened."""
+
+    texts: tuple[str, ...]
+    params: Mapping[str, object]
+    format: str
+
+
+def run_query(arguments: QueryArguments, *, environ: Mapping[str, str] | None = None) -> int:
+    """Run `fff query`; the exit code. Errors are told on standard error."""
+    progress = choose_progress(arguments)
+    try:
+        plan = _check(arguments)
+        arguments = seeded(arguments)
+        return asyncio.run(_run(arguments, plan, progress, environ))
+    except FFFError as error:
+        if arguments.verbose:
+            traceback.print_exc()
+        progress.error(error)
+        return error.exit_code
+    except BrokenPipeError:
+        discard_output()  # whoever closed the pipe has what they wanted
+        return 0
+    except _Aborted as aborted:
+        return aborted.exit_code
+
+
+class _Aborted(Exception):  # noqa: N818 - the end of a run, not an error
+    def __init__(self, exit_code: int) -> None:
+        super().__init__(exit_code)
+        self.exit_code = exit_code
+
+
+def choose_progress(arguments: QueryArguments) -> Progress:
+    """Who tells how the run gets on: `--progress`, `--live` and `-q`, and what standard error is."""
+    if arguments.progress == "json":
+        return JsonLines()
+    if arguments.quiet:
+        return Quiet()
+    if arguments.progress == "off":
+        return Progress()
+    wanted = arguments.live if arguments.live is not None else True
+    if wanted and can_draw():
+        return Live(verbose=arguments.verbose)
+    lines = arguments.progress == "on" or (wanted and is_terminal(sys.stderr))
+    return Lines() if lines else Progress()
+
+
+def sql_texts(sql: str | None, files: Sequence[Path]) -> tuple[str, ...]:
+    """The SQL from the argument, the files, or standard input when it is not a terminal; raises UsageError."""
+    if sql is not None and files:
+        raise UsageError("SQL was given both as an argument and with -f", hint="use one of the two")
+    if sql is not None:
+        texts: tuple[str, ...] = (sql,)
+    elif files:
+        texts = tuple(_standard_input() if file == Path("-") else read_text(file) for file in files)
+    elif sys.stdin is not None and not is_terminal(sys.stdin):
+        texts = (_standard_input(),)
+    else:
+        raise UsageError("there is no SQL", hint="give it as an argument, with -f FILE, or on standard input")
+    if not any(text.strip() for text in texts):
+        raise UsageError(
+            "the SQL is empty", hint="give it as an argument, with -f FILE, or on standard input"
+        )
+    return texts
+
+
+def _standard_input() -> str:
+    if sys.stdin is None:
+        raise UsageError(
+            "cannot read standard input: it is closed", hint="give the SQL as an argument, or with -f FILE"
+        )
+    try:
+        text = sys.stdin.read().removeprefix("\ufeff")
+        text.encode()  # many locales let any bytes pass, as surrogates that nothing after this understands
+    except (UnicodeDecodeError, UnicodeEncodeError) as error:
+        raise UsageError(f"standard input is not UTF-8 text (byte {error.start})", hint=_ENCODING) from error
+    return text
+
+
+def read_text(file: Path) -> str:
+    """The SQL of a file; raises UsageError when it cannot be read or is no text."""
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        hint = "name a file of SQL; relative paths start at the current folder"
+        raise UsageError(f"cannot read {str(file)!r}: {error.strerror}", hint=hint) from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{str(file)!r} is not UTF-8 text (byte {error.start})", hint=_ENCODING) from error
+
+
+def _check(arguments: QueryArguments) -> Plan:
+    texts = sql_texts(arguments.sql, arguments.files)
+    if arguments.report is not None and not arguments.report.resolve().parent.is_dir():
+        raise UsageError(
+            f"cannot write {str(arguments.report)!r}: there is no such folder",
+            hint="make the folder first, or name another file with --report",
+        )
+    arguments.check_spark()
+    check_taping(arguments)
+    chosen = choose_format(arguments.output, arguments.output_file, terminal=is_terminal(sys.stdout))
+    return Plan(texts, parse_params(arguments.params), chosen)
+
+
+async def _run(
+    arguments: QueryArguments, plan: Plan, progress: Progress, environ: Mapping[str, str] | None
+) -> int:
+    from fff_cli.run.federation import discover_all, open_federation, prepare_all  # noqa: PLC0415 - engine and sources, only now
+
+    interrupts = Interrupts()
+    interrupts.emergency.append(progress.clear)
+    run = ScriptRun(arguments, plan, progress, interrupts)
+    try:
+        with interrupts.watching():
+            async with open_federation(
+                arguments.sources, environ=environ, **client_of(arguments), **cache_of(arguments)
+            ) as fed:
+                await discover_all(fed, plan.texts, run.budget)
+                return await run.script(
+                    fed, prepare_all(fed, plan.texts, plan.params, arguments.run.prioritize)
+                )
+    except (asyncio.CancelledError, FFFError) as error:
+        if interrupts.exit_code is not None:
+            say("aborted")
+            raise _Aborted(interrupts.exit_code) from None
+        if isinstance(error, FFFError):
+            run.reports.refused(plan.texts, error)
+            if not run.reports.written:
+                run.reports.write_beside(progress.error)
+        raise
+
+
+class ScriptRun:
+    """Statements run one after the other; what `fff query` does, and `fff shell` for each statement typed."""
+
+    more_rows = "--rows all, or -O FILE"
+
+    def __init__(
+        self, arguments: QueryArguments, plan: Plan, progress: Progress, interrupts: Interrupts
+    ) -> None:
+        self._arguments = arguments
+        self._plan = plan
+        self._progress = progress
+        self._interrupts = interrupts
+        self._options = run_options(arguments, live=isinstance(progress, Live))
+        self.budget = Budget.of(
+            self._options.max_requests, self._options.budget
+        )  # of all statements together
+        self._started = time.monotonic()
+        self._file: Target | None = None  # what several results share
+        self._note: str | None = None  # on the file that the last result went to
+        self._results = 0  # written, or begun
+        self._scripted = False
+        self.reports = Reports(arguments.report)
+
+    async def script(self, federation: Federation, prepared: Sequence[Prepared]) -> int:
+        """Run statements in order; the worst exit code.
+
+        A statement without a result ends the script, as does a first Ctrl-C; the rest is not run. `--deadline`,
+        `--max-requests` and `--budget` count for all of them together, and a file that takes several results appears with the last.
+        """
+        self._scripted = True
+        several = self.reports.several = len(prepared) > 1
+        if several and self._plan.format in BINARY_FORMATS:
+            raise UsageError(
+                f"several statements have several results, and a {self._plan.format} file holds one",
+                hint="write a text format, or run the statements one by one",
+            )
+        self._forewarn(federation, prepared)
+        federation.expect(prepared)  # what one statement reads of a table serves the others
+        code = 0
+        try:
+            with self._shared_file(several=several) as file:
+                for one in prepared:
+                    self.reports.begun += 1
+                    code = max(code, await self.statement(federation, one))
+                    if self._interrupts.asked:
+                        break
+                if file is not None:
+                    whole = code == 0 and self.reports.begun == len(prepared)
+                    self._keep(file, whole=whole)
+        except BaseException as error:
+            self.reports.ended(prepared, error)
+            self._skip(prepared, exit_code_of(error))
+            self.reports.write_beside(self._progress.error)
+            raise
+        self._skip(prepared, code)
+        self.reports.write()
+        return code
+
+    def _skip(self, prepared: Sequence[Prepared], code: int) -> None:
+        """Account for the statements that were not run."""
+        skipped = self.reports.not_run(prepared, code)
+        if skipped and self._interrupts.exit_code is None:
+            self._progress.skipped(skipped)
+
+    @contextlib.contextmanager
+    def _shared_file(self, *, several: bool) -> Iterator[Target | None]:
+        """The file that several results go to, one after the other; to be kept when the last one is in."""
+        if not several or self._arguments.output_file is None:
+            yield None
+            return
+        self._file = file = file_target(self._arguments.output_file)
+        self._interrupts.emergency.append(file.drop)
+        try:
+            yield file
+        finally:
+            file.drop()
+            self._interrupts.emergency.remove(file.drop)
+            self._file = None
+
+    async def statement(self, federation: Federation, prepared: Prepared) -> int:
+        """Run one statement and write its result; its exit code. Raises what the engine raises when there is none."""
+        if not self._scripted:
+            self._forewarn(federation, [prepared])
+        same_terminal = is_terminal(sys.stdout) and is_terminal(sys.stderr)
+        make_room = self._progress.clear if same_terminal else lambda: None
+        execution = federation.execute(prepared, self._remaining(), self.budget)
+        self._interrupts.gentle = lambda: self._interrupt(execution)
+        target = self.target(make_room)
+        self._interrupts.emergency.append(target.drop)
+        ordered = prepared.ordered
+        steering = Steering(execution.prioritize, ordered=ordered, stop=self._interrupts.stop)
+        self._progress.start(execution.snapshot, steering)
+        try:
+            await self._write(execution, target)
+            outcome = execution.outcome
+            self._keep(target, whole=outcome.complete)
+        except BaseException as error:
+            self.reports.failed(execution, error, self._interrupts.exit_code)
+            if not self._scripted:
+                self.reports.write_beside(self._progress.error)
+            raise
+        finally:
+            self._interrupts.gentle = None
+            target.drop()
+            self._interrupts.emergency.remove(target.drop)
+            await self._progress.stop()
+        self.reports.add(outcome.report)
+        self.close(outcome, execution)
+        return outcome.exit_code
+
+    def _forewarn(self, federation: Federation, prepared: Sequence[Prepared]) -> None:
+        for text in forewarn(federation, prepared, self.budget):
+            self._progress.warn(text)
+
+    def _remaining(self) -> RunOptions:
+        """The options of the next statement: what is left of the time granted."""
+        options = self._options
+        if options.deadline is not None and self._results:
+            spent = time.monotonic() - self._started
+            options = replace(options, deadline=max(0.0, options.deadline - spent))
+        return options
+
+    def _keep(self, target: Target, *, whole: bool) -> None:
+        """Let the result be seen: a partial one beside a whole one, unless somebody asked for it in so many words."""
+        with writing():
+            self._note = target.keep(aside=self.aside(whole=whole), whole=whole)
+        if self._note is not None and target is self._file:
+            self._progress.note(self._note)
+
+    def aside(self, *, whole: bool) -> bool:
+        """Whether a result goes beside the file that was named for it."""
+        return not whole and not self._arguments.replace_by_partial
+
+    async def _write(self, execution: Execution, target: Target) -> None:
+        """Write batches as they come, each visible at once."""
+        out = self.writer(target)
+        if self._results and self.reports.several and self._plan.format in _SPACED:
+            target.out.write(b"\n")
+        self._results += 1
+        begun, schema = False, None
+        async with contextlib.aclosing(execution.batches()) as batches:
+            async for batch in batches:
+                schema = batch.schema
+                if batch.num_rows == 0:
+                    continue  # the header waits too: a run that fails before its first row writes nothing
+                with writing():
+                    if not begun:
+                        out.begin(schema)
+                        begun = True
+                    write_batches(out, batch)
+                    target.flush()
+        assert schema is not None, "the engine tells the header even of an empty result"
+        with writing():
+            if not begun:
+                out.begin(schema)
+            out.end()
+
+    def _interrupt(self, execution: Execution) -> None:
+        self._progress.interrupted()
+        execution.interrupt()
+
+    def target(self, make_room: Callable[[], None]) -> Target:
+        """Where the next result goes; `make_room` runs before the first bytes reach the terminal."""
+        if self._file is not None:
+            return PartOfFile(self._file)
+        file = self._arguments.output_file
+        return StandardOutput(make_room) if file is None else file_target(file)
+
+    def writer(self, target: Target) -> Writer:
+        """What writes the next result."""
+        screen = output_screen() if self._arguments.output_file is None else None
+        return writer(
+            self._plan.format,
+            target.out,
+            screen,
+            rows=self._arguments.rows,
+            more=self.more_rows,
+            text_cells=self._arguments.safe_csv,
+        )
+
+    def close(self, outcome: Outcome, execution: Execution) -> None:
+        """Tell how a statement ended."""
+        snapshot = execution.snapshot()
+        self._progress.closing(outcome, snapshot, verbose=self._arguments.verbose)
+        if self._note is not None:
+            self._progress.note(self._note)
+        if self._arguments.verbose and self._arguments.progress != "json":
+            say(f"  policy {snapshot.policy}, seed {snapshot.seed}")
+            if snapshot.spark.used and self._options.spark_log is not None:
+                say(f"  Spark's log is in {self._options.spark_log}")
+
+    def write_reports(self) -> None:
+        """Write `--report`: the account of the last statement, or a list for a script. Raises UsageError."""
+        self.reports.write()
+
+
+def forewarn(federation: Federation, prepared: Sequence[Prepared], budget: Budget | None) -> list[str]:
+    """What is known, before anything is sent, that some statements will not have within a budget."""
+    if budget is None:
+        return []
+    from fff.forecast.words import over_budget  # noqa: PLC0415 - engine, only now
+
+    return over_budget((federation.forecast(one) for one in prepared), budget)
+
+
+def run_options(arguments: QueryArguments, *, live: bool) -> RunOptions:
+    """What the engine is told: what was typed, and what follows from where the result goes."""
+    appears_whole = arguments.output_file is not None and not is_special(arguments.output_file)
+    return replace(
+        arguments.run,
+        # A file appears when it is whole: what is written to it can still be taken back.
+        hold_rows=arguments.run.hold_rows and not appears_whole,
+        refresh=live,
+        spark_log=_spark_log() if arguments.verbose else None,
+    )
+
+
+def _spark_log() -> Path:
+    handle, name = tempfile.mkstemp(prefix="fff-spark-", suffix=".log")
+    os.close(handle)
+    return Path(name)

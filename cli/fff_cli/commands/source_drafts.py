@@ -1,0 +1,83 @@
+"""`fff source init` and `fff source schema`: a spec drafted from a URL or an OpenAPI document, and the schema for editors."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from fff.errors import UsageError
+from fff.web.client import WebClient
+from fff_cli.output.formats import emit
+from fff_cli.run.progress import say
+from fff_sources.authoring.draft import SpecDraft
+from fff_sources.authoring.sampling.sample import draft_from_url
+from fff_sources.authoring.spec_schema import spec_schema
+from fff_sources.authoring.yamltext import yaml_text
+from fff_sources.document import parse_document
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def init_source(
+    url: str | None, openapi: str | None, name: str | None, headers: Sequence[str], file: Path | None
+) -> int:
+    """Draft a spec and write it to standard output or a file that is not there yet; tell what was doubtful."""
+    if file is not None and file.exists():
+        raise UsageError(f"{file} exists already", hint="name another file with -O, or remove that one")
+    if name is not None and not _NAME.fullmatch(name):
+        raise UsageError(f"{name!r} cannot name a source: letters, digits and _, no digit in front")
+    draft = asyncio.run(_draft(url, openapi, name, _headers(headers)))
+    text = yaml_text(draft)
+    parse_document(text, "the draft")
+    if file is None:
+        emit(text)
+    else:
+        file.write_text(text, encoding="utf-8")
+    for line in draft.unsure:
+        say(f"unsure: {line}")
+    for variable in dict.fromkeys(draft.variables):
+        if not os.environ.get(variable):
+            say(f"secret: export {variable}=…")
+    if file is not None:
+        say(f"wrote {file}; next: fff source lint {file} && fff source test {file}")
+    return 0
+
+
+async def _draft(
+    url: str | None, openapi: str | None, name: str | None, headers: dict[str, str]
+) -> SpecDraft:
+    client = WebClient()
+    try:
+        if openapi is not None:
+            from fff_sources.authoring.openapi.document import draft_from_openapi  # noqa: PLC0415
+
+            return await draft_from_openapi(
+                openapi, client, url=url, name=name, headers=headers, environ=os.environ
+            )
+        if url is None:
+            raise UsageError(
+                "nothing to draft a spec from", hint="fff source init URL, or --openapi FILE_OR_URL"
+            )
+        return await draft_from_url(url, client, name=name, headers=headers, environ=os.environ)
+    finally:
+        await client.close()
+
+
+def _headers(written: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for text in written:
+        name, colon, value = text.partition(":")
+        if not colon or not name.strip():
+            raise UsageError("a header is written 'Name: value'")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def print_schema() -> int:
+    """Print the JSON Schema of spec files."""
+    emit(json.dumps(spec_schema(), indent=1) + "\n")
+    return 0

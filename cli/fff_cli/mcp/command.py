@@ -1,0 +1,54 @@
+"""The command `fff mcp` and its options."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fff_cli.options.shared import Sources, Verbose, typer
+from fff_cli.telling import told
+
+
+def mcp(  # noqa: PLR0917 - the options of the command, which typer reads off the signature
+    sources: Sources = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="SOURCE", help="Agents see this source and no others; repeatable."),
+    ] = None,
+    http: Annotated[
+        int | None,
+        typer.Option(
+            "--http",
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="Serve HTTP at this port of the loopback address, 0 for a free one. (default: standard input)",
+            show_default=False,
+        ),
+    ] = None,
+    deadline: Annotated[
+        float,
+        typer.Option("--deadline", metavar="SECONDS", min=0.1, help="What statements may take at most."),
+    ] = 45.0,
+    max_requests: Annotated[
+        int | None,
+        typer.Option(
+            "--max-requests",
+            metavar="N",
+            min=1,
+            help="What all statements together may send.",
+            show_default=False,
+        ),
+    ] = None,
+    rows: Annotated[int, typer.Option("--rows", metavar="N", min=1, help="Rows of a reply at most.")] = 1000,
+    verbose: Verbose = False,
+) -> None:
+    """Let agents find tables and run SQL, by the Model Context Protocol."""
+
+    def serve() -> int:
+        from fff_cli.mcp.agents import AgentLimits  # noqa: PLC0415
+        from fff_cli.mcp.server import run_mcp  # noqa: PLC0415
+
+        limits = AgentLimits(tuple(only or ()), deadline, max_requests, rows)
+        return run_mcp(sources or (), limits, http)
+
+    raise typer.Exit(told(serve, verbose))

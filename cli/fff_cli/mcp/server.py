@@ -1,0 +1,169 @@
+"""The tools as the protocol has them, and the two ways to reach them; the only importer of mcp."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import os
+import secrets
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fff.errors import FFFError, UsageError
+from fff_cli.mcp.agents import AgentLimits, Agents
+from fff_cli.mcp.replies import ExplainReply, QueryReply, TableDescription, TablesFound
+from fff_cli.run.progress import say
+
+try:
+    import uvicorn
+    from mcp.server.mcpserver import Context, MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
+    from mcp_types import ToolAnnotations
+except ImportError as missing:
+    raise UsageError("what speaks the protocol is not installed", hint='pip install "fff[mcp]"') from missing
+
+TOKEN = "FFF_MCP_TOKEN"  # noqa: S105 - the name of a variable
+_PATH = "/mcp"
+_T = TypeVar("_T")
+
+INSTRUCTIONS = """\
+Runs SQL (Spark's dialect, SELECT only) over tables that web APIs hold. Find tables with search_tables, look at one with
+describe_table, then call query; join tables of different sources in one statement rather than calling it once a row.
+A table without a scan is read by key: bind its required key columns with =, IN or a join.
+Every reply of query says whether it is whole. complete=false: the sources did not give everything; missing says what, and
+counts, sums, NOT IN and EXCEPT over it may be wrong. cut=true: there are more rows than the reply shows; get them with
+fetch_rows(handle, next_row), or aggregate in SQL. Never tell a user "all" or "none" unless complete=true and cut=false."""
+
+_READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=True)
+_Params = dict[str, str | int | float | bool | None]
+
+
+def run_mcp(specs: Sequence[Path], limits: AgentLimits, port: int | None) -> int:
+    """Serve agents until the client goes away or Ctrl-C; the exit code. Raises SpecError, UsageError."""
+    agents = Agents(specs, limits)
+    asyncio.run(_over_http(agents, port) if port is not None else _over_standard_input(agents))
+    return 0
+
+
+async def _over_standard_input(agents: Agents) -> None:
+    async with agents:
+        await server_of(agents).run_stdio_async()
+
+
+async def _over_http(agents: Agents, port: int) -> None:
+    """On the loopback address only, for whoever has the token: other users of the machine have not."""
+    token = os.environ.get(TOKEN) or secrets.token_urlsafe(24)
+    async with agents:
+        app = _Guarded(server_of(agents).streamable_http_app(streamable_http_path=_PATH), token)
+        config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", lifespan="on")
+        listening = config.bind_socket()
+        say(f"agents are served at http://127.0.0.1:{listening.getsockname()[1]}{_PATH} until Ctrl-C")
+        say(f"Authorization: Bearer {'$' + TOKEN if TOKEN in os.environ else token}")
+        await uvicorn.Server(config).serve(sockets=[listening])
+
+
+class _Guarded:
+    """An ASGI application for those who have the token."""
+
+    def __init__(self, app: Any, token: str) -> None:
+        self._app = app
+        self._wanted = f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        said = dict(scope.get("headers", ())).get(b"authorization", b"")
+        if scope["type"] != "http" or hmac.compare_digest(said, self._wanted):
+            await self._app(scope, receive, send)
+            return
+        await send(
+            {"type": "http.response.start", "status": 401, "headers": [(b"www-authenticate", b"Bearer")]}
+        )
+        await send({"type": "http.response.body", "body": b""})
+
+
+def server_of(agents: Agents) -> MCPServer[None]:
+    """The tools of `agents`, which is open for as long as they are called."""
+
+    @asynccontextmanager
+    async def nothing(_server: MCPServer[None]) -> AsyncIterator[None]:
+        yield
+
+    server = MCPServer(
+        "fff", version=version("fff"), instructions=INSTRUCTIONS, lifespan=nothing, log_level="WARNING"
+    )
+    logging.getLogger("mcp").setLevel(logging.WARNING)
+
+    def tool(function: Callable[..., Coroutine[Any, Any, Any]]) -> None:
+        server.add_tool(function, annotations=_READ_ONLY, structured_output=True)
+
+    async def search_tables(words: str = "", limit: int = 30) -> TablesFound:
+        """Find tables: those in whose name, columns or description all `words` stand; without words, all.
+
+        `cut` says whether there are more than the `limit` listed. Sources that could not be asked for their tables are in
+        `unread_sources`.
+        """
+        return await _told(agents.search(words, limit))
+
+    async def describe_table(table: str) -> TableDescription:
+        """Columns with types, keys that may or must be bound, and ways to read a table, by `source.table` or `table`."""
+        return await _told(agents.describe(table))
+
+    async def explain(sql: str, params: _Params | None = None) -> ExplainReply:
+        """How one SELECT statement would run and what its sources would be sent; reads no table."""
+        return await _told(agents.explain(sql, params or {}))
+
+    async def query(  # noqa: PLR0917 - arguments of the tool, read off the signature
+        sql: str,
+        context: Context[None, Any],
+        params: _Params | None = None,
+        max_rows: int = 100,
+        deadline_seconds: float | None = None,
+        max_requests: int | None = None,
+    ) -> QueryReply:
+        """Run one SELECT statement of Spark's SQL. Look at `complete` (else `missing`) and `cut` before calling its rows all.
+
+        `params` are values for `:name` in the SQL: pass values so, never in the text. The reply has at most `max_rows`
+        rows; fetch_rows gives the rest. It comes by `deadline_seconds` and with at most `max_requests` requests, with what
+        is there by then.
+        """
+
+        async def tell(seconds: float, words: str) -> None:
+            await context.report_progress(seconds, message=words)
+
+        return await _told(
+            agents.query(
+                sql,
+                params or {},
+                max_rows=max_rows,
+                deadline=deadline_seconds,
+                max_requests=max_requests,
+                tell=tell,
+            )
+        )
+
+    async def fetch_rows(handle: str, first_row: int = 0, max_rows: int = 100) -> QueryReply:
+        """Rows of an earlier result from `first_row` (0 is the first) on; asks the sources for nothing."""
+        return await _told(_at_once(lambda: agents.fetch(handle, first_row, max_rows)))
+
+    async def read_report(handle: str) -> dict[str, Any]:
+        """The full account of a run: requests, retries and waits of each access method, routing, what is missing."""
+        return await _told(_at_once(lambda: agents.report(handle)))
+
+    for function in (search_tables, describe_table, explain, query, fetch_rows, read_report):
+        tool(function)
+    return server
+
+
+async def _at_once(call: Callable[[], _T]) -> _T:
+    return call()
+
+
+async def _told(answer: Coroutine[Any, Any, _T]) -> _T:
+    """What a call gives, its errors as the protocol has them: the agent reads what is wrong, where, and what to do."""
+    try:
+        return await answer
+    except FFFError as error:
+        raise ToolError(error.render()) from error

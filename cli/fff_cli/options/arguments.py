@@ -1,0 +1,65 @@
+"""The options of `fff query`, `fff explain` and `fff shell`, as typed."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from fff.errors import UsageError
+from fff.options import RunOptions
+from fff_cli.options.shared import ROWS_SHOWN, ProgressMode
+from fff_cli.output.console import is_terminal
+
+_RUN = frozenset(field.name for field in fields(RunOptions))
+
+
+@dataclass(frozen=True)
+class QueryArguments:
+    """What the commands do with a statement; `run` is what the engine is told. Made by `typed`."""
+
+    run: RunOptions
+    replace_by_partial: bool = False  # partial results were asked for in so many words
+    sql: str | None = None
+    files: tuple[Path, ...] = ()
+    sources: tuple[Path, ...] = ()
+    params: tuple[str, ...] = ()
+    output: str | None = None
+    output_file: Path | None = None
+    rows: int = ROWS_SHOWN  # of a table on a terminal
+    safe_csv: bool = False  # no text in CSV is a formula
+    live: bool | None = None
+    progress: ProgressMode = "auto"
+    cache: bool | None = None
+    cache_ttl: float | None = None
+    report: Path | None = None
+    record: Path | None = None
+    replay: Path | None = None
+    replay_speed: float | None = None
+    verbose: bool = False
+    quiet: bool = False
+
+    @classmethod
+    def typed(cls, **given: Any) -> QueryArguments:
+        """From the options of a command by their names; None is one that was not given.
+
+        Unless it is said, source errors end in a part on a terminal, and are errors elsewhere.
+        """
+        said: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in given.items()
+            if value is not None
+        }
+        run: dict[str, Any] = {name: said.pop(name) for name in _RUN & said.keys()}
+        asked = run.get("on_source_error")
+        run["hold_rows"] = asked == "fail"
+        run.setdefault("on_source_error", "partial" if is_terminal(sys.stdout) else "fail")
+        return cls(run=RunOptions(**run), replace_by_partial=asked == "partial", **said)
+
+    def check_spark(self) -> None:
+        """Raise UsageError where two places are named for Spark to run."""
+        if self.run.spark_remote is not None and self.run.spark_master is not None:
+            raise UsageError(
+                "--spark-master and --spark-remote exclude each other", hint="use one of the two"
+            )

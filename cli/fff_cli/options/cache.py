@@ -1,0 +1,24 @@
+"""`--cache` and `--cache-ttl`, as `open_federation` takes them."""
+
+from __future__ import annotations
+
+from fff.errors import UsageError
+from fff.options import OpenOptions
+from fff_cli.options.arguments import QueryArguments
+
+
+def cache_of(arguments: QueryArguments) -> OpenOptions:
+    """The cache to use as `open_federation` takes it. Raises UsageError.
+
+    A recording holds all that a query asks for, and what is replayed is no answer of today: neither knows a cache.
+    """
+    if arguments.cache_ttl is not None and arguments.cache is False:
+        raise UsageError("--no-cache and --cache-ttl exclude each other", hint="use one of the two")
+    if arguments.record is not None or arguments.replay is not None:
+        if arguments.cache or arguments.cache_ttl is not None:
+            raise UsageError(
+                "--record and --replay exclude --cache and --cache-ttl",
+                hint="what was recorded is all they read; leave those out",
+            )
+        return {"cache": False}
+    return {"cache": arguments.cache, "cache_ttl": arguments.cache_ttl}

@@ -1,0 +1,14 @@
+"""Result formats and the streams behind them.
+
+In: Arrow batches.
+Out: bytes on standard output, or a file that appears when it is whole.
+
+    console  The terminals behind standard output and standard error
+    drawing  What rich draws: tables whose columns give way, bars, trees, SQL
+    files    Where results go that `-O` names
+    formats  The result formats, and where their bytes go
+    table    Results as aligned text: a box cut to the screen on a terminal
+    values   How values are written as text
+
+The words are explained in docs/glossary.md.
+"""

@@ -1,0 +1,65 @@
+"""The terminals behind standard output and standard error: whether they are any, and what they can show."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from typing import IO
+
+from fff_cli.output.table import Screen
+
+LEAST_WIDTH = 20
+
+
+def is_terminal(stream: IO[str] | None) -> bool:
+    """Whether a stream is a terminal; false for closed and missing ones."""
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # closed
+        return False
+
+
+def can_draw(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether standard error can show a live view: a terminal that can move its cursor."""
+    return is_terminal(sys.stderr) and environ.get("TERM", "") not in ("", "dumb", "unknown")
+
+
+def output_screen(environ: Mapping[str, str] = os.environ) -> Screen | None:
+    """The terminal that standard output is, or None when it is a pipe or a file."""
+    if not is_terminal(sys.stdout):
+        return None
+    encoding = (sys.stdout.encoding or "").lower().replace("-", "")
+    plain = environ.get("TERM", "") == "dumb" or bool(environ.get("NO_COLOR"))
+    return Screen(
+        width=max(LEAST_WIDTH, terminal_size(sys.stdout)[0]), unicode=encoding == "utf8", color=not plain
+    )
+
+
+def error_screen(environ: Mapping[str, str] = os.environ) -> Screen | None:
+    """The terminal that standard error is, where it can show more than plain text; else None."""
+    if not can_draw(environ):
+        return None
+    return Screen(max(LEAST_WIDTH, terminal_size(sys.stderr)[0]), color=not environ.get("NO_COLOR"))
+
+
+def terminal_size(stream: IO[str]) -> tuple[int, int]:
+    """Columns and lines of the terminal a stream is: COLUMNS and LINES, else its own, else 80 by 24."""
+    own = os.terminal_size((0, 0))
+    with contextlib.suppress(OSError, ValueError):  # no terminal, or closed: the usual size will do
+        own = os.get_terminal_size(stream.fileno())
+    asked = [os.environ.get(name, "") for name in ("COLUMNS", "LINES")]
+    usual = own if all(own) else shutil.get_terminal_size()
+    columns, lines = (
+        int(said) if said.isdecimal() and int(said) else known
+        for said, known in zip(asked, usual, strict=True)
+    )
+    return columns, lines
+
+
+def discard_output() -> None:
+    """The reader of standard output is gone: send what may still be flushed at exit nowhere, without a word."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,200 @@
+"""Where results go that `-O` names: a file that appears when it is whole, or a device, written as it is."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from fff.errors import UsageError
+
+try:
+    import fcntl
+except ImportError:  # Windows: what a killed process leaves stays until somebody removes it
+    fcntl = None  # type: ignore[assignment]
+
+_ELSEWHERE = "name a file in a folder that is there and may be written to"
+#: How temporary files end, so that they can be told from anybody else's.
+_TEMPORARY = ".fff-tmp"
+#: Seconds after which a temporary file that nobody holds open belongs to nobody.
+_ABANDONED_S = 60.0
+
+
+class Target(Protocol):
+    """Where result bytes go."""
+
+    out: BinaryIO
+
+    def flush(self) -> None:
+        """Send on what was written."""
+
+    def keep(self, *, aside: bool = False, whole: bool = True) -> str | None:
+        """The result may be seen; `aside`: where it takes no other's place. Returns what is to be said of it, if anything."""
+
+    def drop(self) -> None:
+        """There is no result: leave nothing behind."""
+
+
+class NewFile:
+    """A file written under a temporary name in its own folder, and renamed once the result may be seen.
+
+    A partial result goes to a name of its own beside it, which a whole one removes. What killed processes have left
+    under temporary names in that folder is removed on the way.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._name = path
+        self._path = Path(os.path.realpath(path))  # a link keeps pointing where it did
+        beside = self._path if path.is_symlink() else path
+        self._beside = beside.with_name(f"{beside.name}.partial")
+        if self._path.is_dir():
+            raise UsageError(f"cannot write {str(path)!r}: it is a folder", hint=_ELSEWHERE)
+        _sweep(self._path.parent)
+        try:
+            handle, name = tempfile.mkstemp(
+                prefix=f".{self._path.name}.", suffix=_TEMPORARY, dir=self._path.parent
+            )
+        except OSError as error:
+            raise UsageError(f"cannot write {str(path)!r}: {error.strerror}", hint=_ELSEWHERE) from error
+        _claimed(handle)
+        self._temporary = Path(name)
+        self.out: BinaryIO = os.fdopen(handle, "wb")
+
+    def flush(self) -> None:
+        """Nobody sees the file yet."""
+
+    def keep(self, *, aside: bool = False, whole: bool = True) -> str | None:
+        """Rename it into place, with the permissions a new file has (an old one keeps its own)."""
+        path = self._beside if aside else self._path
+        self.out.flush()
+        if fcntl is None:
+            self.out.close()  # there, no open file can be renamed
+        if path.exists():
+            mode = path.stat().st_mode & 0o7777
+        else:
+            umask = os.umask(0)
+            os.umask(umask)
+            mode = 0o666 & ~umask
+        self._temporary.chmod(mode)
+        self._temporary.replace(path)
+        self.out.close()
+        if aside:
+            told = f"the partial result is in {str(self._beside)!r}"
+            return f"{told}; {str(self._name)!r} is as it was" if self._path.exists() else told
+        return self._without_partial() if whole else None
+
+    def _without_partial(self) -> str | None:
+        """Remove the partial result that an earlier run has left, now that the whole one is there."""
+        if self._beside.is_symlink() or not self._beside.is_file():
+            return None
+        with contextlib.suppress(OSError):
+            self._beside.unlink()
+            return f"removed {str(self._beside)!r}, which an earlier run had left: the result is whole"
+        return None
+
+    def drop(self) -> None:
+        """Delete it."""
+        with contextlib.suppress(OSError):  # a full disk fails the flush of close; the file goes all the same
+            self.out.close()
+        self._temporary.unlink(missing_ok=True)
+
+
+class SpecialFile:
+    """A device, a named pipe or an open file (/dev/stdout) given with -O: written as it is, since it cannot be renamed over."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            number = _open_file(path)
+            # An open file goes on where it is: opening it by its name would empty what others write to.
+            self.out: BinaryIO = path.open("wb") if number is None else os.fdopen(os.dup(number), "wb")
+        except OSError as error:
+            raise UsageError(f"cannot write {str(path)!r}: {error.strerror}", hint=_ELSEWHERE) from error
+
+    def flush(self) -> None:
+        """Send on what was written."""
+        self.out.flush()
+
+    def keep(self, *, aside: bool = False, whole: bool = True) -> str | None:
+        """Close it."""
+        del aside, whole  # what was written cannot be written elsewhere
+        self.out.close()
+        return None
+
+    def drop(self) -> None:
+        """Close it."""
+        with contextlib.suppress(OSError):  # already told by whoever failed to write
+            self.out.close()
+
+
+class PartOfFile:
+    """One of several results in one file, which is kept or dropped as a whole by whoever opened it."""
+
+    def __init__(self, file: Target) -> None:
+        self._file = file
+        self.out: BinaryIO = file.out
+
+    def flush(self) -> None:
+        """Send on what was written, where it is seen before the end."""
+        self._file.flush()
+
+    def keep(self, *, aside: bool = False, whole: bool = True) -> str | None:
+        """The others decide as well."""
+        del aside, whole
+        return None
+
+    def drop(self) -> None:
+        """The others decide as well."""
+
+
+def file_target(path: Path) -> Target:
+    """Where `-O path` writes; raises UsageError when that cannot be."""
+    return SpecialFile(path) if is_special(path) else NewFile(path)
+
+
+def is_special(path: Path) -> bool:
+    """Whether a path names no file that can be renamed over: a device, a named pipe or an open file."""
+    special = path.exists() and not path.is_file() and not path.is_dir()
+    return special or _open_file(path) is not None
+
+
+def _open_file(path: Path) -> int | None:
+    """The number of the open file of this process that a path names, if it names one."""
+    match path.parts:
+        case ("/", "dev", "stdout"):
+            return 1
+        case ("/", "dev", "stderr"):
+            return 2
+        case ("/", "dev", "fd", number) | ("/", "proc", "self", "fd", number) if number.isdecimal():
+            return int(number)
+        case _:
+            return None
+
+
+def _claimed(handle: int) -> bool:
+    """Mark an open file as in use, as long as it is open in this process; False where another process uses it."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # in use, or on a file system that knows no locks
+        return False
+    return True
+
+
+def _sweep(folder: Path) -> None:
+    """Remove temporary files of processes that are gone. What cannot be removed stays."""
+    with contextlib.suppress(OSError):
+        for path in folder.glob(f".*{_TEMPORARY}"):
+            with contextlib.suppress(OSError):
+                _remove_abandoned(path)
+
+
+def _remove_abandoned(path: Path) -> None:
+    if path.is_symlink() or not path.is_file() or time.time() - path.stat().st_mtime < _ABANDONED_S:
+        return
+    with path.open("rb") as file:
+        if _claimed(file.fileno()):
+            path.unlink(missing_ok=True)

@@ -1,0 +1,456 @@
+"""The result formats, and where their bytes go: standard output as they come, or a file that appears when it is whole."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fff.errors import UsageError
+from fff_cli.output.console import output_screen
+from fff_cli.output.table import FirstRowsWriter, LineWriter, Screen, TableWriter
+from fff_cli.output.values import (
+    concatenated,
+    has_any,
+    is_number,
+    json_printable,
+    json_text,
+    json_texts,
+    line_printable,
+    printable,
+    texts,
+)
+
+FORMATS = ("table", "csv", "tsv", "json", "ndjson", "markdown", "line", "parquet", "arrow")
+BINARY_FORMATS = frozenset({"parquet", "arrow"})
+ENDINGS = {
+    ".txt": "table",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".json": "json",
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+    ".md": "markdown",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+}
+ROWS_AT_ONCE = 65_536  # rows turned into text in one go: bounds memory, and keeps Arrow strings below 2 GB
+GROUP_ROWS, GROUP_BYTES = (
+    100_000,
+    64 << 20,
+)  # from which a Parquet row group is large enough to be read at speed
+
+
+class Writer(Protocol):
+    """A result format. `begin` once with the header, `write` for each batch, `end` once unless the run failed."""
+
+    def begin(self, schema: pa.Schema) -> None:
+        """Take the header."""
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take rows."""
+
+    def end(self) -> None:
+        """Write what is left."""
+
+
+#: How a cell begins that spreadsheets calculate, spaces that they pass over apart.
+_FORMULA = r"^[\s\x00]*[=+\-@\t\r＝＋－＠]"  # noqa: RUF001 - the wide ones, too
+
+
+class SeparatedWriter:
+    """CSV after RFC 4180 with line feeds, or the same with tabs: NULL is empty, the empty string is `""`.
+
+    `text_cells`: a text that a spreadsheet would take for a formula gets an apostrophe in front.
+    """
+
+    def __init__(
+        self, out: BinaryIO, separator: str = ",", *, safe: bool = False, text_cells: bool = False
+    ) -> None:
+        self._out = out
+        self._separator = separator
+        self._text_cells = text_cells
+        self._special = f'["\r\n{separator}]'
+        self._bytes = f'"\r\n{separator}'.encode()
+        self._safe = safe
+
+    def begin(self, schema: pa.Schema) -> None:
+        """Write the header line."""
+        names = self._quoted(pa.array(schema.names, pa.string())).to_pylist()
+        self._out.write((self._separator.join(names) + "\n").encode())
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write rows."""
+        parts: list[object] = []
+        for column in batch.columns:
+            parts += [self._column(column), self._separator]
+        parts[-1:] = ["\n", ""]  # the last is what stands between all of them
+        self._out.write(
+            concatenated(pc.binary_join_element_wise(*parts, null_handling="replace", null_replacement=""))
+        )
+
+    def end(self) -> None:
+        """Nothing is left."""
+
+    def _column(self, column: pa.Array) -> pa.Array:
+        written = texts(column)
+        kind = column.type
+        if is_number(kind) or pa.types.is_boolean(kind) or pa.types.is_temporal(kind):
+            return written
+        return self._quoted(written)
+
+    def _quoted(self, written: pa.Array) -> pa.Array:
+        if self._safe:  # a terminal obeys control characters; a pipe gets the data as it is
+            written = pa.array(
+                [None if text is None else line_printable(text) for text in written.to_pylist()], pa.string()
+            )
+        if self._text_cells and pc.any(formula := pc.match_substring_regex(written, _FORMULA)).as_py():
+            written = pc.if_else(formula, pc.binary_join_element_wise("'", written, ""), written)
+        special = pc.equal(pc.binary_length(written), 0)
+        if has_any(written, self._bytes):
+            special = pc.or_(special, pc.match_substring_regex(written, self._special))
+        if not pc.any(special).as_py():
+            return written
+        doubled = pc.replace_substring(written, '"', '""')
+        return pc.if_else(special, pc.binary_join_element_wise('"', doubled, '"', ""), written)
+
+
+class NdjsonWriter:
+    """One JSON object a line. `safe`: what a terminal would obey is escaped, which means the same."""
+
+    def __init__(self, out: BinaryIO, *, safe: bool = False) -> None:
+        self._out = out
+        self._safe = safe
+        self._labels: list[str] = []
+
+    def begin(self, schema: pa.Schema) -> None:
+        """Take the header; the first line comes with the first row."""
+        names = unique(schema.names)
+        self._labels = [
+            ("{" if index == 0 else ",") + json_text(name) + ":" for index, name in enumerate(names)
+        ]
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write rows."""
+        self._out.write(concatenated(self.objects(batch, "\n")))
+
+    def objects(self, batch: pa.RecordBatch, end: str = "") -> pa.Array:
+        """Each row as a JSON object, and what is to stand behind it."""
+        parts: list[object] = []
+        for label, column in zip(self._labels, batch.columns, strict=True):
+            parts += [label, json_texts(column)]
+        lines = pc.binary_join_element_wise(*parts, "}" + end, "")
+        if not self._safe:
+            return lines
+        return pa.array([json_printable(line) for line in lines.to_pylist()], pa.string())
+
+    def end(self) -> None:
+        """Nothing is left."""
+
+
+class JsonWriter:
+    """One JSON array of objects."""
+
+    def __init__(self, out: BinaryIO, *, safe: bool = False) -> None:
+        self._out = out
+        self._rows = NdjsonWriter(out, safe=safe)
+        self._lead = "[\n"
+
+    def begin(self, schema: pa.Schema) -> None:
+        """Take the header."""
+        self._rows.begin(schema)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write rows."""
+        if batch.num_rows:
+            text = ",\n".join(self._rows.objects(batch).to_pylist())
+            self._out.write((self._lead + text).encode())
+            self._lead = ",\n"
+
+    def end(self) -> None:
+        """Close the array."""
+        self._out.write(b"[]\n" if self._lead == "[\n" else b"\n]\n")
+
+
+class MarkdownWriter:
+    """A table in GitHub's Markdown. `safe`: without what a terminal would obey."""
+
+    def __init__(self, out: BinaryIO, *, safe: bool = False) -> None:
+        self._out = out
+        self._safe = safe
+
+    def begin(self, schema: pa.Schema) -> None:
+        """Write the header."""
+        names = " | ".join(self._cell(name) for name in schema.names)
+        rule = " | ".join("---:" if is_number(kind) else "---" for kind in schema.types)
+        self._out.write(f"| {names} |\n| {rule} |\n".encode())
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write rows."""
+        columns = [[self._cell(text) for text in texts(column).to_pylist()] for column in batch.columns]
+        lines = ("| " + " | ".join(cells) + " |\n" for cells in zip(*columns, strict=True))
+        self._out.write("".join(lines).encode())
+
+    def end(self) -> None:
+        """Nothing is left."""
+
+    def _cell(self, text: str | None) -> str:
+        if text is None:
+            return "NULL"
+        lines = text.replace("\\", "\\\\").replace("|", "\\|").replace("\r\n", "\n").split("\n")
+        return "<br>".join(map(printable, lines) if self._safe else lines).replace("\r", "<br>")
+
+
+class ArrowWriter:
+    """An Arrow IPC stream."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+        self._stream: Any = None
+
+    def begin(self, schema: pa.Schema) -> None:
+        """Write the schema message."""
+        self._stream = pa.ipc.new_stream(self._out, schema)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write a record batch message."""
+        assert self._stream is not None
+        self._stream.write_batch(batch)
+
+    def end(self) -> None:
+        """Write the end of the stream."""
+        assert self._stream is not None
+        self._stream.close()
+
+
+class ParquetWriter:
+    """A Parquet file; column names are made unique, which Parquet readers ask for."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+        self._file: Any = None
+        self._schema: pa.Schema = pa.schema([])
+        self._held: list[pa.RecordBatch] = []
+        self._rows = self._bytes = 0
+
+    def begin(self, schema: pa.Schema) -> None:
+        """Open the file."""
+        import pyarrow.parquet as pq  # noqa: PLC0415 - 40 ms that only Parquet pays
+
+        fields = [field.with_name(name) for field, name in zip(schema, unique(schema.names), strict=True)]
+        self._schema = pa.schema(fields)
+        self._file = pq.ParquetWriter(self._out, self._schema)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take rows; a row group is written once there are enough for one."""
+        if batch.num_rows:
+            self._held.append(pa.RecordBatch.from_arrays(batch.columns, schema=self._schema))
+            self._rows += batch.num_rows
+            self._bytes += batch.nbytes
+            if self._rows >= GROUP_ROWS or self._bytes >= GROUP_BYTES:
+                self._write_group()
+
+    def _write_group(self) -> None:
+        assert self._file is not None
+        if self._held:
+            self._file.write_table(pa.Table.from_batches(self._held), row_group_size=self._rows)
+        self._held, self._rows, self._bytes = [], 0, 0
+
+    def end(self) -> None:
+        """Write what is left, and the footer."""
+        assert self._file is not None
+        self._write_group()
+        self._file.close()
+
+
+def writer(
+    name: str,
+    out: BinaryIO,
+    screen: Screen | None,
+    *,
+    rows: int = sys.maxsize,
+    more: str = "",
+    text_cells: bool = False,
+) -> Writer:
+    """The writer of a format; `screen` describes the terminal that `out` is, None when it is none.
+
+    A table on a terminal shows so many `rows`, and says how there are `more`; `text_cells` is for spreadsheets.
+    """
+    match name:
+        case "table":
+            table = TableWriter(out, screen)
+            return table if screen is None else FirstRowsWriter(table, out, rows, more)
+        case "line":
+            return LineWriter(out, screen)
+        case "csv":
+            return SeparatedWriter(out, ",", safe=screen is not None, text_cells=text_cells)
+        case "tsv":
+            return SeparatedWriter(out, "\t", safe=screen is not None, text_cells=text_cells)
+        case "json":
+            return JsonWriter(out, safe=screen is not None)
+        case "ndjson":
+            return NdjsonWriter(out, safe=screen is not None)
+        case "markdown":
+            return MarkdownWriter(out, safe=screen is not None)
+        case "parquet":
+            return ParquetWriter(out)
+        case "arrow":
+            return ArrowWriter(out)
+        case _:
+            raise UsageError(f"unknown output format {name!r}", hint=f"one of {', '.join(FORMATS)}")
+
+
+def write_batches(to: Writer, batch: pa.RecordBatch) -> None:
+    """Hand a batch over in pieces of a bounded number of rows."""
+    for start in range(0, batch.num_rows, ROWS_AT_ONCE):
+        to.write(batch.slice(start, ROWS_AT_ONCE))
+
+
+def choose_format(asked: str | None, file: Path | None, *, terminal: bool) -> str:
+    """The format asked for, else by the file's ending, else by where the output goes; raises UsageError."""
+    if asked is not None:
+        if asked not in FORMATS:
+            raise UsageError(f"unknown output format {asked!r}", hint=f"one of {', '.join(FORMATS)}")
+    elif file is not None:
+        if file.suffix.lower() not in ENDINGS:
+            raise UsageError(
+                f"cannot tell the format from the ending of {str(file)!r}",
+                hint=f"say it with -o, or end the name in one of {' '.join(ENDINGS)}",
+            )
+        asked = ENDINGS[file.suffix.lower()]
+    else:
+        asked = "table" if terminal else "csv"
+    if asked in BINARY_FORMATS and file is None and terminal:
+        raise UsageError(f"{asked} is not for terminals", hint="redirect it, or name a file with -O")
+    return asked
+
+
+class _Held(io.RawIOBase):
+    """Bytes kept until they are taken; it counts on, since Parquet and Arrow writers ask where they are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pieces: list[bytes] = []
+        self._position = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        piece = bytes(data)
+        self._pieces.append(piece)
+        self._position += len(piece)
+        return len(piece)
+
+    def tell(self) -> int:
+        return self._position
+
+    def take(self) -> bytes:
+        pieces, self._pieces = self._pieces, []
+        return b"".join(pieces)
+
+
+class StandardOutput:
+    """Standard output. `before_write` runs before anything is written: the live view makes room."""
+
+    def __init__(self, before_write: Callable[[], None] = lambda: None) -> None:
+        self._held = _Held()
+        self.out: BinaryIO = cast("BinaryIO", self._held)
+        self._before_write = before_write
+
+    def flush(self) -> None:
+        """Write everything at once, so that a batch appears as a whole."""
+        if data := self._held.take():
+            self._before_write()
+            if sys.stdout is None:
+                raise OSError(errno.EBADF, "standard output is closed")
+            _write_all(sys.stdout.buffer, data)
+            sys.stdout.buffer.flush()
+
+    def keep(self, *, aside: bool = False, whole: bool = True) -> str | None:
+        """Flush the rest."""
+        del aside, whole  # it was seen as it came
+        self.flush()
+        return None
+
+    def drop(self) -> None:
+        """What was not flushed is forgotten."""
+        self._held.take()
+
+
+class CannotWrite(UsageError):  # noqa: N818 - reads as the sentence users see
+    """The result cannot be written: a full disk, a closed output."""
+
+
+@contextlib.contextmanager
+def writing(what: str = "the result") -> Iterator[None]:
+    """Turn a failure to write into CannotWrite; a closed pipe stays what it is."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise CannotWrite(f"cannot write {what}: {error.strerror or error}") from error
+
+
+def _write_all(out: BinaryIO, data: bytes) -> None:
+    """Write to the last byte: unbuffered (PYTHONUNBUFFERED), a Ctrl-C or any other signal cuts a long write short."""
+    left = memoryview(data)
+    while left:
+        written: int | None = out.write(left)
+        if written is None:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        left = left[written:]
+
+
+def emit(text: str) -> None:
+    """Write text that is the result of a command to standard output."""
+    target = StandardOutput()
+    target.out.write(text.encode("utf-8", "replace"))
+    with writing():
+        target.flush()
+
+
+def emit_outline(lines: Iterable[str]) -> None:
+    """Write indented lines (a plan, all about a table) to standard output; a terminal shows them as trees."""
+    text = "\n".join(line_printable(line) for line in lines).rstrip("\n") + "\n"
+    screen = output_screen()
+    if screen is not None and screen.color:
+        from fff_cli.output.drawing import outline, rendered  # noqa: PLC0415 - only a terminal pays for rich
+
+        text = rendered(outline(text), screen.width)
+    emit(text)
+
+
+def emit_batch(batch: pa.RecordBatch, chosen: str) -> None:
+    """Write rows that a command tells to standard output, in a result format."""
+    target = StandardOutput()
+    out = writer(chosen, target.out, output_screen())
+    with writing():
+        out.begin(batch.schema)
+        out.write(batch)
+        out.end()
+        target.keep()
+
+
+def unique(names: list[str]) -> list[str]:
+    """Names with repeated ones numbered: a, a_1, a_2."""
+    taken, result = set(names), []
+    seen: set[str] = set()
+    for name in names:
+        chosen, number = name, 0
+        while chosen in seen or (number and chosen in taken):
+            number += 1
+            chosen = f"{name}_{number}"
+        seen.add(chosen)
+        result.append(chosen)
+    return result

@@ -1,0 +1,278 @@
+"""Results as aligned text: a box cut to the screen on a terminal, plain columns cut nowhere in a pipe.
+
+Column widths come from the first rows; what follows streams in those widths, so that memory stays bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fff_cli.output.values import concatenated, fit, has_any, is_number, pad, printable, texts, width
+
+Row: TypeAlias = tuple["str | None", ...]
+
+MEASURED_ROWS = 1_000  # rows kept back to find column widths
+LEAST_WIDTH = 4  # a column narrower than this says nothing; later columns are left out instead
+NULL = "NULL"
+_NOT_PLAIN = bytes([*range(0x20), *range(0x7F, 0x100)])  # bytes of what may have to be escaped
+
+
+@dataclass(frozen=True)
+class Screen:
+    """The terminal a table is drawn on: its columns, whether it shows box characters and colours."""
+
+    width: int
+    unicode: bool = True
+    color: bool = False
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What is shown of each row: the first `shown` columns at these widths; `cut` when columns were left out."""
+
+    widths: tuple[int, ...]
+    cut: bool
+
+    @property
+    def shown(self) -> int:
+        """How many columns are shown."""
+        return len(self.widths)
+
+
+def layout(wanted: Sequence[int], room: int | None) -> Layout:
+    """Widths that fit `room` terminal columns: wide columns give way first, then the last columns are left out."""
+    if room is None:
+        return Layout(tuple(wanted), cut=False)
+    count = len(wanted)
+    while count > 1 and sum(min(size, LEAST_WIDTH) for size in wanted[:count]) > _space(
+        count, len(wanted), room
+    ):
+        count -= 1
+    space = max(_space(count, len(wanted), room), count)
+    kept = list(wanted[:count])
+    cap = max(kept, default=0)
+    while cap > 1 and sum(min(size, cap) for size in kept) > space:
+        cap -= 1
+    return Layout(tuple(min(size, cap) for size in kept), cut=count < len(wanted))
+
+
+def _space(shown: int, wanted: int, room: int) -> int:
+    """Columns left for cell text once borders, padding and the mark of left-out columns are drawn."""
+    return room - 3 * shown - 1 - (4 if shown < wanted else 0)
+
+
+class TableWriter:
+    """Writes result batches as one table; `screen` is None when the output is not a terminal."""
+
+    def __init__(self, out: BinaryIO, screen: Screen | None) -> None:
+        self._out = out
+        self._screen = screen
+        self._boxed = screen is not None and screen.unicode
+        self._names: tuple[str, ...] = ()
+        self._right: tuple[bool, ...] = ()
+        self._held: list[pa.RecordBatch] = []
+        self._layout: Layout | None = None
+
+    def begin(self, schema: pa.Schema) -> None:
+        """Take the header."""
+        self._names = tuple(printable(name) for name in schema.names)
+        self._right = tuple(is_number(kind) for kind in schema.types)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take rows; they are written once the widths are known."""
+        if self._layout is not None:
+            self._write(batch)
+            return
+        self._held.append(batch)
+        if sum(batch.num_rows for batch in self._held) >= MEASURED_ROWS:
+            self._open()
+
+    def end(self) -> None:
+        """Write what is left."""
+        if self._layout is None:
+            self._open()
+        if self._boxed:
+            self._put([self._rule("└┴┘")])
+        assert self._layout is not None
+        hidden = self._names[self._layout.shown :]
+        if hidden and self._screen is not None:
+            count = f"{len(hidden):,} column{'' if len(hidden) == 1 else 's'} not shown (-o line shows all): "
+            self._put([fit(count + ", ".join(hidden), self._screen.width)])
+
+    def _open(self) -> None:
+        wanted = [max(1, width(name)) for name in self._names]
+        for batch in self._held:
+            for index, column in enumerate(batch.columns):
+                wanted[index] = max(wanted[index], *_widths(_shown(column)))
+        self._layout = layout(wanted, None if self._screen is None else self._screen.width)
+        header = [pad(name, size, right=right) for name, size, right in self._cells(self._names)]
+        rules = ["┌┬┐", "├┼┤"] if self._boxed else ["", "-+-"]
+        opening = [self._rule(rules[0])] if self._boxed else []
+        self._put(
+            [*opening, self._joined([self._styled(name, "1") for name in header]), self._rule(rules[1])]
+        )
+        held, self._held = self._held, []
+        for batch in held:
+            self._write(batch)
+
+    def _write(self, batch: pa.RecordBatch) -> None:
+        """Write rows, column by column where all text is ASCII."""
+        assert self._layout is not None
+        shown = [_shown(column) for column in batch.columns[: self._layout.shown]]
+        if not batch.num_rows:
+            return
+        if not all(map(_ascii, shown)):
+            self._put(self._line(row) for row in zip(*(one.to_pylist() for one in shown), strict=True))
+            return
+        cells = [
+            self._padded(column, size, right=right)
+            for column, size, right in zip(shown, self._layout.widths, self._right, strict=False)
+        ]
+        if self._layout.cut:
+            cells.append(self._more)
+        lines = pc.binary_join_element_wise(*cells, " │ " if self._boxed else " | ")
+        if self._boxed:
+            lines = pc.binary_join_element_wise("│ ", lines, " │\n", "")
+        else:
+            lines = pc.ascii_rtrim_whitespace(pc.binary_join_element_wise("", lines, " "))
+            lines = pc.binary_join_element_wise(lines, "\n", "")
+        self._out.write(concatenated(lines))
+
+    def _padded(self, column: pa.Array, size: int, *, right: bool) -> pa.Array:
+        """The cells of a column of ASCII text, as `_line` makes them one by one."""
+        text = pc.fill_null(column, NULL)
+        if self._screen is not None:
+            cut = pc.binary_join_element_wise(pc.utf8_slice_codeunits(text, 0, size - 1), "…", "")
+            text = pc.if_else(pc.greater(pc.binary_length(text), size), cut, text)
+        text = (pc.utf8_lpad if right else pc.utf8_rpad)(text, size, " ")
+        if not column.null_count:
+            return text
+        styled = self._styled(pad(NULL, size, right=right), "2")
+        return pc.if_else(pc.is_null(column), styled, text)
+
+    def _cells(self, row: Iterable[str]) -> Iterable[tuple[str, int, bool]]:
+        assert self._layout is not None
+        return zip(row, self._layout.widths, self._right, strict=False)
+
+    def _line(self, row: Row) -> str:
+        cells = []
+        for index, (text, size, right) in enumerate(
+            self._cells(NULL if value is None else value for value in row)
+        ):
+            room = size if self._screen is not None else max(size, width(text))
+            padded = pad(text, room, right=right)
+            cells.append(self._styled(padded, "2") if row[index] is None else padded)
+        return self._joined(cells)
+
+    def _joined(self, cells: list[str]) -> str:
+        assert self._layout is not None
+        more = [self._more] if self._layout.cut else []
+        if self._boxed:
+            return "│ " + " │ ".join(cells + more) + " │"
+        return (" " + " | ".join(cells + more)).rstrip()
+
+    @property
+    def _more(self) -> str:
+        """The mark of columns that are left out."""
+        return "…" if self._boxed else "."
+
+    def _rule(self, corners: str) -> str:
+        assert self._layout is not None
+        sizes = [*self._layout.widths, *([1] if self._layout.cut else [])]
+        if not self._boxed:
+            return "+".join("-" * (size + 2) for size in sizes)
+        return corners[0] + corners[1].join("─" * (size + 2) for size in sizes) + corners[2]
+
+    def _styled(self, text: str, code: str) -> str:
+        color = self._screen is not None and self._screen.color
+        return f"\x1b[{code}m{text}\x1b[0m" if color else text
+
+    def _put(self, lines: Iterable[str]) -> None:
+        text = "".join(f"{line}\n" for line in lines)
+        if text:
+            self._out.write(text.encode("utf-8", "replace"))
+
+
+class LineWriter:
+    """A line for each value, an empty one between rows: what is too wide for a table."""
+
+    def __init__(self, out: BinaryIO, screen: Screen | None) -> None:
+        self._out = out
+        self._color = screen is not None and screen.color
+        self._names: list[str] = []
+        self._begun = False
+
+    def begin(self, schema: pa.Schema) -> None:
+        """Take the header."""
+        names = [printable(name) for name in schema.names]
+        longest = max(map(width, names), default=0)
+        self._names = [pad(name, longest, right=True) for name in names]
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write rows."""
+        style, plain = ("\x1b[1m", "\x1b[0m") if self._color else ("", "")
+        for row in zip(*(_shown(column).to_pylist() for column in batch.columns), strict=True):
+            lines = (
+                f"{style}{name}{plain} = {NULL if text is None else text}\n"
+                for name, text in zip(self._names, row, strict=True)
+            )
+            self._out.write(("\n" * self._begun + "".join(lines)).encode("utf-8", "replace"))
+            self._begun = True
+
+    def end(self) -> None:
+        """Nothing is left."""
+
+
+class FirstRowsWriter:
+    """Hands on the first rows only, and says at the end how many there are; `more` says how to see them."""
+
+    def __init__(self, to: TableWriter, out: BinaryIO, most: int, more: str) -> None:
+        self._to = to
+        self._out = out
+        self._most = most
+        self._rows = 0
+        self._more = more
+
+    def begin(self, schema: pa.Schema) -> None:
+        """Take the header."""
+        self._to.begin(schema)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take rows."""
+        if self._rows < self._most:
+            self._to.write(batch.slice(0, self._most - self._rows))
+        self._rows += batch.num_rows
+
+    def end(self) -> None:
+        """Write what is left, and the note."""
+        self._to.end()
+        if self._rows > self._most:
+            self._out.write(f"{self._rows:,} rows ({self._most:,} shown; {self._more})\n".encode())
+
+
+def _shown(column: pa.Array) -> pa.Array:
+    """A column as safe text; a string that reads NULL is quoted, to tell it from NULL."""
+    written = texts(column)
+    if pa.types.is_string(written.type) and has_any(written, _NOT_PLAIN):
+        written = pa.array(
+            [None if text is None else printable(text) for text in written.to_pylist()], pa.string()
+        )
+    null = pc.equal(written, NULL)
+    return pc.if_else(null, f"'{NULL}'", written) if pc.any(null).as_py() else written
+
+
+def _ascii(shown: pa.Array) -> bool:
+    return bytes(concatenated(shown)).isascii()
+
+
+def _widths(shown: pa.Array) -> list[int]:
+    """The width of each cell, or of the widest."""
+    if not _ascii(shown):
+        return [width(NULL if text is None else text) for text in shown.to_pylist()]
+    widest = pc.max(pc.binary_length(shown)).as_py() or 0
+    return [max(widest, len(NULL) if shown.null_count else 0)]

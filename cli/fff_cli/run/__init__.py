@@ -1,0 +1,14 @@
+"""One run from the terminal: federation, Ctrl-C, progress in words, the report.
+
+In: checked arguments.
+Out: what happened, told on standard error and in the report.
+
+    account     The account of a run in words
+    federation  The one place where commands meet sources and engine
+    interrupts  Ctrl-C: the first stops fetching and keeps what is there, the second aborts
+    no_pandas   Spare the command line what a library would import on its own account.
+    progress    What standard error gets in words
+    reports     `--report`: the accounts of the statements that ran, and of those that did not come to it.
+
+The words are explained in docs/glossary.md.
+"""

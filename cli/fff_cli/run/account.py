@@ -1,0 +1,105 @@
+"""The account of a run in words: how it ended, what is missing, what each access method did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from fff.stats import AccessStats, Bill, Missing, bills
+from fff_cli.output.values import printable
+
+if TYPE_CHECKING:
+    from fff.federation import Outcome
+
+MISSING_SHOWN = 10  # missing parts told; the report has them all
+
+
+def missing_texts(missing: Sequence[Missing], access: Sequence[AccessStats] = ()) -> list[str]:
+    """Missing parts in a few words: table, which rows, why; keys that failed alike together.
+
+    A table that was not read to its end comes before single keys of others, which may be many.
+    """
+    alike: dict[tuple[str, str], list[str]] = {}
+    for one in sorted(missing, key=lambda one: one.predicate != "true"):
+        whole = one.predicate.lower() in ("", "true")
+        alike.setdefault((one.table, one.reason), []).append("" if whole else one.predicate)
+    told = []
+    for (table, reason), which in alike.items():
+        keys = sum(one.distinct_keys for one in access if f"{one.source}.{one.table}" == table)
+        if not which[0]:
+            told.append(f"{table}: {reason}")
+        elif len(which) == 1:
+            told.append(f"{table} where {which[0]}: {reason}")
+        else:
+            of = f" of {keys:,}" if keys >= len(which) else ""
+            told.append(f"{table}: {len(which):,}{of} keys, {reason} ({which[0]}, …)")
+    return [printable(text) for text in told]
+
+
+def closing_lines(account: Outcome, access: Sequence[AccessStats]) -> list[str]:
+    """The last words on standard error: rows, seconds, requests, and complete, or PARTIAL with what is missing."""
+    rows = f"{account.rows:,} row{'' if account.rows == 1 else 's'}"
+    head = f"{rows} in {account.elapsed_s:.1f} s, {bill_text(bills(access))}, "
+    warnings = [f"warning: {text}" for text in account.warnings]
+    if account.complete:
+        return [*warnings, head + "complete"]
+    label = "PARTIAL, rows may be wrong" if account.doubts else "PARTIAL"
+    lines = [*warnings, head + label + (f": {account.reason}" if account.reason else "")]
+    missing = missing_texts(account.missing, access)
+    lines += [f"  missing {text}" for text in missing[:MISSING_SHOWN]]
+    if len(missing) > MISSING_SHOWN:
+        lines.append(f"  and {len(missing) - MISSING_SHOWN:,} more missing parts (--report tells more)")
+    return lines
+
+
+def bill_text(bill: Sequence[Bill]) -> str:
+    """What was asked and what that cost, in all and, of several sources, of each."""
+    requests = sum(one.requests for one in bill)
+    asked = f"{requests:,} request{'' if requests == 1 else 's'}"
+    if len(bill) > 1:
+        asked += f" ({', '.join(f'{printable(one.source)} {one.requests:,}' for one in bill)})"
+    charged = [one for one in bill if one.cost is not None]
+    for currency in dict.fromkeys(one.currency for one in charged):
+        some = [one for one in charged if one.currency == currency]
+        asked += f", {_amount(sum(Decimal(repr(one.cost)) for one in some))} {currency}"
+        if len(some) > 1:
+            asked += f" ({', '.join(f'{printable(one.source)} {_amount(one.cost)}' for one in some)})"
+    return asked
+
+
+def _amount(money: float | Decimal | None) -> str:
+    """Without an exponent, and without zeros that say nothing."""
+    text = f"{Decimal(str(money)):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+#: What is told of each access method after a run, and which columns give way to others.
+_ACCOUNT: tuple[tuple[str, Callable[[AccessStats], str], int], ...] = (
+    ("requests", lambda one: _count(one.requests), 1),
+    ("cost", lambda one: f"{_amount(one.cost)} {one.currency}" if one.cost else "", 3),
+    ("rows", lambda one: _count(one.rows), 2),
+    ("rate", lambda one: f"{one.requests / one.busy_s:,.1f}/s" if one.busy_s and one.requests > 1 else "", 6),
+    ("retries", lambda one: _count(one.retries), 4),
+    ("failed", lambda one: _count(one.failed), 3),
+    ("throttled", lambda one: f"{one.throttled_s:.1f} s" if one.throttled_s >= 0.05 else "", 5),
+    ("cached", lambda one: _count(one.cached), 7),
+    ("hedged", lambda one: _count(one.hedged), 9),
+    ("bytes", lambda one: _count(one.bytes), 8),
+)
+
+
+#: Of these columns the highest goes first where a terminal is narrow.
+RANKS = {title: rank for title, _, rank in _ACCOUNT}
+
+
+def _count(number: int) -> str:
+    return f"{number:,}" if number else ""
+
+
+def accounts(access: Sequence[AccessStats]) -> tuple[list[str], list[list[str]]]:
+    """What each access method did that did something: titles and rows, without columns that say nothing."""
+    used = [one for one in access if one.requests or one.cached]
+    kept = [what for what in _ACCOUNT if any(what[1](one) for one in used)]
+    titles = ["access", "state", *(title for title, _, _ in kept)]
+    return titles, [[printable(one.name), one.state, *(tell(one) for _, tell, _ in kept)] for one in used]

@@ -1,0 +1,84 @@
+"""The one place where commands meet sources and engine; imported late, since it brings all of both."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+from fff import opening
+from fff.budget import Budget
+from fff.catalog import Catalog
+from fff.errors import UsageError
+from fff.federation import Federation, Prepared
+from fff.sql import parameter_names, split_statements, unused_parameter
+from fff.web.client import WebClient
+from fff_cli.run.no_pandas import spare_pandas
+from fff_sources.load import load_catalog
+
+spare_pandas()
+
+
+open_federation = partial(opening.open_federation, load=load_catalog)
+
+
+@asynccontextmanager
+async def open_catalog(sources: Sequence[Path]) -> AsyncIterator[Catalog]:
+    """The catalog alone, for listing it."""
+    async with open_federation(sources, cache=False) as federation:
+        yield federation.catalog
+
+
+async def read_anew(
+    federation: Federation, sources: Sequence[Path], more: Sequence[Path], environ: Mapping[str, str]
+) -> None:
+    """Read specs in place of those that a federation has. Raises SpecError, UsageError; all is as it was then."""
+
+    def load(client: WebClient) -> Catalog:
+        catalog = load_catalog(sources, environ=environ, cwd=Path.cwd(), client=client)
+        for path in more:
+            known = {adapter.name for adapter in catalog.adapters}
+            found = load_catalog([path], environ=environ, cwd=Path.cwd(), client=client).adapters
+            if all(adapter.name in known for adapter in found):
+                raise UsageError(
+                    f"{str(path)!r} adds nothing: there are sources of its names", hint="\\l lists them"
+                )
+            for adapter in found:
+                catalog.add(adapter)
+        return catalog
+
+    await federation.read_anew(load)
+
+
+async def discover_all(federation: Federation, texts: Sequence[str], budget: Budget | None = None) -> None:
+    """Learn the columns that the statements need and no spec declares; `budget` pays. Raises QueryError, SourceError."""
+    for text in texts:
+        for statement in split_statements(text):
+            await federation.discover(statement, budget)
+
+
+async def look_into_files(federation: Federation, texts: Sequence[str]) -> None:
+    """Learn the columns of the files of this machine that the statements name; sends nothing. Raises QueryError, SourceError."""
+    for text in texts:
+        for statement in split_statements(text):
+            await federation.look_into_files(statement)
+
+
+def prepare_all(
+    federation: Federation, texts: Sequence[str], params: Mapping[str, object], prioritize: Sequence[str] = ()
+) -> list[Prepared]:
+    """Every statement, checked before any runs; each gets the parameters it names. Raises QueryError, UsageError."""
+    statements = [statement for text in texts for statement in split_statements(text)]
+    if not statements:
+        raise UsageError("there is no SQL in what was given", hint="fff query 'SELECT …'")
+    if len(statements) == 1:
+        return [federation.prepare(statements[0], params, prioritize)]
+    names = [parameter_names(one) for one in statements]
+    unused = [name for name in params if not any(name in known for known in names)]
+    if unused:
+        raise unused_parameter(unused[0], frozenset().union(*names))
+    return [
+        federation.prepare(one, {name: value for name, value in params.items() if name in known}, prioritize)
+        for one, known in zip(statements, names, strict=True)
+    ]

@@ -1,0 +1,117 @@
+"""The commands of `fff source` and their options. What a command needs is imported when it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from fff_cli.options.shared import SETTINGS, Format, Sources, Verbose, typer
+from fff_cli.telling import told
+
+source_app = typer.Typer(
+    help="What the catalog holds: tables, columns, access methods.",
+    context_settings=SETTINGS,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@source_app.command("list")
+def source_list(sources: Sources = None, output: Format = None, verbose: Verbose = False) -> None:
+    """List the tables with their columns, key columns and access methods."""
+    from fff_cli.commands.source import list_tables  # noqa: PLC0415
+
+    raise typer.Exit(told(lambda: list_tables(sources or (), output), verbose))
+
+
+@source_app.command("show")
+def source_show(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="source.table, or table.")],
+    sources: Sources = None,
+    verbose: Verbose = False,
+) -> None:
+    """Show one table: columns with types, key columns, every way to reach its rows."""
+    from fff_cli.commands.source import show_table  # noqa: PLC0415
+
+    raise typer.Exit(told(lambda: show_table(table, sources or ()), verbose))
+
+
+@source_app.command("lint")
+def source_lint(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A source spec.")], verbose: Verbose = False
+) -> None:
+    """Check a source spec; every mistake with its line and key."""
+    from fff_cli.commands.source import lint_file  # noqa: PLC0415
+
+    raise typer.Exit(told(lambda: lint_file(file), verbose))
+
+
+@source_app.command("test")
+def source_test(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A source spec.")],
+    table: Annotated[
+        str | None, typer.Option("--table", metavar="T", help="Only what has to do with this table.")
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "-o", "--output", metavar="FORMAT", help="json, or any format of results. (default: text)"
+        ),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="What may be wrong counts as wrong.")] = False,
+    verbose: Verbose = False,
+) -> None:
+    """Try a spec out: its tests, and every access method with a request or two."""
+    from fff_cli.commands.source_trial import test_source  # noqa: PLC0415
+
+    raise typer.Exit(told(lambda: test_source(file, table, output, strict=strict), verbose))
+
+
+@source_app.command("init")
+def source_init(  # noqa: PLR0917 - the options of the command, which typer reads off the signature
+    url: Annotated[
+        str | None, typer.Argument(metavar="URL", help="A sample: a list, or one thing.", show_default=False)
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="N", help="The source's name. (default: from the host)")
+    ] = None,
+    openapi: Annotated[
+        str | None,
+        typer.Option("--openapi", metavar="FILE_OR_URL", help="Draft from an OpenAPI 3 document instead."),
+    ] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option("-H", "--header", metavar="'NAME: VALUE'", help="Send this too; repeatable."),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("-O", "--output-file", metavar="FILE", help="A new file. (default: standard output)"),
+    ] = None,
+    verbose: Verbose = False,
+) -> None:
+    """Draft a spec from a sample URL or an OpenAPI document; says what it was unsure of."""
+    from fff_cli.commands.source_drafts import init_source  # noqa: PLC0415
+
+    raise typer.Exit(told(lambda: init_source(url, openapi, name, header or (), file), verbose))
+
+
+@source_app.command("trust")
+def source_trust(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A source spec.")] = Path("fff.yaml"),
+    listed: Annotated[bool, typer.Option("--list", help="Only show which specs are trusted.")] = False,
+    revoke: Annotated[bool, typer.Option("--revoke", help="Trust it no longer.")] = False,
+    verbose: Verbose = False,
+) -> None:
+    """Let a spec that is found in the working folder use the secrets it names, until it changes."""
+    from fff_cli.commands import source_trust as command  # noqa: PLC0415
+
+    run = command.list_trusted if listed else lambda: (command.revoke if revoke else command.trust)(file)
+    raise typer.Exit(told(run, verbose))
+
+
+@source_app.command("schema")
+def source_schema(verbose: Verbose = False) -> None:
+    """Print the JSON Schema of specs, for editors."""
+    from fff_cli.commands.source_drafts import print_schema  # noqa: PLC0415
+
+    raise typer.Exit(told(print_schema, verbose))

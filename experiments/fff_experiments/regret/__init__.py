@@ -1,0 +1,16 @@
+"""G1 to G12: what policies spend above a clairvoyant.
+
+In: a trial.
+Out: findings.
+
+    clock     G12: two lookups on one host, and two functions with ceilings of their own
+    filters   G1 to G3: what the default policy spends above a clairvoyant, knowing nothing at the start.
+    hosts     G11: lookups that share what holds them back, and lookups that do not
+    memory    G9: what the memory of a past run is worth to the default policy
+    parallel  G4 and G10: filters that work side by side, as web services do
+    runs      Policies in worlds where every move is answered at once
+    simplex   The simplex method (Dantzig; Bland's rule against cycles)
+    worlds    Worlds to route tuples in, with everything a clairvoyant would know
+
+The words are explained in docs/glossary.md.
+"""

@@ -1,0 +1,15 @@
+"""Rows and coverage on disk, for later runs.
+
+In: pages of a source, with what they cover.
+Out: the same pages in a later run, while they are fresh and whole.
+
+    codec      Rows and keys as bytes.
+    folder     Where the cache is, and whether it may be there.
+    index      The index: answers by key, bodies by request, and what is in which file
+    policy     Which answers a run keeps on disk, and for how long they count as fresh.
+    responses  Bodies of answers that carried a validator, packed. Implements `fff.web.validators.Memory`.
+    source     A source whose answers are kept on disk
+    store      The folder of the cache: what is damaged, in the way or too much is dropped
+
+The words are explained in docs/glossary.md.
+"""

@@ -1,0 +1,129 @@
+"""Rows and keys as bytes."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+
+from fff.access.key_index import KeyNumbers
+
+Key = tuple[object, ...]
+
+#: Rows that are written together.
+_TOGETHER = 10_000
+_EXACT = (str, bool, int, float, bytes, dt.date, dt.datetime, decimal.Decimal)
+
+
+def key_bytes(key: Key) -> bytes | None:
+    """A text that no two different keys share; None for a key with a value whose text might be another's.
+
+    Equal keys may have several texts, which costs a request and nothing else.
+    """
+    if not all(type(value) in _EXACT for value in key):
+        return None
+    return "\x1f".join(f"{type(value).__name__}:{value!r}" for value in key).encode()
+
+
+def packed(rows: pa.RecordBatch) -> bytes | None:
+    """Rows without their schema; None where there are none."""
+    return rows.serialize().to_pybytes() if len(rows) else None
+
+
+def unpacked(body: bytes | None, schema: pa.Schema) -> pa.RecordBatch:
+    """The rows again. Raises pa.ArrowException where the schema is another."""
+    if body is None:
+        return pa.RecordBatch.from_arrays([pa.array([], kind) for kind in schema.types], schema=schema)
+    return pa.ipc.read_record_batch(pa.py_buffer(body), schema)
+
+
+def by_key(rows: pa.RecordBatch, columns: Sequence[str], keys: Sequence[Key]) -> list[pa.RecordBatch]:
+    """For each key, in their order, the rows that have it. Rows with none of the keys are left out."""
+    arrays = [rows.column(name) for name in columns]
+    numbers = KeyNumbers([array.type for array in arrays])
+    wanted = numbers.number_keys(keys)
+    had = numbers.number(arrays)
+    return [rows.filter(pa.array(had == number)) for number in wanted]
+
+
+class ScanFile:
+    """A file that takes the rows of a scan: whole when it is finished, or not there at all.
+
+    Args:
+        file: open for writing, of the name `path` with `.part` behind it.
+        path: where it will be.
+        schema: of the rows.
+        limit: bytes beyond which it is given up.
+    """
+
+    def __init__(self, file: IO[bytes], path: Path, schema: pa.Schema, limit: int) -> None:
+        self.path = path
+        self.part = path.with_name(f"{path.name}.part")
+        self.rows = 0
+        self._schema = schema
+        self._limit = limit
+        self._file: IO[bytes] | None = file
+        self._writer = pa.ipc.new_stream(file, schema)
+        self._waiting: list[pa.RecordBatch] = []
+        self._count = 0
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Take in rows, unless the file has been given up."""
+        if self._file is None:
+            return
+        if not rows.schema.equals(self._schema):
+            self.drop()  # of a source that does not keep to what it declares: not to be kept
+            return
+        self.rows += len(rows)
+        self._count += len(rows)
+        self._waiting.append(rows)
+        if self._count >= _TOGETHER:
+            self._write()
+
+    def finish(self) -> bool:
+        """Write the rest; whether all is there. Raises OSError."""
+        self._write()
+        if self._file is None:
+            return False
+        self._writer.close()
+        self._file.close()
+        self._file = None
+        return True
+
+    def drop(self) -> None:
+        """Leave nothing behind, unless it has become what it was to be. May be called again."""
+        file, self._file = self._file, None
+        self._waiting = []
+        if file is not None:
+            _closed(file)
+        _removed(self.part)
+
+    def _write(self) -> None:
+        waiting, self._waiting, self._count = self._waiting, [], 0
+        if self._file is None or not waiting:
+            return
+        try:
+            self._writer.write_batch(pa.concat_batches(waiting))
+            full = self._file.tell() > self._limit
+        except OSError:
+            full = True
+        if full:
+            self.drop()
+
+
+def _closed(file: IO[bytes]) -> None:
+    try:
+        file.close()
+    except OSError:
+        return  # the disk is full: what could not be written is not wanted
+
+
+def _removed(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        return  # it has lost its folder, or belongs to somebody else; the sweep takes what it may

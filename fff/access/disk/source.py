@@ -1,0 +1,258 @@
+"""A source whose answers are kept on disk: what is there is not asked for, what is asked for is kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import cast
+
+import pyarrow as pa
+
+from fff.access.disk.codec import Key, by_key, key_bytes, packed, unpacked
+from fff.access.disk.index import KeptAnswer, KeptKeys
+from fff.access.disk.store import RowStore
+from fff.access.key_index import KeyIndex, rows_having
+from fff.catalog import LookupMethod, Page, ScanMethod, SourceAdapter, Table
+from fff.limits import SESSION_BYTES
+from fff.quals import Quals
+from fff.stats import AccessMeter
+
+
+class CachedSource:
+    """One table of a source, with what is on disk of it. Implements `SourceAdapter`.
+
+    `cached` of the meters counts pages of scans and keys of lookups that came from disk.
+
+    Args:
+        store: where rows are kept.
+        table: the table.
+        adapter: its source.
+        shape: the table's name in the store, by the qualifiers under which it is read.
+        ttl: seconds for which answers count as fresh.
+        wide: keep all columns, whichever are asked for.
+        tells_secrets: whether data may not be kept, because a secret of the source stands in it.
+    """
+
+    def __init__(
+        self,
+        store: RowStore,
+        table: Table,
+        adapter: SourceAdapter,
+        shape: Callable[[Quals], bytes],
+        ttl: float,
+        *,
+        wide: bool,
+        tells_secrets: Callable[[bytes], bool],
+    ) -> None:
+        self.name = table.source
+        self.tables = (table,)
+        self._store = store
+        self._table = table
+        self._adapter = adapter
+        self._shape = shape
+        self._ttl = ttl
+        self._wide = wide
+        self._tells_secrets = tells_secrets
+        self._loading = asyncio.Lock()
+        self._whole: pa.Table | None = None  # a scan from disk, for lookups
+        self._looked: dict[tuple[str, ...], KeyIndex | None] = {}
+
+    def _shapes(self, keys: Sequence[str] = ()) -> tuple[bytes, ...]:
+        """Names in the store: first the one to keep answers under, then those whose rows hold all that is wanted as well.
+
+        What is said of a key column is said by the key: other bounds on it make no other answer.
+        """
+        quals = (self._table.quals_beside(keys), self._table.quals, ())
+        return tuple(dict.fromkeys(map(self._shape, quals)))
+
+    @property
+    def _place(self) -> tuple[str, str]:
+        return self._table.source, self._table.name
+
+    def _columns(self, needed: Sequence[str]) -> tuple[str, ...]:
+        """What to ask for where these are needed, in the order of the declaration."""
+        names = (field.name for field in self._table.columns)
+        return tuple(name for name in names if self._wide or name in needed)
+
+    def _schema(self, columns: Sequence[str]) -> pa.Schema:
+        return pa.schema([(one.name, one.arrow) for one in map(self._table.column, columns) if one])
+
+    # -------------------------------------------------------------------------------------------------- scans
+
+    async def scan(
+        self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
+    ) -> AsyncGenerator[Page]:
+        """Every row: from disk where a fresh scan is, else from the source."""
+        kept = await self._kept_scan(columns, None)
+        if kept is not None:
+            total = sum(map(len, kept))
+            for batch in kept or [unpacked(None, self._schema(self._columns(columns)))]:
+                meter.cached += 1
+                yield Page(batch.select(list(columns)), total_rows=total)
+            return
+        asked = self._columns(columns)
+        fetched, before = self._store.now(), _doubtful(meter)
+        file = self._store.scan_file(self._schema(asked))
+        truncated = False
+        try:
+            pages = self._adapter.scan(table, method, asked, meter=meter, window=window)
+            async with aclosing(cast("AsyncGenerator[Page]", pages)) as answered:
+                async for page in answered:
+                    truncated = truncated or page.truncated is not None
+                    if file is not None and self._repeats_secrets(page.rows):
+                        file.drop()
+                        file = None
+                    if file is not None:
+                        file.add(page.rows)
+                    yield replace(page, rows=page.rows.select(list(columns)))
+            # Where few rows are wanted the source may have ended after them.
+            whole = not truncated and self._table.rows_wanted is None
+            if file is not None and whole and _doubtful(meter) == before:
+                self._store.keep_scan(self._shapes()[0], self._place, asked, file, fetched)
+        finally:
+            if file is not None:
+                file.drop()
+
+    def _repeats_secrets(self, rows: pa.RecordBatch) -> bool:
+        """Whether the source has put a secret of its own into the rows."""
+        buffers = (buffer for column in rows.columns for buffer in column.buffers() if buffer is not None)
+        return any(self._tells_secrets(buffer.to_pybytes()) for buffer in buffers)
+
+    async def _kept_scan(self, columns: Sequence[str], at_most: int | None) -> list[pa.RecordBatch] | None:
+        """The rows of a fresh scan on disk with these columns at least."""
+        for shape in self._shapes():
+            entry = self._store.scan(shape, columns, self._ttl, at_most)
+            if entry is None:
+                continue
+            schema = self._schema(entry.columns)
+            rows = await asyncio.to_thread(self._store.rows, shape, entry, schema)
+            if rows is not None:
+                self._store.used(entry)
+                return rows
+            self._store.forget(entry)
+        return None
+
+    # ------------------------------------------------------------------------------------------------ lookups
+
+    async def lookup(
+        self,
+        table: Table,
+        method: LookupMethod,
+        columns: Sequence[str],
+        keys: Sequence[Key],
+        *,
+        meter: AccessMeter,
+    ) -> AsyncGenerator[Page]:
+        """Every row that has one of the keys; asked for are only those that nothing on disk covers."""
+        needed = tuple(dict.fromkeys((*columns, *method.keys)))
+        index = await self._covering(method.keys, needed)
+        if index is not None:
+            meter.cached += len(keys)
+            for rows in index.rows_of(keys, columns):
+                yield Page(rows)
+            return
+        known = self._answered(method.keys, needed, keys)
+        if known:
+            meter.cached += len(known)
+            yield Page(pa.concat_batches([rows.select(list(columns)) for rows in known.values()]))
+        left = [key for key in keys if key not in known]
+        if not left:
+            return
+        asked = self._columns(needed)
+        fetched, before = self._store.now(), _doubtful(meter)
+        pages = self._adapter.lookup(table, method, asked, left, meter=meter)
+        brought: list[pa.RecordBatch] = []
+        whole = True
+        async with aclosing(cast("AsyncGenerator[Page]", pages)) as answered:
+            async for page in answered:
+                whole = whole and page.truncated is None
+                brought.append(page.rows)
+                # Else a row nobody asked for may be one that is known.
+                rows = rows_having(page.rows, method.keys, left) if known else page.rows
+                yield replace(page, rows=rows.select(list(columns)))
+        if whole and _doubtful(meter) == before:
+            self._keep(method.keys, asked, left, brought, fetched)
+
+    async def _covering(self, names: tuple[str, ...], needed: Sequence[str]) -> KeyIndex | None:
+        """All rows by these columns, where a scan on disk holds them.
+
+        Looked for once: later ones are this run's own.
+        """
+        async with self._loading:
+            if names in self._looked and (
+                self._whole is None or set(needed) <= set(self._whole.schema.names)
+            ):
+                return self._looked[names]
+            kept = None
+            if self._whole is None or not set(needed) <= set(self._whole.schema.names):
+                kept = await self._kept_scan(needed, SESSION_BYTES)
+                self._looked = {}
+                self._whole = None
+                if kept is not None:
+                    schema = kept[0].schema if kept else self._schema(self._columns(needed))
+                    self._whole = pa.Table.from_batches(kept, schema)
+            whole = self._whole
+            found = None if whole is None else await asyncio.to_thread(KeyIndex, whole, names)
+            self._looked[names] = found
+            return found
+
+    def _answered(
+        self, names: tuple[str, ...], needed: Sequence[str], keys: Sequence[Key]
+    ) -> dict[Key, pa.RecordBatch]:
+        """The rows of those keys whose answer is on disk; an answer to fewer key columns holds those to more of them."""
+        found: dict[Key, pa.RecordBatch] = {}
+        known = [(shape, keyset) for shape in self._shapes(names) for keyset in self._store.keysets(shape)]
+        for shape, keyset in known:
+            if not (set(keyset.keys) <= set(names) and set(needed) <= set(keyset.columns)):
+                continue
+            texts = {
+                key: text
+                for key in keys
+                if key not in found and (text := key_bytes(_part(key, names, keyset.keys))) is not None
+            }
+            wanted = list(dict.fromkeys(texts.values()))
+            answers = self._store.answers(shape, keyset, wanted, self._ttl) if wanted else {}
+            for key, text in texts.items():
+                if text in answers:
+                    found[key] = self._rows(keyset, answers[text], names, key).select(list(needed))
+        return found
+
+    def _rows(self, keyset: KeptKeys, answer: KeptAnswer, names: tuple[str, ...], key: Key) -> pa.RecordBatch:
+        rows = unpacked(answer.body, self._schema(keyset.columns))
+        return rows if len(keyset.keys) == len(names) else rows_having(rows, names, [key])
+
+    def _keep(
+        self,
+        names: tuple[str, ...],
+        columns: tuple[str, ...],
+        keys: Sequence[Key],
+        brought: Sequence[pa.RecordBatch],
+        fetched: float,
+    ) -> None:
+        schema = self._schema(columns)
+        if any(not rows.schema.equals(schema) for rows in brought):
+            return  # of a source that does not keep to what it declares
+        rows = pa.concat_batches(brought) if brought else unpacked(None, schema)
+        order = tuple(sorted(names))
+        answers = []
+        for key, own in zip(keys, by_key(rows, names, keys), strict=True):
+            text = key_bytes(_part(key, names, order))
+            if text is not None and not self._repeats_secrets(own):
+                answers.append(KeptAnswer(text, packed(own), b"", len(own), fetched))
+        self._store.keep(self._shapes(names)[0], self._place, order, columns, answers)
+
+    async def close(self) -> None:
+        """Nothing of its own to release."""
+
+
+def _doubtful(meter: AccessMeter) -> int:
+    """Rises with every answer that a later run must get anew, so that it is told of what is wrong with it as well."""
+    return meter.bad_records + meter.doubts
+
+
+def _part(key: Key, names: Sequence[str], some: Sequence[str]) -> Key:
+    """The values of some of the columns that a key is for."""
+    values = dict(zip(names, key, strict=True))
+    return tuple(values[name] for name in some)

@@ -1,0 +1,78 @@
+"""Rows by key: numbers for keys of any columns, rows that have one of some keys, and an index over all rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from fff.dataflow.arrays import EMPTY, Bools, Int64
+from fff.dataflow.store.domains import Domain, PairDomain
+from fff.schema import ArrowType
+
+
+class KeyNumbers:
+    """A dense number for every distinct key, by which values are equal as the eddy takes them; -1 where one is NULL."""
+
+    def __init__(self, types: Sequence[ArrowType]) -> None:
+        self._types = tuple(types)
+        self._domains = [Domain(kind) for kind in types]
+        self._pairs = [PairDomain() for _ in types[1:]]
+
+    def number(self, columns: Sequence[pa.Array]) -> Int64:
+        """The number of each row of the columns; new keys are numbered on the way, from 0, as they arrive."""
+        numbers = self._domains[0].number(columns[0])
+        for pair, domain, column in zip(self._pairs, self._domains[1:], columns[1:], strict=True):
+            numbers = pair.number(numbers, domain.number(column))
+        return numbers
+
+    def number_keys(self, keys: Sequence[tuple[object, ...]]) -> Int64:
+        """The number of each key."""
+        columns = zip(*keys, strict=True)
+        return self.number(
+            [pa.array(values, kind) for values, kind in zip(columns, self._types, strict=True)]
+        )
+
+
+def having(rows: pa.RecordBatch, columns: Sequence[str], keys: Sequence[tuple[object, ...]]) -> Bools:
+    """Which rows have one of the keys in the columns."""
+    arrays = [rows.column(name) for name in columns]
+    numbers = KeyNumbers([array.type for array in arrays])
+    wanted = numbers.number_keys(keys)
+    found: Bools = np.isin(numbers.number(arrays), wanted)
+    return found
+
+
+def rows_having(
+    rows: pa.RecordBatch, columns: Sequence[str], keys: Sequence[tuple[object, ...]]
+) -> pa.RecordBatch:
+    """The rows that have one of the keys in the columns."""
+    return rows.filter(pa.array(having(rows, columns, keys))) if len(rows) else rows
+
+
+class KeyIndex:
+    """The rows of a table by the values of some columns, sorted once."""
+
+    def __init__(self, rows: pa.Table, columns: Sequence[str]) -> None:
+        self._rows = rows
+        self._numbers = KeyNumbers([rows.schema.field(name).type for name in columns])
+        batches = rows.select(list(columns)).to_batches()
+        numbers = np.concatenate([EMPTY, *(self._numbers.number(batch.columns) for batch in batches)])
+        self._order = np.argsort(numbers, kind="stable")
+        self._sorted: Int64 = numbers[self._order]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes beside the rows."""
+        return int(self._order.nbytes + self._sorted.nbytes)
+
+    def rows_of(self, keys: Sequence[tuple[object, ...]], columns: Sequence[str]) -> list[pa.RecordBatch]:
+        """Every row that has one of the keys, under the named columns."""
+        numbers = np.unique(self._numbers.number_keys(keys))
+        starts = np.searchsorted(self._sorted, numbers, "left")
+        ends = np.searchsorted(self._sorted, numbers, "right")
+        places = [self._order[start:end] for start, end in zip(starts, ends, strict=True)]
+        taken = self._rows.select(list(columns)).take(pa.array(np.concatenate(places)))
+        found: list[pa.RecordBatch] = taken.combine_chunks().to_batches()
+        return found

@@ -1,0 +1,208 @@
+"""Sharing: what several blocks of a statement, or several statements of a session, read from one table is fetched once.
+
+Stands between the drivers and the sources. A `TableBuffer` holds what was read of one table; `AccessStore`
+holds the buffers; each running statement has a `Lease` on those of its tables. A table that one block alone
+reads, outside a session, is
+not shared at all: its driver reads the source itself, and nothing is kept.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from fff.access.stack import open_source
+from fff.access.table_buffer import Key, TableBuffer
+from fff.budget import Budget
+from fff.catalog import SourceAdapter, Table
+from fff.limits import SCAN_WINDOW, SESSION_BYTES
+from fff.quals import Quals, common, implied
+
+if TYPE_CHECKING:
+    from fff.access.disk.policy import RowCache
+
+
+#: What a buffer holds rows of: a table by its full name, narrowed by qualifiers.
+_Place: TypeAlias = tuple[str, Quals]
+
+
+@dataclass(frozen=True)
+class Use:
+    """That a block of a statement reads some columns of a table; `eager`: all of it, as far as is known."""
+
+    block: int
+    table: Table
+    adapter: SourceAdapter
+    columns: tuple[str, ...]
+    eager: bool = True
+
+
+class AccessStore:
+    """What was read of tables. One lives as long as a session, or as long as a statement outside of one.
+
+    Args:
+        keep: keep what complete answers brought for later statements, with every declared column of a table.
+        limit: bytes that are kept at most; beyond, tables that no running statement uses go, longest unused first.
+        disk: what is kept between runs, if anything is.
+    """
+
+    def __init__(
+        self, *, keep: bool = False, limit: int = SESSION_BYTES, disk: RowCache | None = None
+    ) -> None:
+        self.keep = keep
+        self.disk = disk
+        self.limit = limit
+        self._buffers: dict[_Place, TableBuffer] = {}  # least recently used first
+        self._columns: dict[str, set[str]] = {}  # of tables that several expected statements read
+        self._quals: dict[str, Quals] = {}  # under which all of them find what they want
+        self._left: Counter[str] = Counter()  # expected statements that have not begun, by table
+        self._expected: list[object] = []
+
+    @property
+    def bytes(self) -> int:
+        """Bytes held."""
+        return sum(buffer.bytes for buffer in self._buffers.values())
+
+    def expect(self, statement: object, uses: Sequence[Use]) -> None:
+        """A statement will come that reads this: until it has begun, what others read of the same tables is kept."""
+        self._expected.append(statement)
+        for name, columns in _columns_by_table(uses).items():
+            quals = _quals_of(name, uses)
+            self._quals[name] = common([quals, self._quals[name]]) if self._left[name] else quals
+            self._left[name] += 1
+            self._columns.setdefault(name, set()).update(columns)
+
+    def reset(self) -> None:
+        """Forget everything. Running statements go on with what they have begun to read."""
+        self._buffers.clear()
+        self._columns.clear()
+        self._quals.clear()
+        self._left.clear()
+        self._expected.clear()
+
+    def lease(self, statement: object, uses: Sequence[Use], budget: Budget | None = None) -> Lease:
+        """Begin a statement that draws on a budget. The lease must be closed at its end."""
+        columns = _columns_by_table(uses)
+        if any(statement is one for one in self._expected):
+            self._expected = [one for one in self._expected if one is not statement]
+            self._left.subtract(columns.keys())
+        lease = Lease(self)
+        for name, needed in columns.items():
+            mine = [use for use in uses if use.table.full_name == name]
+            kept = self.keep or self._left[name] > 0
+            quals = _quals_of(name, uses)
+            buffer = self._holding(name, quals, needed, budget)
+            if buffer is None:
+                if not kept and len({use.block for use in mine}) < 2:
+                    continue
+                if self._left[name] > 0:
+                    quals = common([quals, self._quals[name]])
+                buffer = self._make(mine[0], quals, needed)
+            buffer.kept = kept and not buffer.too_large
+            buffer.window = SCAN_WINDOW if any(use.eager for use in mine) else 1
+            self._buffers.pop(buffer.place, None)
+            self._buffers[buffer.place] = buffer
+            lease.take(buffer, {use.block for use in mine})
+        return lease
+
+    def _holding(
+        self, name: str, quals: Quals, needed: set[str], budget: Budget | None
+    ) -> TableBuffer | None:
+        """The buffer to read from: narrowed just so, or less narrow and with a scan, or made for others as well."""
+        found = [
+            buffer
+            for (table, had), buffer in self._buffers.items()
+            if table == name
+            and needed <= set(buffer.columns)
+            and implied(quals, had)
+            and (had in (quals, self._quals.get(name)) or buffer.scanned(budget))
+        ]
+        return min(found, key=lambda buffer: buffer.table.quals != quals, default=None)
+
+    def _make(self, use: Use, quals: Quals, needed: set[str]) -> TableBuffer:
+        wanted = needed | self._columns.get(use.table.full_name, set())
+        table = replace(use.table, quals=quals, rows_wanted=None)  # others may want more rows
+        every = [field.name for field in table.columns]
+        columns = tuple(every if self.keep else [name for name in every if name in wanted])
+        return TableBuffer(self, table, open_source(table, use.adapter, self.disk), columns)
+
+    def write(self) -> None:
+        """Put on disk what is still to be kept there."""
+        if self.disk is not None:
+            self.disk.flush()
+
+    def left(self, buffer: TableBuffer) -> None:
+        """Nobody uses the buffer any more."""
+        if self._buffers.get(buffer.place) is not buffer:
+            buffer.clear()
+        elif not buffer.kept or not buffer.settle():
+            del self._buffers[buffer.place]
+            buffer.clear()
+        self._shrink()
+
+    def grew(self, buffer: TableBuffer) -> None:
+        """The buffer holds more than before: stay within the limit."""
+        if buffer.kept and self.bytes > self.limit:
+            self._shrink()
+            if self.bytes > self.limit:
+                buffer.give_up()
+
+    def _shrink(self) -> None:
+        for place, buffer in list(self._buffers.items()):
+            if self.bytes <= self.limit:
+                break
+            if not buffer.users:
+                del self._buffers[place]
+
+
+class Lease:
+    """A running statement's hold on the buffers of its tables."""
+
+    def __init__(self, store: AccessStore) -> None:
+        self._store = store
+        self._buffers: dict[str, tuple[TableBuffer, set[int]]] = {}
+        self.disk = store.disk
+        self.asked: dict[tuple[str, str], set[Key]] = {}  # by table and lookup
+
+    def take(self, buffer: TableBuffer, blocks: set[int]) -> None:
+        """Hold a buffer for those blocks."""
+        self._buffers[buffer.table.full_name] = (buffer, set(blocks))
+        buffer.users |= {(self, block) for block in blocks}
+
+    def buffer(self, table: Table) -> TableBuffer | None:
+        """What holds the rows of a table; None where nothing of it is shared."""
+        held = self._buffers.get(table.full_name)
+        return None if held is None else held[0]
+
+    def distinct_keys(self, table: str, method: str) -> int | None:
+        """How many keys the blocks have asked a shared lookup for, each counted once; None where nothing is shared."""
+        asked = self.asked.get((table, method))
+        return None if asked is None else len(asked)
+
+    def release(self, block: int) -> None:
+        """A block is over; it may be said more than once."""
+        for buffer, blocks in self._buffers.values():
+            if block in blocks:
+                blocks.remove(block)
+                buffer.release((self, block))
+
+    def close(self) -> None:
+        """The statement is over."""
+        for _, blocks in list(self._buffers.values()):
+            for block in list(blocks):
+                self.release(block)
+        self._store.write()
+
+
+def _columns_by_table(uses: Iterable[Use]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for use in uses:
+        found.setdefault(use.table.full_name, set()).update(use.columns)
+    return found
+
+
+def _quals_of(name: str, uses: Iterable[Use]) -> Quals:
+    """The qualifiers under which all uses of a table find what they want."""
+    return common([use.table.quals for use in uses if use.table.full_name == name])

@@ -1,0 +1,315 @@
+"""A table buffer: what was read of one table, and how a block reads it from there."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Hashable, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Protocol, TypeAlias
+
+import pyarrow as pa
+
+from fff.access.key_index import KeyIndex, rows_having
+from fff.access.shared_scan import SharedPages
+from fff.budget import Budget
+from fff.catalog import LookupMethod, Page, ScanMethod, SourceAdapter, Table
+from fff.limits import SCAN_WINDOW
+from fff.quals import Quals
+from fff.stats import AccessMeter
+
+Key: TypeAlias = tuple[object, ...]
+
+#: Rows of a page that is made of pages kept.
+_KEPT_PAGE_ROWS = 10_000
+
+
+class Keeper(Protocol):
+    """Who owns the buffers and watches how much they hold."""
+
+    def grew(self, buffer: TableBuffer) -> None:
+        """The buffer may hold more than before."""
+
+    def left(self, buffer: TableBuffer) -> None:
+        """Nobody uses the buffer any more."""
+
+
+class TableBuffer:
+    """What was read of one table, always the same columns of it and under the same qualifiers.
+
+    Who begins a reading pays for it, to its end. So while it is under way only those read along who draw on
+    the same budget (most draw on none): nobody's rows end with the budget of another, nobody goes on at the
+    cost of another who has left. What has ended serves everybody.
+    """
+
+    def __init__(self, store: Keeper, table: Table, adapter: SourceAdapter, columns: tuple[str, ...]) -> None:
+        self.table = table
+        self.adapter = adapter
+        self.columns = columns
+        self.users: set[Hashable] = set()  # blocks of running statements that may read this table
+        self.kept = False  # for later statements
+        self.too_large = False
+        self.window = SCAN_WINDOW
+        self._store = store
+        self._started: dict[str, set[Hashable]] = {}  # by scan: who has begun to read it
+        self._scans: dict[tuple[str, Budget | None], SharedPages] = {}  # by scan and by who pays
+        # None: also what has ended.
+        self._lookups: dict[tuple[str, Budget | None], dict[Key, SharedPages]] = {}
+        self._whole: pa.Table | None = None  # all rows, once a scan has brought them and somebody asks by key
+        self._indexes: dict[tuple[str, ...], KeyIndex] = {}
+        self._bytes_of_lookups = 0
+        self._bytes_of_whole = 0  # where the rows are held beside the pages
+
+    @property
+    def place(self) -> tuple[str, Quals]:
+        """What tells it from other buffers: they hold rows of other tables, or of other parts of the table."""
+        return self.table.full_name, self.table.quals
+
+    def scanned(self, budget: Budget | None) -> bool:
+        """Whether a scan of the whole is there, or under way for those who draw on the budget."""
+        return any(_serves(reading, payer, budget) for (_, payer), reading in self._scans.items())
+
+    @property
+    def bytes(self) -> int:
+        """Bytes held: rows and indexes."""
+        scans = sum(reading.bytes for reading in self._scans.values())
+        indexes = sum(index.nbytes for index in self._indexes.values())
+        return scans + self._bytes_of_lookups + self._bytes_of_whole + indexes
+
+    @property
+    def retains(self) -> bool:
+        """Whether answers may be wanted again."""
+        return self.kept or len(self.users) > 1
+
+    def scan(self, user: Hashable, method: ScanMethod, meter: AccessMeter) -> tuple[SharedPages, bool]:
+        """The running or finished scan, and whether it was there already."""
+        self._started.setdefault(method.name, set()).add(user)
+        for (name, payer), reading in self._scans.items():
+            if name == method.name and _serves(reading, payer, meter.budget):
+                return reading, True
+        place = method.name, meter.budget
+        pages = self.adapter.scan(self.table, method, self.columns, meter=meter, window=self.window)
+
+        def changed(reading: SharedPages) -> None:
+            self._scan_changed(place, reading)
+
+        begun = self._scans[place] = SharedPages(pages, ahead=False, changed=changed)
+        return begun, False
+
+    def _scan_changed(self, place: tuple[str, Budget | None], reading: SharedPages) -> None:
+        if reading.state in ("failed", "dropped") and self._scans.get(place) is reading:
+            del self._scans[place]  # whoever comes later tries anew
+        if not self.kept and self.users <= self._started.get(place[0], set()):
+            reading.trim()
+        if self.kept and reading.complete:
+            self._lookups.clear()  # whatever they could bring is here
+            self._bytes_of_lookups = 0
+            twins = [one for (name, _), one in self._scans.items() if name == place[0] and one.complete]
+            if len(twins) > 1 and self._scans.get(place) is reading:
+                del self._scans[place]  # two budgets have paid for the same rows
+        self._store.grew(self)
+
+    def covering(self, keys: Sequence[str]) -> KeyIndex | None:
+        """All rows by these columns, when a scan has brought them all."""
+        if not set(keys) <= set(self.columns):
+            return None
+        whole = next((reading for reading in self._scans.values() if reading.complete), None)
+        if whole is None:
+            self._whole, self._indexes, self._bytes_of_whole = None, {}, 0
+            return None
+        index = self._indexes.get(tuple(keys))
+        if index is None:
+            if self._whole is None:
+                self._whole = self._together(whole)
+            index = self._indexes[tuple(keys)] = KeyIndex(self._whole, keys)
+            self._store.grew(self)
+        return index
+
+    def _together(self, whole: SharedPages) -> pa.Table:
+        fields = [(field.name, field.arrow) for field in map(self.table.column, self.columns) if field]
+        batches = [page.rows for page in whole.pages()]
+        rows = pa.Table.from_batches(batches, pa.schema(fields)).combine_chunks()
+        if whole.idle:  # the pages become parts of the table, so that rows are held once
+            whole.replace([Page(batch) for batch in rows.to_batches(max_chunksize=_KEPT_PAGE_ROWS)])
+        else:
+            self._bytes_of_whole = int(rows.nbytes)
+        return rows
+
+    def answers(
+        self, method: LookupMethod, keys: Sequence[Key], budget: Budget | None
+    ) -> dict[SharedPages, list[Key]]:
+        """The readings, under way or finished, that answer those of the keys that were asked for before."""
+        found: dict[SharedPages, list[Key]] = {}
+        for payer in dict.fromkeys((budget, None)):
+            known = self._lookups.get((method.name, payer), {})
+            for key in keys:
+                reading = known.get(key)
+                if reading is not None and _serves(reading, payer, budget):
+                    found.setdefault(reading, []).append(key)
+        return found
+
+    def ask(self, method: LookupMethod, keys: Sequence[Key], meter: AccessMeter) -> SharedPages:
+        """Ask the source for keys that nobody has asked for who draws on the same budget."""
+        pages = self.adapter.lookup(self.table, method, self.columns, keys, meter=meter)
+        place: tuple[str, Budget | None] = method.name, meter.budget
+        known = self._lookups.setdefault(place, {})
+        size = 0
+
+        def changed(reading: SharedPages) -> None:
+            nonlocal size, place, known
+            if reading.state == "ended" and place[1] is not None and self._lookups.get(place) is known:
+                place, known = (method.name, None), self._for_all(place, keys, reading)
+            over = reading.state in ("failed", "dropped") or (
+                reading.state == "ended" and reading.idle and not self.retains
+            )
+            if over:
+                for key in keys:
+                    if known.get(key) is reading:
+                        del known[key]
+            now = 0 if over else reading.bytes
+            if self._lookups.get(place) is known:
+                self._bytes_of_lookups += now - size
+            size = now
+            self._store.grew(self)
+
+        reading = SharedPages(pages, ahead=True, changed=changed)
+        for key in keys:
+            known[key] = reading
+        return reading
+
+    def _for_all(
+        self, place: tuple[str, Budget | None], keys: Sequence[Key], reading: SharedPages
+    ) -> dict[Key, SharedPages]:
+        """Let an answer that has ended serve whoever asks; gives back where it now is."""
+        own, known = self._lookups[place], self._lookups.setdefault((place[0], None), {})
+        for key in keys:
+            if own.get(key) is reading:
+                del own[key]
+                if key not in known or not known[key].readable:
+                    known[key] = reading
+        if not own:
+            del self._lookups[place]
+        return known
+
+    def release(self, user: Hashable) -> None:
+        """A block is over."""
+        self.users.discard(user)
+        for started in self._started.values():
+            started.discard(user)
+        if not self.users:
+            self._store.left(self)
+        elif not self.kept:
+            self._let_go_of_scans()  # but a block that is left may still want keys that others have asked for
+
+    def give_up(self) -> None:
+        """Too large to keep: hold only what running blocks may still want."""
+        self.kept, self.too_large = False, True
+        self._let_go()
+
+    def _let_go_of_scans(self) -> None:
+        for place, reading in list(self._scans.items()):
+            self._scan_changed(place, reading)
+
+    def _let_go(self) -> None:
+        self._let_go_of_scans()
+        if not self.retains:
+            for known in self._lookups.values():
+                gone = {reading for reading in known.values() if reading.state == "ended" and reading.idle}
+                for key in [key for key, reading in known.items() if reading in gone]:
+                    del known[key]
+            self._bytes_of_lookups = sum(
+                reading.bytes for known in self._lookups.values() for reading in set(known.values())
+            )
+
+    def settle(self) -> bool:
+        """At the end of a statement: drop what is not complete; returns whether anything is left."""
+        self._scans = {place: reading for place, reading in self._scans.items() if reading.complete}
+        self._lookups = {
+            place: {key: reading for key, reading in known.items() if reading.complete}
+            for place, known in self._lookups.items()
+            if place[1] is None  # the others are not over
+        }
+        self._bytes_of_lookups = sum(
+            reading.bytes for known in self._lookups.values() for reading in set(known.values())
+        )
+        self._started = {name: set() for name, _ in self._scans}
+        return bool(self._scans) or any(self._lookups.values())
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._scans, self._lookups, self._started, self._indexes = {}, {}, {}, {}
+        self._whole, self._bytes_of_lookups, self._bytes_of_whole = None, 0, 0
+
+
+def _serves(reading: SharedPages, payer: Budget | None, budget: Budget | None) -> bool:
+    """Whether a reading that one budget pays for may be read by those who draw on another."""
+    return reading.readable and (payer is budget or reading.state == "ended")
+
+
+class SharedSource:
+    """A table buffer as one block reads it.
+
+    Implements `SourceAdapter`; `cached` counts what others had fetched.
+    """
+
+    def __init__(self, buffer: TableBuffer, user: Hashable, asked: dict[tuple[str, str], set[Key]]) -> None:
+        self.name = buffer.table.source
+        self.tables = (buffer.table,)
+        self._buffer = buffer
+        self._user = user
+        self._asked = asked
+
+    async def scan(
+        self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
+    ) -> AsyncGenerator[Page]:
+        """Every row, from the first page on, whenever this begins."""
+        _ = table, window
+        reading, cached = self._buffer.scan(self._user, method, meter)
+        async with aclosing(reading.read(self._user)) as pages:
+            async for page in pages:
+                meter.cached += cached
+                yield replace(page, rows=page.rows.select(list(columns)))
+
+    async def lookup(
+        self,
+        table: Table,
+        method: LookupMethod,
+        columns: Sequence[str],
+        keys: Sequence[Key],
+        *,
+        meter: AccessMeter,
+    ) -> AsyncGenerator[Page]:
+        """Every row that has one of the keys; asked for are only those that no answer serves."""
+        self._asked.setdefault((table.full_name, method.name), set()).update(keys)
+        index = self._buffer.covering(method.keys)
+        if index is not None:
+            meter.cached += len(keys)
+            for rows in index.rows_of(keys, columns):
+                yield Page(rows)
+            return
+        left = list(keys)
+        while left:
+            found = self._buffer.answers(method, left, meter.budget)
+            known = {key for some in found.values() for key in some}
+            if new := [key for key in left if key not in known]:
+                reading, some = self._buffer.ask(method, new, meter), new
+                whole = len(new) == len(
+                    keys
+                )  # else a row nobody asked for may be one that comes by another key
+            else:
+                reading, some = next(iter(found.items()))
+                whole = False
+                meter.cached += len(some)
+            async with aclosing(
+                reading.read(object())
+            ) as pages:  # a block may read one answer more than once
+                async for page in pages:
+                    rows = page.rows if whole else rows_having(page.rows, method.keys, some)
+                    rows = rows.select(list(columns))
+                    unanswered = tuple(key for key in page.unanswered if key in some)
+                    truncated = None if page.unanswered and not unanswered else page.truncated
+                    yield Page(rows, truncated, page.total_rows, unanswered=unanswered)
+            done = set(some)
+            left = [key for key in left if key not in done]
+
+    async def close(self) -> None:
+        """Nothing of its own to release."""

@@ -1,0 +1,231 @@
+"""The Spark data source `fff`: a Spark job reads a federated query as it reads any table.
+
+Spark runs this in Python processes of its own: one plans (`schema`, `partitions`), others read, perhaps on other
+machines. Each of them opens a connection. pyspark's names come from `fff.spark.bridge`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+import pyarrow as pa
+
+from fff.errors import FFFError, QueryError, SourceError, UsageError
+from fff.spark.bridge import DataSource, DataSourceReader, InputPartition, arrow_schema, use_this_python
+
+RecordBatch: TypeAlias = pa.RecordBatch
+T = TypeVar("T")
+
+#: Those of a statement, with how their texts are read.
+_STATEMENT: Mapping[str, Callable[[str], object]] = {
+    "policy": str,
+    "seed": int,
+    "deadline": float,
+    "max_requests": int,
+    "budget": str,
+    "on_source_error": str,
+}
+_OPTIONS = ("sources", "query", "table", "path", *_STATEMENT, "partitions", "param.NAME")
+_PARAM = "param."
+
+_log = logging.getLogger("fff")
+
+
+def spark_data_source() -> type[FFFDataSource]:
+    """The data source, for `spark.dataSource.register`: needed only where Spark does not find it by itself.
+
+    It does where FFF is installed in the Python that Spark's workers run, the one that PYSPARK_PYTHON names
+    or else the first python3 in PATH. A Spark on this machine is told here to run this Python, unless it has
+    been told another one.
+    """
+    use_this_python()
+    return FFFDataSource
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one `spark.read` asks for. Its parameters may be secrets and are shown to nobody."""
+
+    sources: tuple[str, ...]
+    sql: str
+    params: Mapping[str, object] = field(repr=False)
+    settings: Mapping[str, Any]
+    partitions: int
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> Job:
+        """From the options of the reader, whose names are lower case. Raises UsageError, QueryError."""
+        for name in options:
+            if name not in _OPTIONS and not name.startswith(_PARAM):
+                raise UsageError(
+                    f"the data source fff has no option {name!r}", hint=f"it has {', '.join(_OPTIONS)}"
+                )
+        sql = _sql_of(options)
+        settings = {
+            name: _read(name, read, options[name]) for name, read in _STATEMENT.items() if name in options
+        }
+        sources = tuple(
+            str(Path(part).expanduser().absolute())
+            for part in options.get("sources", "").split(os.pathsep)
+            if part
+        )
+        partitions = _read("partitions", int, options.get("partitions", "1"))
+        if partitions < 1:
+            raise UsageError(f"partitions must be at least 1, not {partitions}")
+        return cls(sources, sql, _params(options, sql), settings, partitions)
+
+    def columns(self) -> str:
+        """The columns of the result in Spark's words; reads no table."""
+        from fff.api import connect  # noqa: PLC0415 - Spark imports this module wherever a data source is looked for
+
+        with connect(*self.sources, **self.settings) as federation:
+            fields = federation.describe(self.sql, self.params)
+        seen: set[str] = set()
+        for one in fields:
+            if one.name.lower() in seen:
+                raise QueryError(
+                    f"two columns of the query are named {one.name}", hint="name them apart with AS"
+                )
+            seen.add(one.name.lower())
+        return ", ".join(f"`{one.name.replace('`', '``')}` {one.type}" for one in fields)
+
+    def parts(self) -> list[Any]:
+        """What is read by one task each; one None where a single task reads everything."""
+        from fff.api import connect  # noqa: PLC0415
+
+        # A deadline and what may be spent hold for the query, not for each of several readers.
+        if self.partitions == 1 or {"deadline", "max_requests", "budget"} & self.settings.keys():
+            return [None]
+        with connect(*self.sources, **self.settings) as federation:
+            return list(federation.divide(self.sql, self.params, parts=self.partitions)) or [None]
+
+    def read(self, part: Any, schema: pa.Schema) -> Iterator[RecordBatch]:
+        """The rows of a part, in the types Spark expects.
+
+        Raises SourceError also where the answer is incomplete for another reason than a source's failure, a
+        deadline say: nobody looks at a report here. With `on_source_error=partial` it is logged instead.
+        """
+        from fff.api import connect  # noqa: PLC0415
+
+        with connect(*self.sources, **self.settings) as federation:
+            batches = federation.batches(self.sql, self.params, part=part)
+            for batch in batches:
+                yield _cast(batch, schema)
+            result = batches.outcome
+        if not result.complete:
+            if self.settings.get("on_source_error", "fail") == "fail":
+                raise SourceError(
+                    f"the answer is incomplete: {result.reason}",
+                    hint="read what there is with option on_source_error=partial",
+                )
+            _log.warning("the answer is incomplete: %s", result.reason)
+
+
+class FFFDataSource(DataSource):  # type: ignore[misc]  # pyspark is not type-checked
+    """`spark.read.format("fff")`, with the options of docs/python.md."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name of the format."""
+        return "fff"
+
+    def schema(self) -> str:
+        """The columns of the result."""
+        with _one_message():
+            return Job.of(self.options).columns()
+
+    def reader(self, schema: Any) -> FFFReader:
+        """What reads it."""
+        with _one_message():
+            return FFFReader(Job.of(self.options), schema)
+
+
+class FFFReader(DataSourceReader):  # type: ignore[misc]  # pyspark is not type-checked
+    """Reads one query, in one or several parts."""
+
+    def __init__(self, job: Job, schema: Any) -> None:
+        self._job = job
+        self._schema = schema
+
+    def partitions(self) -> list[Any]:
+        """The parts, each the work of one task."""
+        with _one_message():
+            return [InputPartition(part) for part in self._job.parts()]
+
+    def read(self, partition: Any) -> Iterator[RecordBatch]:
+        """The rows of one part."""
+        with _one_message():
+            yield from self._job.read(partition.value, arrow_schema(self._schema))
+
+
+def _sql_of(options: Mapping[str, str]) -> str:
+    given = [name for name in ("query", "table", "path") if options.get(name)]
+    if len(given) != 1:
+        raise UsageError(
+            "name either a query or a table",
+            hint='.option("query", "SELECT …").load(), or .load("source.table")',
+        )
+    text = options[given[0]]
+    if given == ["query"]:
+        return text
+    parts = [part.strip("`") for part in text.split(".")]
+    return "SELECT * FROM " + ".".join(  # noqa: S608 - quoted as names
+        f"`{part.replace('`', '``')}`" for part in parts
+    )
+
+
+def _read(name: str, read: Callable[[str], T], text: str) -> T:
+    try:
+        return read(text)
+    except ValueError as error:
+        raise UsageError(f"{name} must be a number, not {text!r}") from error
+
+
+def _params(options: Mapping[str, str], sql: str) -> dict[str, object]:
+    """Values as the command line reads them. Spark makes options lower case, so names are told by the SQL."""
+    from fff.sql import parameter_names  # noqa: PLC0415
+    from fff.sql.syntax.param_types import inferred, typed  # noqa: PLC0415
+
+    given = {name.removeprefix(_PARAM): text for name, text in options.items() if name.startswith(_PARAM)}
+    names = {name.lower(): name for name in parameter_names(sql)} if given else {}
+    found: dict[str, object] = {}
+    for key, text in given.items():
+        lower, _, kind = key.partition(":")
+        name = names.get(lower, lower)
+        found[name] = typed(f"{_PARAM}{name}", kind, text) if kind else inferred(text)
+    return found
+
+
+def _cast(batch: RecordBatch, schema: pa.Schema) -> RecordBatch:
+    """The same values in the types Spark expects, which differ where its user said so."""
+    if len(batch.schema) != len(schema):
+        raise UsageError(
+            f"the schema given has {len(schema)} columns, the query {len(batch.schema)}",
+            hint="leave the schema to FFF",
+        )
+    columns = []
+    for column, wanted in zip(batch.columns, schema, strict=True):
+        try:
+            columns.append(column if column.type == wanted.type else column.cast(wanted.type))
+        except pa.ArrowInvalid as error:
+            raise QueryError(
+                f"column {wanted.name} cannot be read as {wanted.type}: {error}",
+                hint="leave the schema to FFF",
+            ) from error
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+@contextmanager
+def _one_message() -> Iterator[None]:
+    """Errors of FFF reach the job as their message, without the stack of this process, which ends with them."""
+    try:
+        yield
+    except FFFError:
+        os.environ["SPARK_HIDE_TRACEBACK"] = "1"
+        raise

@@ -1,0 +1,110 @@
+"""What may be spent: a budget goes with the meter that every request is sent with, and pays for it. Amounts are exact."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+from fff.errors import SourceError, UsageError
+
+_SAID = re.compile(r"\s*(?P<amount>[0-9.eE+-]+)\s*(?P<currency>[A-Za-z]{1,16})?\s*")
+
+
+@dataclass(frozen=True)
+class Money:
+    """An amount in a currency: a code such as USD, or any other unit that a source counts in, such as credits.
+
+    `currency` is empty only of a budget that does not name one.
+    """
+
+    amount: Decimal
+    currency: str = ""
+
+    @classmethod
+    def said(cls, said: object) -> Money:
+        """Of a budget as people write it: 0.5, "0.50", "0.50 EUR". Raises UsageError."""
+        if isinstance(said, cls):
+            return said
+        found = _SAID.fullmatch(str(said))
+        try:
+            amount = Decimal(found["amount"]) if found is not None else Decimal("nan")
+        except InvalidOperation:
+            amount = Decimal("nan")
+        if found is None or not amount.is_finite() or amount < 0:
+            raise UsageError(
+                f"budget must be an amount of money, not {said!r}",
+                hint="such as 0.50, or '0.50 EUR' where sources charge in several currencies",
+            )
+        return cls(amount, found["currency"] or "")
+
+    def times(self, number: int) -> Money:
+        """So many of it."""
+        return Money(self.amount * number, self.currency)
+
+    def __str__(self) -> str:
+        text = f"{self.amount:f}"
+        return f"{text} {self.currency}" if self.currency else text
+
+
+class BudgetExhausted(SourceError):  # noqa: N818 - the noun the engine asks for
+    """The budget is used up: this request was not sent."""
+
+
+class Budget:
+    """What a statement, or a script of several, may send: `requests` and `money` at most, retries and redirects included.
+
+    Compared by identity: two budgets of the same size are two.
+    """
+
+    def __init__(self, requests: int | None = None, money: Money | None = None) -> None:
+        self.requests = requests
+        self.money = money
+        self.spent = 0
+        self.paid = Decimal(0)
+
+    @classmethod
+    def of(cls, requests: int | None, money: Money | None) -> Budget | None:
+        """None where anything may be spent."""
+        return None if requests is None and money is None else cls(requests, money)
+
+    def check(self, currencies: Collection[str]) -> None:
+        """Raise UsageError where sources charge in a currency that the money is not in; it takes on the only one there is."""
+        if self.money is None or not currencies:
+            return
+        if not self.money.currency and len(set(currencies)) == 1:
+            self.money = Money(self.money.amount, next(iter(currencies)))
+        if set(currencies) != {self.money.currency}:
+            raise UsageError(
+                f"the sources of the query charge in {' and '.join(sorted(set(currencies)))}, "
+                f"and the budget is {self.money}: it can be in one currency only",
+                hint="state the prices in one currency (`cost` in the specs), and name it: --budget '0.50 USD'",
+            )
+
+    def charge(self, source: str | None, table: str | None, price: Money | None = None) -> None:
+        """Pay for a request that is about to be sent. Raises BudgetExhausted, for that source and table."""
+        if self.requests is not None and self.spent >= self.requests:
+            raise BudgetExhausted(
+                f"the budget of {self.requests} requests is used up",
+                source=source,
+                table=table,
+                hint="allow more: --max-requests, or max_requests in Python",
+            )
+        if self.money is not None and price is not None and price.amount:
+            self.check({price.currency})
+            if self.paid + price.amount > self.money.amount:
+                raise BudgetExhausted(
+                    f"the budget of {self.money} is used up",
+                    source=source,
+                    table=table,
+                    hint="allow more: --budget, or budget in Python",
+                )
+            self.paid += price.amount
+        self.spent += 1
+
+    def refund(self, price: Money | None = None) -> None:
+        """Take back what a request has paid that was not sent after all."""
+        self.spent -= 1
+        if self.money is not None and price is not None:
+            self.paid -= price.amount

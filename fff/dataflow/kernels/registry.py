@@ -1,0 +1,13 @@
+"""Every kernel by its name."""
+
+from __future__ import annotations
+
+from fff.dataflow.kernels.arithmetic import ARITHMETIC
+from fff.dataflow.kernels.casts import CASTS
+from fff.dataflow.kernels.nested import NESTED
+from fff.dataflow.kernels.rounding import ROUNDING
+from fff.dataflow.kernels.strings import STRINGS
+from fff.dataflow.kernels.times import TIMES
+from fff.dataflow.kernels.values import Kernel
+
+KERNELS: dict[str, Kernel] = ARITHMETIC | ROUNDING | CASTS | STRINGS | TIMES | NESTED

@@ -1,0 +1,217 @@
+"""Texts as Spark computes with them: by code point, and by the rules of Unicode for upper and lower case.
+
+Arguments that say how (a length, a place, what is searched for) are constants: the planner sees to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fff.dataflow.kernels import letters
+from fff.dataflow.kernels.values import Kernel, Partial, Value, as_array, failing, over_unique
+from fff.schema import ArrowType
+
+_BLANK = " "
+
+
+def _known(args: Sequence[Value]) -> list[object] | None:
+    """The constants behind the first argument; None where one is NULL."""
+    found = [arg.as_py() for arg in args[1:]]
+    return None if None in found else found
+
+
+def _each(change: Callable[..., object]) -> Kernel:
+    """A kernel that asks Python about each different text."""
+
+    def kernel(args: Sequence[Value], kind: ArrowType) -> Value:
+        text, known = as_array(args[0]), _known(args)
+        if known is None:
+            return pa.nulls(len(text), kind)
+        return over_unique(
+            text,
+            lambda one: pa.array(
+                [None if each is None else change(each, *known) for each in one.to_pylist()], kind
+            ),
+        )
+
+    return kernel
+
+
+def _with_constants(compute: Callable[..., Value]) -> Kernel:
+    """A kernel of Arrow, which takes what is behind the first argument as options."""
+
+    def kernel(args: Sequence[Value], kind: ArrowType) -> Value:
+        known = _known(args)
+        if known is None:
+            return pa.nulls(len(args[0]), kind)
+        return compute(args[0], *known)
+
+    return kernel
+
+
+def _is_ascii(text: pa.Array) -> bool:
+    """Whether no text has a byte beyond ASCII, what NULLs hide among them."""
+    _, offsets, data = text.buffers()
+    if data is None or not len(text):
+        return True
+    places = np.frombuffer(offsets, np.int32)
+    found = np.frombuffer(data, np.int8)[places[text.offset] : places[text.offset + len(text)]]
+    return bool(found.min(initial=0) >= 0)
+
+
+def _cased(plain: Callable[[pa.Array], pa.Array], change: Callable[[str], str]) -> Kernel:
+    other = _each(change)
+
+    def kernel(args: Sequence[Value], kind: ArrowType) -> Value:
+        if _is_ascii(args[0]):
+            return plain(args[0])
+        return other(args, kind)
+
+    return kernel
+
+
+def _substring(text: pa.Array, start: int, length: int = 2**31 - 1) -> Value:
+    if length <= 0:
+        return pc.utf8_slice_codeunits(text, 0, 0)
+    if start >= 0:
+        begin = max(start - 1, 0)
+        return pc.utf8_slice_codeunits(text, begin, begin + length)
+    # An end before the first character leaves nothing.
+    return pc.utf8_slice_codeunits(text, start, start + length if start + length < 0 else None)
+
+
+def _left(text: pa.Array, length: int) -> Value:
+    return _substring(text, 1, length)
+
+
+def _right(text: pa.Array, length: int) -> Value:
+    return _substring(text, -length) if length > 0 else pc.utf8_slice_codeunits(text, 0, 0)
+
+
+def _concat(args: Sequence[Value], kind: ArrowType) -> Value:
+    return pc.binary_join_element_wise(*args, pa.scalar("", kind))
+
+
+def _concat_ws(args: Sequence[Value], _: ArrowType) -> Value:
+    separator, first, *items = args
+    absent = reduce(pc.and_, map(pc.is_null, (first, *items)))  # such rows Arrow would leave out
+    items = [pc.if_else(absent, pa.scalar("", first.type), first), *items]
+    joined = pc.binary_join_element_wise(*items, separator, null_handling="skip")
+    if isinstance(separator, pa.Scalar):
+        return joined if separator.is_valid else pa.nulls(len(joined), separator.type)
+    return pc.if_else(pc.is_valid(separator), joined, pa.scalar(None, separator.type))
+
+
+def _trimmed(side: Callable[..., Value]) -> Kernel:
+    def compute(text: pa.Array, characters: str = _BLANK) -> Value:
+        return side(text, characters=characters) if characters else text
+
+    return _with_constants(compute)
+
+
+def _replace(text: pa.Array, search: str, by: str = "") -> Value:
+    return pc.replace_substring(text, pattern=search, replacement=by) if search else text
+
+
+def _instr(text: str, search: str, start: int = 1) -> int:
+    return text.find(search, start - 1) + 1 if start >= 1 else 0
+
+
+def _padded(text: str, length: int, by: str, *, left: bool) -> str:
+    missing = length - len(text)
+    if missing <= 0 or not by:
+        return text[: max(length, 0)]
+    more = (by * (missing // len(by) + 1))[:missing]
+    return more + text if left else text + more
+
+
+def _repeat(text: pa.Array, times: int) -> Value:
+    return pc.binary_repeat(text, max(times, 0))
+
+
+def _split_part(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
+    if args[2].as_py() == 0:
+        rows = pc.and_(pc.is_valid(args[0]), pa.scalar(args[1].is_valid))
+        return failing(
+            pa.nulls(len(args[0]), kind),
+            rows,
+            "[INVALID_INDEX_OF_ZERO] The index 0 is invalid. An index shall be either < 0 or > 0 "
+            "(the first element has index 1).",
+        )
+    return _each(_part)(args, kind)
+
+
+def _part(text: str, by: str, number: int) -> str:
+    parts = text.split(by) if by else [text]
+    place = number - 1 if number > 0 else len(parts) + number
+    return parts[place] if 0 <= place < len(parts) else ""
+
+
+def _substring_index(text: str, by: str, count: int) -> str:
+    if not by or count == 0:
+        return ""
+    parts = text.split(by)
+    return by.join(parts[:count] if count > 0 else parts[count:])
+
+
+def _translate(text: str, given: str, to: str) -> str:
+    table: dict[int, str] = {}
+    for place, character in enumerate(given):
+        table.setdefault(ord(character), to[place : place + 1])
+    return text.translate(table)
+
+
+def _extracted(text: pa.Array, pattern: str, group: str) -> Value:
+    """What a named group holds of the first match; an empty text where there is none."""
+    found = pc.struct_field(pc.extract_regex(text, pattern=pattern), group)
+    return pc.if_else(pc.is_valid(text), pc.coalesce(found, pa.scalar("")), pa.scalar(None, pa.string()))
+
+
+def _split(text: pa.Array, pattern: str, most: int) -> Value:
+    return pc.split_pattern_regex(text, pattern=pattern, max_splits=most - 1 if most > 0 else None)
+
+
+def _code_point(text: str) -> int:
+    return ord(text[0]) if text else 0
+
+
+STRINGS: dict[str, Kernel] = {
+    "length": _with_constants(pc.utf8_length),
+    "octet_length": _with_constants(pc.binary_length),
+    "upper": _cased(pc.ascii_upper, letters.upper),
+    "lower": _cased(pc.ascii_lower, letters.lower),
+    "initcap": _each(letters.initcap),
+    "substring": _with_constants(_substring),
+    "left": _with_constants(_left),
+    "right": _with_constants(_right),
+    "concat": _concat,
+    "concat_ws": _concat_ws,
+    "trim": _trimmed(pc.utf8_trim),
+    "ltrim": _trimmed(pc.utf8_ltrim),
+    "rtrim": _trimmed(pc.utf8_rtrim),
+    "replace": _with_constants(_replace),
+    "instr": _each(_instr),
+    "lpad": _each(lambda text, length, by=_BLANK: _padded(text, length, by, left=True)),
+    "rpad": _each(lambda text, length, by=_BLANK: _padded(text, length, by, left=False)),
+    "repeat": _with_constants(_repeat),
+    "reverse": _with_constants(pc.utf8_reverse),
+    "startswith": _with_constants(lambda text, search: pc.starts_with(text, pattern=search)),
+    "endswith": _with_constants(lambda text, search: pc.ends_with(text, pattern=search)),
+    "contains": _with_constants(lambda text, search: pc.match_substring(text, pattern=search)),
+    "split_part": _split_part,
+    "substring_index": _each(_substring_index),
+    "translate": _each(_translate),
+    "extracted": _with_constants(_extracted),
+    "substituted": _with_constants(
+        lambda text, pattern, by: pc.replace_substring_regex(text, pattern=pattern, replacement=by)
+    ),
+    "split": _with_constants(_split),
+    "ascii": _each(_code_point),
+    "bit_length": _with_constants(lambda text: pc.multiply(pc.binary_length(text), pa.scalar(8, pa.int32()))),
+    "matches": _with_constants(lambda text, pattern: pc.match_substring_regex(text, pattern=pattern)),
+}

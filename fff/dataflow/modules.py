@@ -1,0 +1,165 @@
+"""The modules of one block, and the state that the eddy's two halves share: nothing here decides anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from fff.dataflow.arrays import Int64
+from fff.dataflow.lookups.access import LookupModule, ScanModule, ScanState
+from fff.dataflow.lookups.limiter import Limiter
+from fff.dataflow.missing import MissingParts
+from fff.dataflow.plan.batch import TupleBatch
+from fff.dataflow.plan.expressions import Column
+from fff.dataflow.plan.plan import BlockPlan, LookupPlan
+from fff.dataflow.routing.bounds import within
+from fff.dataflow.routing.constraints import Binding, Constant, Constraints
+from fff.dataflow.routing.selection import Selections
+from fff.dataflow.store.assign_domains import wire
+from fff.dataflow.store.identity import Identity
+from fff.dataflow.store.sorted_runs import Within
+from fff.dataflow.store.stem import MAX_ALIASES, SteM
+
+
+class Block:
+    """SteMs, scans, lookups and selections of a plan (S4 section 2.2: no optimizer, no spanning tree)."""
+
+    def __init__(self, plan: BlockPlan, *, all_fire: bool, max_window: int | None) -> None:
+        assert len(plan.aliases) <= MAX_ALIASES, "stamps have room for 64 aliases"
+        self.plan = plan
+        self.constraints = Constraints(plan)
+        domains = wire(plan)
+        aliases: list[list[int]] = [[] for _ in plan.tables]
+        for number, alias in enumerate(plan.aliases):
+            aliases[alias.table].append(number)
+        self.stems = [
+            SteM(
+                table,
+                aliases[t],
+                domains[t],
+                Identity(table),
+                holes=any(alias in self.constraints.right for alias in aliases[t]),
+            )
+            for t, table in enumerate(plan.tables)
+        ]
+        self.scans = [[ScanModule(scan) for scan in table.scans] for table in plan.tables]
+        self.lookups = [
+            [
+                LookupModule(_windowed(lookup, max_window), [domains[t][c] for c in lookup.columns])
+                for lookup in table.lookups
+            ]
+            for t, table in enumerate(plan.tables)
+        ]
+        #: By table and lookup.
+        self.limiters = _limiters(self.lookups)
+        self.selections = Selections(plan, self.stems)
+        self.missing = MissingParts(plan)
+        #: Aliases whose rows start chains and carry stamps.
+        self.fires = [
+            alias.kind == "inner" and (all_fire or (alias.active and number not in self.constraints.waiting))
+            for number, alias in enumerate(plan.aliases)
+        ]
+        #: Tables with aliases that start no chains though they are scanned; their probers may park until the scan ends.
+        self.awaited = [
+            any(
+                alias.table == table and not self.fires[a] and alias.active
+                for a, alias in enumerate(plan.aliases)
+            )
+            for table in range(len(plan.tables))
+        ]
+        #: Tables that are read by key because their scan failed or stalled.
+        self.by_keys = [False] * len(plan.tables)
+        self.cancelled = False
+        self._constants: dict[tuple[int, int, object], int] = {}
+
+    def scanning(self, table: int) -> bool:
+        """Whether some scan of the table may bring more."""
+        return any(scan.state is ScanState.RUNNING for scan in self.scans[table])
+
+    def scans_failed(self, table: int) -> bool:
+        """Whether no scan of the table brings anything more, and none has brought all."""
+        over = (ScanState.FAILED, ScanState.UNUSED, ScanState.STOPPED)
+        return not self.stems[table].complete and all(scan.state in over for scan in self.scans[table])
+
+    def stem(self, alias: int) -> SteM:
+        """The SteM of an alias's table."""
+        return self.stems[self.plan.aliases[alias].table]
+
+    def numbers(self, batch: TupleBatch, alias: int, column: int) -> Int64:
+        """Value numbers of a compared column, for each tuple."""
+        return self.stem(alias).numbers_at(column, batch.rows[alias])
+
+    def values(self, batch: TupleBatch, column: Column) -> pa.Array:
+        """The values of a column of a spanned alias, for each tuple."""
+        return self.stem(column.alias).values(column.index, batch.rows[column.alias])
+
+    def within(self, batch: TupleBatch, alias: int) -> Within | None:
+        """Between which bounds a column of each tuple's matches lies, where inequalities alone join the alias."""
+        known = self.constraints.bounds(batch.state.span, alias)
+        if not known:
+            return None
+
+        def values(column: Column) -> pa.Array:
+            return self.values(batch, column)
+
+        return within(known, values, self.stem(alias).widest, len(batch))
+
+    def constant(self, table: int, column: int, value: object) -> int:
+        """The value number of a constant compared with a column."""
+        number = self._constants.get((table, column, value))
+        if number is None:
+            number = int(self.constants(table, column, [value])[0])
+            self._constants[table, column, value] = number
+        return number
+
+    def constants(self, table: int, column: int, values: Sequence[object]) -> Int64:
+        """The value numbers of constants compared with a column."""
+        kind = self.plan.tables[table].columns[column].arrow
+        return self.stems[table].domains[column].number(pa.array(values, kind))
+
+    def keys(self, batch: TupleBatch, alias: int, binding: Binding) -> Int64:
+        """For each tuple the key number by which it would look `alias` up."""
+        table = self.plan.aliases[alias].table
+        module = self.lookups[table][binding.lookup]
+        numbers = []
+        for column, source in zip(module.plan.columns, binding.sources, strict=True):
+            if isinstance(source, Constant):
+                numbers.append(np.full(len(batch), self.constant(table, column, source.value), np.int64))
+            else:
+                numbers.append(self.numbers(batch, *source))
+        return module.keys(numbers)
+
+    def gather(self, batch: TupleBatch) -> pa.RecordBatch:
+        """The block's output columns of result tuples, in the plan's order."""
+        arrays, names = [], []
+        for column in self.plan.output:
+            arrays.append(self.values(batch, column))
+            names.append(self.plan.field_of(column).name)
+        if not arrays:  # SELECT COUNT(*): rows without columns
+            return pa.RecordBatch.from_struct_array(pa.array([{}] * len(batch), pa.struct([])))
+        return pa.RecordBatch.from_arrays(arrays, names)
+
+
+def _limiters(lookups: Sequence[Sequence[LookupModule]]) -> list[list[Limiter]]:
+    """What holds each method's requests back: one for those of the same ordinal, one for each that has none."""
+    shared: dict[int, Limiter] = {}
+    found: list[list[Limiter]] = []
+    for modules in lookups:
+        found.append([])
+        for module in modules:
+            plan = module.plan
+            ceiling = plan.window if plan.ceiling is None else min(plan.ceiling, plan.window)
+            one = Limiter(ceiling)
+            if plan.limiter is not None:
+                one = shared.setdefault(plan.limiter, one)
+                one.ceiling = min(one.ceiling, ceiling)
+            one.modules.append(module)
+            found[-1].append(one)
+    return found
+
+
+def _windowed(lookup: LookupPlan, window: int | None) -> LookupPlan:
+    return lookup if window is None else replace(lookup, window=min(window, lookup.window))

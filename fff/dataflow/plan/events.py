@@ -1,0 +1,234 @@
+"""What the runtime tells the eddy (events) and what the eddy asks of it (instructions).
+
+`Eddy.handle(event) -> list[Instruction]` is the only door. Events report finished facts; instructions are wishes the
+runtime carries out in any order and at any speed. Access methods are named by (table, index) ordinals of the plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import pyarrow as pa
+
+from fff.dataflow.plan.batch import TupleBatch
+from fff.dataflow.plan.expressions import Expr
+
+# ---------------------------------------------------------------------------------------------------------- events
+
+
+@dataclass(frozen=True)
+class Start:
+    """Begin: seed tuples go to the scans and the constant-bound lookups."""
+
+
+@dataclass(frozen=True)
+class ScanRows:
+    """A page of scan `index` of `table`: columns of the table plan, in order.
+
+    `total`, `pages`: how many rows and pages it says it has in all.
+    """
+
+    table: int
+    index: int
+    rows: pa.RecordBatch
+    total: int | None = None
+    pages: int | None = None
+
+
+@dataclass(frozen=True)
+class ScanEnd:
+    """EOT(true): scan `index` has delivered the whole table. `rows` is how many it delivered in all."""
+
+    table: int
+    index: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class ScanFailed:
+    """The scan ended without EOT: an error, or an answer known to be truncated."""
+
+    table: int
+    index: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class ScanStalled:
+    """Nothing has come from the scan for longer than it should; it has not failed."""
+
+    table: int
+    index: int
+
+
+@dataclass(frozen=True)
+class LookupRows:
+    """Rows answering lookup `request`; there may be several of these per request."""
+
+    request: int
+    rows: pa.RecordBatch
+
+
+@dataclass(frozen=True)
+class LookupEnd:
+    """EOT for every key of `request`, keys without a single row included. `rows` counts the request's rows in all.
+
+    `seconds` from asking to EOT by the runtime's clock, 0.0 where it has none: part of the event, so that a replay is exact.
+    """
+
+    request: int
+    rows: int
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class LookupAnswers:
+    """What one turn of the runtime heard from lookups: first all rows, then all EOTs. The same as one by one, merged."""
+
+    rows: tuple[LookupRows, ...]
+    ends: tuple[LookupEnd, ...]
+
+
+@dataclass(frozen=True)
+class LookupFailed:
+    """FAIL or TRUNCATED for every key of `request`: never EOT.
+
+    With `places`, only for the keys at those places of the request, which goes on for the others.
+    """
+
+    request: int
+    reason: str
+    truncated: bool = False
+    places: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Route:
+    """Take one step: route the next batch of tuples inside the eddy. Does nothing when none is waiting."""
+
+
+@dataclass(frozen=True)
+class Prioritize:
+    """What the user wants to see first, in place of whatever that was before; no predicate: nothing any more.
+
+    Tuples for which one of the predicates (over columns of the plan) is true go first, and so do the keys they look up.
+    May come at any time, before `Start` too. Changes when rows come, never which.
+    """
+
+    predicates: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class TimePassed:
+    """It is `now`, in seconds of a clock that never goes back. What is told next happened at that time.
+
+    A core that is told no time decides as if no time passed. Time changes when things are asked for, never the answer.
+    """
+
+    now: float
+
+
+@dataclass(frozen=True)
+class Enough:
+    """The result has every row that it takes: what is found from now on is not wanted, and nothing is missing."""
+
+
+@dataclass(frozen=True)
+class Cancel:
+    """Stop fetching (interrupt, deadline, budget): finish with what is there; everything not complete goes missing."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Halt:
+    """End at once (the answer is due): fetch nothing, and join no further; tuples inside are given up, which goes missing."""
+
+    reason: str
+
+
+Event: TypeAlias = (
+    Start
+    | ScanRows
+    | ScanEnd
+    | ScanFailed
+    | ScanStalled
+    | LookupRows
+    | LookupEnd
+    | LookupAnswers
+    | LookupFailed
+    | Route
+    | TimePassed
+    | Prioritize
+    | Enough
+    | Cancel
+    | Halt
+)
+
+# ---------------------------------------------------------------------------------------------------- instructions
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """Base of instructions; `match` compares the named fields only, for tests."""
+
+    def match(self, **fields: Any) -> bool:
+        """Whether every named field has the given value."""
+        return all(getattr(self, name) == value for name, value in fields.items())
+
+
+@dataclass(frozen=True)
+class FetchPages(Instruction):
+    """Credit for `count` more pages of a scan; the first credit opens it."""
+
+    table: int
+    index: int
+    count: int
+
+
+@dataclass(frozen=True)
+class StopScan(Instruction):
+    """The scan is not needed any more: cancel what is under way. No event follows for it."""
+
+    table: int
+    index: int
+
+
+@dataclass(frozen=True)
+class Lookup(Instruction):
+    """Ask lookup method `index` of `table` for `keys` (values in the order of the method's columns)."""
+
+    request: int
+    table: int
+    index: int
+    keys: tuple[tuple[object, ...], ...]
+
+
+@dataclass(frozen=True)
+class CancelLookup(Instruction):
+    """The answer is not needed any more. Events for it that still come are ignored."""
+
+    request: int
+
+
+@dataclass(frozen=True)
+class WakeAt(Instruction):
+    """Say `TimePassed` at this time at the latest. In place of any later time asked for before; earlier ones still hold."""
+
+    at: float
+
+
+@dataclass(frozen=True)
+class Emit(Instruction):
+    """Result tuples: span all aliases, passed all predicates. `Eddy.gather(batch)` turns them into Arrow columns."""
+
+    batch: TupleBatch
+
+
+@dataclass(frozen=True)
+class Finish(Instruction):
+    """Nothing can come any more. `complete` is true when every EOT the answer rests on is in and nothing is missing."""
+
+    complete: bool
+    reason: Literal["done", "limit", "cancelled", "failed"]

@@ -1,0 +1,329 @@
+"""Expressions the engine evaluates itself: a small language, and its three-valued evaluation over Arrow columns.
+
+Only what is proven equal to Spark's own evaluation belongs here (design: "Blocks and the upper query"); the planner
+leaves everything else to Spark. Both sides of a comparison have the same type, and arguments those that the kernel of
+the call is written for: the planner sees to it.
+
+Where Spark raises an error on a row (overflow, division by zero, a cast), the row is undecided: its value is NULL, and
+`evaluate_rows` tells it apart. A branch that Spark does not evaluate there (behind a false AND, in a CASE) cannot fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal as OneOf
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fff.dataflow.arrays import Bools
+from fff.dataflow.kernels.registry import KERNELS
+from fff.dataflow.kernels.values import Failures, Partial, Value, column, either, true_rows, valid_rows
+from fff.schema import ArrowType
+
+Array: TypeAlias = pa.Array
+Operator: TypeAlias = OneOf["=", "<>", "<", "<=", ">", ">=", "<=>"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of an alias: ordinals into the block plan's aliases and that alias's table columns."""
+
+    alias: int
+    index: int
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A constant, as a Python value that `pa.scalar(value, type)` accepts; None is NULL."""
+
+    value: object
+    type: ArrowType
+
+    @cached_property
+    def scalar(self) -> pa.Scalar:
+        """The constant for Arrow."""
+        return pa.scalar(self.value, self.type)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A scalar function, operator, cast or CASE of Spark SQL, as the kernel of that name computes it.
+
+    `case` takes conditions and values in turn, then the value for the rest; `coalesce` any number of values. These two
+    evaluate an argument only on rows for which it is needed. `fails`: the kernel itself may raise an error on some row.
+    """
+
+    name: str
+    args: tuple[Expr, ...]
+    type: ArrowType
+    fails: bool = False
+
+
+@dataclass(frozen=True)
+class Compare:
+    """`left op right` with SQL's NULL rules. NaN equals NaN and is above every number; -0.0 equals 0.0, as in Spark."""
+
+    op: Operator
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True)
+class InList:
+    """`item IN (values)`; NULL among the values makes a miss NULL instead of false."""
+
+    item: Expr
+    values: tuple[object, ...]
+    type: ArrowType
+
+
+@dataclass(frozen=True)
+class IsNull:
+    """`item IS NULL`; never NULL itself."""
+
+    item: Expr
+
+
+@dataclass(frozen=True)
+class And:
+    """Kleene conjunction."""
+
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Or:
+    """Kleene disjunction."""
+
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Not:
+    """Kleene negation."""
+
+    item: Expr
+
+
+Expr: TypeAlias = Compare | InList | IsNull | And | Or | Not | Column | Literal | Call
+Resolve: TypeAlias = Callable[[Column], Array]
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """The value of an expression for each row, and the rows on which Spark raises an error, if any; those are NULL."""
+
+    values: Array
+    failed: Failures | None
+
+
+def subexpressions(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions an expression is made of."""
+    match expr:
+        case Compare(left=left, right=right):
+            return (left, right)
+        case InList(item=item) | IsNull(item=item) | Not(item=item):
+            return (item,)
+        case And(items=items) | Or(items=items) | Call(args=items):
+            return items
+    return ()
+
+
+def columns_of(expr: Expr) -> set[Column]:
+    """Every column an expression reads."""
+    if isinstance(expr, Column):
+        return {expr}
+    return set().union(*(columns_of(part) for part in subexpressions(expr)))
+
+
+def evaluate(expr: Expr, resolve: Resolve, length: int) -> Array:
+    """The value of `expr` for each of `length` rows; for a condition its truth, NULL for unknown, and where Spark raises an error."""
+    return evaluate_rows(expr, resolve, length).values
+
+
+def evaluate_rows(expr: Expr, resolve: Resolve, length: int) -> Evaluated:
+    """The value of `expr` for each of `length` rows, and on which of them Spark raises an error."""
+    result = _value(expr, resolve, length)
+    values = column(result.values, length)
+    if result.failed is not None:  # what fails may have been judged since, as by IS NULL
+        values = pc.if_else(pa.array(result.failed.rows), pa.scalar(None, values.type), values)
+    return Evaluated(values, result.failed)
+
+
+def _value(expr: Expr, resolve: Resolve, length: int) -> Partial:
+    match expr:
+        case Column():
+            return Partial(resolve(expr), None)
+        case Literal():
+            return Partial(expr.scalar, None)
+        case Call(name="case", args=args):
+            return _case(args, resolve, length)
+        case Call(name="coalesce", args=args):
+            return _coalesce(args, resolve, length)
+        case Call():
+            return _call(expr, resolve, length)
+        case Compare(op=op, left=left, right=right):
+            sides, failed = _strictly((left, right), resolve, length, strict=op != "<=>")
+            return Partial(_compare(op, sides[0], sides[1], length), failed)
+        case InList(item=item):
+            one = _value(item, resolve, length)
+            return Partial(_in_list(expr, column(one.values, length), length), one.failed)
+        case IsNull(item=item):
+            one = _value(item, resolve, length)
+            return Partial(pc.is_null(one.values), one.failed)
+        case Not(item=item):
+            one = _value(item, resolve, length)
+            return Partial(pc.invert(one.values), one.failed)
+        case And(items=items):
+            return _connected(items, pc.and_kleene, pc.invert, resolve, length)
+        case Or(items=items):
+            return _connected(items, pc.or_kleene, lambda truth: truth, resolve, length)
+
+
+def _connected(
+    items: Sequence[Expr],
+    connect: Callable[[Value, Value], Value],
+    decides: Callable[[Value], Value],
+    resolve: Resolve,
+    length: int,
+) -> Partial:
+    """Items joined from left to right; where one decides, what is behind it is not evaluated, and cannot fail."""
+    first = _value(items[0], resolve, length)
+    result, failed = first.values, first.failed
+    for item in items[1:]:
+        one = _value(item, resolve, length)
+        if one.failed is not None:
+            failed = either(failed, one.failed.where(~true_rows(decides(result), length)))
+        result = connect(result, one.values)
+    return Partial(result, failed)
+
+
+def _strictly(
+    args: Sequence[Expr], resolve: Resolve, length: int, *, strict: bool = True
+) -> tuple[list[Value], Failures | None]:
+    """The values of arguments. A strict function evaluates none behind one that is NULL."""
+    values: list[Value] = []
+    failed: Failures | None = None
+    for arg in args:
+        one = _value(arg, resolve, length)
+        told = one.failed
+        for before in values if strict else ():
+            told = None if told is None else told.where(valid_rows(before, length))
+        failed = either(failed, told)
+        values.append(one.values)
+    return values, failed
+
+
+#: Calls that evaluate their divisor first, and those that evaluate all arguments, whichever is NULL.
+_RIGHT_FIRST = frozenset({"divide", "div", "remainder", "pmod", "try_divide", "try_remainder"})
+_EAGER = frozenset({"greatest", "least", "concat", "concat_ws"})
+
+
+def _call(expr: Call, resolve: Resolve, length: int) -> Partial:
+    if expr.name in _RIGHT_FIRST:
+        args, failed = _strictly(expr.args[::-1], resolve, length)
+        args.reverse()
+    else:
+        args, failed = _strictly(expr.args, resolve, length, strict=expr.name not in _EAGER)
+    if args and all(isinstance(arg, pa.Scalar) for arg in args):
+        args[0] = column(args[0], length)
+    found = KERNELS[expr.name](args, expr.type)
+    if isinstance(found, Partial):
+        return Partial(found.values, either(failed, found.failed))
+    return Partial(found, failed)
+
+
+def _case(args: Sequence[Expr], resolve: Resolve, length: int) -> Partial:
+    conditions, values = args[:-1:2], [*args[1::2], args[-1]]
+    left: Bools = np.ones(length, np.bool_)
+    truths: list[Value] = []
+    found: list[Value] = []
+    failed: Failures | None = None
+    for number, value in enumerate(values):
+        here = left
+        if number < len(conditions):
+            one = _value(conditions[number], resolve, length)
+            failed = either(failed, None if one.failed is None else one.failed.where(left))
+            truth = true_rows(one.values, length)
+            here, left = left & truth, left & ~truth
+            truths.append(pa.array(truth))
+        one = _value(value, resolve, length)
+        failed = either(failed, None if one.failed is None else one.failed.where(here))
+        found.append(one.values)
+    result = found.pop()
+    for truth, value in zip(reversed(truths), reversed(found), strict=True):
+        result = pc.if_else(truth, value, result)
+    return Partial(result, failed)
+
+
+def _coalesce(args: Sequence[Expr], resolve: Resolve, length: int) -> Partial:
+    left: Bools = np.ones(length, np.bool_)
+    found: list[Value] = []
+    failed: Failures | None = None
+    for arg in args:
+        one = _value(arg, resolve, length)
+        failed = either(failed, None if one.failed is None else one.failed.where(left))
+        left = left & ~valid_rows(one.values, length)
+        found.append(one.values)
+    return Partial(pc.coalesce(*found), failed)
+
+
+_COMPARE = {
+    "=": pc.equal,
+    "<>": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+
+
+def _compare(op: str, left: Value, right: Value, length: int) -> Value:
+    if op == "<=>":
+        both = pc.and_(pc.is_null(left), pc.is_null(right))
+        same = pc.fill_null(_compare("=", left, right, length), fill_value=False)
+        return pc.or_(both, same)
+    if pa.types.is_floating(left.type):
+        return _compare_floats(op, left, right)
+    return _COMPARE[op](left, right)
+
+
+def _compare_floats(op: str, left: Value, right: Value) -> Value:
+    """IEEE comparison mended to Spark's total order: NaN equals NaN and is above everything else."""
+    plain = _COMPARE[op](left, right)
+    nan_left, nan_right = pc.is_nan(left), pc.is_nan(right)
+    if op in ("=", "<="):
+        plain = pc.or_(plain, pc.and_(nan_left, nan_right))
+    if op == ">=":
+        plain = pc.or_(plain, nan_left)
+    if op == "<=":
+        plain = pc.or_(plain, nan_right)
+    if op == "<":
+        plain = pc.or_(plain, pc.and_(nan_right, pc.invert(nan_left)))
+    if op == ">":
+        plain = pc.or_(plain, pc.and_(nan_left, pc.invert(nan_right)))
+    if op == "<>":
+        plain = pc.and_(plain, pc.invert(pc.and_(nan_left, nan_right)))
+    return plain
+
+
+#: Stands for values that are known.
+_ITEM = Column(0, 0)
+
+
+def _in_list(expr: InList, item: Array, length: int) -> Array:
+    known = [value for value in expr.values if value is not None]
+    if known and pa.types.is_floating(item.type):
+        any_of = Or(tuple(Compare("=", _ITEM, Literal(v, expr.type)) for v in known))
+        result = evaluate(any_of, lambda _: item, length)
+    else:
+        found = pc.is_in(item, value_set=pa.array(known, expr.type))
+        result = pc.if_else(pc.is_valid(item), found, pa.scalar(None, pa.bool_()))
+    if len(known) < len(expr.values):  # a miss against a list with NULL is unknown
+        result = pc.if_else(pc.fill_null(result, fill_value=False), result, pa.scalar(None, pa.bool_()))
+    return result

@@ -1,0 +1,76 @@
+"""Where a tuple may go, and what came of it: the words eddy and policies share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fff.dataflow.plan.state import TupleState
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One destination: a selection module, or the SteM of `alias`.
+
+    `lookup` is the index access method that a probe goes on to when the SteM cannot answer it alone. On an alias that is
+    scanned as well it is an accelerator: the answer is right without it.
+    """
+
+    alias: int = -1
+    lookup: int | None = None
+    predicate: int | None = None
+
+
+def after(state: TupleState, move: Move) -> TupleState:
+    """The state of tuples that have taken a move."""
+    if move.predicate is not None:
+        return TupleState(state.span, state.done | 1 << move.predicate)
+    return TupleState(state.span | 1 << move.alias, state.done)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a policy learns from: `taken` tuples of `state` took `move` and `produced` tuples came out of it.
+
+    A tuple that parks is reported as taken when its lookup has ended, its matches when they come (`taken` zero), so that
+    a lookup without an answer yet does not pass for a selective one. `requests` counts new keys that had to be asked for.
+    `informed` is false when the SteM was still empty, so that a delayed source does not pass for a selective one (ledger
+    P33). `cost`: seconds of service that the tuples taken took in all, as the runtime's clock says; 0.0 where nothing was
+    measured.
+    """
+
+    state: TupleState
+    move: Move
+    taken: int
+    produced: int
+    requests: int = 0
+    informed: bool = True
+    cost: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What stands before a move: keys waiting or under way, and how many may be under way at once (None: any number).
+
+    `batch`: keys that one request carries.
+    """
+
+    backlog: int = 0
+    window: int | None = None
+    batch: int = 1
+
+    @property
+    def room(self) -> int | None:
+        """How many more keys would be asked for at once."""
+        return None if self.window is None else max(0, self.window - self.backlog)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A batch of `size` tuples of one state with a choice of moves. `urgent`: the user wants these first (ledger R8)."""
+
+    state: TupleState
+    moves: Sequence[Move]
+    size: int
+    load: Callable[[Move], Load]
+    urgent: bool = False

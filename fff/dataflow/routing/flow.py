@@ -1,0 +1,86 @@
+"""What came of the routing so far: tuples taken and produced by TupleState and move, in all and over time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fff.dataflow.plan.moves import Move, Outcome
+from fff.dataflow.plan.state import TupleState
+
+#: Intervals that the history keeps at least half of; two neighbours become one when it is full.
+INTERVALS = 24
+#: Tuples of the first intervals, at least; doubled whenever neighbours become one.
+FIRST_INTERVAL = 32
+
+Hop = tuple[TupleState, Move]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """The tuples of one state that took one move, and what it cost."""
+
+    taken: int = 0
+    produced: int = 0
+    requests: int = 0  # new keys asked for
+
+    def __add__(self, other: Passage) -> Passage:
+        """Both together."""
+        return Passage(
+            self.taken + other.taken,
+            self.produced + other.produced,
+            self.requests + other.requests,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FlowStatistics:
+    """What came of each hop, and interval by interval how many tuples took it."""
+
+    passages: Mapping[Hop, Passage]
+    history: Sequence[Mapping[Hop, int]]
+
+    @property
+    def tuples(self) -> int:
+        """Hops of tuples in all."""
+        return sum(passage.taken for passage in self.passages.values())
+
+    @property
+    def requests(self) -> int:
+        """Keys that routing has asked for."""
+        return sum(passage.requests for passage in self.passages.values())
+
+
+class Flow:
+    """Counts outcomes. `history` holds, interval by interval, how many tuples took each hop."""
+
+    def __init__(self) -> None:
+        self.passages: dict[Hop, Passage] = {}
+        self.history: list[Counter[Hop]] = [Counter()]
+        self._interval = FIRST_INTERVAL
+        self._counted = 0  # tuples in the last interval
+
+    def observe(self, outcome: Outcome) -> None:
+        """Add what came of a move."""
+        hop = outcome.state, outcome.move
+        came = Passage(outcome.taken, outcome.produced, outcome.requests)
+        before = self.passages.get(hop)
+        self.passages[hop] = came if before is None else before + came
+        if outcome.taken:
+            self.history[-1][hop] += outcome.taken
+            self._counted += outcome.taken
+            if self._counted >= self._interval:
+                self._begin_interval()
+
+    def _begin_interval(self) -> None:
+        if len(self.history) == INTERVALS:
+            pairs = zip(self.history[::2], self.history[1::2], strict=True)
+            self.history = [first + second for first, second in pairs]
+            self._interval = 2 * max(self._interval, self._counted)  # as long as what became of two
+        self.history.append(Counter())
+        self._counted = 0
+
+    def statistics(self) -> FlowStatistics:
+        """The counts at this moment, which later outcomes do not change."""
+        return FlowStatistics(dict(self.passages), tuple(map(dict, self.history)))

@@ -1,0 +1,170 @@
+"""What an eddy tells of itself at one moment: frozen, and all that those outside the core know of its modules."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fff.dataflow.lookups.access import ScanModule, ScanState
+from fff.dataflow.lookups.methods import Method, Methods
+from fff.dataflow.plan.labels import move_name, state_name
+from fff.dataflow.routing.flow import Passage
+from fff.dataflow.routing.router import Router
+from fff.dataflow.store.stem import SteM
+from fff.stats import RoutingShare, SteMStats
+
+
+@dataclass(frozen=True, slots=True)
+class ScanStatistics:
+    """One scan."""
+
+    name: str
+    state: ScanState
+    stalled: bool  # running, and no page has come for too long
+    rows: int
+    duplicates: int  # rows that another access method, or this one, had delivered before
+
+
+@dataclass(frozen=True, slots=True)
+class LookupStatistics:
+    """One lookup method. `columns` are the ordinals of its key columns; keys are distinct ones."""
+
+    name: str
+    columns: tuple[int, ...]
+    issued: int  # requests sent
+    hedged: int  # of these: requests that race a slow one of another method
+    under_way: int  # of these: requests that nothing has ended yet
+    asked: int  # keys sent
+    pending: int  # keys that wait for a free request
+    failed: int  # keys
+    rows: int
+    duplicates: int
+    strays: int  # rows that did not have the key they were asked by
+    stalled: bool  # nothing has come for too long
+    met: int  # keys that a row came for; a key whose rows come in several parts may count for as many
+    answered: int  # requests answered to the end
+    served_s: float  # seconds that those kept their places at the limiter
+
+    @property
+    def idle(self) -> bool:
+        """Nothing pending, nothing under way."""
+        return not self.pending and not self.under_way
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Rows that differ from the one that had their declared key before: how many, the first such key, and where they do."""
+
+    rows: int
+    key: tuple[tuple[str, object], ...]  # columns and values
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableStatistics:
+    """The modules of one table of the plan. `complete`: every row of it has arrived."""
+
+    complete: bool
+    stem: SteMStats
+    conflict: Conflict | None
+    scans: tuple[ScanStatistics, ...]
+    lookups: tuple[LookupStatistics, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockStatistics:
+    """A block at one moment. `tables` as in the plan; `results` are those found so far."""
+
+    finished: bool
+    cancelled: bool
+    results: int
+    tables: tuple[TableStatistics, ...]
+    routing: tuple[RoutingShare, ...]
+
+
+def statistics(router: Router, methods: Methods, *, finished: bool) -> BlockStatistics:
+    """Taken in time that grows with the modules and the kinds of routed tuples, not with rows or keys."""
+    block = router.block
+    parked: Counter[int] = Counter()
+    for alias, _, group in router.parked.waiting():
+        parked[block.plan.aliases[alias].table] += group.live
+    by_table: list[list[LookupStatistics]] = [[] for _ in block.stems]
+    for method in methods.all:
+        by_table[method.table].append(_lookup(method))
+    tables = tuple(
+        TableStatistics(
+            stem.complete,
+            SteMStats(
+                table=stem.plan.name,
+                rows=len(stem),
+                builds=stem.arrived,
+                probes=stem.probes,
+                hits=stem.hits,
+                covered=stem.covered,
+                parked=parked[table],
+                bytes=stem.nbytes,
+                conflicts=stem.conflicts,
+            ),
+            _conflict(stem),
+            _scans(block.scans[table]),
+            tuple(by_table[table]),
+        )
+        for table, stem in enumerate(block.stems)
+    )
+    return BlockStatistics(finished, block.cancelled, router.emitted, tables, _routing(router))
+
+
+def _conflict(stem: SteM) -> Conflict | None:
+    if stem.conflict is None:
+        return None
+    names = [stem.plan.columns[column].name for column in stem.plan.key]
+    return Conflict(stem.conflicts, tuple(zip(names, stem.conflict, strict=True)), tuple(stem.conflicting))
+
+
+def _scans(scans: Sequence[ScanModule]) -> tuple[ScanStatistics, ...]:
+    return tuple(
+        ScanStatistics(
+            name=scan.plan.name,
+            state=scan.state,
+            stalled=scan.stalled and scan.state is ScanState.RUNNING,
+            rows=scan.rows,
+            duplicates=scan.duplicates,
+        )
+        for scan in scans
+    )
+
+
+def _lookup(method: Method) -> LookupStatistics:
+    module = method.module
+    return LookupStatistics(
+        name=module.plan.name,
+        columns=tuple(module.plan.columns),
+        issued=module.issued,
+        hedged=module.hedged,
+        under_way=len(module.requests),
+        asked=module.asked,
+        pending=module.pending,
+        failed=len(module.reasons),
+        rows=module.rows,
+        duplicates=module.duplicates,
+        strays=module.strays,
+        stalled=method.stalled,
+        met=module.met,
+        answered=module.answered,
+        served_s=module.served_s,
+    )
+
+
+def _routing(router: Router) -> tuple[RoutingShare, ...]:
+    """How tuples were routed so far, by TupleState and destination."""
+    plan = router.block.plan
+    shares = []
+    for (state, move), (batches, tuples) in router.routing.items():
+        came = router.flow.passages.get((state, move), Passage())
+        shares.append(
+            RoutingShare(
+                state_name(plan, state), move_name(plan, move), batches, tuples, came.produced, came.requests
+            )
+        )
+    return tuple(shares)

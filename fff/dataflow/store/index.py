@@ -1,0 +1,157 @@
+"""An index on one column of numbers (see `domains`): which rows have a given number.
+
+Two parts. New rows hang in chains: `head[number]` is the newest, `next[row]` the one before it; a batch of probes walks
+all its chains together. Once numbers repeat a lot, rows are settled into runs (sorted by number), where a probe costs an
+interval instead of a walk. Nothing is hashed here: the numbers are dense.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fff.dataflow.arrays import EMPTY, Growable, Int64
+
+_LINK_ROUNDS = 4  # linking equal numbers of one batch goes round by round, then by sorting
+_SETTLE_REPEATS = 4  # rows per number from which runs pay
+_SETTLE_ROWS = 256
+
+
+class NumberIndex:
+    """Rows by number. What has been appended to the column since the last look is taken in by the next one.
+
+    A negative number (-1 is NULL) is never found.
+    """
+
+    def __init__(self, numbers: Growable[np.int64]) -> None:
+        self._numbers = numbers
+        self._head = Growable(np.int32, -1)
+        self._next = Growable(np.int32, -1)  # by row
+        self._count = Growable(np.int32)  # rows per number, chained and settled
+        self._distinct = 0  # Invariant: numbers with count > 0, of the rows taken in
+        self._settled = 0  # rows below this one are in runs, the others in chains
+        self._run_rows = EMPTY
+        self._run_start = EMPTY
+        self._run_length = EMPTY
+
+    def __len__(self) -> int:
+        return self._numbers.length
+
+    @property
+    def distinct(self) -> int:
+        """How many numbers have a row."""
+        self._catch_up()
+        return self._distinct
+
+    def _catch_up(self) -> None:
+        first = self._next.length
+        if first == len(self):
+            return
+        self._next.extend_to(len(self))
+        numbers = self._numbers.view[first:]
+        rows = np.arange(first, len(self))
+        if numbers.min() < 0:
+            known = (numbers >= 0).nonzero()[0]
+            numbers, rows = numbers[known], rows[known]
+        size = int(numbers.max(initial=-1)) + 1
+        self._head.extend_to(size)
+        self._count.extend_to(size)
+        self._link(numbers, rows)
+        tail = len(self) - self._settled
+        if tail >= _SETTLE_ROWS and tail >= self._settled and len(self) >= _SETTLE_REPEATS * self._distinct:
+            self._settle()
+
+    def _link(self, numbers: Int64, rows: Int64) -> None:
+        """Hang rows at the head of their chains."""
+        head, chain = self._head.view, self._next.view
+        for _ in range(_LINK_ROUNDS):
+            chain[rows] = head[numbers]
+            head[numbers] = rows  # of equal numbers one wins
+            lost = (head[numbers] != rows).nonzero()[0]
+            if not len(lost):
+                self._add(numbers, 1)
+                return
+            won = np.ones(len(numbers), np.bool_)
+            won[lost] = False
+            self._add(numbers[won], 1)
+            numbers, rows = numbers[lost], rows[lost]
+        order = np.argsort(numbers, kind="stable")
+        numbers, rows = numbers[order], rows[order]
+        starts = np.flatnonzero(np.concatenate(([True], numbers[1:] != numbers[:-1])))
+        lasts = np.append(starts[1:], len(numbers)) - 1
+        chain[rows[1:]] = rows[:-1]
+        chain[rows[starts]] = head[numbers[starts]]
+        head[numbers[lasts]] = rows[lasts]
+        self._add(numbers[starts], lasts + 1 - starts)
+
+    def _add(self, numbers: Int64, more: Int64 | int) -> None:
+        """Count more rows of numbers that are all different."""
+        count = self._count.view
+        before = count[numbers]
+        self._distinct += len(before) - int(np.count_nonzero(before))
+        count[numbers] = before + more
+
+    def _settle(self) -> None:
+        order = np.argsort(self._numbers.view, kind="stable")
+        self._run_rows = order[np.searchsorted(self._numbers.view, 0, sorter=order) :]
+        self._run_length = self._count.view.astype(np.int64)
+        self._run_start = np.cumsum(self._run_length) - self._run_length
+        self._settled = len(self)
+        self._head.view[:] = -1
+
+    def counts(self, numbers: Int64) -> Int64:
+        """How many rows each number has; a number never seen has none."""
+        self._catch_up()
+        return _at(self._count.view, numbers, 0)
+
+    def match(self, numbers: Int64) -> tuple[Int64, Int64]:
+        """All pairs (position in `numbers`, row) with equal numbers, in no particular order."""
+        self._catch_up()
+        found_at: list[Int64] = []
+        found: list[Int64] = []
+        if self._settled:
+            lengths = _at(self._run_length, numbers, 0)
+            positions = lengths.nonzero()[0]
+            lengths = lengths[positions]
+            found_at.append(np.repeat(positions, lengths))
+            found.append(self._run_rows[spread(self._run_start[numbers[positions]], lengths)])
+        if self._settled < len(self):
+            entries = _at(self._head.view, numbers, -1)
+            positions = (entries >= 0).nonzero()[0]
+            entries = entries[positions]
+            while len(entries):
+                found_at.append(positions)
+                found.append(entries)
+                entries = self._next.view[entries].astype(np.int64)
+                alive = (entries >= 0).nonzero()[0]
+                if len(alive) < len(entries):
+                    entries, positions = entries[alive], positions[alive]
+        if not found:
+            return EMPTY, EMPTY
+        if len(found) == 1:
+            return found_at[0], found[0]
+        return np.concatenate(found_at), np.concatenate(found)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        chains = (self._head, self._next, self._count)
+        runs = (self._run_rows, self._run_start, self._run_length)
+        return sum(part.nbytes for part in chains) + sum(int(run.nbytes) for run in runs)
+
+
+def _at(values: NDArray[np.signedinteger], numbers: Int64, otherwise: int) -> Int64:
+    """values[number] for each number, and something else where there is none."""
+    inside = numbers.view(np.uint64) < len(values)  # the negative ones are the largest
+    if inside.all():
+        return values[numbers].astype(np.int64)
+    found = np.full(len(numbers), otherwise, np.int64)
+    found[inside] = values[numbers[inside]]
+    return found
+
+
+def spread(starts: Int64, lengths: Int64) -> Int64:
+    """The concatenation of the ranges start, start + 1, ..., start + length - 1."""
+    total = int(lengths.sum())
+    ends = np.cumsum(lengths)
+    return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)

@@ -1,0 +1,274 @@
+"""SteM: the State Module of one base table (S4 section 2.1.4): its rows, once, for every alias and every join.
+
+Build is one atomic step: the rows get the next sequence numbers and are visible to every later probe (ledger P03).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from fff.dataflow.arrays import ArrowColumn, Bools, Growable, Int64
+from fff.dataflow.plan.plan import TablePlan
+from fff.dataflow.store.domains import Domain
+from fff.dataflow.store.identity import Answer, Identity, differing
+from fff.dataflow.store.index import NumberIndex
+from fff.dataflow.store.joint_index import JointIndex
+from fff.dataflow.store.sorted_runs import SortedRuns, Within, ordinals
+
+#: Stamps are sequence number and alias ordinal, lexicographically (P01): 6 bits of alias.
+ALIAS_BITS = 6
+MAX_ALIASES = 1 << ALIAS_BITS
+#: Rows that agree on the most selective column alone, for each prober and for a batch, from which all columns have an index
+#: of their own together.
+_CANDIDATES_EACH = 4
+_CANDIDATES = 4096
+
+
+class SteM:
+    """Rows of one table: Arrow columns, value numbers of the columns that are compared, indexes on first use.
+
+    Rows are named by row numbers, dense from 0 in build order.
+    """
+
+    def __init__(
+        self,
+        plan: TablePlan,
+        aliases: Sequence[int],
+        domains: Mapping[int, Domain],
+        identity: Identity,
+        *,
+        holes: bool = False,
+    ) -> None:
+        self.plan = plan
+        self._holes = holes  # tuples may have row -1, no row: the table is the right side of some join
+        self.aliases = tuple(aliases)
+        self.columns = [ArrowColumn(field.arrow) for field in plan.columns]
+        self.domains = domains  # by column
+        self.numbers = {column: Growable(np.int64) for column in domains}
+        self.sequence = Growable(np.int64)
+        self.identity = identity
+        identity.over(self.columns, domains)
+        # With one alias, rows that fail its predicates are not stored and no mask is needed.
+        self._passes = {alias: Growable(np.bool_) for alias in aliases} if len(aliases) > 1 else {}
+        self.alias_rows = dict.fromkeys(aliases, 0)
+        self._indexes: dict[int, NumberIndex] = {}
+        self._runs: dict[int, SortedRuns] = {}
+        self._widest: dict[tuple[int, int], tuple[int, int]] = {}  # by columns: of how many rows, and how far
+        self._joint: dict[tuple[int, ...], JointIndex] = {}  # by columns
+        self.complete = False  # EOT(true) is in: every row of the table has arrived
+        self.arrived = 0  # rows that came, duplicates and rows no alias wants included
+        self.duplicates = 0
+        self.conflicts = 0  # of these: rows that differ from the row that had their key before
+        self.conflicting: dict[str, None] = {}  # columns in which they do
+        self.conflict: tuple[object, ...] | None = None  # the first such key
+        self.probes = 0
+        self.hits = 0
+        self.covered = 0
+
+    def __len__(self) -> int:
+        return self.sequence.length
+
+    def values(self, column: int, rows: Int64) -> pa.Array:
+        """The values of a column at `rows`, NULL where there is no row."""
+        return self.columns[column].take(rows, holes=self._holes)
+
+    def numbers_at(self, column: int, rows: Int64) -> Int64:
+        """The value numbers of a compared column at `rows`, those of NULL where there is no row."""
+        if not self._holes:
+            return self.numbers[column].view[rows]
+        found = np.full(len(rows), -1, np.int64)
+        there = rows >= 0
+        found[there] = self.numbers[column].view[rows[there]]
+        return found
+
+    def number(self, rows: pa.RecordBatch) -> dict[int, Int64]:
+        """Value numbers of the compared columns of arriving rows."""
+        return {column: domain.number(rows.column(column)) for column, domain in self.domains.items()}
+
+    def build(
+        self,
+        rows: pa.RecordBatch,
+        numbers: Mapping[int, Int64],
+        passes: Mapping[int, Bools],
+        answer: Answer,
+        sequence: int,
+    ) -> tuple[Int64, int]:
+        """Store the rows that some alias wants and that are not here yet.
+
+        `numbers` are the value numbers by column, `passes` says by alias which rows pass its inline predicates, `answer`
+        is the access that delivered them (it counts occurrences), `sequence` the last sequence number given out.
+        Returns the new row numbers, ascending, and the last sequence number now.
+        """
+        self.arrived += len(rows)
+        wanted = np.logical_or.reduce(list(passes.values()))
+        new = wanted.nonzero()[0]
+        if len(new) and self.identity.compares:
+            all_new = len(new) == len(rows)
+            picked = rows if all_new else rows.take(pa.array(new))
+            known = numbers if all_new else {column: values[new] for column, values in numbers.items()}
+            fresh = self.identity.fresh(picked, answer, known)
+            repeats = len(new) - int(np.count_nonzero(fresh))
+            self.duplicates += repeats
+            new = new[fresh]
+            stored = self._store(rows, new, numbers)
+            if self.identity.kind == "key":
+                self.identity.placed(len(self))
+                if repeats:
+                    self._compare(picked)
+        else:
+            stored = self._store(rows, new, numbers)
+        if not len(new):
+            return new, sequence
+        for alias, mask in passes.items():
+            kept = mask[new]
+            self.alias_rows[alias] += int(kept.sum())
+            if alias in self._passes:
+                self._passes[alias].append(kept)
+        self.sequence.append(np.arange(sequence + 1, sequence + 1 + len(new)))
+        return stored, sequence + len(new)
+
+    def _store(self, rows: pa.RecordBatch, new: Int64, numbers: Mapping[int, Int64]) -> Int64:
+        """Take in some of arriving rows; returns their row numbers."""
+        first = len(self)
+        if len(new) < len(rows):
+            rows = rows.take(pa.array(new))
+        for storage, values in zip(self.columns, rows.columns, strict=True):
+            storage.append(values)
+        stored = np.arange(first, first + len(new))
+        for column, known in self.numbers.items():
+            known.append(numbers[column][new])
+        return stored
+
+    def _compare(self, rows: pa.RecordBatch) -> None:
+        """Note which of the rows that came last differ from those that had their keys before."""
+        old, originals = self.identity.originals()
+        unlike = np.zeros(len(old), np.bool_)
+        for field, storage, values in zip(self.plan.columns, self.columns, rows.columns, strict=True):
+            found = differing(values.take(pa.array(old)), storage.take(originals))
+            if found.any():
+                unlike |= found
+                self.conflicting.setdefault(field.name, None)
+        if unlike.any() and self.conflict is None:
+            first = int(originals[unlike.nonzero()[0][0]])
+            self.conflict = tuple(self.columns[column].value(first).as_py() for column in self.plan.key)
+        self.conflicts += int(np.count_nonzero(unlike))
+
+    def passing(self, alias: int, rows: Int64) -> Bools | None:
+        """Which rows pass the alias's inline predicates; None when all stored rows do."""
+        known = self._passes.get(alias)
+        return None if known is None else known.view[rows]
+
+    def stamps(self, alias: int, rows: Int64) -> Int64:
+        """Stamps of rows as that alias."""
+        return self.sequence.view[rows] << ALIAS_BITS | alias
+
+    def late(self, alias: int, stamps: Int64) -> Bools | None:
+        """Which stamps are newer than some row of the alias: tuples of the others have no match (P26); None when all are."""
+        if not len(self):
+            return None
+        late: Bools = stamps > self.stamps(alias, np.zeros(1, np.int64))[0]
+        return None if late.all() else late
+
+    def older(self, alias: int, rows: Int64, stamps: Int64, positions: Int64) -> Bools | None:
+        """Which rows of the alias are older than the stamp at their position; None when all rows are."""
+        if stamps.min() > self.stamps(alias, np.array([len(self) - 1]))[0]:
+            return None
+        older: Bools = self.stamps(alias, rows) < stamps[positions]
+        return older
+
+    def index(self, column: int) -> NumberIndex:
+        """The index on a compared column, made on first use (T15)."""
+        index = self._indexes.get(column)
+        if index is None:
+            index = self._indexes[column] = NumberIndex(self.numbers[column])
+        return index
+
+    def runs(self, column: int) -> SortedRuns:
+        """The column in sorted runs, made on first use."""
+        runs = self._runs.get(column)
+        if runs is None:
+            runs = self._runs[column] = SortedRuns(self.columns[column])
+        return runs
+
+    def widest(self, below: int, above: int) -> int:
+        """How far one column is below another at most, in any row; 0 where it never is."""
+        seen, most = self._widest.get((below, above), (0, 0))
+        if seen < len(self):
+            rows = np.arange(seen, len(self))
+            (low, known), (high, too) = (ordinals(self.columns[one].take(rows)) for one in (below, above))
+            # In floating point, rounded up: the integers may be further apart than there are integers.
+            apart = (high.astype(np.float64) - low.astype(np.float64))[known & too]
+            most = max(most, math.ceil(float(apart.max(initial=0.0)) * (1 + 1e-9)) + 1)
+            self._widest[below, above] = len(self), most
+        return most
+
+    def pair_counts(
+        self, links: Sequence[tuple[int, Int64]], probes: int, within: Within | None = None
+    ) -> Int64:
+        """For each prober an upper bound of its matches. `links` are (own column, numbers of the probers)."""
+        if within is not None:
+            return self.runs(within.column).counts(within)
+        if not links:
+            return np.full(probes, len(self), np.int64)
+        if len(links) == 1:
+            [(column, wanted)] = links
+            return self.index(column).counts(wanted)
+        joint = self._joint.get(tuple(column for column, _ in links))
+        if joint is not None:
+            return joint.counts(links)
+        column, wanted = self._narrowest(links)
+        counts = self.index(column).counts(wanted)
+        if int(counts.sum()) > max(_CANDIDATES_EACH * probes, _CANDIDATES):
+            # No column is selective by itself: all of them together are.
+            joint = self._joint[tuple(column for column, _ in links)] = JointIndex(self.numbers, links)
+            counts = joint.counts(links)
+        return counts
+
+    def match(
+        self, links: Sequence[tuple[int, Int64]], probes: int, within: Within | None = None
+    ) -> tuple[Int64, Int64]:
+        """Pairs (prober position, row) that agree on every link; without a link every pair within the bounds."""
+        if within is not None:
+            return self.runs(within.column).match(within)
+        if not links:
+            return np.repeat(np.arange(probes), len(self)), np.tile(np.arange(len(self)), probes)
+        joint = self._joint.get(tuple(column for column, _ in links))
+        if joint is not None:
+            return joint.match(links)
+        column, wanted = self._narrowest(links)
+        positions, rows = self.index(column).match(wanted)
+        for other, numbers in links:
+            if other != column and len(rows):
+                same = self.numbers[other].view[rows] == numbers[positions]
+                positions, rows = positions[same], rows[same]
+        return positions, rows
+
+    def _narrowest(self, links: Sequence[tuple[int, Int64]]) -> tuple[int, Int64]:
+        """The link whose column has most distinct values (P41)."""
+        if len(links) == 1:
+            return links[0]
+        return max(links, key=lambda link: self.index(link[0]).distinct)
+
+    def distinct(self) -> dict[str, int]:
+        """How many different values each compared column has, NULL aside; nothing where some rows were not stored."""
+        if len(self) + self.duplicates < self.arrived:
+            return {}
+        found = {}
+        for column, known in self.numbers.items():
+            numbers = known.view
+            found[self.plan.columns[column].name] = int(np.count_nonzero(np.bincount(numbers[numbers >= 0])))
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held: rows, numbers, indexes."""
+        rows = sum(column.nbytes for column in self.columns)
+        numbers = sum(known.nbytes for known in self.numbers.values())
+        indexes = sum(index.nbytes for index in self._indexes.values())
+        joint = sum(index.nbytes for index in self._joint.values())
+        runs = sum(run.nbytes for run in self._runs.values())
+        return rows + numbers + self.sequence.nbytes + indexes + joint + runs

@@ -1,0 +1,74 @@
+"""From spec files to a federation. What reads specs is found through the entry-point group `fff.loaders`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Protocol, cast
+
+from fff.access.disk.policy import row_cache
+from fff.catalog import Catalog
+from fff.errors import UsageError
+from fff.federation import Federation
+from fff.forecast.history import TableHistory
+from fff.web.client import WebClient
+
+_GROUP, _NAME = "fff.loaders", "specs"
+
+Source = str | os.PathLike[str]
+
+
+class Loader(Protocol):
+    """What the entry point `specs` of the group `fff.loaders` names."""
+
+    def __call__(
+        self,
+        paths: Sequence[Path],
+        *,
+        environ: Mapping[str, str],
+        cwd: Path,
+        client: WebClient,
+        local_files: bool = True,
+    ) -> Catalog:
+        """The tables of the spec files and folders or, without any, of the usual places. Raises UsageError."""
+
+
+def open_federation(
+    sources: Sequence[Source],
+    *,
+    environ: Mapping[str, str] | None = None,
+    client: WebClient | None = None,
+    load: Loader | None = None,
+    keep: bool = False,
+    cache: bool | None = None,
+    cache_ttl: float | None = None,
+    local_files: bool = True,
+) -> Federation:
+    """A federation over the given spec files and folders or, without any, over those of the usual places.
+
+    `environ` is that of the process unless it is given; `client` sends over the network, `load` is the loader that is
+    installed. `keep` is that of `Federation`; `cache` and `cache_ttl` are as for `row_cache`. Nothing is sent.
+    Without `local_files` statements cannot name files of this machine; specs can.
+
+    Raises:
+        SpecError: a spec is wrong.
+        UsageError: a path is not there.
+    """
+    environ = os.environ if environ is None else environ
+    kept = row_cache(environ, enabled=cache, ttl=cache_ttl)
+    history = TableHistory.of_user(environ, enabled=cache)
+    client = client or WebClient()
+    load = load or _loader()
+    paths = [Path(source) for source in sources]
+    catalog = load(paths, environ=environ, cwd=Path.cwd(), client=client, local_files=local_files)
+    return Federation(catalog, client, keep=keep, cache=kept, history=history)
+
+
+def _loader() -> Loader:
+    for entry in entry_points(group=_GROUP, name=_NAME):
+        return cast("Loader", entry.load())
+    raise UsageError(
+        "nothing that reads source specs is installed", hint="install the package fff again: pip install fff"
+    )

@@ -1,0 +1,202 @@
+"""The states that tuples may still come to, and the cheapest way through them.
+
+From a state S each move M leads to one state S+M, so the states below S form a lattice, and the least expected cost of
+finishing a tuple is V(S) = min over M of c(S, M) + f(S, M) V(S+M), where f is the fan-out. For predicates that commute this
+is exact whatever their correlation, as S says which of them have passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fff.dataflow.plan.moves import Move, after
+from fff.dataflow.plan.plan import BlockPlan
+from fff.dataflow.plan.state import TupleState
+from fff.dataflow.routing.constraints import Constraints
+
+#: States that are looked through; where a lattice has more, decisions are greedy by rank.
+MAX_STATES = 256
+
+#: What a move is believed to do to one tuple: cost and fan-out.
+Belief = Callable[[TupleState, Move], tuple[float, float]]
+#: The same with what it takes of each resource, by the resource's place in a bill.
+Billing = Callable[[TupleState, Move], tuple[Sequence[tuple[int, float]], float]]
+
+
+def sober(moves: Sequence[Move]) -> tuple[Move, ...]:
+    """Without lookups beside a scan: accelerators, never needed for the answer, which cost requests."""
+    looked_up = [move.alias for move in moves if move.lookup is not None]
+    scanned = [move.alias for move in moves if move.lookup is None and move.predicate is None]
+    if not looked_up or not scanned:
+        return tuple(moves)
+    return tuple(move for move in moves if move.lookup is None or move.alias not in scanned)
+
+
+@dataclass(frozen=True)
+class Valued:
+    """A state with the expected cost of each move from it to the end, cheapest first."""
+
+    moves: tuple[tuple[float, Move], ...]
+    bills: tuple[tuple[float, ...], ...] = ()  # of each, where resources are told apart
+
+    @property
+    def value(self) -> float:
+        """The least expected cost of finishing a tuple."""
+        return self.moves[0][0]
+
+
+class Lattice:
+    """Moves by state, filled on first use: what was offered, else what the plan allows, else what has not been taken."""
+
+    def __init__(self, plan: BlockPlan | None) -> None:
+        self._constraints = None if plan is None else Constraints(plan)
+        self._moves: dict[TupleState, tuple[Move, ...]] = {}
+        self._offered: set[TupleState] = set()
+        self._below: dict[TupleState, tuple[tuple[TupleState, tuple[tuple[Move, TupleState], ...]], ...]] = {}
+
+    def offer(self, state: TupleState, moves: tuple[Move, ...]) -> None:
+        """These moves are open to tuples of a state."""
+        if state in self._offered and self._moves[state] == moves:
+            return
+        if self._constraints is not None and set(self._planned(state)) != set(moves):
+            self._constraints = None  # the plan does not describe where these tuples travel
+            self._forget()
+        if self._moves.get(state) != moves:
+            self._forget()
+        self._offered.add(state)
+        self._moves[state] = moves
+
+    def _forget(self) -> None:
+        self._moves = {state: moves for state, moves in self._moves.items() if state in self._offered}
+        self._below.clear()
+
+    def _planned(self, state: TupleState) -> tuple[Move, ...]:
+        constraints = self._constraints
+        assert constraints is not None
+        if state.span & ~constraints.everything or state.done & ~constraints.all_done:
+            return ()
+        return sober(constraints.legal(state))
+
+    def below(self, state: TupleState) -> tuple[tuple[TupleState, tuple[tuple[Move, TupleState], ...]], ...]:
+        """The state and those that can be reached from it, with their moves, furthest-travelled first.
+
+        Nothing, if there are more than `MAX_STATES`.
+        """
+        known = self._below.get(state)
+        if known is None:
+            known = self._below[state] = self._explore(state)
+        return known
+
+    def _explore(
+        self, state: TupleState
+    ) -> tuple[tuple[TupleState, tuple[tuple[Move, TupleState], ...]], ...]:
+        if self._too_wide(state):
+            return ()
+        found: dict[TupleState, tuple[tuple[Move, TupleState], ...]] = {}
+        todo = [state]
+        while todo:
+            here = todo.pop()
+            if here in found:
+                continue
+            if len(found) >= MAX_STATES:
+                return ()
+            steps = tuple((move, after(here, move)) for move in self._moves[here])
+            found[here] = steps
+            for move, there in steps:
+                if there not in self._moves:
+                    self._moves[there] = (
+                        self._planned(there)
+                        if self._constraints is not None
+                        else _left(self._moves[here], move)
+                    )
+                todo.append(there)
+        return tuple(sorted(found.items(), key=lambda item: -item[0].weight))
+
+    def _too_wide(self, state: TupleState) -> bool:
+        """Whether moves that do not hinder one another lead to more states than are looked through.
+
+        What is open stays open until it is taken, so that every set of such moves leads to a state of its own; only
+        Cartesian products wait again for what they bring to be joined.
+        """
+        free = {
+            (move.alias, move.predicate)
+            for move in self._moves[state]
+            if move.predicate is not None
+            or self._constraints is None
+            or self._constraints.near(state.span, move.alias)
+        }
+        return 1 << len(free) > MAX_STATES
+
+
+def _left(moves: tuple[Move, ...], taken: Move) -> tuple[Move, ...]:
+    """What remains of some moves when one of them has been taken."""
+    return tuple(
+        move
+        for move in moves
+        if (move.predicate != taken.predicate if taken.predicate is not None else move.alias != taken.alias)
+    )
+
+
+def solve(
+    lattice: Lattice, state: TupleState, moves: Sequence[Move], belief: Belief
+) -> dict[TupleState, Valued]:
+    """The cost of each move from a state and from every state below it, under one belief."""
+    below = lattice.below(state)
+    if not below:
+        return {state: _by_rank(state, moves, belief)}
+    solved: dict[TupleState, Valued] = {}
+    values: dict[TupleState, float] = {}
+    for here, steps in below:
+        if not steps:
+            values[here] = 0.0
+            continue
+        options = []
+        for move, there in steps:
+            cost, fan_out = belief(here, move)
+            options.append((cost + fan_out * values[there], move))
+        if len(options) > 1:
+            options.sort(key=_first)
+        valued = solved[here] = Valued(tuple(options))
+        values[here] = valued.value
+    return solved
+
+
+def solve_bills(
+    lattice: Lattice, state: TupleState, billing: Billing, prices: Sequence[float]
+) -> dict[TupleState, Valued]:
+    """The same where each resource has its price. Nothing, if the lattice has too many states."""
+    solved: dict[TupleState, Valued] = {}
+    bills: dict[TupleState, Sequence[float]] = {}
+    for here, steps in lattice.below(state):
+        if not steps:
+            bills[here] = [0.0] * len(prices)
+            continue
+        options = []
+        for move, there in steps:
+            taken, fan_out = billing(here, move)
+            bill = [fan_out * part for part in bills[there]]
+            for place, amount in taken:
+                bill[place] += amount
+            cost = sum(price * part for price, part in zip(prices, bill, strict=True))
+            options.append((cost, move, tuple(bill)))
+        options.sort(key=lambda option: option[0])
+        solved[here] = Valued(
+            tuple((cost, move) for cost, move, _ in options), tuple(bill for _, _, bill in options)
+        )
+        bills[here] = options[0][2]
+    return solved
+
+
+def _by_rank(state: TupleState, moves: Sequence[Move], belief: Belief) -> Valued:
+    """Without looking ahead: most tuples removed per cost first. The figures are ranks, turned so that less is better."""
+    options = []
+    for move in moves:
+        cost, fan_out = belief(state, move)
+        options.append(((fan_out - 1) / max(cost, 1e-12), move))
+    options.sort(key=_first)
+    return Valued(tuple(options))
+
+
+def _first(option: tuple[float, Move]) -> float:
+    return option[0]

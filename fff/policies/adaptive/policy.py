@@ -1,0 +1,205 @@
+"""The default: optimistic lattice sampling with restart upon change, at the prices of what is scarce.
+
+It grew out of lattice posterior sampling: beliefs per (TupleState, move) (`beliefs`), the lattice of states solved exactly
+under one draw from them (`lattice`), a restart where a stream is found to have changed (`changes`). In place of plain
+posterior sampling the draw is narrowed and shifted towards good news, and a move has one draw for all states: what is
+tried is what might well be best, and what most tuples pass at the end of their way anyway is learnt there for nothing.
+docs/policies.md has the measured excess.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+from fff.dataflow.plan.moves import Load, Move, Offer, Outcome
+from fff.dataflow.plan.plan import BlockPlan
+from fff.dataflow.plan.state import TupleState
+from fff.options import Preference
+from fff.policies.adaptive.lattice import Lattice, Valued, sober, solve, solve_bills
+from fff.policies.adaptive.posterior import PROBE_S, Beliefs
+from fff.policies.adaptive.prior import Past
+from fff.policies.adaptive.scarcity import ENGINE, ENGINE_S, SPENT, Scarcity
+
+#: Decisions are made one by one after a start or a change; later after a share of those made, and after so many at most.
+WARM_UP, REOPTIMIZE_SHARE, REOPTIMIZE = 200, 0.05, 100
+#: Tuples of a batch that go at once, as a share of those whose fate is known.
+CAUTION = 0.1
+#: And as a share of those that have gone and whose fate is not known yet: before that is, to decide on fewer at a time
+#: makes nobody wiser.
+SPREAD = 0.5
+#: Seconds of service worth a decision of their own: forty times what deciding takes. Fewer tuples than that go together.
+THINKING_S = 2e-2
+#: Steps by which prices are found at the start, times the states that are looked through.
+FIRST_STEPS = 200
+#: And at each decision after that.
+STEPS = 64
+#: Where moves cost about nothing: tuples between two decisions, as a share of those decided.
+HASTE = 1.0
+#: Fan-outs that differ by less are about the same there.
+ABOUT = 0.2
+#: Outcomes of such moves, of at least so many tuples each, that are learnt together after as many one by one.
+TOGETHER, MANY = 8, 32
+
+
+class Adaptive:
+    """Routes each tuple the way that would be cheapest if a hopeful guess at what is unknown were true."""
+
+    name = "adaptive"
+
+    def __init__(
+        self, plan: BlockPlan | None = None, prefer: Preference = "balanced", past: Past | None = None
+    ) -> None:
+        self._scarcity = Scarcity(plan, prefer)
+        self.beliefs = Beliefs(by_request=prefer == "cheap", past=past, limiter=self._scarcity.limiter)
+        self.restarts = 0
+        self._begun: dict[TupleState, int] = {}  # tuples that were let go
+        self._lattice = Lattice(plan)
+        self._solved: dict[TupleState, Valued] = {}
+        self._probes: dict[TupleState, Move] = {}
+        self._decided: dict[TupleState, int] = {}  # tuples, since the last restart
+        self._due: dict[TupleState, int] = {}  # solve anew when so many are decided
+        self._gathered: dict[tuple[TupleState, Move], tuple[int, int, int, int]] = {}
+        self._gone: dict[TupleState, int] = {}  # tuples that were let go, since the last restart
+        self._fates: dict[TupleState, float] = {}  # tuples whose outcome is known, since the last restart
+
+    def choose(self, state: TupleState, moves: Sequence[Move], rng: random.Random) -> Move:
+        """The cheapest move under the belief in force, where all of them keep one processor busy."""
+        open_moves = sober(moves)
+        self._lattice.offer(state, open_moves)
+        valued = self._decide(
+            state, 1, lambda: solve(self._lattice, state, open_moves, self.beliefs.draw(rng))
+        )
+        return valued.moves[0][1]
+
+    def take(self, offer: Offer, rng: random.Random) -> tuple[Move, int] | None:
+        """The cheapest move that has room, unless waiting for a better one is worth it; few tuples while little is known."""
+        state, moves = offer.state, sober(offer.moves)
+        if len(moves) == 1:
+            return moves[0], offer.size
+        costs = self.beliefs.costs
+        if not any(move.lookup is not None or (costs and move in costs) for move in moves):
+            return self._probe(state, moves, offer.size, rng), offer.size
+        before = self._solved.get(state)
+        least = 1 if before is None else 1 + int(THINKING_S / max(abs(before.value), PROBE_S))
+        gone, known = self._gone.get(state, 0), self._fates.get(state, 0.0)
+        size = min(max(least, int(known * CAUTION), int((gone - known) * SPREAD)), offer.size)
+        self._lattice.offer(state, moves)
+        valued = self._decide(state, size, lambda: self._priced(state, moves, offer.load, rng), least)
+        for place, (_, move) in enumerate(valued.moves):
+            load = offer.load(move)
+            room = offer.size if load.room is None else load.room
+            if room <= 0 or (place and not self._fair(valued, place, offer.load)):
+                continue
+            # A request costs about the same however few keys it carries: it is filled.
+            size = min(max(size, load.batch), offer.size, room)
+            self._gone[state] = gone + size
+            self._begun[state] = self._begun.get(state, 0) + size
+            return move, size
+        return None
+
+    def _fair(self, valued: Valued, place: int, load: Callable[[Move], Load]) -> bool:
+        """Whether another move than the best is worth it, as it need not wait."""
+        if not valued.bills:
+            return False
+        idle, _ = self._scarcity.place(valued.moves[place][1], load)
+        return self._scarcity.fair(valued.bills[0], valued.bills[place], idle)
+
+    def _priced(
+        self, state: TupleState, moves: tuple[Move, ...], load: Callable[[Move], Load], rng: random.Random
+    ) -> dict[TupleState, Valued]:
+        """Every state from here on, solved at the prices of what is scarce; which learn from it."""
+        draw, scarcity = self.beliefs.draw(rng), self._scarcity
+        usual = self.beliefs.request_s
+
+        def taken(here: TupleState, move: Move) -> tuple[Sequence[tuple[int, float]], float]:
+            seconds, fan_out = draw(here, move)
+            where, at_once = scarcity.place(move, load)
+            if move.lookup is None:
+                return ((SPENT, seconds), (where, seconds / at_once)), fan_out
+            plan = scarcity.lookup(move)
+            requests = draw.keys(here, move) / (1 if plan is None else plan.batch_size)
+            spent = requests * usual * scarcity.worth(move)
+            return ((SPENT, spent), (where, seconds / at_once), (ENGINE, requests * ENGINE_S)), fan_out
+
+        below = self._lattice.below(state)
+        known = {(here, move): taken(here, move) for here, steps in below for move, _ in steps}
+
+        def bills(prices: Sequence[float]) -> dict[TupleState, Valued]:
+            return solve_bills(self._lattice, state, lambda here, move: known[here, move], prices)
+
+        least = bills(scarcity.saving())
+        if not least:  # too wide
+            return solve(self._lattice, state, moves, draw)
+        if scarcity.alone:
+            return least
+        if state.span.bit_count() > 1 or state.done:
+            return bills(scarcity.prices())
+        # Beliefs move while prices are learnt: a step each time would never catch up within some hundred tuples.
+        steps = max(1, (STEPS if scarcity.knows(state) else FIRST_STEPS) // len(below))
+        for _ in range(steps):
+            solved = bills(scarcity.prices())
+            scarcity.learn(state, least[state].bills[0], solved[state].bills[0], self._begun)
+        return solved
+
+    def _probe(self, state: TupleState, moves: tuple[Move, ...], size: int, rng: random.Random) -> Move:
+        """Where every move costs about nothing, thinking must not cost more: the least fan-out, reconsidered now and then."""
+        decided = self._decided.get(state, 0)
+        if state not in self._probes or decided >= self._due.get(state, 0):
+            draw = self.beliefs.draw(rng)
+            fan_outs = [draw(state, move)[1] for move in moves]
+            # Of those about as good the first, in every state: tuples that keep together travel in larger batches.
+            enough = min(fan_outs) * (1 + ABOUT) + ABOUT / 10
+            self._probes[state] = next(
+                move for move, fan_out in zip(moves, fan_outs, strict=True) if fan_out <= enough
+            )
+            self._due[state] = decided + size + int(decided * HASTE)
+        self._decided[state] = decided + size
+        return self._probes[state]
+
+    def _decide(
+        self,
+        state: TupleState,
+        size: int,
+        solved_anew: Callable[[], dict[TupleState, Valued]],
+        least: int = 1,
+    ) -> Valued:
+        decided = self._decided.get(state, 0)
+        if state not in self._solved or decided >= self._due.get(state, 0):
+            solved = solved_anew()
+            self._solved |= solved
+            for below in solved:
+                so_far = self._decided.get(below, 0)
+                pause = 1 if so_far < WARM_UP else min(REOPTIMIZE, int(so_far * REOPTIMIZE_SHARE))
+                self._due[below] = so_far + max(pause, least)
+        self._decided[state] = decided + size
+        return self._solved[state]
+
+    def observe(self, outcome: Outcome) -> None:
+        """Learn; start over where something has changed."""
+        gathered = self._gather(outcome)
+        if gathered is not None and self.beliefs.observe(gathered):
+            self.restarts += 1
+            for memory in (self._decided, self._due, self._gone, self._fates):
+                memory.clear()
+        if outcome.taken:
+            self._fates[outcome.state] = self._fates.get(outcome.state, 0.0) + outcome.taken
+
+    def _gather(self, outcome: Outcome) -> Outcome | None:
+        """What is to be learnt now: big batches that probed a SteM at no cost are learnt several at a time."""
+        move = outcome.move
+        free = move.lookup is None and move.predicate is None and not outcome.cost
+        if not free or not outcome.informed or outcome.taken < MANY:
+            return outcome
+        key = outcome.state, move
+        count, taken, produced, requests = self._gathered.get(key, (0, 0, 0, 0))
+        if count < TOGETHER:  # the first ones
+            self._gathered[key] = count + 1, 0, 0, 0
+            return outcome
+        count, taken, produced = count + 1, taken + outcome.taken, produced + outcome.produced
+        requests += outcome.requests
+        if count < 2 * TOGETHER:
+            self._gathered[key] = count, taken, produced, requests
+            return None
+        self._gathered[key] = TOGETHER, 0, 0, 0
+        return Outcome(outcome.state, move, taken, produced, requests)

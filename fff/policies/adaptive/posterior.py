@@ -1,0 +1,325 @@
+"""What is believed of every move: counts per (TupleState, move) and per move, kept up to date and drawn from.
+
+The currency is seconds of service. A lookup costs what its answers have taken, per tuple that had to wait for one; where
+nobody measures, `REQUEST_S` per new key. What is not measured at all (probes, predicates) costs `PROBE_S` a tuple.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import defaultdict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+from fff.dataflow.plan.moves import Move, Outcome
+from fff.dataflow.plan.state import TupleState
+from fff.policies.adaptive.change_points import CountChange, LevelChange
+from fff.policies.adaptive.distributions import MATCHES, PASS, Cost, Lumps, Share, posterior
+from fff.policies.adaptive.prior import Lesson, Level, Past, Sums, Trial
+
+PROBE_S = 2e-5
+REQUEST_S = 1e-3
+#: Observations that what did not change keeps when something else did: it may have, unseen.
+KEPT = 2.0
+#: Posterior deviations that a draw varies by, and those by which it is better than the mean.
+TEMPER, OPTIMISM = 0.5, 0.5
+#: Logarithm of how far a method's answers must take from what those of its limiter usually take to cost otherwise.
+APART = math.log(2.0)
+#: And how far what a server takes may move for its answers to be those of before.
+WANDERS = math.log(4.0)
+#: A new key for every second tuple, until more is known.
+_FRESH = 0.5
+
+
+@dataclass(slots=True)
+class _Counts:
+    """What came of tuples that took one move."""
+
+    fan_out: Share = field(default_factory=Share)
+    waited: Share = field(default_factory=Share)  # tuples whose answer took time
+    asked: Share = field(default_factory=Share)  # new keys that had to be asked for
+
+    def shrink(self) -> None:
+        for share in (self.fan_out, self.waited, self.asked):
+            share.shrink(KEPT)
+
+    def recall(self, lesson: Lesson) -> None:
+        """Begin with what the past says."""
+        self.fan_out.add(*lesson.fan_out)
+        self.waited.add(*lesson.waited)
+        self.asked.add(*lesson.asked)
+
+    def disown(self, lesson: Lesson) -> None:
+        """Take that back: what is left was counted here, in whole tuples."""
+        for share, told in (
+            (self.fan_out, lesson.fan_out),
+            (self.waited, lesson.waited),
+            (self.asked, lesson.asked),
+        ):
+            share.taken = float(round(share.taken - told[0]))
+            share.produced = float(round(share.produced - told[1]))
+
+    def lesson(self) -> Lesson:
+        """For the next run."""
+        return Lesson(_sums(self.fan_out), _sums(self.waited), _sums(self.asked))
+
+
+def _sums(share: Share) -> Sums:
+    return share.taken, share.produced
+
+
+class Beliefs:
+    """Statistics of moves, in each state and in all.
+
+    `by_request`: a lookup costs its requests, whatever time they take. `past`: what earlier runs taught, if any did.
+    `limiter`: what holds a lookup back; methods that share it cost alike, unless their answers show otherwise.
+    """
+
+    def __init__(
+        self,
+        *,
+        by_request: bool = False,
+        past: Past | None = None,
+        limiter: Callable[[Move], Hashable] | None = None,
+    ) -> None:
+        self.by_request = by_request
+        self.limiter = limiter or (lambda move: move)
+        self.costs: dict[Move, Cost] = {}
+        self._cost_changes: dict[Move, LevelChange] = defaultdict(LevelChange)
+        self._here: dict[tuple[TupleState, Move], _Counts] = {}
+        self._changes: dict[tuple[TupleState, Move], CountChange] = {}
+        self.anywhere: dict[Move, _Counts] = defaultdict(_Counts)
+        self.lumps: dict[Move, Lumps] = defaultdict(Lumps)
+        self._trial: Trial | None = None
+        if past:
+            self._recall(past.discounted())
+
+    def _recall(self, past: Past) -> None:
+        self._trial = Trial(past)
+        for key, lesson in past.here.items():
+            self._counts_of(key).recall(lesson)
+        for move, lesson in past.anywhere.items():
+            self.anywhere[move].recall(lesson)
+        for move, level in past.costs.items():
+            self.costs[move] = Cost(level.count, level.total, level.square)
+
+    def lessons(self) -> Past:
+        """What there is to tell the next run."""
+        return Past(
+            {key: counts.lesson() for key, counts in self._here.items()},
+            {move: counts.lesson() for move, counts in self.anywhere.items()},
+            {move: Level(cost.count, cost.total, cost.square) for move, cost in self.costs.items()},
+        )
+
+    def _counts_of(self, key: tuple[TupleState, Move]) -> _Counts:
+        here = self._here.get(key)
+        if here is None:
+            here = self._here[key] = _Counts()
+            self._changes[key] = CountChange(filters=key[1].predicate is not None)
+        return here
+
+    def observe(self, outcome: Outcome) -> bool:
+        """Count; an empty SteM proves nothing about selectivity (P33). True if what was believed has to be learnt anew."""
+        move, key = outcome.move, (outcome.state, outcome.move)
+        here = self._counts_of(key)
+        anywhere = self.anywhere[move]
+        if move.lookup is not None:
+            waited = outcome.taken if outcome.cost > 0 else 0
+            for counts in (here, anywhere):
+                counts.waited.add(outcome.taken, waited)
+                counts.asked.add(outcome.taken, outcome.requests)
+        changed = False
+        if outcome.cost > 0 and outcome.taken:
+            changed = self._learn_cost(move, math.log(outcome.cost / outcome.taken))
+        if outcome.informed and (outcome.taken or outcome.produced):
+            here.fan_out.add(outcome.taken, outcome.produced)
+            anywhere.fan_out.add(outcome.taken, outcome.produced)
+            if move.predicate is None and outcome.taken:
+                self.lumps[move].add(outcome.taken, outcome.produced)
+            changed |= self._fan_out_changed(key, outcome)
+        if changed:
+            self._trial = None  # what the past said is doubted with all the rest
+            self._doubt(move)
+        elif self._trial is not None and self._discredited(self._trial, outcome):
+            self._disown(self._trial)
+            return True
+        # Fan-outs of scanned tables change as their SteMs fill; what little is at stake is learnt on the way.
+        return changed and (move.predicate is not None or move.lookup is not None)
+
+    def _learn_cost(self, move: Move, log_cost: float) -> bool:
+        cost = self.costs.setdefault(move, Cost())
+        cost.add(log_cost)
+        since = self._cost_changes[move].add(log_cost)
+        if since is None:
+            return False
+        self.costs[move] = Cost(since.weight, since.total, since.square)
+        # What a server takes wanders with all that it serves, and says nothing of what it answers.
+        return move.lookup is None or abs(since.total / since.weight - cost.total / cost.count) > WANDERS
+
+    def _fan_out_changed(self, key: tuple[TupleState, Move], outcome: Outcome) -> bool:
+        since = self._changes[key].add(outcome.taken, outcome.produced)
+        if since is None:
+            return False
+        for (_, move), counts in self._here.items():
+            if move == outcome.move:
+                counts.fan_out = Share()
+        self._here[key].fan_out.add(since.weight, since.total)
+        self.anywhere[outcome.move].fan_out = Share()
+        self.lumps.pop(outcome.move, None)
+        return True
+
+    def _discredited(self, trial: Trial, outcome: Outcome) -> bool:
+        """Whether an outcome is one too many for what the past says."""
+        state, move, taken = outcome.state, outcome.move, outcome.taken
+        if outcome.cost > 0 and taken:
+            matters = move.lookup is None or not self.by_request
+            if trial.discredited_by_cost(move, math.log(outcome.cost / taken), matters=matters):
+                return True
+        return outcome.informed and trial.discredited_by_count(state, move, taken, outcome.produced)
+
+    def _disown(self, trial: Trial) -> None:
+        """The past was of another world: only what was seen in this run counts."""
+        self._trial = None
+        for key, lesson in trial.past.here.items():
+            self._here[key].disown(lesson)
+        for move, lesson in trial.past.anywhere.items():
+            self.anywhere[move].disown(lesson)
+        self.costs = trial.costs
+
+    def _doubt(self, changed: Move) -> None:
+        """One move has changed: the others may have."""
+        for (_, move), counts in self._here.items():
+            if move != changed:
+                counts.shrink()
+        for move, counts in self.anywhere.items():
+            if move != changed:
+                counts.shrink()
+        for move, cost in self.costs.items():
+            if move != changed:
+                cost.shrink(KEPT)
+
+    def expected(self, state: TupleState, move: Move) -> float:
+        """The fan-out, without any luck."""
+        filters = move.predicate is not None
+        known = self.anywhere.get(move)
+        centre = (
+            (PASS if filters else MATCHES)
+            if known is None
+            else known.fan_out.mean(PASS if filters else MATCHES)
+        )
+        here = self.here(state, move)
+        return posterior(None if here is None else here.fan_out, centre, filters=filters)[0]
+
+    def price(self, move: Move, unknown: float) -> float:
+        """Seconds of one tuple's answer, without any luck; `unknown` where nobody measures."""
+        if not self.measured(move):
+            return unknown
+        return math.exp(self.cost(move).posterior(self.centre(move))[0])
+
+    def cost(self, move: Move) -> Cost:
+        """What is known of the seconds that a move costs a tuple: what all moves of its limiter do, unless it stands apart."""
+        own = self.costs.get(move) or Cost()
+        if move.lookup is None:
+            return own
+        limiter, together = self.limiter(move), Cost()
+        for other, cost in self.costs.items():
+            if other.lookup is not None and self.limiter(other) == limiter:
+                together.add_all(cost)
+        if own.count and abs(own.total / own.count - together.total / together.count) > APART:
+            return own
+        return together
+
+    def draw(self, rng: random.Random) -> Draw:
+        """One belief out of those that the observations leave possible, on the hopeful side."""
+        return Draw(self, rng)
+
+    def here(self, state: TupleState, move: Move) -> _Counts | None:
+        """What is known of a move in one state."""
+        return self._here.get((state, move))
+
+    def centre(self, move: Move) -> float:
+        """The logarithm of what moves of the same kind cost; what the cost of one never tried is centred on."""
+        kind = _kind(move)
+        levels = [cost.total / cost.count for other, cost in self.costs.items() if _kind(other) == kind]
+        return sum(levels) / len(levels) if levels else 0.0
+
+    @property
+    def request_s(self) -> float:
+        """Seconds that a request usually takes, whichever it is."""
+        levels = [cost.total / cost.count for move, cost in self.costs.items() if move.lookup is not None]
+        return math.exp(sum(levels) / len(levels)) if levels else REQUEST_S
+
+    def measured(self, move: Move) -> bool:
+        """Whether somebody measures moves of this kind."""
+        return any(_kind(other) == _kind(move) for other in self.costs)
+
+
+def _kind(move: Move) -> int:
+    return 0 if move.predicate is not None else 1 if move.lookup is None else 2
+
+
+class Draw:
+    """Cost and fan-out of any move in any state, under one draw: a move that is lucky is so in every state."""
+
+    def __init__(self, beliefs: Beliefs, rng: random.Random) -> None:
+        self._beliefs = beliefs
+        self._rng = rng
+        self._drawn: dict[Move, tuple[float, float, float, bool, float]] = {}
+        self._lucks: dict[Hashable, float] = {}  # of the cost of all moves of a limiter
+
+    def keys(self, state: TupleState, move: Move) -> float:
+        """New keys that a tuple asks for."""
+        anywhere = self._beliefs.anywhere.get(move)
+        if anywhere is None:
+            return _FRESH
+        here, centre = self._beliefs.here(state, move), anywhere.asked.mean(_FRESH)
+        return min(1.0, centre if here is None else posterior(here.asked, centre, filters=False)[0])
+
+    def __call__(self, state: TupleState, move: Move) -> tuple[float, float]:
+        """Seconds that a tuple costs, and the tuples that come of it."""
+        drawn = self._drawn.get(move)
+        if drawn is None:
+            drawn = self._drawn[move] = self._move(move)
+        price, luck, centre, filters, dispersion = drawn
+        here = self._beliefs.here(state, move)
+        own = None if here is None else here.fan_out
+        mean, deviation = posterior(own, centre, filters=filters, dispersion=dispersion)
+        fan_out = max(0.0, mean + luck * deviation)
+        if move.lookup is not None:
+            price *= self._fresh(state, move, here)
+        return price, fan_out
+
+    def _move(self, move: Move) -> tuple[float, float, float, bool, float]:
+        beliefs = self._beliefs
+        known = beliefs.anywhere.get(move)
+        guess = MATCHES if move.predicate is None else PASS
+        filters = move.predicate is not None or (known is not None and known.fan_out.filters)
+        centre = known.fan_out.mean(guess) if known is not None else guess
+        lumps = beliefs.lumps.get(move)
+        return self._price(move), self._luck(), centre, filters, 1.0 if lumps is None else lumps.dispersion
+
+    def _luck(self) -> float:
+        return TEMPER * self._rng.gauss(0.0, 1.0) - OPTIMISM
+
+    def _price(self, move: Move) -> float:
+        beliefs = self._beliefs
+        if move.lookup is not None and (beliefs.by_request or not beliefs.measured(move)):
+            return REQUEST_S
+        if not beliefs.measured(move):
+            return PROBE_S
+        level, deviation = beliefs.cost(move).posterior(beliefs.centre(move))
+        whose = move if move.lookup is None else beliefs.limiter(move)
+        if whose not in self._lucks:
+            self._lucks[whose] = self._luck()
+        return math.exp(level + self._lucks[whose] * deviation)
+
+    def _fresh(self, state: TupleState, move: Move, here: _Counts | None) -> float:
+        """The share of tuples that cost what a lookup costs."""
+        anywhere = self._beliefs.anywhere.get(move)
+        if anywhere is None:
+            return _FRESH
+        if self._beliefs.by_request or not self._beliefs.measured(move):
+            return self.keys(state, move)
+        centre = anywhere.waited.mean(_FRESH)
+        return min(1.0, centre if here is None else posterior(here.waited, centre, filters=False)[0])

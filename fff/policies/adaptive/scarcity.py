@@ -1,0 +1,148 @@
+"""What is scarce: requests to pay for, and the time of whatever holds requests back; and what each is worth.
+
+Every way of a tuple to the end has a bill: what it spends (requests, in seconds of a usual one), and how long it keeps each
+resource busy: a limiter (a host and who asks there), a module that serves few tuples at once, the engine's own processor.
+Spending least, and being through first, are the ends of one linear program: the least of spend + time, where time is that of
+the busiest resource. Its dual prices the resources, and they are learnt while running by multiplicative weights (Arora,
+Hazan & Kale 2012): what the cheapest way at these prices keeps busier than the others becomes dearer. Where one resource
+serves all, its price is the same whatever is asked, and all preferences choose alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping
+
+from fff.dataflow.plan.moves import Load, Move
+from fff.dataflow.plan.plan import BlockPlan, LookupPlan
+from fff.dataflow.plan.state import TupleState
+from fff.options import Preference
+
+#: Places in a bill; limiters and modules of their own follow.
+SPENT, ENGINE = 0, 1
+#: Seconds of the engine's processor that a request takes.
+ENGINE_S = 5e-4
+#: What a share of the least spend counts for beside the same share of the time.
+SPENDING: dict[Preference, float] = {"fast": 0.02, "balanced": 1.0, "cheap": 1.0}
+#: Of a step of the weights, and the least that a weight may be beside the largest.
+_STEP, _FLOOR = 0.2, 1e-3
+#: With a stated price, what all money together counts for beside a request: it is never given for time, but under `fast`.
+_MONEY = 1e3
+
+Bill = tuple[float, ...]
+
+
+class Scarcity:
+    """The resources of one plan, by their places in a bill, and their prices."""
+
+    def __init__(self, plan: BlockPlan | None, prefer: Preference) -> None:
+        self._plan = plan
+        self._prefer = prefer
+        self._places: dict[Hashable, int] = {None: ENGINE}
+        self._weights: list[float] = [1.0]  # of the resources, from ENGINE on
+        self._least: dict[TupleState, Bill] = {}  # of a new tuple that goes the way that spends least
+        self._bills: dict[TupleState, Bill] = {}  # and of one that goes as it would now
+        lookups = [] if plan is None else [lookup for table in plan.tables for lookup in table.lookups]
+        self._dearest = max((lookup.price for lookup in lookups), default=0.0)
+
+    @property
+    def width(self) -> int:
+        """Places in a bill."""
+        return 1 + len(self._weights)
+
+    @property
+    def alone(self) -> bool:
+        """Whether all that was seen so far shares one resource, beside the engine's processor."""
+        return self.width <= ENGINE + 2
+
+    def lookup(self, move: Move) -> LookupPlan | None:
+        """The method that a move asks."""
+        if self._plan is None or move.lookup is None:
+            return None
+        return self._plan.tables[self._plan.aliases[move.alias].table].lookups[move.lookup]
+
+    def limiter(self, move: Move) -> Hashable:
+        """What holds a lookup back, by a name of its own."""
+        plan = self.lookup(move)
+        if plan is not None and plan.limiter is not None:
+            return plan.limiter
+        return (move.alias if self._plan is None else self._plan.aliases[move.alias].table, move.lookup)
+
+    def place(self, move: Move, load: Callable[[Move], Load]) -> tuple[int, float]:
+        """The resource that a move keeps busy, and how many it serves at once."""
+        plan = self.lookup(move)
+        window = load(move).window if plan is None else plan.ceiling or plan.window
+        if window is None:
+            return ENGINE, 1.0
+        name: Hashable = move if move.lookup is None else self.limiter(move)
+        if name not in self._places:
+            self._places[name] = self.width
+            self._weights.append(max(self._weights))
+            self._least.clear()
+            self._bills.clear()
+        return self._places[name], float(window)
+
+    def worth(self, move: Move) -> float:
+        """What a request counts for."""
+        plan = self.lookup(move)
+        if plan is None or not plan.price or self._prefer == "fast":
+            return 1.0
+        return 1.0 + _MONEY * plan.price / self._dearest
+
+    # ---------------------------------------------------------------------------------------------------- prices
+
+    def saving(self) -> Bill:
+        """Prices at which only what is spent counts."""
+        return (1.0, *([0.0] * len(self._weights)))
+
+    def prices(self) -> Bill:
+        """What a second of each resource counts for, in seconds of spending."""
+        spent, time = self._scale(self._least)
+        if self._prefer == "cheap" or not time:
+            return self.saving()
+        rate = spent / time / sum(self._weights)
+        return (SPENDING[self._prefer], *(weight * rate for weight in self._weights))
+
+    def knows(self, state: TupleState) -> bool:
+        """Whether prices rest on tuples of this state too."""
+        return state in self._bills
+
+    def learn(self, state: TupleState, least: Bill, bill: Bill, numbers: Mapping[TupleState, int]) -> None:
+        """What new tuples of a state would keep busy; `numbers`: how many there have been of each."""
+        self._least[state], self._bills[state] = least, bill
+        busy = [0.0] * len(self._weights)
+        for one, taken in self._bills.items():
+            for place, seconds in enumerate(taken[ENGINE:]):
+                busy[place] += max(1, numbers.get(one, 0)) * seconds
+        longest = max(busy)
+        if longest <= 0:
+            return
+        for place, seconds in enumerate(busy):
+            self._weights[place] *= math.exp(_STEP * (seconds / longest - 1))
+        most = max(self._weights)
+        self._weights = [max(weight / most, _FLOOR) for weight in self._weights]
+
+    def _scale(self, bills: dict[TupleState, Bill]) -> tuple[float, float]:
+        """What a new tuple spends, and its share of the time of the busiest resource: the greatest of any state."""
+        spent = max((bill[SPENT] for bill in bills.values()), default=0.0)
+        return spent, max((max(bill[ENGINE:]) for bill in bills.values()), default=0.0)
+
+    def fair(self, better: Bill, other: Bill, idle: int) -> bool:
+        """Whether to go the other way at once, by a resource that is idle, rather than wait for the better one.
+
+        Under `balanced` it must not spend more, as a share of the least, than it gains, as a share of the time.
+        """
+        spent, time = self._scale(self._least)
+        if self._prefer == "cheap" or not (spent and time):
+            return other[SPENT] <= better[SPENT]
+        total = sum(self._weights)
+        # What was found out about since these were drawn up is in neither.
+        kept = zip(self._weights, better[ENGINE:], other[ENGINE:], strict=False)
+        gain = sum(
+            weight / total * (one - another)
+            for place, (weight, one, another) in enumerate(kept, ENGINE)
+            if place != idle
+        )
+        if self._prefer == "fast":
+            return gain > 0
+        return (other[SPENT] - better[SPENT]) / spent <= gain / time

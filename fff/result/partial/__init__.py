@@ -1,0 +1,11 @@
+"""Groups before all tables have answered, to look at; never the answer.
+
+In: complete and incomplete rows of a block.
+Out: groups with what they rest on, and which of them are final.
+
+    final_groups  Which of the groups on display can change no more.
+    groups        Groups that no complete row has reached yet
+    preview       The groups of a simple statement without Spark, to show something while it starts
+
+The words are explained in docs/glossary.md.
+"""

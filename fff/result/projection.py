@@ -1,0 +1,98 @@
+"""What becomes of a block's rows on their way out: the values of a select list, then DISTINCT, OFFSET and LIMIT."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import repeat
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fff.dataflow.arrays import Int64
+from fff.dataflow.plan.expressions import Column, Expr, evaluate_rows
+from fff.dataflow.store.domains import Domain, PairDomain
+from fff.errors import QueryError, Span
+from fff.schema import Field
+from fff.sql.planner.plan import Branch, Cut
+
+
+class Projection:
+    """Makes rows of the result of the rows of one block."""
+
+    def __init__(self, branch: Branch, fields: Sequence[Field], sql: str) -> None:
+        self.block = branch.block
+        self._branch = branch
+        self._names = [field.name for field in fields]
+        self._sql = sql
+        self._cutting = Cutting(branch.cut, fields)
+
+    def rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows that these rows of the block give.
+
+        Raises QueryError with Spark's words for a value that cannot be had.
+        """
+        for condition, place in self._branch.conditions:
+            batch = batch.filter(self._value(condition, place, batch))
+        values = map(self._value, self._branch.values, self._branch.places, repeat(batch))
+        return self._cutting.take(pa.RecordBatch.from_arrays(list(values), names=self._names))
+
+    def _value(self, value: Expr, place: Span, batch: pa.RecordBatch) -> pa.Array:
+        if isinstance(value, Column):
+            return batch.column(value.index)
+        evaluated = evaluate_rows(value, lambda column: batch.column(column.index), len(batch))
+        if evaluated.failed is not None:
+            raise QueryError(evaluated.failed.message, sql=self._sql, span=place)
+        return evaluated.values
+
+
+class Cutting:
+    """Takes of rows that come in batches as many as a statement takes."""
+
+    def __init__(self, cut: Cut, fields: Sequence[Field]) -> None:
+        self._seen = _Seen(fields) if cut.distinct else None
+        self._skip = cut.offset
+        self._left = cut.limit
+
+    @property
+    def full(self) -> bool:
+        """Whether no further row is taken."""
+        return self._left == 0
+
+    def take(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Those of some rows that are taken."""
+        if self.full:
+            return batch.slice(0, 0)
+        if self._seen is not None:
+            batch = self._seen.new(batch)
+        skipped = min(self._skip, len(batch))
+        self._skip -= skipped
+        batch = batch.slice(skipped, self._left)
+        self._left = None if self._left is None else self._left - len(batch)
+        return batch
+
+
+class _Seen:
+    """The different rows so far.
+
+    NULLs are equal here, NaNs too, and both zeros, of which the positive one is given.
+    """
+
+    def __init__(self, fields: Sequence[Field]) -> None:
+        self._domains = [Domain(field.arrow) for field in fields]
+        self._pairs = [PairDomain() for _ in fields]
+        self._known = 0
+
+    def new(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows that are like none before."""
+        numbers: Int64 = np.zeros(len(batch), np.int64)
+        for domain, pairs, column in zip(self._domains, self._pairs, batch.columns, strict=True):
+            numbers = pairs.number(numbers, domain.number(column) + 1)  # NULL is -1 to the domain
+        different, first = np.unique(numbers, return_index=True)
+        batch = batch.take(pa.array(np.sort(first[different >= self._known])))
+        self._known = max(self._known, int(different.max(initial=-1)) + 1)
+        arrays = [
+            pc.add(one, pa.scalar(0.0, one.type)) if pa.types.is_floating(one.type) else one
+            for one in batch.columns
+        ]
+        return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)

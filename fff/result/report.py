@@ -1,0 +1,59 @@
+"""The machine-readable account of a run (contract section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from fff.stats import Snapshot, bills
+from fff.version import __version__
+
+VERSION = 1
+
+
+def make_report(
+    *,
+    sql: str,
+    snapshot: Snapshot,
+    complete: bool,
+    exit_code: int,
+    reason: str | None,
+    rows: int,
+    warnings: tuple[str, ...],
+    doubts: tuple[str, ...],
+    audit: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """The report as JSON-ready values.
+
+    `doubts`: what in the statement may have made rows of a partial answer wrong. `audit`: of the routing,
+    block by block.
+    """
+    spark = asdict(snapshot.spark)
+    return {
+        "version": VERSION,
+        "sql": sql,
+        "complete": complete,
+        "exit_code": exit_code,
+        "reason": reason,
+        "rows": rows,
+        "elapsed_s": round(snapshot.elapsed_s, 6),
+        "first_row_s": None if snapshot.first_row_s is None else round(snapshot.first_row_s, 6),
+        "policy": snapshot.policy,
+        "prefer": snapshot.prefer,
+        "seed": snapshot.seed,
+        "warm_start": snapshot.warm_start,
+        "fff_version": __version__,
+        "access": [
+            asdict(access) | {"keys": list(access.keys), "sends": list(access.sends)}
+            for access in snapshot.access
+        ],
+        "bill": [asdict(bill) for bill in bills(snapshot.access)],
+        "stems": [asdict(stem) for stem in snapshot.stems],
+        "routing": [asdict(share) for share in snapshot.routing],
+        "audit": [dict(one) for one in audit],
+        "spark": spark,
+        "missing": [asdict(part) for part in snapshot.missing],
+        "doubts": list(doubts),
+        "warnings": list(warnings),
+    }

@@ -1,0 +1,220 @@
+"""Sorts the conjuncts of a block: equality class, engine predicate, constant, or left to Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal as OneOf
+
+from fff.dataflow.plan.expressions import Column, Compare, Expr, columns_of
+from fff.errors import QueryError, Span
+from fff.schema import comparison_kind
+from fff.sql.analysis.common_conjuncts import follows
+from fff.sql.analysis.predicates import Translator, constant_truth
+from fff.sql.binder.names import try_resolve
+from fff.sql.binder.spj_block import Condition, SourceBlock
+from fff.sql.scalars.typed import LeftToSparkError, may_fail
+from fff.sql.syntax.literals import Constant, constant_of
+from fff.sql.syntax.statement import Node, exp
+
+#: So much of a condition is quoted where something follows from it.
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Conjunct:
+    """A conjunct and where it runs.
+
+    `seed lookup` conjuncts are evaluated by the engine as well. `derived` ones were not written but follow from an
+    equality class, or from an OR. `constant` ones mention no column. Columns are declared columns.
+    """
+
+    text: str
+    where: OneOf["equality", "seed lookup", "engine", "spark", "constant"]
+    reason: str = ""
+    span: Span | None = None
+    expr: Expr | None = None
+    condition: Condition | None = None
+    derived: bool = False
+    on: int | None = None  # the right side of a left, semi or anti join that it decides over
+    #: For a comparison that is no equality class: the sides that are a plain column or a constant.
+    compared: tuple[Column | Constant, ...] | None = None
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the engine evaluates it, and it may raise an error on a row: then a query above evaluates it again."""
+        return self.where == "engine" and self.expr is not None and may_fail(self.expr)
+
+
+def classify(block: SourceBlock, params: Mapping[str, object]) -> tuple[Conjunct, ...]:
+    """Every conjunct of the block, in the order of the text, and behind an OR what the engine can do with what follows from it.
+
+    Raises:
+        QueryError: an unknown or ambiguous name, or an aggregate where none can be.
+    """
+    found: list[Conjunct] = []
+    for condition in block.conditions:
+        every = (_classify(block, condition, params), *_following(block, condition, params))
+        found += every if condition.on is None else (replace(one, on=condition.on) for one in every)
+    return tuple(found)
+
+
+def _following(block: SourceBlock, condition: Condition, params: Mapping[str, object]) -> Iterator[Conjunct]:
+    """What all branches of a condition share, where the engine can evaluate it; what it cannot is in the condition itself."""
+    if condition.node is None:
+        return
+
+    translator = Translator(block.statement, condition.scope, params)
+
+    def owner(column: Node) -> int | None:
+        if id(column) in block.outer or isinstance(column.this, exp.Star):
+            return None
+        reference = try_resolve(block.statement, column, condition.scope)
+        return None if reference is None else reference.column.alias
+
+    def usable(node: Node) -> bool:
+        try:
+            return not may_fail(translator.expression(node))
+        except LeftToSparkError:
+            return False
+
+    for node in follows(condition.node, owner, usable):
+        shared = replace(condition, text=node.sql("spark", comments=False), node=node)
+        conjunct = _classify(block, shared, params)
+        if conjunct.where in {"equality", "engine"}:
+            yield replace(conjunct, reason=f"follows from {_cut(condition.text)}", derived=True)
+
+
+def _cut(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= _SHOWN else f"{words[:_SHOWN]}…"
+
+
+def _classify(block: SourceBlock, condition: Condition, params: Mapping[str, object]) -> Conjunct:
+    if condition.node is None:
+        return _joined(block, condition)
+    if condition.node.find(exp.Query):
+        return Conjunct(condition.text, "spark", "a subquery", condition.span, condition=condition)
+    if any(id(column) in block.outer for column in condition.node.find_all(exp.Column)):
+        reason = "names a column of an outer query"
+        return Conjunct(condition.text, "spark", reason, condition.span, condition=condition)
+    _refuse_aggregates(block, condition)
+    translator = Translator(block.statement, condition.scope, params)
+    try:
+        expr = translator.expression(condition.node)
+        if may_fail(expr) and not columns_of(expr):
+            raise LeftToSparkError("always fails")
+    except LeftToSparkError as why:
+        return Conjunct(
+            condition.text,
+            "spark",
+            str(why),
+            condition.span,
+            condition=condition,
+            compared=_compared(block, condition, params),
+        )
+    if not columns_of(expr):
+        truth = constant_truth(expr)
+        return Conjunct(
+            condition.text, "constant", "always true" if truth else "never true", condition.span, expr
+        )
+    equality = _equality(expr)
+    where: OneOf["equality", "engine"] = "equality" if equality else "engine"
+    compared = None if equality else _compared(block, condition, params)
+    told = "rows on which it fails pass" if may_fail(expr) else ""
+    return Conjunct(condition.text, where, told, condition.span, expr, condition, compared=compared)
+
+
+def _equality(expr: Expr) -> tuple[Column, Column] | None:
+    match expr:
+        case Compare(op="=", left=Column() as left, right=Column() as right) if left != right:
+            return left, right
+    return None
+
+
+def _joined(block: SourceBlock, condition: Condition) -> Conjunct:
+    """What USING or NATURAL asks for."""
+    assert condition.pair is not None
+    left, right = condition.pair
+    fields = [block.scope.field(column) for column in condition.pair]
+    kinds = [comparison_kind(field.arrow) for field in fields]
+    if kinds[0] is None or kinds[0] != kinds[1]:
+        reason = f"compares {fields[0].type} with {fields[1].type}"
+        return Conjunct(
+            condition.text, "spark", reason, condition.span, condition=condition, compared=condition.pair
+        )
+    return Conjunct(condition.text, "equality", "", condition.span, Compare("=", left, right))
+
+
+def _compared(
+    block: SourceBlock, condition: Condition, params: Mapping[str, object]
+) -> tuple[Column | Constant, ...] | None:
+    node = condition.node
+    if isinstance(node, exp.EQ):
+        sides: list[Node] = [node.this, node.expression]
+    elif isinstance(node, exp.In):
+        sides = [node.this, *(node.args.get("expressions") or ())]
+    else:
+        return None
+    found: list[Column | Constant] = []
+    for side in sides:
+        constant = constant_of(block.statement, side, params)
+        if constant is not None:
+            found.append(constant)
+        elif isinstance(side, exp.Column):
+            reference = try_resolve(block.statement, side, condition.scope)
+            if reference is not None and not reference.has_fields:
+                found.append(reference.column)
+    return tuple(found)
+
+
+def _refuse_aggregates(block: SourceBlock, condition: Condition) -> None:
+    assert condition.node is not None
+    for node in condition.node.find_all(exp.AggFunc, exp.Window):
+        what = "window functions" if isinstance(node, exp.Window) else "aggregates"
+        raise QueryError(
+            f"{what} cannot stand in WHERE or ON",
+            sql=block.statement.sql,
+            span=condition.span,
+            hint="use HAVING" if what == "aggregates" else "use a query around this one",
+        )
+
+
+def links_of(conjuncts: Sequence[Conjunct]) -> dict[int, list[tuple[Column, Column]]]:
+    """By right side: the equalities of its ON condition, its own column first."""
+    found: dict[int, list[tuple[Column, Column]]] = {}
+    for one in conjuncts:
+        link = link_of(one)
+        if link is not None:
+            found.setdefault(link[0].alias, []).append(link)
+    return found
+
+
+def link_of(conjunct: Conjunct) -> tuple[Column, Column] | None:
+    """The column of a right side and the other one that its ON condition equates by a conjunct."""
+    match conjunct.expr:
+        case Compare(op="=", left=Column() as left, right=Column() as right) if conjunct.where == "equality":
+            for own, other in ((left, right), (right, left)):
+                if own.alias == conjunct.on != other.alias:
+                    return own, other
+    return None
+
+
+def speaking_of(
+    block: SourceBlock, columns: set[Column], conjuncts: Sequence[Conjunct]
+) -> Iterator[Conjunct]:
+    """The conjuncts that name one of some columns, derived ones apart."""
+    for one in conjuncts:
+        if one.derived:
+            continue
+        if one.expr is not None and not columns.isdisjoint(columns_of(one.expr)):
+            yield one
+        elif one.where == "spark" and one.condition is not None and one.condition.node is not None:
+            scope = one.condition.scope
+            named = one.condition.node.find_all(exp.Column)
+            plain = [
+                node for node in named if id(node) not in block.outer and not isinstance(node.this, exp.Star)
+            ]
+            found = [try_resolve(block.statement, node, scope) for node in plain]
+            if any(ref is not None and ref.column in columns for ref in found):
+                yield one

@@ -1,0 +1,333 @@
+"""Which conjuncts the engine can evaluate exactly as Spark does, and their translation.
+
+Columns in the result are declared columns (see `fff.sql.binder.names`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import cast
+
+from fff.dataflow.plan.expressions import (
+    And,
+    Call,
+    Column,
+    Compare,
+    Expr,
+    InList,
+    IsNull,
+    Literal,
+    Not,
+    Operator,
+    Or,
+    columns_of,
+    evaluate,
+)
+from fff.errors import InternalError
+from fff.schema import ArrowType, comparison_kind
+from fff.sql.binder.names import Scope, resolve
+from fff.sql.scalars.coercion import BOOLEAN, VOID, common, is_float, is_integer, type_name
+from fff.sql.scalars.coercion import cast as cast_to
+from fff.sql.scalars.translate import Scalars
+from fff.sql.scalars.typed import LeftToSparkError, Typed, check_operands, folded
+from fff.sql.scalars.words import describe
+from fff.sql.syntax.literals import (
+    Constant,
+    NoSuchValueError,
+    NotExactError,
+    back_cast,
+    constant_of,
+    convert,
+)
+from fff.sql.syntax.statement import Node, Statement, exp, operands
+
+_OPERATORS: dict[type[Node], Operator] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeEQ: "<=>",
+}
+_MIRRORED: dict[Operator, Operator] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+@dataclass(frozen=True)
+class Translator:
+    """Turns conditions of one scope into engine expressions."""
+
+    statement: Statement
+    scope: Scope
+    params: Mapping[str, object]
+
+    def expression(self, node: Node) -> Expr:
+        """The engine's form of a condition.
+
+        Raises:
+            LeftToSparkError: it has none that is proven equal to Spark's own evaluation.
+            QueryError: an unknown or ambiguous name.
+        """
+        node = node.unnest()
+        check_operands(node)
+        if isinstance(node, exp.And | exp.Or):
+            items = tuple(self.expression(part) for part in operands(node))
+            return And(items) if isinstance(node, exp.And) else _either(items)
+        if isinstance(node, exp.Not):
+            return Not(self.expression(node.this))
+        if isinstance(node, exp.NullSafeNEQ):
+            return Not(self.compared("<=>", node.this, node.expression))
+        if operator := _OPERATORS.get(type(node)):
+            return self.compared(operator, node.this, node.expression)
+        if isinstance(node, exp.Between):
+            if node.args.get("symmetric"):
+                raise LeftToSparkError("BETWEEN SYMMETRIC")
+            return And(
+                (
+                    self.compared(">=", node.this, node.args["low"]),
+                    self.compared("<=", node.this, node.args["high"]),
+                )
+            )
+        if isinstance(node, exp.In):
+            return self._in_list(node)
+        if isinstance(node, exp.Is):
+            return self._is(node)
+        found = self.value(node)
+        if found.type == VOID:
+            return Literal(None, BOOLEAN)
+        if found.type != BOOLEAN:
+            raise LeftToSparkError("not a Boolean column" if isinstance(node, exp.Column) else describe(node))
+        return found.expr
+
+    def value(self, node: Node) -> Typed:
+        """The engine's form of an expression of any type, and that type.
+
+        Raises:
+            LeftToSparkError: it has none that is proven equal to Spark's own evaluation.
+            QueryError: an unknown or ambiguous name.
+        """
+        return Scalars(self.statement, self.scope, self.params, self).value(node)
+
+    def _is(self, node: Node) -> Expr:
+        right = node.expression
+        if isinstance(right, exp.Null):
+            return folded(IsNull(self.value(node.this).expr), BOOLEAN)
+        if isinstance(right, exp.Boolean):
+            return self.compared("<=>", node.this, right)
+        raise LeftToSparkError("this form of IS")
+
+    def _in_list(self, node: Node) -> Expr:
+        items = node.args.get("expressions") or ()
+        if not items or set(node.args) - {"this", "expressions"}:
+            raise LeftToSparkError("IN with something other than values")
+        if isinstance(node.this.unnest(), exp.Tuple):
+            return _any_of([self._same_row(node.this, item) for item in items])
+        values = [self.value(item) for item in (node.this, *items)]
+        exact = self._exact_list(node.this, items)
+        if exact is not None:
+            return exact
+        (item, *listed), kind = _alike(values)
+        if all(isinstance(one.expr, Literal) for one in listed):
+            constants = tuple(one.expr.value for one in listed if isinstance(one.expr, Literal))
+            return folded(self._uncast(InList(item.expr, constants, kind)), BOOLEAN)
+        return _either([Compare("=", item.expr, one.expr) for one in listed])
+
+    def _exact_list(self, node: Node, items: Sequence[Node]) -> Expr | None:
+        """A column IN constants that are, or come to, values of its own type."""
+        column = self._column(node)
+        if column is None:
+            return None
+        constants = [self._constant(item) for item in items]
+        known = [constant for constant in constants if constant is not None]
+        kinds = {constant.kind == "string" for constant in known if constant.kind != "null"}
+        if len(known) < len(constants) or len(kinds) > 1:
+            return None
+        try:
+            values = tuple(convert(constant, self._type(column)) for constant in known)
+        except NotExactError:
+            return None
+        return InList(column, values, self._type(column))
+
+    def compared(self, operator: Operator, left: Node, right: Node) -> Expr:
+        """A comparison of two expressions; of a column and a constant as value of its type where that means the same.
+
+        Raises:
+            LeftToSparkError: as `expression`.
+            QueryError: as `expression`.
+        """
+        if operator == "=" and isinstance(left.unnest(), exp.Tuple):
+            return self._same_row(left, right)
+        mirrored: Operator = _MIRRORED.get(operator, operator)
+        for one, other, says in ((left, right, operator), (right, left, mirrored)):
+            column, constant = self._column(one), self._constant(other)
+            if column is not None and constant is not None:
+                with suppress(NotExactError):
+                    value = convert(constant, self._type(column))
+                    return Compare(says, column, Literal(value, self._type(column)))
+        # In the order they are written: behind a NULL nothing is evaluated, and so nothing fails.
+        values = [self.value(left), self.value(right)]
+        if all(is_integer(value.type) and isinstance(value.expr, Column) for value in values):  # of any width
+            return folded(Compare(operator, values[0].expr, values[1].expr), BOOLEAN)
+        sides, kind = _alike(values)
+        if is_integer(kind) and not any(isinstance(side.expr, Literal) for side in sides):  # of any width
+            sides = [self._unwidened(side) for side in sides]
+        if isinstance(sides[0].expr, Literal) and not sides[1].may_fail:
+            sides, operator = sides[::-1], mirrored
+        return folded(self._uncast(Compare(operator, sides[0].expr, sides[1].expr)), BOOLEAN)
+
+    def _same_row(self, left: Node, right: Node) -> Expr:
+        """`(a, b) = (1, 'x')`, and as a member of an IN list: structs, which Spark compares only where all types are the same.
+
+        No NULL comes of it: in structs NULL equals NULL.
+        """
+        one, other = left.unnest(), right.unnest()
+        if not isinstance(other, exp.Tuple) or len(one.expressions) != len(other.expressions):
+            raise LeftToSparkError("compares rows of different lengths")
+        equal = []
+        for pair in zip(one.expressions, other.expressions, strict=True):
+            sides = [self.value(side) for side in pair]
+            if sides[0].type != sides[1].type:
+                kinds = " with ".join(type_name(side.type) for side in sides)
+                raise LeftToSparkError(f"compares {kinds}: in rows both have to be of one type")
+            if comparison_kind(sides[0].type) is None or is_float(sides[0].type):
+                raise LeftToSparkError(f"compares rows with {type_name(sides[0].type)}")
+            if any(side.may_fail for side in sides):
+                raise LeftToSparkError("compares rows with a value that may fail")
+            equal.append(Compare("<=>", sides[0].expr, sides[1].expr))
+        return And(tuple(equal))
+
+    def _uncast(self, expr: Compare | InList) -> Expr:
+        """A comparison of a column as another type with constants, as one in its own type, where that says the same."""
+        match expr:
+            case Compare(
+                op=op, left=Call(name="cast", args=(Column() as column,), fails=False), right=Literal() as one
+            ):
+                kind = self._type(column)
+                try:
+                    return Compare(op, column, Literal(back_cast(one.value, one.type, kind), kind))
+                except NoSuchValueError:
+                    return InList(column, (), kind) if op == "=" else expr
+                except NotExactError:
+                    return expr
+            case InList(
+                item=Call(name="cast", args=(Column() as column,), fails=False), values=values, type=given
+            ):
+                kind, found = self._type(column), []
+                for value in values:
+                    try:
+                        found.append(back_cast(value, given, kind))
+                    except NoSuchValueError:
+                        continue
+                    except NotExactError:
+                        return expr
+                return InList(column, tuple(found), kind)
+        return expr
+
+    def _unwidened(self, value: Typed) -> Typed:
+        """A column of whole numbers as it was before a cast to wider ones."""
+        match value.expr:
+            case Call(name="cast", args=(Column() as column,)) if is_integer(self._type(column)):
+                return value if value.may_fail else replace(value, expr=column)
+        return value
+
+    def _constant(self, node: Node) -> Constant | None:
+        return constant_of(self.statement, node, self.params)
+
+    def _column(self, node: Node) -> Column | None:
+        """The column that a node plainly is."""
+        node = node.unnest()
+        if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
+            return None
+        reference = resolve(self.statement, node, self.scope)
+        return None if reference.has_fields else reference.column
+
+    def _type(self, column: Column) -> ArrowType:
+        return self.scope.field(column).arrow
+
+
+def _alike(values: Sequence[Typed]) -> tuple[list[Typed], ArrowType]:
+    """Values to compare, as those of a type that the engine compares."""
+    if any(is_integer(value.type) for value in values) and any(map(_beyond_integers, values)):
+        raise LeftToSparkError("a number that no integer comes near")  # where Spark lets NULLs pass
+    with suppress(LeftToSparkError):
+        sides, kind = common(values)
+        if kind == VOID:  # of NULLs alone
+            return [cast_to(side, BOOLEAN) for side in sides], BOOLEAN
+        if comparison_kind(kind) is not None:
+            return sides, kind
+    raise LeftToSparkError(f"compares {' with '.join(type_name(value.type) for value in values[:2])}")
+
+
+def _any_of(items: Sequence[Expr]) -> Expr:
+    return items[0] if len(items) == 1 else Or(tuple(items))
+
+
+def _beyond_integers(value: Typed) -> bool:
+    number = value.expr.value if isinstance(value.expr, Literal) else None
+    return isinstance(number, Decimal) and not -(2**63) <= number < 2**63
+
+
+def constant_truth(expr: Expr) -> bool | None:
+    """What an expression without columns says."""
+    if columns_of(expr):
+        raise InternalError("not a constant condition")
+    return cast("bool | None", evaluate(expr, _no_column, 1)[0].as_py())
+
+
+def map_columns(expr: Expr, change: Callable[[Column], Column]) -> Expr:
+    """The expression with every column replaced."""
+    match expr:
+        case Column():
+            return change(expr)
+        case Compare(left=left, right=right):
+            return replace(expr, left=map_columns(left, change), right=map_columns(right, change))
+        case InList(item=item) | IsNull(item=item) | Not(item=item):
+            return replace(expr, item=map_columns(item, change))
+        case And(items=items) | Or(items=items):
+            return replace(expr, items=tuple(map_columns(item, change) for item in items))
+        case Call(args=args):
+            return replace(expr, args=tuple(map_columns(arg, change) for arg in args))
+    return expr
+
+
+def pinned(expr: Expr) -> tuple[Column, tuple[object, ...]] | None:
+    """The column that a conjunct holds to a list of constants, and the constants; NULLs match nothing."""
+    match expr:
+        case Compare(op="=", left=Column() as column, right=Literal(value=value)) if not _endless(value):
+            return column, () if value is None else (value,)
+        case Compare(op="<=>", left=Column() as column, right=Literal(value=value)) if value is not None:
+            return None if _endless(value) else (column, (value,))
+        case InList(item=Column() as column, values=values):
+            return column, tuple(dict.fromkeys(value for value in values if value is not None))
+    return None
+
+
+def _endless(value: object) -> bool:
+    """An infinity, which no source is asked for."""
+    return isinstance(value, float) and math.isinf(value)
+
+
+def _either(items: Sequence[Expr]) -> Expr:
+    """A disjunction; `x = 1 OR x = 2` becomes `x IN (1, 2)`, which means the same and can bind a lookup."""
+    values: list[object] = []
+    columns: set[Column] = set()
+    kinds: list[ArrowType] = []
+    for item in items:
+        match item:
+            case Compare(op="=", left=Column() as column, right=Literal(value=value, type=kind)):
+                values.append(value)
+            case InList(item=Column() as column, values=several, type=kind):
+                values += several
+            case _:
+                return Or(tuple(items))
+        columns.add(column)
+        kinds.append(kind)
+    return InList(columns.pop(), tuple(values), kinds[0]) if len(columns) == 1 else Or(tuple(items))
+
+
+def _no_column(column: Column) -> object:
+    raise InternalError(f"{column} in a constant condition")

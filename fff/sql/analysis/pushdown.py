@@ -1,0 +1,267 @@
+"""Which qualifiers a statement's conditions put on its tables: what requests may say so that sources send fewer rows.
+
+A qualifier goes to a table only where every row that the block can use fulfils it: it follows from conjuncts, directly
+or through an equality class, for each alias of the table (they share one SteM). It must never be narrower than what it
+follows from, as the source reads it. So it says no more than the source declares (`>` is said as `>=`, which holds for
+more rows), and bounds are sent one step wider wherever a source may keep more than the declared type does: more digits,
+a time of day, a zone. The engine or Spark evaluates every conjunct all the same.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from fff.catalog import KeyColumn, Table
+from fff.dataflow.plan.expressions import And, Column, Compare, Expr, InList, Literal, Or
+from fff.quals import Operator, Qual, in_order
+from fff.schema import ArrowType, Field
+from fff.sql.analysis.conjuncts import Conjunct
+from fff.sql.analysis.equalities import Equalities
+from fff.sql.binder.names import try_resolve
+from fff.sql.binder.spj_block import SourceBlock
+from fff.sql.syntax.literals import constant_of, fits
+from fff.sql.syntax.statement import exp
+
+
+@dataclass(frozen=True)
+class _End:
+    """An end of an interval; open: without the value itself."""
+
+    value: Any
+    open: bool
+
+
+@dataclass(frozen=True)
+class _Values:
+    """Values of a column: an interval without some values, of texts that match some patterns. NULL is none of them."""
+
+    low: _End | None = None
+    high: _End | None = None
+    without: frozenset[Any] = frozenset()
+    like: frozenset[str] = frozenset()
+
+    def __and__(self, other: _Values) -> _Values:
+        return _Values(
+            _inner(self.low, other.low, rising=True),
+            _inner(self.high, other.high, rising=False),
+            self.without | other.without,
+            self.like | other.like,
+        )
+
+    def __or__(self, other: _Values) -> _Values:
+        """The interval that covers both."""
+        return _Values(
+            _outer(self.low, other.low, rising=True),
+            _outer(self.high, other.high, rising=False),
+            self.without & other.without,
+            self.like & other.like,
+        )
+
+    @property
+    def single(self) -> bool:
+        """Whether it is one value."""
+        return self.low is not None and self.low == self.high and not self.low.open
+
+
+def _inner(one: _End | None, other: _End | None, *, rising: bool) -> _End | None:
+    if one is None or other is None:
+        return one or other
+    if one.value == other.value:
+        return one if one.open else other
+    return one if (one.value > other.value) == rising else other
+
+
+def _outer(one: _End | None, other: _End | None, *, rising: bool) -> _End | None:
+    if one is None or other is None:
+        return None
+    return other if _inner(one, other, rising=rising) == one else one
+
+
+def narrowed(
+    block: SourceBlock, conjuncts: Sequence[Conjunct], equalities: Equalities, params: Mapping[str, object]
+) -> dict[str, Table]:
+    """The tables of a block by full name, each with the qualifiers that all its aliases fulfil."""
+    values = _column_values(block, conjuncts, equalities, params)
+    found: dict[str, Table] = {}
+    for relation in block.scope.relations:
+        table = relation.table
+        if not table.key_columns or table.full_name in found:
+            found.setdefault(table.full_name, table)
+            continue
+        aliases = [one.ordinal for one in block.scope.relations if one.table.full_name == table.full_name]
+        quals: list[Qual] = []
+        for index, field in enumerate(table.columns):
+            key = next((key for key in table.key_columns if key.name.lower() == field.name.lower()), None)
+            if key is None:
+                continue
+            each = [values.get(Column(alias, index), _Values()) for alias in aliases]
+            covering = each[0]
+            for other in each[1:]:
+                covering |= other
+            quals += _quals(replace(key, name=field.name), field, covering)
+        found[table.full_name] = replace(table, quals=in_order(quals))
+    return found
+
+
+# ------------------------------------------------------------------------------------------------- values of a column
+
+
+def _column_values(
+    block: SourceBlock, conjuncts: Sequence[Conjunct], equalities: Equalities, params: Mapping[str, object]
+) -> dict[Column, _Values]:
+    """What the conjuncts leave of each column; members of an equality class share it."""
+    found: dict[Column, _Values] = {}
+    for conjunct in conjuncts:
+        if conjunct.where not in ("engine", "spark"):
+            continue
+        said = {} if conjunct.expr is None else _said(conjunct.expr)
+        for column, values in (*said.items(), *_matched(block, conjunct, params).items()):
+            # ON leaves nothing out of what stands before a right side, nor does WHERE of the right side itself.
+            right = column.alias if column.alias in block.right else None
+            if right == conjunct.on:
+                found[column] = found.get(column, _Values()) & values
+    for members in equalities.classes:
+        shared = _Values()
+        for member in members:
+            shared &= found.get(member, shared)
+        for member in members:
+            found[member] = _fitting(shared, block.scope.field(member).arrow)
+    return found
+
+
+def _said(expr: Expr) -> dict[Column, _Values]:
+    """What a condition leaves of the columns it names, where it is true."""
+    match expr:
+        case Compare(op=op, left=Column() as column, right=Literal(value=value)) if value is not None:
+            return {column: values} if (values := _compared(op, value)) is not None else {}
+        case InList(item=Column() as column, values=several):
+            known: list[Any] = [value for value in several if value is not None]
+            if known:
+                return {column: _Values(_End(min(known), open=False), _End(max(known), open=False))}
+        case And(items=items):
+            found: dict[Column, _Values] = {}
+            for item in items:
+                for column, values in _said(item).items():
+                    found[column] = found.get(column, _Values()) & values
+            return found
+        case Or(items=items):
+            parts = [_said(item) for item in items]
+            covering = dict(parts[0])
+            for part in parts[1:]:
+                covering = {
+                    column: values | part[column] for column, values in covering.items() if column in part
+                }
+            return covering
+    return {}
+
+
+def _compared(op: str, value: object) -> _Values | None:
+    match op:
+        case "=" | "<=>":
+            return _Values(_End(value, open=False), _End(value, open=False))
+        case "<>":
+            return _Values(without=frozenset({value}))
+        case ">" | ">=":
+            return _Values(low=_End(value, op == ">"))
+        case "<" | "<=":
+            return _Values(high=_End(value, op == "<"))
+    return None
+
+
+def _matched(block: SourceBlock, conjunct: Conjunct, params: Mapping[str, object]) -> dict[Column, _Values]:
+    """`column LIKE 'pattern'`. Patterns that escape something mean different things elsewhere."""
+    node = None if conjunct.condition is None else conjunct.condition.node
+    if node is None or not isinstance(node := node.unnest(), exp.Like):
+        return {}
+    if {name for name, value in node.args.items() if value} != {"this", "expression"}:
+        return {}  # NOT LIKE
+    if not isinstance(node.this, exp.Column):
+        return {}
+    assert conjunct.condition is not None, "its node was read"
+    reference = try_resolve(block.statement, node.this, conjunct.condition.scope)
+    constant = constant_of(block.statement, node.expression, params)
+    if reference is None or reference.has_fields or constant is None or constant.kind != "string":
+        return {}
+    pattern = str(constant.value)
+    if "\\" in pattern or "\0" in pattern:
+        return {}
+    # What counts as one character is not the same everywhere; `%` takes any number of them.
+    return {reference.column: _Values(like=frozenset({pattern.replace("_", "%")}))}
+
+
+def _fitting(values: _Values, arrow: ArrowType) -> _Values:
+    """Without what is no value of a narrower type of the same kind: nothing is asked with it."""
+    return replace(
+        values,
+        low=values.low if values.low is not None and fits(values.low.value, arrow) else None,
+        high=values.high if values.high is not None and fits(values.high.value, arrow) else None,
+        without=frozenset(value for value in values.without if fits(value, arrow)),
+    )
+
+
+# --------------------------------------------------------------------------------------------------------- qualifiers
+
+
+def _quals(key: KeyColumn, field: Field, values: _Values) -> Iterable[Qual]:
+    """What a key column can be told of some values."""
+    arrow = field.arrow
+    operators = {operator for operator, _ in key.sendable}
+    exact = pa.types.is_integer(arrow) or pa.types.is_string(arrow) or pa.types.is_boolean(arrow)
+    if values.single and "=" in operators and exact:
+        assert values.low is not None, "a single value is both ends"
+        yield Qual(key.name, "=", values.low.value)
+        return
+    if pa.types.is_string(
+        arrow
+    ):  # sources sort texts in orders of their own, and some compare them regardless of case
+        if "like" in operators:
+            yield from (Qual(key.name, "like", pattern) for pattern in values.like)
+        return
+    if "<>" in operators and pa.types.is_integer(arrow):
+        yield from (Qual(key.name, "<>", value) for value in values.without)
+    for end, strict, loose, sign in ((values.low, ">", ">=", -1), (values.high, "<", "<=", 1)):
+        if end is None or not {strict, loose} & operators:
+            continue
+        as_open = strict in operators and (end.open or loose not in operators)
+        value = _beyond(end.value, arrow, sign, past=as_open and not end.open)
+        if value is not None:
+            operator: Operator = strict if as_open else loose  # type: ignore[assignment]  # one of the four above
+            yield Qual(key.name, operator, value)
+
+
+def _beyond(value: Any, arrow: ArrowType, sign: int, *, past: bool) -> Any:
+    """A bound as it is sent: never inside of what is meant, whatever the source keeps that the declared type leaves out.
+
+    Whole numbers are read exactly or not at all. Every other value may have been cut or rounded when it was read, by
+    less than the step taken here: half a last digit, a fraction of a second, the time of day and the zone of a date.
+    `past`: whole numbers take a step, too. None where there is nothing beyond.
+    """
+    try:
+        if pa.types.is_integer(arrow):
+            return value + sign if past else value
+        if pa.types.is_decimal(arrow):
+            return value + sign * Decimal(1).scaleb(-arrow.scale)
+        if pa.types.is_floating(arrow):
+            kind = np.float32 if pa.types.is_float32(arrow) else np.float64
+            with np.errstate(over="ignore"):
+                beyond = float(np.nextafter(kind(value), kind(sign * math.inf)))
+            return beyond if math.isfinite(beyond) else None
+        if pa.types.is_date(arrow):
+            # What has this date may be the end of its day, and that up to half a day later where the source is.
+            return value + dt.timedelta(days=2 if sign > 0 else -1)
+        if pa.types.is_timestamp(arrow):
+            whole = value.replace(microsecond=0)  # many sources read no fractions of a second
+            if arrow.tz is None:
+                return whole + sign * dt.timedelta(days=1)
+            return whole + sign * dt.timedelta(seconds=1) if past or sign > 0 else whole
+    except OverflowError:
+        pass
+    return None

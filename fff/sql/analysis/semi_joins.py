@@ -1,0 +1,229 @@
+"""What may be left out of each source without changing the result of the statement.
+
+A condition restricts a source when a row that fails it can be removed from the source: conjuncts of WHERE, of the ON of
+inner joins, and of the ON of outer joins towards their NULL-filled side. From such conditions follow filters (on one
+source alone) and key edges (an equality with a column of something else: a semi-join reduction, which also holds
+through derived tables, and both ways through IN and correlated subqueries: what the subquery can match depends on the
+outer row, and an outer row that matches nothing fails IN and EXISTS; NOT IN and NOT EXISTS let it pass).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from fff.sql.analysis.key_queries import KeyText, key_text, member_text, selective
+from fff.sql.binder.names import parts_of
+from fff.sql.binder.scopes import (
+    Found,
+    Output,
+    Query,
+    QueryTree,
+    ScopedCondition,
+    SelectScope,
+    Source,
+    resolve,
+)
+from fff.sql.syntax.aggregates import has_aggregate
+from fff.sql.syntax.statement import Node, exp
+
+#: Comparisons that no NULL passes, whatever the other side is.
+_REJECT_NULL = (exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.In, exp.Between, exp.Like)
+
+
+@dataclass(frozen=True)
+class KeyEdge:
+    """A column of a source matters only where it equals a value of another column.
+
+    `owner` is what the other column, `at`, belongs to, a query where it stands in IN. Its values are known to be among
+    those of some columns of web tables, `origins`, or can be had by running the query that the owner is, `text`. At least
+    one of the two is there.
+    """
+
+    index: int
+    owner: Source | Query
+    at: int
+    origins: tuple[tuple[Source, int], ...] | None
+    text: KeyText | None = None
+
+
+@dataclass
+class Restrictions:
+    """Filters and key edges of every web table in a statement."""
+
+    tree: QueryTree
+    filters: defaultdict[Source, list[Node]] = field(default_factory=lambda: defaultdict(list))
+    edges: defaultdict[Source, list[KeyEdge]] = field(default_factory=lambda: defaultdict(list))
+
+    @classmethod
+    def of(cls, tree: QueryTree) -> Restrictions:
+        """Read every condition of a statement."""
+        found = cls(tree)
+        queries = {id(query.node): query for query in tree.queries}
+        for scope in tree.scopes:
+            for condition in scope.conditions:
+                found._note(scope, condition, queries)
+        return found
+
+    def _note(self, scope: SelectScope, condition: ScopedCondition, queries: dict[int, Query]) -> None:
+        if condition.pair is not None:
+            for one, other in (condition.pair, condition.pair[::-1]):
+                if one.source in condition.restricted and not one.others:
+                    self._edge(one.source, one.index, other)
+            return
+        node = condition.node
+        assert node is not None, "USING and NATURAL have pairs, everything else a node"
+        if isinstance(node, exp.In) and node.args.get("query") is not None:
+            query = queries.get(id(node.args["query"]))
+            if query is not None:
+                self._membership(scope, node, condition, query)
+                self._correlation(condition, query)
+        elif isinstance(node, exp.Exists):
+            query = queries.get(id(node.this))
+            if query is not None:
+                self._correlation(condition, query)
+        elif not node.find(exp.Query):
+            self._filter(scope, node, condition)
+            if isinstance(node, exp.EQ):
+                self._equality(scope, node, condition)
+
+    def _filter(self, scope: SelectScope, node: Node, condition: ScopedCondition) -> None:
+        found = [resolve(column, scope) for column in node.find_all(exp.Column)]
+        sources = {one.source if isinstance(one, Found) and not one.others else None for one in found}
+        if len(sources) != 1 or node.find(exp.AggFunc, exp.Window):
+            return
+        source = sources.pop()
+        if source is None or source.table is None or source.sealed or source.renamed:
+            return
+        if source in condition.exact or (source in condition.restricted and _rejects_null(node)):
+            self.filters[source].append(node)
+
+    def _equality(self, scope: SelectScope, node: Node, condition: ScopedCondition) -> None:
+        sides = [plain(side, scope) for side in (node.this, node.expression)]
+        for one, other in (sides, sides[::-1]):
+            if one is None or other is None or one.others:
+                continue
+            if one.source in condition.restricted:
+                self._edge(one.source, one.index, other)
+
+    def _membership(self, scope: SelectScope, node: Node, condition: ScopedCondition, query: Query) -> None:
+        """`x IN (query)` as a conjunct: other values of the query than those of x cannot matter, nor the other way round."""
+        left = node.this.unnest()
+        items = left.expressions if isinstance(left, exp.Tuple) else [left]
+        if query.outputs is None or len(items) != len(query.outputs):
+            return
+        bound = []
+        for position, item in enumerate(items):
+            found = plain(item, scope)
+            if found is None:
+                continue
+            for source, index in _through(query, position):
+                self._edge(source, index, found)
+            if found.source in condition.restricted and not found.others:
+                bound.append((found, position))
+        self._members(query, query.outputs, bound)
+
+    def _members(self, query: Query, outputs: Sequence[Output], bound: Sequence[tuple[Found, int]]) -> None:
+        """Columns matter only where their values stand in a row of a query behind IN, each at its place."""
+        columns = query.branches[0].outputs if len(query.branches) == 1 and not selective(query) else None
+        passed = [one.passed for one in columns or ()]
+        computed = any(outputs[position].origins is None for _, position in bound)
+        text = member_text(self.tree, query) if computed or selective(query) else None
+        for found, position in bound:
+            source_column = passed[position] if not computed and passed else None
+            if source_column is not None:  # its owner may bind more columns, where the query is correlated
+                self._edge(found.source, found.index, Found(*source_column, 0))
+                continue
+            edge = KeyEdge(found.index, query, position, outputs[position].origins, text)
+            self._add(found.source, found.index, edge)
+
+    def _correlation(self, condition: ScopedCondition, query: Query) -> None:
+        """A conjunct that is true only where a query has a row: what that row must equal, the outer row must equal."""
+        if len(query.branches) != 1:
+            return
+        scope = query.branches[0]
+        if not _needs_rows(scope.node):
+            return
+        visible = {source for source in scope.sources if not source.hidden}
+        for inner in scope.conditions:
+            always = scope.flat or inner.restricted >= visible  # no join further out does without it
+            if not always or not isinstance(inner.node, exp.EQ):
+                continue
+            sides = [plain(side, scope) for side in (inner.node.this, inner.node.expression)]
+            for one, other in (sides, sides[::-1]):
+                if one is None or other is None or one.others or other.source not in scope.sources:
+                    continue
+                if one.source in condition.restricted:
+                    self._edge(one.source, one.index, other)
+
+    def _edge(self, source: Source, index: int, other: Found) -> None:
+        owner = other.source
+        origins = other.origins
+        text = None
+        alone = not other.others  # else the query does not have all of its values
+        if owner.query is not None and alone and (origins is None or selective(owner.query)):
+            text = key_text(self.tree, owner)
+        if owner is not source:
+            self._add(source, index, KeyEdge(index, owner, other.index, origins, text))
+
+    def _add(self, source: Source, index: int, edge: KeyEdge) -> None:
+        """Note an edge of a column, wherever in web tables that comes from."""
+        if edge.origins is None and edge.text is None:
+            return
+        for web, at in _bases(source, index):
+            apart = all(origin is not web for origin, _ in edge.origins or ())
+            if apart and (edge.text is None or web not in edge.text.reads):
+                self.edges[web].append(replace(edge, index=at))
+
+
+def plain(node: Node, scope: SelectScope) -> Found | None:
+    """The column that an expression is, and nothing else."""
+    bare = node.unnest()
+    if not isinstance(bare, exp.Column) or isinstance(bare.this, exp.Star):
+        return None
+    found = resolve(bare, scope)
+    return found if isinstance(found, Found) and len(parts_of(bare)) == found.qualifiers + 1 else None
+
+
+def _needs_rows(select: Node) -> bool:
+    """Whether a SELECT certainly gives no row where none passes WHERE, as an aggregate over nothing does."""
+    group = select.args.get("group")
+    if group is None:
+        clauses = [clause for name in ("order", "sort", "qualify") if (clause := select.args.get(name))]
+        return not select.args.get("having") and not any(map(has_aggregate, [*select.expressions, *clauses]))
+    plain_group = {name for name, value in group.args.items() if value} == {"expressions"}
+    return plain_group and all(isinstance(item, exp.Column) for item in group.expressions)
+
+
+def _rejects_null(node: Node) -> bool:
+    """Whether a condition is never true for a row of NULLs: a comparison of a column itself."""
+    bare = node.unnest()
+    return isinstance(bare, _REJECT_NULL) and isinstance(bare.this.unnest(), exp.Column)
+
+
+def _bases(source: Source, index: int) -> Iterator[tuple[Source, int]]:
+    """The columns of web tables that a restriction of a column may be moved to."""
+    if source.table is not None:
+        if not source.sealed:
+            yield source, index
+    elif source.query is not None and source.query.references <= 1:
+        yield from (base for one in _through(source.query, index) for base in _bases(*one))
+
+
+def _through(query: Query, position: int) -> Iterator[tuple[Source, int]]:
+    """What a column of a query's result is passed on from, where fewer rows there mean just fewer rows of the result."""
+    if query.limited or query.recursive or query.outputs is None:
+        return
+    for scope in query.branches:
+        select = scope.node
+        group = select.args.get("group")
+        sets = group is not None and any(group.args.get(name) for name in ("rollup", "cube", "grouping_sets"))
+        if sets or any(select.args.get(name) for name in ("limit", "offset", "qualify")):
+            continue
+        if any(item.find(exp.Window, exp.UDTF) for item in select.expressions):
+            continue
+        outputs = scope.outputs
+        passed = outputs[position].passed if outputs is not None else None
+        if passed is not None:
+            yield passed

@@ -1,0 +1,228 @@
+"""What a partial answer is worth: whether its rows are some of the complete answer's, or may be wrong themselves.
+
+Over tables that were not read in full, joins, filters, UNION, INTERSECT, IN and EXISTS give fewer rows and no wrong ones.
+Outer and anti joins, NOT EXISTS, NOT IN, EXCEPT, aggregates, windows, the first n rows of an order and subqueries that
+stand for a value do not: what they say of a row changes with rows of the other table that are not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias, cast
+
+from fff.sql.syntax.aggregates import has_aggregate
+from fff.sql.syntax.statement import Node, arg, exp, operands
+
+_AS_VALUE = "a subquery that stands for a value"
+_FIRST_ROWS = "ORDER BY with LIMIT"
+#: By the side of an outer join: whether what is on the left, or on the right, makes rows wrong where it lacks some.
+_OUTER = {"LEFT": (False, True), "RIGHT": (True, False), "FULL": (True, True)}
+
+
+#: For each mention of a table, as written and in lower case: what makes rows wrong where the table lacks some.
+Doubts: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def doubts_of(tree: Node, *, joined: bool = False) -> Doubts:
+    """What in a statement may make rows wrong, by the tables that are not read in full. What is not understood is doubted.
+
+    `joined`: the eddy runs all of its joins, which never takes a row for absent that may be missing.
+    """
+    walk = _Walk(joined=joined)
+    walk.query(tree, _Scope())
+    return tuple(dict.fromkeys((name, causes) for name, causes in walk.found if causes))
+
+
+def causes_among(doubts: Doubts, incomplete: Collection[str]) -> tuple[str, ...]:
+    """What may have made rows wrong, when these tables (`source.table`) were not read in full.
+
+    Nothing: every row of the partial answer is one of the complete answer.
+    """
+    lacking = {name.lower() for name in incomplete}
+    found = [cause for name, causes in doubts if _names(name, lacking) for cause in causes]
+    return tuple(dict.fromkeys(found))
+
+
+def _names(written: str, lacking: Collection[str]) -> bool:
+    """Whether a table of the statement is one of these; the source may be left out."""
+    return written in lacking or any(full.rpartition(".")[2] == written for full in lacking)
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """Where a part of the statement stands: what makes its rows doubtful, and the WITH queries it can name."""
+
+    causes: tuple[str, ...] = ()
+    named: Mapping[str, tuple[Node, _Scope]] = field(default_factory=dict)
+
+    def because(self, *causes: str) -> _Scope:
+        return _Scope((*self.causes, *causes), self.named)
+
+
+class _Walk:
+    """Goes through a statement and notes for each mention of a table what its missing rows would make wrong."""
+
+    def __init__(self, *, joined: bool) -> None:
+        self._by_eddy = joined
+        self.found: list[tuple[str, tuple[str, ...]]] = []  # table as written, in lower case
+
+    def query(self, node: Node, scope: _Scope) -> None:
+        """A query, in brackets or not."""
+        scope = self._with(node, scope)
+        bounded = any(arg(node, name) is not None for name in ("limit", "offset"))
+        if bounded and any(arg(node, name) is not None for name in ("order", "sort")):
+            scope = scope.because(_FIRST_ROWS)
+        match node:
+            case exp.Subquery() | exp.Paren():
+                self._source(node, scope)
+            case exp.SetOperation():
+                self.query(node.this, scope)
+                right = scope.because("EXCEPT") if isinstance(node, exp.Except) else scope
+                self.query(node.expression, right)
+            case exp.Select():
+                self._select(node, scope)
+            case exp.Values():
+                self._value(node, scope)
+            case _:
+                self._anything(node, scope.because(f"a query of kind {node.key.upper()}"))
+
+    def _with(self, node: Node, scope: _Scope) -> _Scope:
+        clause = arg(node, "with")
+        for one in clause.expressions if isinstance(clause, exp.Expr) else ():
+            # A query that names itself finds what has its name outside.
+            scope = _Scope(scope.causes, {**scope.named, one.alias.lower(): (one.this, scope)})
+        return scope
+
+    def _select(self, node: Node, scope: _Scope) -> None:
+        scope = scope.because(*_changes_rows(node))
+        origin = arg(node, "from")
+        sources = [origin.this] if isinstance(origin, exp.Expr) else []
+        self._joined(sources, _nodes(node, "joins"), scope)
+        for lateral in _nodes(node, "laterals"):
+            self._value(lateral, scope)
+        for clause in ("where", "having", "qualify"):
+            condition = arg(node, clause)
+            if isinstance(condition, exp.Expr):
+                self._condition(condition.this, scope)
+        for part in (*node.expressions, *_clauses(node, ("group", "order", "sort", "windows"))):
+            self._value(part, scope)
+
+    def _joined(self, first: list[Node], joins: list[Node], scope: _Scope) -> None:
+        """What stands in FROM: each source with what the joins around it make of its missing rows."""
+        sources = [(source, scope) for source in first]
+        for join in joins:
+            side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
+            right = scope
+            if self._by_eddy:
+                pass
+            elif kind == "ANTI":
+                right = scope.because("ANTI JOIN")
+            elif kind != "SEMI" and side in _OUTER:
+                before, after = _OUTER[side]
+                cause = f"{side} JOIN"
+                right = scope.because(cause) if after else scope
+                sources = [(one, held.because(cause) if before else held) for one, held in sources]
+            sources.append((join.this, right))
+            condition = join.args.get("on")
+            if condition is not None:
+                if self._by_eddy:
+                    self._condition(condition, scope)
+                elif kind == "ANTI" or (side in _OUTER and kind != "SEMI"):
+                    self._value(condition, scope)
+                else:
+                    self._condition(condition, scope)
+        for source, held in sources:
+            self._source(source, held)
+
+    def _source(self, node: Node, scope: _Scope) -> None:
+        """One element of FROM, with the joins that brackets hold together with it."""
+        joins = _nodes(node, "joins")
+        if joins:
+            bare = node.copy()
+            bare.set("joins", None)
+            self._joined([bare], joins, scope)
+            return
+        if node.args.get("pivots"):
+            scope = scope.because("PIVOT")
+        match node:
+            case exp.Table() if isinstance(node.this, exp.Func):
+                self._value(node.this, scope)
+            case exp.Table():
+                self._table(node, scope)
+            case exp.Subquery() | exp.Paren() if isinstance(node.this, exp.Table):
+                self._source(node.this, scope)
+            case exp.Subquery() | exp.Paren() | exp.Lateral() if isinstance(node.this, exp.Query):
+                self.query(node.this, scope)
+            case _:
+                self._value(node, scope)
+
+    def _table(self, node: exp.Table, scope: _Scope) -> None:
+        name = node.name.lower()
+        if node.db:
+            self.found.append((f"{node.db.lower()}.{name}", scope.causes))
+        elif name in scope.named:
+            inner, outside = scope.named[name]
+            self.query(inner, _Scope((*scope.causes, *outside.causes), outside.named))
+        else:
+            self.found.append((name, scope.causes))
+
+    def _condition(self, node: Node, scope: _Scope, *, wanted: bool = True) -> None:
+        """A condition that rows must meet; `wanted` False: must fail to meet."""
+        node = node.unnest()
+        match node:
+            case exp.And() | exp.Or():
+                for part in operands(node):
+                    self._condition(part, scope, wanted=wanted)
+            case exp.Not():
+                self._condition(node.this, scope, wanted=not wanted)
+            case exp.Exists() if isinstance(node.this, exp.Query):
+                self.query(node.this, scope if wanted else scope.because("NOT EXISTS"))
+            case exp.In() if isinstance(node.args.get("query"), exp.Query):
+                self._value(node.this, scope)
+                self.query(cast("Node", node.args["query"]), scope if wanted else scope.because("NOT IN"))
+            case _:
+                self._value(node, scope)
+
+    def _value(self, node: Node, scope: _Scope) -> None:
+        """An expression: rows that its subqueries lack may change it either way."""
+        held = scope.because(_AS_VALUE)
+        for part in node.walk(prune=lambda inner: isinstance(inner, exp.Query)):
+            if isinstance(part, exp.Query):
+                self.query(part, held)
+
+    def _anything(self, node: Node, scope: _Scope) -> None:
+        for table in node.find_all(exp.Table):
+            self._table(table, scope)
+
+
+def _changes_rows(select: Node) -> Iterator[str]:
+    """What in a SELECT says something of many rows in one."""
+    parts = [*select.expressions, *_clauses(select, ("having", "qualify", "order", "sort"))]
+    anonymous = arg(select, "group") is not None and any(
+        isinstance(part, exp.Anonymous) for item in parts for part in _own(item)
+    )
+    if anonymous or any(has_aggregate(part) for part in parts if not isinstance(part, exp.Query)):
+        yield "aggregates"
+    if any(isinstance(part, exp.Window) for item in parts for part in _own(item)):
+        yield "window functions"
+
+
+def _own(node: Node) -> Iterator[Node]:
+    """The nodes of an expression without those of queries in it."""
+    return (
+        part
+        for part in node.walk(prune=lambda inner: isinstance(inner, exp.Query))
+        if not isinstance(part, exp.Query)
+    )
+
+
+def _nodes(node: Node, name: str) -> list[Node]:
+    found = arg(node, name)
+    return list(found) if isinstance(found, list) else []
+
+
+def _clauses(node: Node, names: tuple[str, ...]) -> Iterator[Node]:
+    for name in names:
+        found = arg(node, name)
+        yield from found if isinstance(found, list) else [found] if isinstance(found, exp.Expr) else []

@@ -1,0 +1,174 @@
+"""What Spark would refuse in a query, told before the first request: conditions that are none, stars where none can be.
+
+Only what is certain is told here; the rest Spark says as soon as it is up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from fff.errors import QueryError, Span
+from fff.sql.binder.names import parts_of, reference_span, star_tokens
+from fff.sql.binder.scopes import Found, QueryTree, SelectScope, resolve
+from fff.sql.syntax.statement import (
+    Node,
+    Statement,
+    TokenType,
+    arg,
+    exp,
+    identifier_span,
+    operands,
+    text_span,
+)
+
+_ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg)
+#: Between these a star stands by itself, in a list.
+_BEFORE_STAR = frozenset(
+    {TokenType.SELECT, TokenType.ALL, TokenType.DISTINCT, TokenType.HINT, TokenType.COMMA, TokenType.L_PAREN}
+)
+_BEHIND_STAR = frozenset(
+    {
+        *(TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM, TokenType.PIPE_GT),
+        *(TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.QUALIFY, TokenType.WINDOW),
+        *(TokenType.ORDER_BY, TokenType.SORT_BY, TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY),
+        *(TokenType.LIMIT, TokenType.OFFSET, TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT),
+        TokenType.LATERAL,
+    }
+)
+#: Where Spark expands no star, and what that is called.
+_STARLESS: dict[type[Node], str] = {
+    **dict.fromkeys((exp.Group, exp.Cube, exp.Rollup, exp.GroupingSets), "GROUP BY"),
+    exp.Ordered: "ORDER BY",
+    exp.Sort: "SORT BY",
+    exp.Cluster: "CLUSTER BY",
+    exp.Distribute: "DISTRIBUTE BY",
+    exp.Where: "WHERE",
+    exp.Having: "HAVING",
+    exp.Qualify: "QUALIFY",
+    exp.Window: "PARTITION BY",
+    exp.Alias: "an expression with a name",
+    **dict.fromkeys(_ARITHMETIC, "a computation"),
+}
+
+
+def check_queries(tree: QueryTree) -> None:
+    """Raises QueryError for what Spark would certainly refuse, underlined."""
+    for scope in tree.scopes:
+        for star in scope.stars:
+            _check_star(tree.statement, star)
+        written = [one for one in scope.conditions if one.node is not None and not one.follows]
+        alone = sum(not one.on for one in written) == 1
+        for condition in written:
+            assert condition.node is not None, "the others were left out"
+            _check_condition(tree.statement, scope, condition.node, on=condition.on, alone=alone)
+
+
+def names_all(select: Node) -> bool:
+    """Whether a SELECT says GROUP BY ALL: Spark takes a column of that name, if there is one, for it."""
+    group = select.args.get("group")
+    return bool(group is not None and group.args.get("all"))
+
+
+def is_all(column: Node) -> bool:
+    """Whether a name is that of a column called `all` in GROUP BY or ORDER BY, which mean ALL where there is none."""
+    parts = parts_of(column)
+    clause = isinstance(column.parent, exp.Group | exp.Ordered)
+    return clause and len(parts) == 1 and parts[0].name.lower() == "all"
+
+
+# ----------------------------------------------------------------------------------------------------------- conditions
+
+
+def _check_condition(statement: Statement, scope: SelectScope, node: Node, *, on: bool, alone: bool) -> None:
+    bare = node.unnest()
+    clause = "ON" if on else "WHERE"
+    whole = alone and not on and not isinstance(bare, exp.Or | exp.Not)
+    for part in _tested(bare):
+        what = _no_condition(part, scope, whole=whole)
+        if what is not None:
+            place = (reference_span(part) if isinstance(part, exp.Column) else None) or text_span(part)
+            raise QueryError(
+                f"{clause} takes conditions, and {what}",
+                sql=statement.sql,
+                span=place,
+                hint="compare it with something",
+            )
+
+
+def _tested(node: Node) -> Iterator[Node]:
+    """What a condition takes for true or false."""
+    bare = node.unnest()
+    if isinstance(bare, exp.And | exp.Or):
+        for part in operands(bare):
+            yield from _tested(part)
+    elif isinstance(bare, exp.Not):
+        yield from _tested(bare.this)
+    else:
+        yield bare
+
+
+def _no_condition(node: Node, scope: SelectScope, *, whole: bool) -> str | None:
+    """Why an expression is neither true nor false; a string beside AND, OR or NOT may be read as either."""
+    if isinstance(node, exp.Literal):
+        return None if node.is_string and not whole else f"{node.sql('spark')} is none"
+    if isinstance(node, _ARITHMETIC):
+        return "this is a computation"
+    if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
+        return None
+    found = resolve(node, scope)
+    if not isinstance(found, Found) or len(parts_of(node)) != found.qualifiers + 1:
+        return None
+    for source, index in found.origins or ():
+        assert source.table is not None, "origins are columns of web tables"
+        field = source.table.columns[index]
+        read = pa.types.is_boolean(field.arrow) or (pa.types.is_string(field.arrow) and not whole)
+        if not read:
+            return f"{parts_of(node)[-1].name} is of type {field.type}"
+    return None
+
+
+# ---------------------------------------------------------------------------------------------------------------- stars
+
+
+def _check_star(statement: Statement, star: Node) -> None:
+    own = star.this if isinstance(star, exp.Column) else star
+    place = identifier_span(own)
+    at = star.parent
+    while isinstance(at, exp.Paren):
+        at = at.parent
+    if isinstance(at, exp.Tuple) and not isinstance(at.parent, exp.Alias):
+        at = at.parent
+    where = None if at is None else _STARLESS.get(type(at))
+    if where is not None:
+        raise QueryError(
+            f"* cannot stand in {where}", sql=statement.sql, span=place, hint="name the columns it stands for"
+        )
+    tokens = statement.tokens
+    if place is None or tokens[statement.token_at(place.start)].token_type is not TokenType.STAR:
+        return  # of the parser's own making
+    for name in ("replace", "rename", "ilike"):
+        if arg(own, name):
+            raise QueryError(f"* {name.upper()} is not Spark SQL", sql=statement.sql, span=place)
+    index = statement.token_at(place.end - 1) + 1
+    word = tokens[index].text.upper() if index < len(tokens) else ""
+    leaves_out = bool(arg(own, "except"))
+    if leaves_out or word == "EXCEPT":
+        after = tokens[min(index + 1, len(tokens) - 1)]
+        if not leaves_out or word != "EXCEPT" or after.token_type is not TokenType.L_PAREN:
+            raise QueryError(
+                "columns that * leaves out are written as * EXCEPT (a, b)",
+                sql=statement.sql,
+                span=Span(tokens[min(index, len(tokens) - 1)].start, after.end + 1),
+            )
+    first, end = star_tokens(statement, star)
+    lists = first == 0 or tokens[first - 1].token_type in _BEFORE_STAR
+    ends = end >= len(tokens) or tokens[end].token_type in _BEHIND_STAR
+    if isinstance(star.parent, exp.Paren) or not lists or not ends:
+        raise QueryError(
+            "* cannot stand here",
+            sql=statement.sql,
+            span=place,
+            hint="it is written by itself, in a select list or as an argument of a function",
+        )

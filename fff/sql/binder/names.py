@@ -1,0 +1,278 @@
+"""What names mean: tables of the catalog, aliases of the FROM clause, columns in reach.
+
+Columns are named by `fff.dataflow.plan.expressions.Column` with the column's place among the table's *declared* columns;
+the planner renumbers them once it knows which columns the query needs.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from fff.catalog import Catalog, Table
+from fff.dataflow.plan.expressions import Column
+from fff.errors import QueryError, Span
+from fff.schema import Field
+from fff.sql.syntax.statement import Node, Statement, TokenType, arg, exp, identifier_span
+
+_PLAIN_NAME = re.compile(r"[a-z_]\w*")
+#: Functions that make rows, which the parser does not know as such; the others are `exp.UDTF`.
+_GENERATORS = frozenset({"inline_outer", "json_tuple", "variant_explode", "variant_explode_outer"})
+_WHERE_TABLES_COME_FROM = (
+    "tables come from the files given with -s, FFF_SOURCES, ./fff.yaml, ./sources/ and the bundled catalog; "
+    "`fff source list` shows them"
+)
+
+
+@dataclass(frozen=True)
+class Relation:
+    """One table of the FROM clause, under its alias."""
+
+    alias: str
+    table: Table
+    ordinal: int
+    span: Span
+    renamed: bool  # an alias was written; the table's own name no longer names it
+    unseen: bool = False  # the right side of a semi or anti join, which nothing behind that names
+
+    @property
+    def called(self) -> bool:
+        """Whether it stands for a call: only its own alias names its columns, and no star does."""
+        return is_call(self.table, self.alias)
+
+    def answers_to(self, qualifier: Sequence[str]) -> bool:
+        """Whether `alias` or, without an alias, `source.table` names this relation."""
+        names = [part.lower() for part in qualifier]
+        if self.unseen:
+            return False
+        if names == [self.alias.lower()]:
+            return True
+        return not self.renamed and names == [self.table.source.lower(), self.table.name.lower()]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The columns in reach at one place of a query.
+
+    `output` is what `*` means there, in order. `hidden` are the right-hand columns that USING and NATURAL merged away:
+    only a qualified name reaches them.
+    """
+
+    relations: tuple[Relation, ...] = ()
+    output: tuple[Column, ...] = ()
+    hidden: tuple[Column, ...] = ()
+
+    @classmethod
+    def of(cls, relation: Relation) -> Scope:
+        """Every column of one table; only qualified names reach those of a call."""
+        if relation.called:
+            return cls((relation,))
+        columns = tuple(Column(relation.ordinal, index) for index in range(len(relation.table.columns)))
+        return cls((relation,), columns)
+
+    def __add__(self, other: Scope) -> Scope:
+        return Scope(self.relations + other.relations, self.output + other.output, self.hidden + other.hidden)
+
+    @cached_property
+    def _by_ordinal(self) -> dict[int, Relation]:
+        return {relation.ordinal: relation for relation in reversed(self.relations)}
+
+    def relation(self, ordinal: int) -> Relation:
+        """The relation of that ordinal."""
+        return self._by_ordinal[ordinal]
+
+    def field(self, column: Column) -> Field:
+        """What the table declares about a column."""
+        return self.relation(column.alias).table.columns[column.index]
+
+    def named(self, name: str) -> list[Column]:
+        """The columns an unqualified name can mean."""
+        return [column for column in self.output if self.field(column).name.lower() == name.lower()]
+
+    def describe(self, column: Column) -> str:
+        """`alias.column`, as messages name it."""
+        return f"{self.relation(column.alias).alias}.{self.field(column).name}"
+
+    def star(self, qualifier: Sequence[str] | None = None) -> list[Column]:
+        """What `*` or `alias.*` stands for, in Spark's order; empty when the qualifier names nothing."""
+        if qualifier is None:
+            return list(self.output)
+        ordinals = {relation.ordinal for relation in self.relations if relation.answers_to(qualifier)}
+        return [column for column in self.hidden + self.output if column.alias in ordinals]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A resolved column reference: `used` identifiers named the column, whatever follows reads its fields."""
+
+    column: Column
+    qualifiers: int  # how many identifiers stand before the column's own
+    parts: tuple[Node, ...]
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether fields of the column are read (`alias.column.field`)."""
+        return len(self.parts) > self.qualifiers + 1
+
+    @property
+    def name(self) -> str:
+        """The name as written, which is what Spark calls the result column."""
+        return self.parts[-1].name
+
+
+def find_table(statement: Statement, node: Node, catalog: Catalog, span: Span) -> Table:
+    """The one table a name of the FROM clause means.
+
+    Raises:
+        QueryError: no such table, or several.
+    """
+    parts = [
+        part.name for part in (node.args.get("catalog"), node.args.get("db"), node.this) if part is not None
+    ]
+    found = catalog.find(parts)
+    if len(found) == 1:
+        return found[0]
+    name = ".".join(parts)
+    if found:
+        names = ", ".join(sorted(table.full_name for table in found))
+        raise QueryError(
+            f"table {name} is ambiguous: {names}", sql=statement.sql, span=span, hint="write source.table"
+        )
+    close = catalog.suggest(name) or catalog.suggest(parts[-1])
+    hint = f"did you mean {' or '.join(close)}?" if close else _WHERE_TABLES_COME_FROM
+    raise QueryError(f"unknown table {name}", sql=statement.sql, span=span, hint=hint)
+
+
+def is_call(table: Table | None, alias: str) -> bool:
+    """Whether a function's table was put into FROM for a call: its alias is then the text of the call."""
+    return table is not None and table.function and "(" in alias
+
+
+def is_generated(name: str, select: Node) -> bool:
+    """Whether a name, lower case, may be one that Spark gives to a column of a SELECT that has none of its own."""
+    group = select.args.get("group")
+    called = group.find_all(exp.Anonymous) if group is not None else ()
+    if name in {"window", "session_window"} and any(one.name.lower() == name for one in called):
+        return True
+    for item in select.expressions:
+        if isinstance(item, exp.Alias | exp.Aliases | exp.Column | exp.Star):
+            continue
+        if not _PLAIN_NAME.fullmatch(name) or (isinstance(item, exp.Literal) and item.name.lower() == name):
+            return True
+        if isinstance(item, exp.UDTF) or (
+            isinstance(item, exp.Anonymous) and item.name.lower() in _GENERATORS
+        ):
+            return True
+    return False
+
+
+def parts_of(node: Node) -> tuple[Node, ...]:
+    """The identifiers of a column reference, outermost first."""
+    named = (node.args.get("catalog"), node.args.get("db"), node.args.get("table"), node.this)
+    return tuple(part for part in named if part is not None)
+
+
+def resolve(statement: Statement, node: Node, scope: Scope) -> Reference:
+    """The column a reference means.
+
+    Raises:
+        QueryError: unknown or ambiguous column or alias.
+    """
+    parts = parts_of(node)
+    reference = try_resolve(statement, node, scope)
+    if reference is not None:
+        return reference
+    names = [part.name for part in parts]
+    place = reference_span(node)
+    for depth in (2, 1):
+        relation = next((one for one in scope.relations if one.answers_to(names[:depth])), None)
+        if relation is not None and len(names) > depth:
+            known = {field.name.lower(): field.name for field in relation.table.columns}
+            hint = _suggest(names[depth], known) or f"{relation.alias} has {_listed(list(known.values()))}"
+            raise QueryError(
+                f"unknown column {names[depth]} of {relation.table.full_name}",
+                sql=statement.sql,
+                span=identifier_span(parts[depth]) or place,
+                hint=hint,
+            )
+    if len(names) > 1:
+        aliases = {relation.alias.lower(): relation.alias for relation in scope.relations}
+        hint = _suggest(names[0], aliases) or f"in reach here: {_listed(list(aliases.values()))}"
+        raise QueryError(
+            f"unknown table or alias {names[0]}",
+            sql=statement.sql,
+            span=identifier_span(parts[0]) or place,
+            hint=hint,
+        )
+    known = {scope.field(column).name.lower(): scope.describe(column) for column in scope.output}
+    hint = (
+        _suggest(names[0], known)
+        or f"tables in reach here: {_listed([one.alias for one in scope.relations])}"
+    )
+    raise QueryError(f"unknown column {names[0]}", sql=statement.sql, span=place, hint=hint)
+
+
+def try_resolve(statement: Statement, node: Node, scope: Scope) -> Reference | None:
+    """The column a reference means, or None; the longest qualifier wins, as in Spark.
+
+    Raises:
+        QueryError: the name is ambiguous.
+    """
+    parts = parts_of(node)
+    names = [part.name for part in parts]
+    for depth in (2, 1):
+        if len(names) <= depth:
+            continue
+        relations = [relation for relation in scope.relations if relation.answers_to(names[:depth])]
+        for relation in relations:
+            index = _index(relation.table, names[depth])
+            if index is not None:
+                return Reference(Column(relation.ordinal, index), depth, parts)
+    found = scope.named(names[0])
+    if len(found) > 1:
+        options = ", ".join(scope.describe(column) for column in found)
+        raise QueryError(
+            f"column {names[0]} is ambiguous: {options}",
+            sql=statement.sql,
+            span=reference_span(node),
+            hint="write the alias before it",
+        )
+    return Reference(found[0], 0, parts) if found else None
+
+
+def reference_span(node: Node) -> Span | None:
+    """Where a column reference stands, from its first to its last identifier."""
+    spans = [span for part in parts_of(node) if (span := identifier_span(part)) is not None]
+    return Span(spans[0].start, spans[-1].end) if spans else None
+
+
+def star_tokens(statement: Statement, node: Node) -> tuple[int, int]:
+    """The first token of a star, its qualifier included, and the one behind it and its EXCEPT (…)."""
+    star = node.this if isinstance(node, exp.Column) else node
+    own = identifier_span(star)
+    first = identifier_span(parts_of(node)[0]) if isinstance(node, exp.Column) else own
+    assert own is not None
+    assert first is not None
+    end = statement.token_at(own.end - 1) + 1
+    if arg(star, "except"):
+        while statement.tokens[end].token_type is not TokenType.L_PAREN:
+            end += 1
+        end = statement.closing(end) + 1
+    return statement.token_at(first.start), end
+
+
+def _index(table: Table, name: str) -> int | None:
+    lower = name.lower()
+    return next((index for index, field in enumerate(table.columns) if field.name.lower() == lower), None)
+
+
+def _suggest(name: str, known: dict[str, str]) -> str | None:
+    close = difflib.get_close_matches(name.lower(), known, n=2)
+    return f"did you mean {' or '.join(known[hit] for hit in close)}?" if close else None
+
+
+def _listed(names: Sequence[str], most: int = 12) -> str:
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "") if names else "none"

@@ -1,0 +1,326 @@
+"""The queries of a statement and what they read: one scope for each SELECT, one source for each entry of a FROM clause.
+
+A statement of any shape becomes a tree of queries (subqueries, CTEs, branches of set operations). Names are resolved
+through it from the inside out, as far as that can be told without asking a source: a column of a web table, a column
+that a query passes on, or something only Spark knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from fff.catalog import Table
+from fff.errors import Span
+from fff.sql.binder.names import is_call, is_generated, parts_of
+from fff.sql.syntax.aggregates import BUILT_IN_NAMES
+from fff.sql.syntax.statement import Node, Statement, arg, exp
+
+
+@dataclass(frozen=True)
+class Region:
+    """Where a SELECT stands: its tokens from SELECT up to but not including `end`, `depth` brackets deep."""
+
+    first: int
+    end: int
+    depth: int
+
+
+@dataclass(eq=False)
+class Source:
+    """One entry of a FROM clause: a web table, a query, or something only Spark knows (a table function, VALUES)."""
+
+    scope: SelectScope
+    node: Node
+    alias: str  # what its columns may be qualified with; "" for nothing
+    table: Table | None = None
+    query: Query | None = None
+    span: Span | None = None  # of a web table's name
+    written: bool = True  # the alias stands in the text
+    names: tuple[str, ...] | None = None  # its columns, None where they cannot be told
+    renamed: bool = False  # a column list behind its alias gives its columns other names
+    sealed: bool = False  # sampled or pivoted: its rows must be all there
+    whole: bool = False  # every column is needed, whatever names say
+    nullable: bool = False  # some outer join may fill it with NULLs
+    hidden: bool = False  # a semi or anti join: nothing behind the join sees it
+
+    @property
+    def called(self) -> bool:
+        """Whether it stands for a call: only its own alias names its columns, and no star does."""
+        return is_call(self.table, self.alias)
+
+    def answers_to(self, qualifier: Sequence[str]) -> bool:
+        """Whether a qualifier, lower case, means this source."""
+        if list(qualifier) == [self.alias.lower()]:
+            return True
+        table = self.table
+        return (
+            table is not None
+            and not self.written
+            and list(qualifier) == [table.source.lower(), table.name.lower()]
+        )
+
+    def may_have(self, name: str) -> bool:
+        """Whether a name, lower case, may be one that Spark gives to one of its columns."""
+        if self.query is None or not self.query.branches or "" not in (self.names or ()):
+            return False
+        return is_generated(name, self.query.branches[0].node)
+
+    def index(self, name: str) -> int | None:
+        """Which of its columns a name means."""
+        lower = name.lower()
+        return next((at for at, known in enumerate(self.names or ()) if known.lower() == lower), None)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a column reference means: a column of a source, by its place; `qualifiers` stand before its own name.
+
+    `others` are the columns whose values it may have as well, where RIGHT or FULL JOIN made one of several by USING.
+    """
+
+    source: Source
+    index: int
+    qualifiers: int
+    others: tuple[tuple[Source, int], ...] = ()
+
+    @property
+    def origins(self) -> tuple[tuple[Source, int], ...] | None:
+        """The columns of web tables whose values it may take; None when some are computed."""
+        parts = [origins_of(source, index) for source, index in ((self.source, self.index), *self.others)]
+        known = [part for part in parts if part is not None]
+        return tuple(one for part in known for one in part) if len(known) == len(parts) else None
+
+
+#: `local`: a name the SELECT itself makes. `unknown`: some source in reach has columns that cannot be told.
+#: `nowhere`: no source in reach has it.
+Verdict: TypeAlias = Found | Literal["local", "unknown", "nowhere"]
+
+#: How a source's rows depend on a condition: the join's ON, or WHERE.
+Place = Literal["where", "on"]
+
+
+@dataclass(frozen=True)
+class ScopedCondition:
+    """A conjunct, and the sources that a row failing it can be removed from without changing the result.
+
+    `exact` are those of them that need not be NULL-filled by a join further in: any predicate may be moved to them.
+    From the others only rows that make a NULL-rejecting condition fail may be removed.
+    """
+
+    node: Node | None
+    restricted: frozenset[Source]
+    exact: frozenset[Source]
+    pair: tuple[Found, Found] | None = None  # of USING and NATURAL
+    on: bool = False  # of a join
+    follows: bool = False  # from an OR, which is a condition itself
+
+
+@dataclass(eq=False)
+class SelectScope:
+    """One SELECT: its sources, its conditions, the queries inside it."""
+
+    node: Node
+    outer: SelectScope | None  # whose columns it may name
+    region: Region | None
+    sources: list[Source] = field(default_factory=list)
+    conditions: list[ScopedCondition] = field(default_factory=list)
+    columns: list[Node] = field(
+        default_factory=list
+    )  # every column reference, those of queries inside it apart
+    stars: list[Node] = field(default_factory=list)
+    merged: set[str] = field(default_factory=set)  # lower-case names that USING or NATURAL made one
+    blurred: set[str] = field(default_factory=set)  # those of them whose values may come from either side
+    joinable: bool = True  # FROM holds web tables, inner, cross, left, semi and anti joins, and nothing else
+    one_sided: bool = False  # some of them are left, semi or anti joins
+    inner: list[Query] = field(default_factory=list)  # the queries in its expressions
+
+    @property
+    def flat(self) -> bool:
+        """Whether FROM holds web tables, inner and cross joins, and nothing else."""
+        return self.joinable and not self.one_sided
+
+    @property
+    def aliases(self) -> frozenset[str]:
+        """The names the select list makes."""
+        return frozenset(item.alias.lower() for item in self.node.expressions if item.alias)
+
+    @property
+    def outputs(self) -> list[Output] | None:
+        """Its result columns, None where they cannot be told."""
+        return _select_outputs(self)
+
+
+@dataclass(frozen=True)
+class Output:
+    """A column of a query's result, and the columns of sources whose values it may take, None when computed."""
+
+    name: str
+    origins: tuple[tuple[Source, int], ...] | None
+    passed: tuple[Source, int] | None = None  # the column of the SELECT's own sources that it is
+
+
+@dataclass(eq=False)
+class Query:
+    """A query expression: one SELECT, or several under set operators."""
+
+    node: Node
+    branches: list[SelectScope] = field(default_factory=list)
+    limited: bool = False  # LIMIT or the like stands behind the set operation
+    references: int = 0  # for a CTE: how often it is named
+    recursive: bool = False
+    renamed: tuple[str, ...] | None = None  # a column list behind its alias
+    _outputs: tuple[Output, ...] | Literal["not asked"] | None = "not asked"
+
+    @property
+    def outputs(self) -> tuple[Output, ...] | None:
+        """Its columns, None where they cannot be told."""
+        if self._outputs == "not asked":
+            self._outputs = None  # a query that reads itself
+            self._outputs = None if self.recursive else _outputs(self)
+        return self._outputs
+
+
+@dataclass(eq=False)
+class QueryTree:
+    """Every query of a statement."""
+
+    statement: Statement
+    root: Query
+    scopes: list[SelectScope] = field(default_factory=list)
+    queries: list[Query] = field(default_factory=list)
+
+    @property
+    def sources(self) -> list[Source]:
+        """Every entry of every FROM clause."""
+        return [source for scope in self.scopes for source in scope.sources]
+
+
+def resolve(node: Node, scope: SelectScope) -> Verdict:
+    """What a column reference in a scope means."""
+    names = [part.name.lower() for part in parts_of(node)]
+    at: SelectScope | None = scope
+    while at is not None:
+        found = _qualified(names, at) or _bare(names, at, joining=_in_join(node, at))
+        if found is not None:
+            return found
+        if names[0] in at.aliases or (len(names) == 1 and names[0] in BUILT_IN_NAMES):
+            return "local"
+        at = at.outer
+    return "local" if is_generated(names[0], scope.node) else "nowhere"
+
+
+def _qualified(names: Sequence[str], scope: SelectScope) -> Found | Literal["unknown"] | None:
+    for depth in (2, 1):
+        if len(names) <= depth:
+            continue
+        for source in scope.sources:
+            if not source.answers_to(names[:depth]):
+                continue
+            if source.names is None:
+                return "unknown"
+            index = source.index(names[depth])
+            if index is not None:
+                return Found(source, index, depth)
+            if source.may_have(names[depth]):
+                return "unknown"
+    return None
+
+
+def _in_join(node: Node, scope: SelectScope) -> bool:
+    """Whether a reference stands in the condition of a join, which sees both sides whatever comes out of it."""
+    at = node.parent
+    while at is not None and at is not scope.node:
+        if isinstance(at, exp.Join):
+            return True
+        at = at.parent
+    return False
+
+
+def _bare(names: Sequence[str], scope: SelectScope, *, joining: bool) -> Found | Literal["unknown"] | None:
+    """The first part as a column; what follows reads its fields."""
+    found = [
+        Found(source, index, 0)
+        for source in scope.sources
+        if (joining or not source.hidden) and not source.called
+        if (index := source.index(names[0])) is not None
+    ]
+    if names[0] in scope.blurred and found:
+        return replace(found[0], others=tuple((one.source, one.index) for one in found[1:]))
+    if len(found) == 1 or (found and names[0] in scope.merged):
+        return found[0]
+    if found or any(source.names is None or source.may_have(names[0]) for source in scope.sources):
+        return "unknown"  # Spark says what is ambiguous
+    return None
+
+
+# ---------------------------------------------------------------------------------------------------- what a query yields
+
+
+def _outputs(query: Query) -> tuple[Output, ...] | None:
+    """The result columns of a query: names from the first branch, origins from all."""
+    branches = [_select_outputs(scope) for scope in query.branches]
+    known = [branch for branch in branches if branch is not None]
+    if not branches or len(known) < len(branches) or len({len(branch) for branch in known}) > 1:
+        return None
+    if any(arg(node, "by_name") for node in query.node.find_all(exp.SetOperation)):
+        return None
+    result = []
+    for columns in zip(*known, strict=True):
+        origins = [column.origins for column in columns if column.origins is not None]
+        complete = len(origins) == len(columns)
+        result.append(
+            Output(columns[0].name, tuple(one for some in origins for one in some) if complete else None)
+        )
+    if query.renamed is not None:
+        if len(query.renamed) != len(result):
+            return None
+        result = [Output(name, one.origins) for name, one in zip(query.renamed, result, strict=True)]
+    return tuple(result)
+
+
+def _select_outputs(scope: SelectScope) -> list[Output] | None:
+    found: list[Output] = []
+    for item in scope.node.expressions:
+        bare = item.this if isinstance(item, exp.Alias) else item
+        if isinstance(bare, exp.Star) or (isinstance(bare, exp.Column) and isinstance(bare.this, exp.Star)):
+            columns = _starred(scope, bare)
+            if columns is None:
+                return None
+            found += columns
+            continue
+        verdict = resolve(bare, scope) if isinstance(bare, exp.Column) else "local"
+        plain = isinstance(verdict, Found) and len(parts_of(bare)) == verdict.qualifiers + 1
+        origins = verdict.origins if plain and isinstance(verdict, Found) else None
+        name = item.alias or (parts_of(bare)[-1].name if isinstance(bare, exp.Column) else "")
+        direct = plain and isinstance(verdict, Found) and not verdict.others
+        passed = (verdict.source, verdict.index) if direct and isinstance(verdict, Found) else None
+        found.append(Output(name, origins, passed))
+    return found
+
+
+def _starred(scope: SelectScope, star: Node) -> list[Output] | None:
+    """What a star stands for; None where its order or its columns cannot be told."""
+    bare = star.this if isinstance(star, exp.Column) else star
+    if arg(bare, "except") or arg(bare, "replace") or scope.merged:
+        return None
+    sources = [source for source in scope.sources if not source.hidden and not source.called]
+    if isinstance(star, exp.Column):
+        qualifier = [part.name.lower() for part in parts_of(star)[:-1]]
+        sources = [source for source in sources if source.answers_to(qualifier)]
+    if not sources or any(source.names is None for source in sources):
+        return None
+    return [
+        Output(name, origins_of(source, index), (source, index))
+        for source in sources
+        for index, name in enumerate(source.names or ())
+    ]
+
+
+def origins_of(source: Source, index: int) -> tuple[tuple[Source, int], ...] | None:
+    """The columns of web tables whose values a column may take; None when it is computed."""
+    if source.table is not None:
+        return ((source, index),)
+    outputs = source.query.outputs if source.query is not None else None
+    return outputs[index].origins if outputs is not None and index < len(outputs) else None

@@ -1,0 +1,111 @@
+"""Where the parts of one SELECT stand in the text: its list, its FROM clause, its conditions, the clauses behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fff.errors import Span, UnsupportedSQL
+from fff.sql.binder.names import Scope
+from fff.sql.binder.scopes import Region, SelectScope
+from fff.sql.binder.spj_block import Condition, clause_tokens, split
+from fff.sql.syntax.statement import Node, Statement, TokenType, text_span
+
+_BEFORE_LIST = frozenset({TokenType.DISTINCT, TokenType.ALL, TokenType.HINT})
+
+
+@dataclass(frozen=True)
+class SelectText:
+    """The tokens of a SELECT; `clauses` are those behind FROM, each with the token that opens it."""
+
+    statement: Statement
+    select: Node
+    region: Region
+    from_token: int | None
+    clauses: tuple[tuple[str, int], ...]
+
+    @classmethod
+    def of(cls, statement: Statement, scope: SelectScope) -> SelectText:
+        """The parts of a SELECT. Raises UnsupportedSQL for one that is not written the usual way round."""
+        if scope.region is None:
+            raise UnsupportedSQL(
+                "a function that is called over the web cannot stand in a query of this form",
+                sql=statement.sql,
+                span=text_span(scope.node),
+                hint="write SELECT … FROM …",
+            )
+        start, clauses = clause_tokens(statement, scope.node, scope.region)
+        return cls(statement, scope.node, scope.region, start, tuple(clauses))
+
+    @property
+    def _behind_from(self) -> int:
+        return self.clauses[0][1] if self.clauses else self.region.end
+
+    @property
+    def list_end(self) -> int:
+        """The character behind the select list."""
+        end = self._behind_from if self.from_token is None else self.from_token
+        return self.statement.tokens[end - 1].end + 1
+
+    @property
+    def from_text(self) -> Span | None:
+        """What FROM names, the word itself apart."""
+        if self.from_token is None:
+            return None
+        return self.statement.span(self.from_token + 1, self._behind_from)
+
+    @property
+    def where_token(self) -> Span | None:
+        """The word WHERE."""
+        if not self.clauses or self.clauses[0][0] != "where":
+            return None
+        return self.statement.span(self.clauses[0][1], self.clauses[0][1] + 1)
+
+    @property
+    def conditions(self) -> list[Condition]:
+        """The conjuncts of WHERE."""
+        if self.where_token is None:
+            return []
+        first, end = self.clauses[0][1] + 1, self._clause_end(0)
+        return split(self.statement, self.select.args["where"].this, first, end, Scope())
+
+    @property
+    def source_end(self) -> int:
+        """The character behind FROM and WHERE; behind the list where there are neither."""
+        if self.where_token is not None:
+            return self.statement.tokens[self._clause_end(0) - 1].end + 1
+        text = self.from_text
+        return self.list_end if text is None else text.end
+
+    def clause(self, name: str) -> Span | None:
+        """A clause with the word that opens it."""
+        for number, (known, first) in enumerate(self.clauses):
+            if known == name:
+                return self.statement.span(first, self._clause_end(number))
+        return None
+
+    @property
+    def items(self) -> list[tuple[Node, Span]]:
+        """The select list. Raises UnsupportedSQL where its parts cannot be told apart."""
+        tokens, depths = self.statement.tokens, self.statement.depths
+        end = self._behind_from if self.from_token is None else self.from_token
+        first = self.region.first + 1
+        while first < end and tokens[first].token_type in _BEFORE_LIST:
+            first += 1
+        cuts = [
+            index
+            for index in range(first, end)
+            if tokens[index].token_type is TokenType.COMMA and depths[index] == self.region.depth
+        ]
+        edges = list(zip([first, *(cut + 1 for cut in cuts)], [*cuts, end], strict=True))
+        nodes = self.select.expressions
+        if len(edges) != len(nodes):
+            raise UnsupportedSQL(
+                "the columns of this SELECT cannot be told apart",
+                sql=self.statement.sql,
+                span=self.statement.span(first, end),
+                hint="put each expression into brackets",
+            )
+        return [(node, self.statement.span(*edge)) for node, edge in zip(nodes, edges, strict=True)]
+
+    def _clause_end(self, number: int) -> int:
+        return self.clauses[number + 1][1] if number + 1 < len(self.clauses) else self.region.end

@@ -1,0 +1,107 @@
+"""For which rows the value of a call matters: those for which no other side of an OR, and no CASE, has decided already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fff.errors import Span
+from fff.sql.binder.scopes import Found, SelectScope, resolve
+from fff.sql.binder.select_text import SelectText
+from fff.sql.calls.find import Call
+from fff.sql.syntax.aggregates import has_aggregate
+from fff.sql.syntax.statement import Node, Statement, TokenType, exp
+
+
+def needed_where(text: SelectText, scope: SelectScope, every: Sequence[Call], call: Call) -> str | None:
+    """A condition without calls that holds for every row for which a call's value matters; None where it always may.
+
+    `every` are the calls of the SELECT: one that stands in several places matters wherever one of them does.
+    """
+    if sum(other.key == call.key for other in every) > 1:
+        return None
+    return _beside_or(text, scope, every, call) or _in_case(text, scope, every, call)
+
+
+def _beside_or(text: SelectText, scope: SelectScope, every: Sequence[Call], call: Call) -> str | None:
+    """`a OR f(x)` in WHERE: where `a` is true, `f(x)` is nothing to it."""
+    for condition in text.conditions:
+        place = condition.span
+        if place is None or not place.start <= call.span.start < place.end or condition.node is None:
+            continue
+        if not isinstance(condition.node.unnest(), exp.Or) or not _own_columns(condition.node, scope):
+            return None
+        sides = [
+            side
+            for side in _split(text.statement, place, TokenType.OR)
+            if not any(side.start <= other.span.start < side.end for other in every)
+        ]
+        if not sides:
+            return None
+        return f"({' OR '.join(f'({_sql(text, side)})' for side in sides)}) IS NOT TRUE"
+    return None
+
+
+def _in_case(text: SelectText, scope: SelectScope, every: Sequence[Call], call: Call) -> str | None:
+    """`CASE WHEN a THEN f(x) …`: only where `a` is true."""
+    at: Node | None = call.whole
+    while at is not None and at is not text.select:
+        above = at.parent
+        branch = isinstance(above, exp.If) and above.args.get("true") is at
+        if isinstance(above, exp.If) and branch and isinstance(above.parent, exp.Case):
+            searched = above.parent.this is None
+            condition = above.this
+            held = any(part is other.node for part in condition.walk() for other in every)
+            if not searched or held or has_aggregate(condition) or not _own_columns(condition, scope):
+                return None
+            place = _when(text.statement, call)
+            return None if place is None else _sql(text, place)
+        at = above
+    return None
+
+
+def _own_columns(condition: Node, scope: SelectScope) -> bool:
+    """Whether a condition names columns of the SELECT's sources and nothing else, and holds no query and no window."""
+    if condition.find(exp.Query, exp.Window) is not None:
+        return False
+    found = [resolve(column, scope) for column in condition.find_all(exp.Column)]
+    return all(isinstance(one, Found) and one.source.scope is scope for one in found)
+
+
+def _split(statement: Statement, place: Span, kind: TokenType) -> list[Span]:
+    """Cut a condition at a connective of its outermost level, brackets around all of it apart."""
+    types = [token.token_type for token in statement.tokens]
+    first, end = statement.token_at(place.start), statement.token_at(place.end - 1) + 1
+    while types[first] is TokenType.L_PAREN and statement.closing(first) == end - 1:
+        first, end = first + 1, end - 1
+    cuts, cases = [], 0
+    for index in range(first, end):
+        cases += (types[index] is TokenType.CASE) - (types[index] is TokenType.END and cases > 0)
+        if types[index] is kind and not cases and statement.depths[index] == statement.depths[first]:
+            cuts.append(index)
+    edges = zip([first, *(cut + 1 for cut in cuts)], [*cuts, end], strict=True)
+    return [statement.span(*edge) for edge in edges]
+
+
+def _when(statement: Statement, call: Call) -> Span | None:
+    """What stands between the WHEN and the THEN before a call."""
+    tokens, depths = statement.tokens, statement.depths
+    index = statement.token_at(call.span.start)
+    depth, inner, then = depths[index], 0, -1
+    while index > 0:
+        index -= 1
+        kind = tokens[index].token_type
+        depth = min(depth, depths[index])
+        if depths[index] > depth:
+            continue
+        inner += (kind is TokenType.END) - (kind is TokenType.CASE)
+        if inner < 0:
+            return None
+        if inner == 0 and kind is TokenType.THEN and then < 0:
+            then = index
+        elif inner == 0 and kind is TokenType.WHEN and then >= 0:
+            return statement.span(index + 1, then)
+    return None
+
+
+def _sql(text: SelectText, place: Span) -> str:
+    return text.statement.sql[place.start : place.end]

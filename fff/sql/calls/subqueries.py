@@ -1,0 +1,238 @@
+"""Subqueries of WHERE that mean a semi or an anti join, written as one, so that the eddy joins them.
+
+    WHERE r.x IN (SELECT y FROM s WHERE s.n > 1)      FROM r LEFT SEMI JOIN web.s AS s ON r.x = s.y AND (s.n > 1)
+    WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.y = x)  FROM r LEFT ANTI JOIN web.s AS s ON (s.y = r.x)
+
+A condition that AND alone connects drops a row where it is false and where it is NULL, which is what makes IN a semi join. So
+does NOT IN an anti join, but only where no NULL can be on either side: where conditions beside it say IS NOT NULL of both.
+Both sides of IN are columns of one kind, so that `=` compares them as IN does. The subquery is over one table; of its select
+list EXISTS looks at nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from fff.errors import QueryError, Span
+from fff.schema import comparison_kind
+from fff.sql.binder.names import parts_of
+from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
+from fff.sql.binder.select_text import SelectText
+from fff.sql.binder.spj_block import Condition
+from fff.sql.syntax.edits import Edit, edit
+from fff.sql.syntax.statement import Node, exp, identifier_span, quote
+
+#: What a SELECT behind IN or EXISTS may consist of, by the tree's names. One of each of its rows is as good as all.
+_CLAUSES = frozenset({"expressions", "from", "where", "distinct"})
+
+
+@dataclass(frozen=True)
+class Subquery:
+    """A subquery that may become a join of the SELECT around it, and the changes of the text that make it one."""
+
+    inner: SelectScope
+    outer: SelectScope
+    edits: tuple[Edit, ...]
+
+
+def subqueries(tree: QueryTree) -> Iterator[Subquery]:
+    """The subqueries of a statement that mean a semi or an anti join."""
+    for scope in tree.scopes:
+        if not scope.inner or not scope.joinable or scope.region is None:
+            continue
+        try:
+            text = SelectText.of(tree.statement, scope)
+            conditions = text.conditions
+        except QueryError:
+            continue  # told of when it is planned
+        for condition in conditions:
+            found = _Meant.of(tree, scope, conditions, condition)
+            if found is not None:
+                yield from found.subquery(text, conditions)
+
+
+@dataclass(frozen=True)
+class _Meant:
+    """A condition that asks for matches: in which SELECT, of which columns, and whether there must be one or none."""
+
+    tree: QueryTree
+    scope: SelectScope
+    inner: SelectScope
+    condition: Condition
+    join: str
+    pairs: tuple[tuple[Found, Found], ...]  # columns of both sides that IN compares
+
+    @classmethod
+    def of(
+        cls, tree: QueryTree, scope: SelectScope, conditions: Sequence[Condition], condition: Condition
+    ) -> _Meant | None:
+        """What a conjunct of WHERE means, if it is one of these."""
+        node = condition.node
+        wanted = not isinstance(node, exp.Not)
+        if isinstance(node, exp.Not):
+            node = node.this.unnest()
+        query = node.this if isinstance(node, exp.Exists) else None
+        if isinstance(node, exp.In):
+            query = node.args.get("query")
+        while isinstance(query, exp.Subquery) and _filled(query) == {"this"}:
+            query = query.this
+        inner = next((one for one in tree.scopes if one.node is query), None)
+        if inner is None or not _plain(inner):
+            return None
+        join = "LEFT SEMI JOIN" if wanted else "LEFT ANTI JOIN"
+        if isinstance(node, exp.Exists):
+            return cls(tree, scope, inner, condition, join, ())
+        assert isinstance(node, exp.In), "EXISTS and IN have queries"
+        pairs = _pairs(node.this, scope, inner)
+        if not pairs or not (wanted or _never_null(tree, scope, conditions, pairs, inner)):
+            return None
+        return cls(tree, scope, inner, condition, join, tuple(pairs))
+
+    def subquery(self, text: SelectText, conditions: Sequence[Condition]) -> Iterator[Subquery]:
+        """The subquery as a join, where every name in it is clear."""
+        [source] = self.inner.sources
+        try:
+            own = SelectText.of(self.tree.statement, self.inner).conditions
+        except QueryError:
+            return
+        alias = self._alias(source)
+        names = self._names(source, alias, own)
+        place, where = text.from_text, text.where_token
+        if names is None or place is None or where is None or source.table is None:
+            return
+        on: list[str | Span] = []
+        for left, right in self.pairs:
+            on.append(f"{' AND ' if on else ''}{_column(left)} = {_column(right, alias)}")
+        for condition in own:
+            assert condition.span is not None, "a condition that was split stands in the text"
+            on += [" AND (" if on else "(", condition.span, ")"]
+        table = f"{quote(source.table.source)}.{quote(source.table.name)} AS {quote(alias)}"
+        kept: list[str | Span] = []
+        for condition in conditions:
+            if condition is not self.condition and condition.span is not None:
+                kept += [" AND (" if kept else " WHERE (", condition.span, ")"]
+        parts = (f" {self.join} {table} ON ", *on, *kept, " ")
+        yield Subquery(self.inner, self.scope, (Edit(Span(place.end, text.source_end), parts), *names))
+
+    def _alias(self, source: Source) -> str:
+        """The name that the table had in the subquery; another where that is taken around it."""
+        taken: set[str] = set()
+        at: SelectScope | None = self.scope
+        while at is not None:
+            taken |= {one.alias.lower() for one in at.sources}
+            at = at.outer
+        alias, number = source.alias, 1
+        while alias.lower() in taken:
+            number += 1
+            alias = f"{source.alias} #{number}"
+        return alias
+
+    def _names(self, source: Source, alias: str, own: Sequence[Condition]) -> list[Edit] | None:
+        """The names in the subquery's conditions, qualified; None where one is of neither SELECT."""
+        found = []
+        spans = [one.span for one in own if one.span is not None]
+        for node in self.inner.columns:
+            parts = parts_of(node)
+            first = identifier_span(parts[0])
+            if first is None:
+                return None
+            if not any(span.start <= first.start < span.end for span in spans):
+                continue
+            meaning = resolve(node, self.inner)
+            if not isinstance(meaning, Found) or meaning.others:
+                return None
+            last = identifier_span(parts[meaning.qualifiers])
+            mine = meaning.source is source
+            if last is None or not (mine or meaning.source.scope is self.scope):
+                return None
+            name = _column(meaning, alias if mine else meaning.source.alias)
+            found.append(edit(Span(first.start, last.end), name))
+        return found
+
+
+def _column(found: Found, alias: str | None = None) -> str:
+    assert found.source.names is not None, "a column that was found has a name"
+    return f"{quote(found.source.alias if alias is None else alias)}.{quote(found.source.names[found.index])}"
+
+
+def _plain(scope: SelectScope) -> bool:
+    """Whether a SELECT gives a row for each row of one web table that meets its conditions."""
+    if not scope.joinable or len(scope.sources) != 1 or scope.region is None or scope.sources[0].renamed:
+        return False
+    distinct = scope.node.args.get("distinct")
+    if _filled(scope.node) - _CLAUSES or (distinct is not None and distinct.args.get("on")):
+        return False
+    items = [item.this if isinstance(item, exp.Alias) else item for item in scope.node.expressions]
+    # Anything else may be an aggregate, which has a row where there is none, or make several rows or none of one.
+    return all(
+        isinstance(item, exp.Column | exp.Star | exp.Literal | exp.Null | exp.Boolean) for item in items
+    )
+
+
+def _filled(node: Node) -> set[str]:
+    return {name.rstrip("_") for name, value in node.args.items() if value}
+
+
+def _pairs(left: Node, scope: SelectScope, inner: SelectScope) -> list[tuple[Found, Found]]:
+    """What IN compares, if it is columns of one kind alone."""
+    left = left.unnest()
+    mine = [one.unnest() for one in left.expressions] if isinstance(left, exp.Tuple) else [left]
+    items = [item.this if isinstance(item, exp.Alias) else item for item in inner.node.expressions]
+    found = []
+    for one, other in zip(mine, items, strict=True) if len(mine) == len(items) else ():
+        pair = _plain_column(one, scope), _plain_column(other, inner)
+        if pair[0] is None or pair[1] is None or not _comparable(pair[0], pair[1]):
+            return []
+        if pair[0].source.scope is not scope or pair[1].source.scope is not inner:
+            return []
+        found.append((pair[0], pair[1]))
+    return found
+
+
+def _plain_column(node: Node, scope: SelectScope) -> Found | None:
+    found = resolve(node, scope) if isinstance(node, exp.Column) else None
+    if not isinstance(found, Found) or found.others or len(parts_of(node)) != found.qualifiers + 1:
+        return None
+    return None if found.source.table is None else found
+
+
+def _comparable(left: Found, right: Found) -> bool:
+    kinds = {
+        comparison_kind(one.source.table.columns[one.index].arrow)
+        for one in (left, right)
+        if one.source.table is not None
+    }
+    return len(kinds) == 1 and None not in kinds
+
+
+def _never_null(
+    tree: QueryTree,
+    scope: SelectScope,
+    conditions: Sequence[Condition],
+    pairs: Sequence[tuple[Found, Found]],
+    inner: SelectScope,
+) -> bool:
+    """Whether conditions say IS NOT NULL of all that NOT IN compares."""
+    try:
+        own = SelectText.of(tree.statement, inner).conditions
+    except QueryError:
+        return False
+    outside, inside = _not_null(conditions, scope), _not_null(own, inner)
+    return all(
+        (left.source, left.index) in outside and (right.source, right.index) in inside
+        for left, right in pairs
+    )
+
+
+def _not_null(conditions: Sequence[Condition], scope: SelectScope) -> set[tuple[Source, int]]:
+    """The columns of which conditions say IS NOT NULL."""
+    found = set()
+    for condition in conditions:
+        node = condition.node
+        said = node.this.unnest() if isinstance(node, exp.Not) else None
+        if isinstance(said, exp.Is) and isinstance(said.expression, exp.Null):
+            column = _plain_column(said.this.unnest(), scope)
+            if column is not None:
+                found.add((column.source, column.index))
+    return found

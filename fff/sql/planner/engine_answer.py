@@ -1,0 +1,252 @@
+"""What the engine answers by itself: SELECTs of expressions that it evaluates, with DISTINCT and LIMIT, and UNIONs of such.
+
+Each SELECT is a block of joined tables, or has no FROM. Whatever else stands in a statement is Spark's, which then runs all
+that stands above its blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from fff.dataflow.plan.expressions import Column, Expr, columns_of
+from fff.errors import QueryError, Span
+from fff.schema import Field, comparison_kind, result_field
+from fff.sql.analysis.equalities import place
+from fff.sql.analysis.joined_select import JoinedSelect, is_joinable
+from fff.sql.analysis.predicates import Translator, map_columns
+from fff.sql.binder.outer_query import count_of, item_columns
+from fff.sql.binder.scopes import QueryTree, SelectScope
+from fff.sql.binder.select_text import SelectText
+from fff.sql.planner.plan import Branch, Cut, Result
+from fff.sql.scalars.coercion import cast, wider
+from fff.sql.scalars.names import spark_name
+from fff.sql.scalars.typed import LeftToSparkError, Typed
+from fff.sql.syntax.statement import Node, Statement, arg, exp
+
+#: What a SELECT may consist of, by the tree's names.
+_CLAUSES = frozenset({"kind", "expressions", "from", "joins", "where", "limit", "offset", "hint", "distinct"})
+_KEPT_SETS = ("order", "sort", "distribute", "cluster", "with", "by_name", "on", "side", "kind")
+
+
+@dataclass(frozen=True)
+class _Item:
+    """A result column of one SELECT; its value is over declared columns."""
+
+    field: Field
+    value: Typed
+    span: Span
+
+
+@dataclass(frozen=True)
+class AnsweredSelect:
+    """A SELECT whose rows the engine makes."""
+
+    scope: SelectScope
+    select: JoinedSelect
+    items: tuple[_Item, ...]
+    conditions: tuple[tuple[Expr, Span], ...]
+    cut: Cut
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The declared columns that its values and conditions need."""
+        read = [*(item.value.expr for item in self.items), *(expr for expr, _ in self.conditions)]
+        return tuple(dict.fromkeys(column for one in read for column in sorted(columns_of(one), key=place)))
+
+    def branch(self, block: int | None, output: Sequence[Column]) -> Branch:
+        """Its rows as those of a block with this output."""
+
+        def moved(expr: Expr) -> Expr:
+            return map_columns(expr, lambda column: Column(0, output.index(column)))
+
+        return Branch(
+            block,
+            tuple(moved(item.value.expr) for item in self.items),
+            tuple(item.span for item in self.items),
+            tuple((moved(expr), span) for expr, span in self.conditions),
+            self.cut,
+        )
+
+
+@dataclass(frozen=True)
+class EngineAnswer:
+    """A statement that the engine answers by itself."""
+
+    fields: tuple[Field, ...]
+    selects: tuple[AnsweredSelect, ...]
+    cut: Cut
+
+    def result(self, branches: Sequence[Branch]) -> Result:
+        """What comes of the branches that the SELECTs have become."""
+        return Result(self.fields, tuple(branches), self.cut)
+
+
+def engine_answer(
+    tree: QueryTree, selects: Mapping[SelectScope, JoinedSelect], params: Mapping[str, object]
+) -> EngineAnswer | None:
+    """How the engine answers a statement by itself; None where something in it is Spark's.
+
+    `selects` are the SELECTs that come joined. Raises QueryError for a LIMIT that is not a count.
+    """
+    if len(tree.queries) != 1 or tree.scopes != tree.root.branches:
+        return None
+    try:
+        cuts, whole = _cuts(tree.statement, tree.root.node, params)
+        answered = [
+            _answered(tree.statement, scope, selects.get(scope), cut, params)
+            for scope, cut in zip(tree.scopes, cuts, strict=True)
+        ]
+        return _united(answered, whole)
+    except LeftToSparkError:
+        return None
+
+
+def is_union(tree: QueryTree) -> bool:
+    """Whether a statement is nothing but SELECTs that UNION connects, each of tables or of nothing."""
+    several = len(tree.queries) == 1 and tree.scopes == tree.root.branches and len(tree.scopes) > 1
+    return several and all(map(is_joinable, tree.scopes))
+
+
+def _cuts(statement: Statement, node: Node, params: Mapping[str, object]) -> tuple[list[Cut], Cut]:
+    """What each SELECT takes of its rows, and what the result takes of theirs. Raises LeftToSparkError."""
+    if isinstance(node, exp.Select):
+        own = _cut(statement, node, params)
+        return [Cut()], own
+    if not isinstance(node, exp.Union):
+        raise LeftToSparkError("no SELECT")
+    own = replace(_cut(statement, node, params), distinct=node.args.get("distinct") is not False)
+    return list(_branch_cuts(statement, node, params, distinct=own.distinct)), own
+
+
+def _branch_cuts(
+    statement: Statement, node: Node, params: Mapping[str, object], *, distinct: bool
+) -> Iterator[Cut]:
+    """The cuts of the SELECTs under a UNION; where that takes one of each, so may those under it."""
+    for side in (node.this, node.expression):
+        inner = side.unnest() if isinstance(side, exp.Subquery | exp.Paren) else side
+        if inner is not side and _limits(side):
+            raise LeftToSparkError("LIMIT behind brackets")
+        if isinstance(inner, exp.Select):
+            yield _cut(statement, inner, params)
+        elif (
+            isinstance(inner, exp.Union)
+            and not _limits(inner)
+            and not _unusual(inner)
+            and (distinct or inner.args.get("distinct") is False)
+        ):
+            yield from _branch_cuts(statement, inner, params, distinct=distinct)
+        else:
+            raise LeftToSparkError(type(inner).__name__)
+
+
+def _limits(node: Node) -> bool:
+    kept = ("limit", "offset", "order", "sort", "distribute", "cluster")
+    return any(arg(node, name) for name in (*kept, "with", "joins", "pivots", "sample"))
+
+
+def _unusual(node: Node) -> bool:
+    return any(arg(node, name) for name in _KEPT_SETS)
+
+
+def _cut(statement: Statement, node: Node, params: Mapping[str, object]) -> Cut:
+    """DISTINCT, OFFSET and LIMIT of a SELECT, or of a UNION."""
+    if isinstance(node, exp.Union) and _unusual(node):
+        raise LeftToSparkError("ORDER BY")
+    limit, offset = (count_of(statement, node, name, params) for name in ("limit", "offset"))
+    if -1 in (limit, offset):
+        raise LeftToSparkError("LIMIT with an expression")
+    distinct = node.args.get("distinct") if isinstance(node, exp.Select) else None
+    if distinct is not None and distinct.args.get("on"):
+        raise LeftToSparkError("DISTINCT ON")
+    return Cut(distinct is not None, offset or 0, limit)
+
+
+def _answered(
+    statement: Statement,
+    scope: SelectScope,
+    select: JoinedSelect | None,
+    cut: Cut,
+    params: Mapping[str, object],
+) -> AnsweredSelect:
+    """A SELECT as the engine evaluates it. Raises LeftToSparkError."""
+    if select is None or select.above.aggregated:
+        raise LeftToSparkError("no block")
+    clauses = {name.rstrip("_") for name, value in scope.node.args.items() if value}
+    if clauses - _CLAUSES or (not scope.sources and clauses & {"where"}):
+        raise LeftToSparkError("a clause above the block")
+    try:
+        entries = SelectText.of(statement, scope).items
+    except QueryError as error:
+        raise LeftToSparkError("a select list that cannot be told apart") from error
+    translator = Translator(statement, select.block.scope, params)
+    items = tuple(item for node, span in entries for item in _items(select, translator, node, span))
+    return AnsweredSelect(scope, select, items, tuple(_conditions(statement, select, params)), cut)
+
+
+def _conditions(
+    statement: Statement, select: JoinedSelect, params: Mapping[str, object]
+) -> Iterator[tuple[Expr, Span]]:
+    """The conditions that the eddy leaves over. Raises LeftToSparkError."""
+    for one in select.left:
+        if one.node is None or one.span is None:
+            raise LeftToSparkError("USING of columns of different types")
+        yield Translator(statement, one.scope, params).expression(one.node), one.span
+
+
+def _items(select: JoinedSelect, translator: Translator, item: Node, span: Span) -> Iterator[_Item]:
+    """The result columns of an entry of the select list. Raises LeftToSparkError."""
+    block = select.block
+    columns = item_columns(block, item)
+    if columns is not None:
+        for name, column in columns:
+            known = block.scope.field(column)
+            yield _Item(replace(known, name=name), Typed(column, known.arrow), span)
+        return
+    if isinstance(item, exp.Aliases):
+        raise LeftToSparkError("several names")
+    bare = item.this if isinstance(item, exp.Alias) else item
+    try:
+        value = translator.value(bare)
+    except QueryError as error:
+        raise LeftToSparkError("a name that only Spark resolves") from error
+    statement = translator.statement
+    first, end = statement.token_at(span.start), statement.token_at(span.end - 1) + 1
+    name = item.alias or spark_name(bare, statement.tokens[first:end])
+    try:
+        yield _Item(result_field(name, value.type), value, span)
+    except ValueError as error:
+        raise LeftToSparkError("a type without a name") from error
+
+
+def _united(selects: Sequence[AnsweredSelect], cut: Cut) -> EngineAnswer:
+    """The SELECTs with their columns of common types. Raises LeftToSparkError."""
+    if len({len(one.items) for one in selects}) > 1:
+        raise LeftToSparkError("different numbers of columns")
+    fields = tuple(_common([one.items[at] for one in selects]) for at in range(len(selects[0].items)))
+    if cut.distinct or any(one.cut.distinct for one in selects):
+        for field in fields:
+            if comparison_kind(field.arrow) is None:
+                raise LeftToSparkError(f"tells {field.type} apart")
+    united = tuple(
+        replace(
+            one,
+            items=tuple(
+                replace(item, value=cast(item.value, field.arrow))
+                for item, field in zip(one.items, fields, strict=True)
+            ),
+        )
+        for one in selects
+    )
+    return EngineAnswer(fields, united, cut)
+
+
+def _common(items: Sequence[_Item]) -> Field:
+    """The result column that columns of several SELECTs become."""
+    kinds = [item.value.type for item in items]
+    if len(set(kinds)) == 1:
+        return items[0].field
+    if any(comparison_kind(kind) == "string" for kind in kinds):
+        raise LeftToSparkError("UNION of strings and others")
+    return result_field(items[0].field.name, reduce(wider, kinds))

@@ -1,0 +1,223 @@
+"""What planning a statement yields: its blocks, where their keys come from, and what Spark runs over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from fff.budget import Money
+from fff.catalog import Table
+from fff.dataflow.plan.expressions import Column, Expr
+from fff.dataflow.plan.plan import BlockPlan
+from fff.errors import InternalError, Span
+from fff.schema import Field
+from fff.sql.analysis.column_lineage import Needs
+from fff.sql.analysis.conjuncts import Conjunct
+from fff.sql.analysis.soundness import Doubts
+from fff.sql.planner.spark_messages import OwnWords
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Which of some rows are taken: one of each that are equal, all but the first `offset`, at most `limit` of those."""
+
+    distinct: bool = False
+    offset: int = 0
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Rows of a result: one for each row of a block, or, without a block, one that no table makes."""
+
+    block: int | None
+    values: tuple[Expr, ...]  # over the block's output: `Column(0, place)`
+    places: tuple[Span, ...]  # where they stand in the statement
+    #: That the eddy leaves to be evaluated, as they may fail on a row.
+    conditions: tuple[tuple[Expr, Span], ...] = ()
+    cut: Cut = Cut()
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the engine answers by itself: the rows of its branches one after the other, in any order."""
+
+    fields: tuple[Field, ...]
+    branches: tuple[Branch, ...]
+    cut: Cut = Cut()
+
+    def at(self, origin: Callable[[Span], Span]) -> Result:
+        """The same, of a text in which its parts stand elsewhere."""
+        return replace(
+            self,
+            branches=tuple(
+                replace(
+                    one,
+                    places=tuple(map(origin, one.places)),
+                    conditions=tuple((expr, origin(span)) for expr, span in one.conditions),
+                )
+                for one in self.branches
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class KeyBinding:
+    """What binds one key column of a lookup of one alias: constants, columns of other aliases, or both."""
+
+    column: str
+    values: tuple[object, ...] | None
+    columns: tuple[str, ...]  # alias.column
+
+
+@dataclass(frozen=True)
+class LookupBinding:
+    """A lookup in the plan, as one alias uses it."""
+
+    alias: int
+    method: str
+    keys: tuple[KeyBinding, ...]
+    seed: int | None  # how many keys constants ask for; None when only joins bind it
+
+
+@dataclass(frozen=True)
+class KeySource:
+    """Output columns of an earlier block whose values are keys."""
+
+    block: int  # ordinal among the statement's blocks, always smaller than that of the block that is fed
+    columns: tuple[int, ...]  # of that block's output, parallel to the fed table's columns
+
+
+@dataclass(frozen=True)
+class KeyQuery:
+    """Spark SQL that has keys among its columns, to be run once the blocks whose views it reads have ended.
+
+    Its rows become `view`, which `UpperQuery.final` reads instead of running the query again. Several feeds may want
+    columns of one query: `view` tells which are the same.
+    """
+
+    sql: str
+    view: str
+    blocks: tuple[int, ...]
+    columns: tuple[int, ...]  # of its result, parallel to the fed table's columns
+
+
+@dataclass(frozen=True)
+class Feed:
+    """A table that no source holds: the distinct keys, none of them NULL, that other blocks find.
+
+    Joined into a block, it makes that block fetch only what the rest of the statement can match (a semi-join
+    reduction), and reach tables that answer lookups alone. Its one scan ends when every source of keys has ended.
+    """
+
+    table: int  # ordinal among the block plan's tables
+    sources: tuple[KeySource, ...]
+    query: KeyQuery | None = None  # then there are no sources
+
+    @property
+    def blocks(self) -> frozenset[int]:
+        """The blocks that must have ended before all keys are known."""
+        waited = () if self.query is None else self.query.blocks
+        return frozenset({*waited, *(source.block for source in self.sources)})
+
+
+@dataclass(frozen=True)
+class FirstRows:
+    """That a result takes so many rows of a table's only scan: any, or the first by a column by which that is ordered.
+
+    `sort`: what the scan is to be asked to be sorted by, where it does not come so.
+    """
+
+    column: Column | None
+    count: int
+    falling: bool = False
+    sort: str | None = None
+
+
+@dataclass(frozen=True)
+class BlockQuery:
+    """One select-project-join block of a statement: what its eddy runs, and the view that holds its rows for Spark."""
+
+    plan: BlockPlan  # its output is exactly the columns the rest of the statement needs
+    tables: tuple[Table, ...]  # parallel to plan.tables
+    conjuncts: tuple[Conjunct, ...]
+    equalities: tuple[tuple[str, ...], ...]  # alias.column, by class
+    bindings: tuple[LookupBinding, ...]
+    order: tuple[int, ...]  # aliases in the order in which the feasibility check reached them
+    empty: str | None  # why the block cannot have rows; nothing is fetched then
+    view: str = ""
+    fields: tuple[Field, ...] = ()  # of the view: unique names, parallel to the plan's output
+    feeds: tuple[Feed, ...] = ()
+    first: FirstRows | None = None
+    hesitant: bool = False  # some of its rows may turn out to be enough, though it cannot tell how many
+
+    @property
+    def eager(self) -> bool:
+        """Whether all rows are wanted, as far as is known: then pages may be fetched side by side."""
+        return self.plan.limit is None and self.first is None and not self.hesitant
+
+    @property
+    def fetches(self) -> bool:
+        """Whether anything must be read from the web at all."""
+        return bool(self.plan.aliases) and self.plan.limit != 0
+
+
+@dataclass(frozen=True)
+class UpperQuery:
+    """Spark SQL over the views that hold the blocks' rows.
+
+    `group_keys` tells for each result column which output column of the only block it groups by (None: none), and is
+    None itself where the result is not groups of one block's rows. Then `counted` is the same query with one more
+    column at the end: how many of the block's rows each result row rests on; and `needs` tells what each part rests on.
+    """
+
+    sql: str
+    why: str
+    aggregated: bool
+    names: tuple[str, ...] = ()  # of the result's columns, as far as the text tells them
+    group_keys: tuple[int | None, ...] | None = None
+    counted: str | None = None
+    needs: Needs | None = None
+    final: str | None = None  # the same over the views of all key queries as well, once they are there
+    key_views: int = 0  # how many those are
+    words: OwnWords = field(default_factory=OwnWords)  # for what Spark says of it
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """One statement, resolved, checked and planned; no request has been made.
+
+    A statement has any number of blocks. It is answered by the engine alone, then it has `result`, or by Spark over the
+    blocks' rows, then it has `upper`.
+    """
+
+    sql: str
+    blocks: tuple[BlockQuery, ...]
+    result: Result | None = None  # when the engine answers alone
+    upper: UpperQuery | None = None  # otherwise
+    warnings: tuple[str, ...] = ()
+    ordered: bool = False  # it says in which order its result comes
+    doubts: Doubts = ()
+
+    @property
+    def only_block(self) -> BlockQuery:
+        """The block of a statement that has one."""
+        if len(self.blocks) != 1:
+            raise InternalError(f"a statement of {len(self.blocks)} blocks has no only one")
+        return self.blocks[0]
+
+    @property
+    def fetches(self) -> bool:
+        """Whether anything must be read from the web at all."""
+        return any(block.fetches for block in self.blocks)
+
+    @property
+    def prices(self) -> set[Money]:
+        """What its requests may cost."""
+        return {
+            price
+            for block in self.blocks
+            if block.fetches
+            for table in block.tables
+            for price in table.prices
+        }

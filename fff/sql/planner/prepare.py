@@ -1,0 +1,186 @@
+"""From the text of a statement to everything that can be known before the first request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from fff.catalog import Catalog
+from fff.errors import InfeasibleQuery, QueryError
+from fff.sql.analysis.priorities import named_columns
+from fff.sql.analysis.soundness import doubts_of
+from fff.sql.binder import text_columns
+from fff.sql.binder.build_scopes import read_queries
+from fff.sql.binder.scopes import QueryTree
+from fff.sql.calls.expand import expand_calls
+from fff.sql.calls.spelled_out import spelled_out
+from fff.sql.planner.commands import command, query_of
+from fff.sql.planner.plan import Prepared
+from fff.sql.planner.statement import plan_queries, unnested
+from fff.sql.syntax import params as parameters
+from fff.sql.syntax.parse import parse_statement
+from fff.sql.syntax.shorthands import written_out
+from fff.sql.syntax.source_map import Edited
+from fff.sql.syntax.spark_functions import check_arguments, check_function_names
+from fff.sql.syntax.statement import Statement, TokenType, exp
+
+
+def prepare(
+    sql: str,
+    catalog: Catalog,
+    params: Mapping[str, object] | None = None,
+    prioritize: Sequence[str] = (),
+) -> Prepared:
+    """Parse, resolve and plan one statement; columns that the priorities name are fetched as well.
+
+    Raises:
+        QueryError: the SQL is wrong, with the place underlined.
+        UnsupportedSQL: SQL that FFF does not run.
+        InfeasibleQuery: a table whose key columns nothing binds.
+        UsageError: a parameter without a value, or a value without a parameter.
+    """
+    values = dict(params or {})
+    try:
+        at_hand = frozenset(name for text in prioritize for name in named_columns(text))
+
+        def plan(text: str) -> Prepared:
+            return _prepare(text, catalog, values, at_hand)
+
+        return command(sql, catalog, plan) or plan(sql)
+    except RecursionError as error:
+        raise QueryError("the SQL is nested too deeply") from error
+
+
+def parameter_names(sql: str) -> frozenset[str]:
+    """The names of the `:name` parameters of a statement."""
+    return frozenset(marker.name for marker in parameters.markers(parse_statement(query_of(sql))))
+
+
+def table_names(sql: str, *, own: bool = True) -> list[tuple[str, ...]]:
+    """What a statement names where tables may stand, in order; names of its own (WITH) among them, if wanted.
+
+    Raises QueryError.
+    """
+    tree = parse_statement(query_of(sql)).tree
+    named = (
+        tuple(part.name for part in (node.args.get("db"), node.this) if part is not None)
+        for node in tree.find_all(exp.Table)
+        if isinstance(node.this, exp.Identifier)  # no table function
+    )
+    left_out = set() if own else {(cte.alias.lower(),) for cte in tree.find_all(exp.CTE)}
+    return [name for name in dict.fromkeys(named) if tuple(part.lower() for part in name) not in left_out]
+
+
+def compared_with_text(sql: str, catalog: Catalog) -> dict[str, set[str]]:
+    """By full name, columns of tables that a statement equates with text though they are none. Raises QueryError."""
+    tree = parse_statement(sql).tree
+    tables = {}
+    for node in tree.find_all(exp.Table):
+        if not isinstance(node.this, exp.Identifier):
+            continue
+        found = catalog.find([part.name for part in (node.args.get("db"), node.this) if part is not None])
+        if len(found) == 1:
+            tables[node.alias_or_name.lower()] = found[0]
+    return text_columns.compared_with_text(tree, tables)
+
+
+def _prepare(
+    sql: str, catalog: Catalog, params: Mapping[str, object], at_hand: frozenset[tuple[str, ...]]
+) -> Prepared:
+    """As it is written; with the rows that it spells out as tables, where that binds keys or spares Spark."""
+    statement = parse_statement(sql)
+    refused: QueryError | None = None
+    plain: Prepared | None = None
+    try:
+        plain = _as_written(sql, statement, catalog, params, at_hand)
+    except InfeasibleQuery as error:
+        refused = error
+    if plain is None or plain.upper is not None:
+        with suppress(QueryError):
+            found = spelled_out(statement, catalog, params)
+            if found is not None:
+                text, local = found
+                other = _as_written(text.sql, parse_statement(text.sql), local, params, at_hand)
+                if plain is None or other.upper is None:
+                    result = other.result
+                    result = (
+                        None
+                        if result is None
+                        else result.at(lambda place: written_out(sql).origin(text.origin(place)))
+                    )
+                    return replace(other, sql=sql, result=result)
+    if plain is None:
+        assert refused is not None, "what is not refused is planned"
+        raise refused
+    return plain
+
+
+def _as_written(
+    sql: str,
+    statement: Statement,
+    catalog: Catalog,
+    params: Mapping[str, object],
+    at_hand: frozenset[tuple[str, ...]],
+) -> Prepared:
+    """The steps of planning. Those behind the expansion of calls tell errors about the text as it was written."""
+    written = written_out(sql)
+    try:
+        parameters.check(statement, params)
+        expanded, text = expand_calls(statement, catalog, params)
+        try:
+            tree = read_queries(expanded, catalog)
+            check_function_names(expanded)
+            check_arguments(expanded)
+            prepared, joined = _planned(tree, catalog, params, at_hand)
+        except QueryError as error:
+            raise text.told(error) from None
+    except QueryError as error:
+        raise written.told(error) from None
+    result = prepared.result
+    if result is not None and joined.sql != sql:
+        result = result.at(lambda place: written.origin(text.origin(joined.origin(place))))
+    doubts = doubts_of(
+        statement.tree if result is None else parse_statement(joined.sql).tree, joined=result is not None
+    )
+    warnings = (*prepared.warnings, *_quoted_columns(statement, catalog))
+    ordered = _is_ordered(statement)
+    return replace(prepared, sql=sql, result=result, ordered=ordered, doubts=doubts, warnings=warnings)
+
+
+def _quoted_columns(statement: Statement, catalog: Catalog) -> list[str]:
+    """A warning for each column's name in double quotes, which make it a string."""
+    text = statement.sql
+    strings = [token for token in statement.tokens if token.token_type is TokenType.STRING]
+    quoted = dict.fromkeys(token.text for token in strings if text[token.start] == '"')
+    if not quoted:
+        return []
+    found = [table for name in table_names(text, own=False) for table in catalog.find(name)]
+    columns = {column.name.lower() for table in found for column in table.columns}
+    return [
+        f'"{name}" is a string: Spark SQL quotes names in backticks; the column is `{name}`'
+        for name in quoted
+        if name.lower() in columns
+    ]
+
+
+def _planned(
+    tree: QueryTree, catalog: Catalog, params: Mapping[str, object], at_hand: frozenset[tuple[str, ...]]
+) -> tuple[Prepared, Edited]:
+    """The plan with the subqueries as joins that can be such, and the text it is of; else of the text as it is."""
+    joined, text = unnested(tree, catalog, params)
+    if joined is not tree:
+        try:
+            return plan_queries(joined, catalog, params, at_hand), text
+        except QueryError:  # whatever is wrong is told of what was written
+            pass
+    return plan_queries(tree, catalog, params, at_hand), Edited.of(tree.statement.sql)
+
+
+def _is_ordered(statement: Statement) -> bool:
+    """Whether a statement says in which order its result comes: ORDER BY outside all brackets."""
+    words = {TokenType.ORDER_BY, TokenType.SORT_BY}
+    return any(
+        token.token_type in words and not depth
+        for token, depth in zip(statement.tokens, statement.depths, strict=True)
+    )

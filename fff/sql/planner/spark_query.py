@@ -1,0 +1,202 @@
+"""Writes the Spark SQL above a block: the user's own text, with FROM and WHERE replaced by a view over the block.
+
+The text is edited, not generated, so that Spark names the result columns as it would have named them. Where all needed
+columns have different names, qualifiers become the view's name. Where two aliases have columns of one name, the view's
+columns are named `alias_column` and the aliases come back as lateral one-row tables: Spark's optimizer turns those into
+a projection, and `avg(D.zip)` keeps its name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from fff.dataflow.plan.expressions import Column
+from fff.errors import Span
+from fff.schema import Field
+from fff.sql.analysis.column_lineage import needs_of
+from fff.sql.binder.outer_query import Above, ColumnUse, StarUse, result_names
+from fff.sql.binder.spj_block import Condition, SourceBlock
+from fff.sql.planner.plan import UpperQuery
+from fff.sql.planner.spark_messages import OwnWords
+from fff.sql.syntax import params as parameters
+from fff.sql.syntax.edits import Edit, applied, edit
+from fff.sql.syntax.statement import Statement, TokenType, quote
+
+#: The view that holds the block's result.
+VIEW = "__fff_block"
+
+#: One more column: how many rows a group rests on.
+_COUNT = ", count(*) AS __fff_rows "
+_NOT_IN_NAMES = re.compile(r"\W", re.ASCII)
+
+
+@dataclass(frozen=True)
+class _Writer:
+    block: SourceBlock
+    output: Sequence[Column]
+    fields: tuple[Field, ...]
+    lateral: bool
+    view: str
+
+    def qualifier(self, column: Column) -> str:
+        """What stands before a column's name in the new text."""
+        return quote(self.block.scope.relation(column.alias).alias) if self.lateral else self.view
+
+    def name(self, column: Column) -> str:
+        """A column in the new text, with its qualifier."""
+        return f"{self.qualifier(column)}.{quote(self.block.scope.field(column).name)}"
+
+    def edits(self, uses: Sequence[ColumnUse | StarUse]) -> list[Edit]:
+        """What changes where columns are named."""
+        found = []
+        for use in uses:
+            if isinstance(use, StarUse):
+                if use.span.end:
+                    found.append(edit(use.span, ", ".join(self.name(column) for column in use.columns)))
+            elif use.reference.qualifiers or self._shared(use.reference.column):
+                found.append(edit(use.prefix, f"{self.qualifier(use.reference.column)}."))
+        return found
+
+    def source(self) -> str:
+        """The FROM clause."""
+        if not self.lateral:
+            return f"FROM {self.view}"
+        parts = [self.view]
+        for relation in self.block.scope.relations:
+            members = [
+                f"{self.view}.{field.name} AS {quote(self.block.scope.field(column).name)}"
+                for column, field in zip(self.output, self.fields, strict=True)
+                if column.alias == relation.ordinal
+            ]
+            if members:
+                parts.append(f"LATERAL (SELECT {', '.join(members)}) AS {quote(relation.alias)}")
+        return "FROM " + ", ".join(parts)
+
+    def _shared(self, column: Column) -> bool:
+        name = self.block.scope.field(column).name.lower()
+        return (
+            self.lateral and sum(self.block.scope.field(one).name.lower() == name for one in self.output) > 1
+        )
+
+
+def write_upper(
+    block: SourceBlock,
+    above: Above,
+    residual: Sequence[Condition],
+    output: Sequence[Column],
+    params: Mapping[str, object],
+) -> UpperQuery:
+    """The upper query of a statement that is one block whose output is `output` (declared columns)."""
+    statement, place = block.statement, Span(0, len(block.statement.sql))
+    shared = shared_edits(statement, params)
+    sql = applied(statement.sql, place, [*block_edits(block, above, residual, output, VIEW), *shared])
+    keys = counted = needs = None
+    if above.keys is not None and block.from_range is not None:
+        keys = tuple(None if key is None else output.index(key) for key in above.keys)
+        edits = block_edits(block, above, residual, output, VIEW, more=_COUNT)
+        counted = finished(applied(statement.sql, place, [*edits, *shared]))
+        needs = needs_of(block, residual, output)
+    return UpperQuery(
+        finished(sql),
+        ", ".join(above.reasons),
+        above.aggregated,
+        tuple(result_names(block)),
+        keys,
+        counted,
+        needs,
+        words=OwnWords.of([(VIEW, block, output, view_fields(block, output))]),
+    )
+
+
+def block_edits(
+    block: SourceBlock,
+    above: Above,
+    residual: Sequence[Condition],
+    output: Sequence[Column],
+    view: str,
+    *,
+    more: str = "",
+) -> list[Edit]:
+    """What changes in the text of a SELECT whose FROM and WHERE become a view of the block's rows.
+
+    `more` is put at the end of the select list.
+    """
+    writer = _Writer(block, output, view_fields(block, output), _ambiguous(block, output), view)
+    edits = writer.edits(above.uses)
+    if block.from_range is None:
+        return edits
+    parts: list[str | Span] = [more + writer.source()]
+    for number, condition in enumerate(residual):
+        parts += [" AND (" if number else " WHERE (", *_condition(writer, condition), ")"]
+    behind = block.statement.sql[block.from_range.end : block.from_range.end + 1]
+    if behind and not behind.isspace() and behind != ")":
+        parts.append(" ")
+    return [*edits, Edit(block.from_range, tuple(parts))]
+
+
+def shared_edits(statement: Statement, params: Mapping[str, object]) -> list[Edit]:
+    """What changes in any statement: parameters become literals, and hints go, which name tables that are not there."""
+    return [*_parameter_edits(statement, params), *_hint_edits(statement)]
+
+
+def finished(sql: str) -> str:
+    """A statement without what may stand around it."""
+    return sql.strip().rstrip(";").rstrip()
+
+
+def _ambiguous(block: SourceBlock, output: Sequence[Column]) -> bool:
+    """Whether two columns of the output have one name."""
+    names = [block.scope.field(column).name.lower() for column in output]
+    return len(set(names)) < len(names)
+
+
+def view_fields(block: SourceBlock, output: Sequence[Column]) -> tuple[Field, ...]:
+    """The view's columns; under laterals none may be called like any column the user can name."""
+    fields = [block.scope.field(column) for column in output]
+    if not _ambiguous(block, output):
+        return tuple(fields)
+    taken = {field.name.lower() for relation in block.scope.relations for field in relation.table.columns}
+    result = []
+    for column, field in zip(output, fields, strict=True):
+        alias = block.scope.relation(column.alias).alias
+        name = "_" + _NOT_IN_NAMES.sub("_", f"{alias}_{field.name}")
+        while name.lower() in taken:
+            name += "_"
+        taken.add(name.lower())
+        result.append(Field(name, field.type, field.arrow))
+    return tuple(result)
+
+
+def _condition(writer: _Writer, condition: Condition) -> list[str | Span]:
+    if condition.pair is not None:
+        return [" = ".join(writer.name(column) for column in condition.pair)]
+    assert condition.span is not None
+    return [condition.span]
+
+
+def _parameter_edits(statement: Statement, params: Mapping[str, object]) -> list[Edit]:
+    """Typed literals for `:name`; a count given as a string by the command line is a number."""
+    counts = {
+        after.start
+        for token, after in pairwise(statement.tokens)
+        if token.token_type in {TokenType.LIMIT, TokenType.OFFSET}
+    }
+    found = []
+    for marker in parameters.markers(statement):
+        value = params[marker.name]
+        if marker.span.start in counts and isinstance(value, str) and value.isascii() and value.isdigit():
+            value = int(value)
+        found.append(edit(marker.span, parameters.render(marker.name, value)))
+    return found
+
+
+def _hint_edits(statement: Statement) -> list[Edit]:
+    found = []
+    for token in statement.tokens:
+        if token.token_type is TokenType.HINT:
+            end = statement.sql.find("*/", token.start)
+            found.append(edit(Span(token.start, end + 2 if end >= 0 else token.end + 1), ""))
+    return found

@@ -1,0 +1,386 @@
+"""Plans statements of any shape: every table fetched by some eddy, the whole statement run by Spark over their rows.
+
+Subqueries of WHERE that mean semi and anti joins become such first, where the eddy can run them (`unnested`). A SELECT over
+tables joined by inner, left, semi and anti joins becomes one block, and its FROM and WHERE a view of the
+joined rows, where the eddy evaluates the ON conditions of the latter three and reaches their right sides. In any other SELECT each table becomes a block and a view of its own. What may be left out of a table without changing the
+result is left out of it: rows that fail a condition on it alone, and, where it answers lookups only, rows whose key no
+other side of the join and no outer query has (design section 3; `fff.sql.analysis.semi_joins`, `fff.sql.planner.block_order`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from fff.catalog import Catalog
+from fff.dataflow.plan.expressions import Column
+from fff.errors import InfeasibleQuery, InternalError, QueryError, Span
+from fff.sql.analysis.conjuncts import links_of
+from fff.sql.analysis.joined_select import JoinedSelect, is_one_block, joined_select
+from fff.sql.analysis.semi_joins import Restrictions
+from fff.sql.binder.build_scopes import check_names, read_queries
+from fff.sql.binder.checks import names_all
+from fff.sql.binder.grouping import check_grouping
+from fff.sql.binder.names import parts_of
+from fff.sql.binder.row_bounds import Bounds
+from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
+from fff.sql.calls.subqueries import Subquery, subqueries
+from fff.sql.planner.block import BlockParts
+from fff.sql.planner.block_order import Draft, settle, table_draft
+from fff.sql.planner.engine_answer import EngineAnswer, engine_answer, is_union
+from fff.sql.planner.plan import BlockQuery, Branch, KeyQuery, Prepared, UpperQuery
+from fff.sql.planner.spark_messages import OwnWords
+from fff.sql.planner.spark_query import VIEW, block_edits, finished, shared_edits, view_fields, write_upper
+from fff.sql.syntax.aggregates import has_aggregate
+from fff.sql.syntax.edits import Edit, applied, edit
+from fff.sql.syntax.parse import parse_statement
+from fff.sql.syntax.source_map import Edited
+from fff.sql.syntax.statement import TokenType, arg, exp, identifier_span, quote
+
+#: Subqueries that are left as they are, after which no more are tried.
+_MOST_SUBQUERIES = 20
+
+
+def plan_queries(
+    tree: QueryTree,
+    catalog: Catalog,
+    params: Mapping[str, object],
+    at_hand: frozenset[tuple[str, ...]] = frozenset(),
+) -> Prepared:
+    """The blocks of a statement and the Spark SQL over them, if it needs any; columns named `at_hand` are fetched as well.
+
+    Raises:
+        QueryError: a name that is not there.
+        InfeasibleQuery: a table whose key columns nothing binds.
+    """
+    bounds = Bounds.of(tree, params)
+    selects = _joined(tree, catalog, params)
+    answer = engine_answer(tree, selects, params)
+    drafts = {
+        scope: _draft(scope, select, bounds.scopes.get(scope), params)
+        for scope, select in selects.items()
+        if answer is not None or is_one_block(tree) or len(scope.sources) > 1 or _ordered(scope)
+    }
+    if not is_one_block(tree):  # of which every name has been resolved
+        check_names(tree)
+    check_grouping(tree)
+    if answer is not None:
+        return _by_engine(tree, answer, drafts, at_hand)
+    if is_one_block(tree):
+        [draft] = drafts.values()
+        draft.settle()
+        return _of_one_block(draft, params, at_hand)
+    restrictions = Restrictions.of(tree)
+    taken = {source for draft in drafts.values() for source in draft.sources}
+    order = settle([*drafts.values(), *_single(tree, taken, restrictions, bounds, params)], restrictions)
+    return _of_many(tree, order, params, at_hand)
+
+
+def unnested(tree: QueryTree, catalog: Catalog, params: Mapping[str, object]) -> tuple[QueryTree, Edited]:
+    """The statement with joins for those subqueries of WHERE that the eddy can join, and where its text comes from."""
+    text, tried = Edited.of(tree.statement.sql), 0
+    found = list(subqueries(tree))
+    if found:
+        check_names(tree)
+    while tried < min(len(found), _MOST_SUBQUERIES):
+        after = text.edited(found[tried].edits)
+        grown = _joining(tree, found[tried], after.sql, catalog, params)
+        if grown is None:
+            tried += 1
+        else:
+            tree, text, found = grown, after, list(subqueries(grown))
+    return tree, text
+
+
+def _joining(
+    tree: QueryTree, subquery: Subquery, sql: str, catalog: Catalog, params: Mapping[str, object]
+) -> QueryTree | None:
+    """The statement after a subquery has become a join, if the eddy runs that by no more requests than it would take by itself."""
+    try:
+        grown = read_queries(parse_statement(sql), catalog)
+        scope = grown.scopes[tree.scopes.index(subquery.outer)]  # those inside a SELECT come behind it
+        select = joined_select(grown, scope, catalog, params)
+        if select is None or not links_of(select.conjuncts).get(len(scope.sources) - 1):
+            return None
+        BlockParts.of(select.block, params)
+    except QueryError:  # among them a table that only the keys of the subquery reach
+        return None
+    alone = joined_select(tree, subquery.inner, catalog, params)
+    try:
+        seed = None if alone is None else BlockParts.of(alone.block, params).access.aliases[0].seed
+    except QueryError:  # it needs the keys of the rows around it
+        return grown
+    return (
+        grown if seed is None or len(seed.keys) == 1 else None
+    )  # no list of constants is asked of a right side
+
+
+def _draft(
+    scope: SelectScope, select: JoinedSelect, bound: int | None, params: Mapping[str, object]
+) -> Draft:
+    """The block of a SELECT of whose rows so many are enough."""
+    draft = Draft(tuple(scope.sources), select.block, params, select.above, select.conjuncts)
+    if select.above.row_wise:
+        draft.limit = bound
+    return draft
+
+
+def _single(
+    tree: QueryTree,
+    taken: set[Source],
+    restrictions: Restrictions,
+    bounds: Bounds,
+    params: Mapping[str, object],
+) -> list[Draft]:
+    """The tables that are in no block yet, each as a block of its own."""
+    needed = _needed(tree)
+    drafts = []
+    for source in tree.sources:
+        if source.table is not None and source not in taken:
+            draft = table_draft(
+                tree.statement, source.scope.node, source, restrictions.filters[source], params
+            )
+            draft.need([Column(0, index) for index in needed[source]])
+            draft.bounded(bounds.sources.get(source), source.scope.conditions)
+            drafts.append(draft)
+    return drafts
+
+
+def _by_engine(
+    tree: QueryTree,
+    answer: EngineAnswer,
+    drafts: Mapping[SelectScope, Draft],
+    at_hand: frozenset[tuple[str, ...]],
+) -> Prepared:
+    """A statement that the engine answers: rows leave as they are found, with what the select lists make of them."""
+    blocks: list[BlockQuery] = []
+    branches: list[Branch] = []
+    warnings: list[str] = []
+    for one in answer.selects:
+        draft = drafts[one.scope]
+        if not one.scope.sources:
+            branches.append(one.branch(None, ()))
+            continue
+        draft.ordered = one.columns
+        draft.hesitant = (one.cut.limit, answer.cut.limit) != (None, None)
+        draft.settle()
+        branches.append(one.branch(len(blocks), draft.output))
+        blocks.append(draft.block_query("", [draft], {}, at_hand))
+        warnings += draft.settled.warnings
+    return Prepared(
+        tree.statement.sql,
+        tuple(blocks),
+        result=answer.result(branches),
+        warnings=tuple(dict.fromkeys(warnings)),
+    )
+
+
+def _of_one_block(
+    draft: Draft, params: Mapping[str, object], at_hand: frozenset[tuple[str, ...]]
+) -> Prepared:
+    """A statement that is one block: its rows come joined, for Spark to do with them what stands above."""
+    above, parts = draft.above, draft.settled
+    assert above is not None, "a SELECT that is a block has something above that"
+    query = draft.block_query(VIEW, [draft], {}, at_hand)
+    upper = write_upper(parts.block, above, parts.residual + parts.undecided, draft.output, params)
+    return Prepared(parts.block.statement.sql, (query,), upper=upper, warnings=parts.warnings)
+
+
+def _of_many(
+    tree: QueryTree, order: Sequence[Draft], params: Mapping[str, object], at_hand: frozenset[tuple[str, ...]]
+) -> Prepared:
+    """A statement of any shape: Spark runs it over views of the rows of its blocks."""
+    statement = tree.statement
+    edits = shared_edits(statement, params)
+    for number, draft in enumerate(order):
+        if draft.above is None:
+            edits += _table_edits(tree, draft.sources[0], _view(number))
+        else:
+            block = draft.settled.block
+            residual = draft.settled.residual + draft.settled.undecided
+            edits += block_edits(block, draft.above, residual, draft.output, _view(number))
+    joined = {draft.sources[0].scope: draft.above.reasons for draft in order if draft.above is not None}
+    why, place = _why(tree, joined), Span(0, len(statement.sql))
+    texts = {text.query: text for draft in order for text in draft.texts}
+    views = {query: f"__fff_keys_{number + 1}" for number, query in enumerate(texts)}
+    final = [*edits, *(text.replaced(views[query]) for query, text in texts.items())]
+    queries = {
+        query: KeyQuery(
+            text.sql(statement, final),
+            views[query],
+            tuple(number for number, draft in enumerate(order) if text.reads & set(draft.sources)),
+            (),
+        )
+        for query, text in texts.items()
+    }
+    return Prepared(
+        sql=statement.sql,
+        blocks=tuple(
+            draft.block_query(_view(number), order, queries, at_hand) for number, draft in enumerate(order)
+        ),
+        upper=UpperQuery(
+            finished(applied(statement.sql, place, edits)),
+            ", ".join(why),
+            aggregated="an aggregate" in why,
+            names=tuple(tree.root.node.named_selects)
+            if isinstance(tree.root.node, exp.Query)
+            else ("result",),
+            final=finished(applied(statement.sql, place, final)) if texts else None,
+            key_views=len(texts),
+            words=OwnWords.of(
+                [
+                    (
+                        _view(number),
+                        draft.settled.block,
+                        draft.output,
+                        view_fields(draft.settled.block, draft.output),
+                    )
+                    for number, draft in enumerate(order)
+                ]
+            ),
+        ),
+        warnings=tuple(dict.fromkeys(text for draft in order for text in draft.settled.warnings)),
+    )
+
+
+def _view(number: int) -> str:
+    return f"__fff_{number + 1}"
+
+
+def _joined(
+    tree: QueryTree, catalog: Catalog, params: Mapping[str, object]
+) -> dict[SelectScope, JoinedSelect]:
+    """The SELECTs that can be blocks: those over several tables that inner joins connect, and what the engine might answer.
+
+    A SELECT over a single table is one, too, where its order may be that of the table, so that LIMIT ends the scan.
+    """
+    alone = is_one_block(tree) or is_union(tree)
+    found = {}
+    for scope in tree.scopes:
+        if not (alone or len(scope.sources) > 1 or _ordered(scope)):
+            continue
+        select = joined_select(tree, scope, catalog, params)
+        if select is not None and not (scope.one_sided and _unreached(select, params)):
+            found[scope] = select
+        elif scope.flat and any(source.called for source in scope.sources):
+            raise InternalError("a call was put into a SELECT that is no block")
+    return found
+
+
+def _unreached(select: JoinedSelect, params: Mapping[str, object]) -> bool:
+    """Whether a right side can only be read with keys that the eddy does not compute."""
+    try:
+        BlockParts.of(select.block, params)
+    except InfeasibleQuery as error:
+        return not select.block.right.keys().isdisjoint(error.unreached)
+    return False
+
+
+def _ordered(scope: SelectScope) -> bool:
+    """Whether a SELECT over one table takes its first rows by an order that the table's source knows."""
+    table = scope.sources[0].table if scope.sources else None
+    known = table is not None and bool(table.order or table.sortable)
+    return known and all(scope.node.args.get(name) is not None for name in ("order", "limit"))
+
+
+# ---------------------------------------------------------------------------------------------------- tables by themselves
+
+
+def _needed(tree: QueryTree) -> defaultdict[Source, set[int]]:
+    """The columns of each web table that the statement may name: all that it can mean, where it is not clear."""
+    found: defaultdict[Source, set[int]] = defaultdict(set)
+    for scope in tree.scopes:
+        for source in _reach(scope):
+            for name in (*scope.merged, *(["all"] if names_all(scope.node) else [])):
+                index = source.index(name)
+                if index is not None:
+                    found[source].add(index)
+        for node in scope.columns:
+            meaning = resolve(node, scope)
+            if isinstance(meaning, Found):
+                for source, index in ((meaning.source, meaning.index), *meaning.others):
+                    found[source].add(index)
+                continue
+            for source in _reach(scope):
+                for part in parts_of(node):
+                    index = source.index(part.name)
+                    if index is not None and not source.called:
+                        found[source].add(index)
+        if isinstance(scope.node.parent, exp.Exists):
+            continue  # no column of its result is looked at
+        for star in scope.stars:
+            names = (
+                [part.name.lower() for part in parts_of(star)[:-1]] if isinstance(star, exp.Column) else []
+            )
+            for source in _reach(scope) if names else scope.sources:
+                if (not names and not source.called) or source.answers_to(names):
+                    found[source] |= set(range(len(source.names or ())))
+    for source in tree.sources:
+        if source.table is not None and (source.whole or source.names is None):
+            found[source] = set(range(len(source.table.columns)))
+    return found
+
+
+def _reach(scope: SelectScope) -> list[Source]:
+    found: list[Source] = []
+    at: SelectScope | None = scope
+    while at is not None:
+        found += at.sources
+        at = at.outer
+    return found
+
+
+def _table_edits(tree: QueryTree, source: Source, view: str) -> list[Edit]:
+    """The view in the place of a table's name; where that name was its alias, it stays it."""
+    assert source.span is not None
+    if source.written:
+        return [edit(source.span, view)]
+    statement = tree.statement
+    alias = f" AS {quote(source.alias)}"
+    edits = []
+    if source.node.args.get("sample"):  # the sample stands before the alias
+        index = statement.token_at(source.span.end - 1) + 1
+        depth = statement.depths[index]
+        while statement.tokens[index].token_type is not TokenType.R_PAREN or statement.depths[index] != depth:
+            index += 1
+        end = statement.tokens[index].end + 1
+        edits += [edit(source.span, view), edit(Span(end, end), alias)]
+    else:
+        edits.append(edit(source.span, view + alias))
+    for scope in tree.scopes:
+        for node in (*scope.columns, *scope.stars):
+            parts = parts_of(node) if isinstance(node, exp.Column) else ()
+            if len(parts) > 2 and source in _reach(scope):
+                names = [part.name.lower() for part in parts[:2]]
+                spans = [identifier_span(part) for part in parts[:2]]
+                if source.answers_to(names) and spans[0] is not None and spans[1] is not None:
+                    edits.append(edit(Span(spans[0].start, spans[1].start), ""))
+    return edits
+
+
+def _why(tree: QueryTree, joined: Mapping[SelectScope, tuple[str, ...]]) -> list[str]:
+    """What keeps the engine from answering alone, in the words of the statement; joins of SELECTs that come joined do not."""
+    root = tree.statement.tree
+    reasons = []
+    if any(arg(node, "with") for node in root.walk()):
+        reasons.append("WITH")
+    reasons += [type(node).__name__.upper() for node in root.find_all(exp.SetOperation)]
+    for scope in tree.scopes:
+        for join in () if scope in joined else scope.node.args.get("joins") or ():
+            words = [str(join.args.get(name) or "").upper() for name in ("method", "side", "kind")]
+            if words[1] or words[2] in {"SEMI", "ANTI"}:
+                reasons.append(" ".join(word for word in (*words, "JOIN") if word))
+        if any(source.query is not None for source in scope.sources):
+            reasons.append("a query in FROM")
+        if any(source.query is None and source.table is None for source in scope.sources):
+            reasons.append("rows that SQL itself makes")
+        if scope.inner:
+            reasons.append("a subquery")
+        if scope.node.args.get("group") or any(has_aggregate(item) for item in scope.node.expressions):
+            reasons.append("an aggregate")
+    shapes = {"pivots": "PIVOT", "sample": "TABLESAMPLE"}
+    reasons += [
+        word for name, word in shapes.items() if any(source.node.args.get(name) for source in tree.sources)
+    ]
+    reasons = reasons or [word for words in joined.values() for word in words]
+    return list(dict.fromkeys(reasons)) or ["SQL that is no plain SELECT"]

@@ -1,0 +1,11 @@
+"""Spark SQL's scalar expressions as the engine's: typed by Spark's rules, and only where proven equal to Spark.
+
+coercion   Which type the sides of an operator get, and casts
+functions  The table of what is proven, by function and types
+names      What Spark calls a column without a name of its own
+operators  + - * / % div
+patterns   LIKE, RLIKE, regexp_extract, regexp_replace, split
+translate  Nodes of the syntax tree -> typed expressions
+typed      An expression with its type
+words      What the nodes of the syntax tree are to Spark
+"""

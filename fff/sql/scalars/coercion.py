@@ -1,0 +1,215 @@
+"""Which type the sides of an operator get under Spark's ANSI rules, and the casts that take them there.
+
+After Spark's `AnsiTypeCoercion` and `DecimalPrecisionTypeCoercion`. Where the rule needs a type or a cast that is not
+proven, the expression is left to Spark.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+from functools import reduce
+
+import pyarrow as pa
+
+from fff.dataflow.plan.expressions import Literal
+from fff.schema import ArrowType, result_field
+from fff.sql.scalars.typed import LeftToSparkError, Typed, call
+
+BOOLEAN = pa.bool_()
+INT = pa.int32()
+LONG = pa.int64()
+FLOAT = pa.float32()
+DOUBLE = pa.float64()
+STRING = pa.string()
+DATE = pa.date32()
+TIMESTAMP = pa.timestamp("us", tz="UTC")
+NAIVE = pa.timestamp("us")
+VOID = pa.null()
+
+MOST_DIGITS = 38
+#: Digits behind the point that Spark keeps where a result has too many.
+_KEPT_SCALE = 6
+#: Decimals of so many digits are whole numbers to Java, and exact.
+_EXACT_DIGITS = 18
+_MOMENT = re.compile(
+    r"(\d{4}-\d{2}-\d{2})(?:[ T]((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.(?:\d{3}|\d{6}))?))?", re.ASCII
+)
+_INTEGERS = (pa.int8(), pa.int16(), INT, LONG)
+_DIGITS = {pa.int8(): 3, pa.int16(): 5, INT: 10, LONG: 20}
+
+
+def is_integer(kind: ArrowType) -> bool:
+    """A whole number."""
+    return bool(pa.types.is_integer(kind))
+
+
+def is_float(kind: ArrowType) -> bool:
+    """A float or a double."""
+    return kind in (FLOAT, DOUBLE)
+
+
+def is_decimal(kind: ArrowType) -> bool:
+    """A decimal."""
+    return bool(pa.types.is_decimal(kind))
+
+
+def is_number(kind: ArrowType) -> bool:
+    """A number of any type."""
+    return is_integer(kind) or is_float(kind) or is_decimal(kind)
+
+
+def is_moment(kind: ArrowType) -> bool:
+    """A timestamp with or without zone."""
+    return bool(pa.types.is_timestamp(kind))
+
+
+def type_name(kind: ArrowType) -> str:
+    """What Spark SQL calls a type."""
+    return result_field("", kind).type
+
+
+def integral_decimal(one: Typed) -> ArrowType:
+    """The decimal type that a whole number has beside decimals: of a literal no wider than it is written."""
+    if one.literal and isinstance(one.expr, Literal) and isinstance(one.expr.value, int):
+        return pa.decimal128(max(1, len(str(abs(one.expr.value)))), 0)
+    return pa.decimal128(_DIGITS[one.type], 0)
+
+
+def bounded(precision: int, scale: int) -> ArrowType:
+    """The decimal type of a result: digits behind the point go where there are too many, down to six of them."""
+    if precision <= MOST_DIGITS:
+        return pa.decimal128(precision, scale)
+    whole = precision - scale
+    return pa.decimal128(MOST_DIGITS, max(MOST_DIGITS - whole, min(scale, _KEPT_SCALE)))
+
+
+def wider(left: ArrowType, right: ArrowType) -> ArrowType:
+    """The type that the branches of a CASE, the items of a list or the sides of a comparison share.
+
+    Raises:
+        LeftToSparkError: there is none, or one that is not proven.
+    """
+    if left == right:
+        return left
+    for one, other in ((left, right), (right, left)):
+        if one == VOID:
+            return other
+        if one == STRING and other != VOID:
+            return _beside_string(other)
+        if is_moment(one) and other == DATE:
+            return one
+    if is_number(left) and is_number(right):
+        return _wider_number(left, right)
+    if is_moment(left) and is_moment(right):
+        return TIMESTAMP
+    raise LeftToSparkError(f"compares {type_name(left)} with {type_name(right)}")
+
+
+def _beside_string(other: ArrowType) -> ArrowType:
+    if is_integer(other):
+        return LONG
+    if is_number(other):
+        return DOUBLE
+    if other in (BOOLEAN, DATE) or is_moment(other):
+        return other
+    raise LeftToSparkError(f"compares string with {type_name(other)}")
+
+
+def _wider_number(left: ArrowType, right: ArrowType) -> ArrowType:
+    if is_decimal(left) or is_decimal(right):
+        if is_float(left) or is_float(right):
+            return DOUBLE
+        one, other = (side if is_decimal(side) else pa.decimal128(_DIGITS[side], 0) for side in (left, right))
+        return wider_decimal(one, other)
+    if is_float(left) and is_float(right):
+        return DOUBLE
+    if is_float(left) or is_float(right):
+        return DOUBLE  # also of a float and a whole number, which float would not hold
+    return max(left, right, key=_INTEGERS.index)
+
+
+def wider_decimal(left: ArrowType, right: ArrowType) -> ArrowType:
+    """A decimal type that holds the values of both; where 38 digits do not, it is Spark's."""
+    scale = max(left.scale, right.scale)
+    whole = max(left.precision - left.scale, right.precision - right.scale)
+    if whole + scale > MOST_DIGITS:
+        raise LeftToSparkError(f"compares {type_name(left)} with {type_name(right)}")
+    return pa.decimal128(whole + scale, scale)
+
+
+def common(items: Sequence[Typed]) -> tuple[list[Typed], ArrowType]:
+    """Several expressions as values of one type, and that type.
+
+    Raises:
+        LeftToSparkError: there is no such type, or a cast that is not proven.
+    """
+    kind = reduce(wider, (item.type for item in items))
+    if any(item.type == STRING for item in items) and kind != STRING and len(items) > 2:
+        raise LeftToSparkError("strings among values of other types")  # which depends on their order
+    return [cast(item, kind) for item in items], kind
+
+
+def cast(one: Typed, kind: ArrowType, *, tries: bool = False) -> Typed:
+    """An expression as a value of another type; `tries`: NULL where that fails.
+
+    Raises:
+        LeftToSparkError: that cast is not proven.
+    """
+    if one.type == kind:
+        return Typed(one.expr, kind)
+    if one.type == VOID:
+        return Typed(Literal(None, kind), kind)
+    if one.type == STRING and isinstance(one.expr, Literal) and is_moment(kind):
+        return _moment(one.expr, kind, tries=tries)
+    fails = _fails(one.type, kind)
+    if fails is None:
+        raise LeftToSparkError(f"casts {type_name(one.type)} to {type_name(kind)}")
+    name = "try_cast" if tries else "cast"
+    return call(name, (one,), kind, fails=fails and not tries)
+
+
+def _moment(one: Literal, kind: ArrowType, *, tries: bool) -> Typed:
+    """A text as a moment, of the plain form, in UTC, which is the time zone of every session."""
+    if one.value is None:
+        return Typed(Literal(None, kind), kind)
+    match = _MOMENT.fullmatch(str(one.value))
+    if match is None or tries:
+        raise LeftToSparkError("a moment in a form of its own")
+    try:
+        moment = dt.datetime.fromisoformat(f"{match[1]} {match[2] or '00:00:00'}")
+    except ValueError:
+        raise LeftToSparkError("a moment that there is not") from None
+    return Typed(Literal(moment if kind.tz is None else moment.replace(tzinfo=dt.UTC), kind), kind)
+
+
+def _fails(given: ArrowType, to: ArrowType) -> bool | None:
+    """Whether a cast can fail; None where it is not proven."""
+    simple = is_number(to) or to in (BOOLEAN, STRING)
+    if is_integer(given):
+        if is_integer(to):
+            return bool(to.bit_width < given.bit_width)
+        if is_decimal(to):
+            return bool(to.precision - to.scale < _DIGITS[given])
+        return False if simple else None
+    if is_float(given):
+        # How Java writes them, and so rounds them to decimals, differs between its versions.
+        return is_integer(to) if simple and to != STRING and not is_decimal(to) else None
+    if is_decimal(given):
+        if is_decimal(to):
+            wide, wanted = given.precision - given.scale, to.precision - to.scale
+            return bool(wanted < wide or (wanted == wide and to.scale < given.scale))  # 9.9 rounds to 10
+        # Of more digits Java makes a double first.
+        return is_integer(to) if simple and not (is_integer(to) and given.precision > _EXACT_DIGITS) else None
+    if given == STRING:
+        return True if (simple and to != FLOAT) or to == DATE else None
+    if given == BOOLEAN:
+        return False if simple and not (is_decimal(to) and to.precision == to.scale) else None
+    if given == DATE:
+        return {STRING: False, TIMESTAMP: True, NAIVE: True}.get(to)
+    if is_moment(given):
+        return (
+            False if to in (STRING, DATE, TIMESTAMP, NAIVE) or (to == LONG and given == TIMESTAMP) else None
+        )
+    return None

@@ -1,0 +1,210 @@
+"""The table of functions that the engine computes as Spark does, with the types for which that is proven.
+
+A function without a row here, or called with other types, is left to Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from fff.dataflow.plan.expressions import Literal
+from fff.schema import ArrowType, comparison_kind
+from fff.sql.scalars.coercion import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    MOST_DIGITS,
+    STRING,
+    TIMESTAMP,
+    VOID,
+    bounded,
+    cast,
+    common,
+    is_decimal,
+    is_integer,
+    is_moment,
+    is_number,
+    type_name,
+)
+from fff.sql.scalars.typed import LeftToSparkError, Typed, call
+
+#: Texts made by a function are no longer than this many times what they are made of.
+_MOST_REPEATED = 1000
+#: Doubles are rounded to so many digits.
+_MOST_PLACES = 15
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of fixed types: what it takes, of which the last `optional` may be missing, and what it gives.
+
+    Arguments from the one numbered `constant` on are constants.
+    """
+
+    takes: tuple[ArrowType, ...]
+    gives: ArrowType
+    optional: int = 0
+    constant: int = 99
+    fails: bool = False
+
+
+def _text(*more: ArrowType, gives: ArrowType = STRING, optional: int = 0, fails: bool = False) -> Function:
+    """A function of a text, and of constants that say how."""
+    return Function((STRING, *more), gives, optional, 1, fails)
+
+
+FUNCTIONS: dict[str, Function] = {
+    "upper": _text(),
+    "lower": _text(),
+    "initcap": _text(),
+    "length": _text(gives=INT),
+    "octet_length": _text(gives=INT),
+    "substring": _text(INT, INT, optional=1),
+    "left": _text(INT),
+    "right": _text(INT),
+    "trim": _text(STRING, optional=1),
+    "ltrim": _text(STRING, optional=1),
+    "rtrim": _text(STRING, optional=1),
+    "replace": _text(STRING, STRING, optional=1),
+    "instr": _text(STRING, INT, gives=INT, optional=1),
+    "lpad": _text(INT, STRING, optional=1),
+    "rpad": _text(INT, STRING, optional=1),
+    "repeat": _text(INT),
+    "reverse": _text(),
+    "startswith": _text(STRING, gives=BOOLEAN),
+    "endswith": _text(STRING, gives=BOOLEAN),
+    "contains": _text(STRING, gives=BOOLEAN),
+    "split_part": _text(STRING, INT, fails=True),
+    "substring_index": _text(STRING, INT),
+    "translate": _text(STRING, STRING),
+    "ascii": _text(gives=INT),
+    "bit_length": _text(gives=INT),
+    "year": Function((DATE,), INT),
+    "dayname": Function((DATE,), STRING),
+    "monthname": Function((DATE,), STRING),
+    "next_day": Function((DATE, INT), DATE, constant=1),
+    "unix_date": Function((DATE,), INT),
+    "date_from_unix_date": Function((INT,), DATE),
+    "unix_seconds": Function((TIMESTAMP,), LONG),
+    "unix_millis": Function((TIMESTAMP,), LONG),
+    "unix_micros": Function((TIMESTAMP,), LONG),
+    "date_format": Function((TIMESTAMP, STRING), STRING, constant=1),
+    "quarter": Function((DATE,), INT),
+    "month": Function((DATE,), INT),
+    "day": Function((DATE,), INT),
+    "dayofyear": Function((DATE,), INT),
+    "dayofweek": Function((DATE,), INT),
+    "weekday": Function((DATE,), INT),
+    "weekofyear": Function((DATE,), INT),
+    "hour": Function((TIMESTAMP,), INT),
+    "minute": Function((TIMESTAMP,), INT),
+    "second": Function((TIMESTAMP,), INT),
+    "date_add": Function((DATE, INT), DATE),
+    "date_sub": Function((DATE, INT), DATE),
+    "datediff": Function((DATE, DATE), INT),
+    "add_months": Function((DATE, INT), DATE),
+    "last_day": Function((DATE,), DATE),
+    "trunc": Function((DATE, STRING), DATE, constant=1),
+    "date_trunc": Function((TIMESTAMP, STRING), TIMESTAMP, constant=1, fails=True),
+}
+#: Other names of functions.
+SYNONYMS = {
+    "char_length": "length",
+    "character_length": "length",
+    "len": "length",
+    "btrim": "trim",
+    "dayofmonth": "day",
+    "date_diff": "datediff",
+    "dateadd": "date_add",
+    "lcase": "lower",
+    "ucase": "upper",
+    "ceiling": "ceil",
+    "signum": "sign",
+    "array_size": "size",
+    "cardinality": "size",
+    "substr": "substring",
+}
+
+
+def applied(name: str, args: Sequence[Typed]) -> Typed:
+    """A function of its arguments.
+
+    Raises:
+        LeftToSparkError: it is not in the table, or not for these types.
+    """
+    name = SYNONYMS.get(name, name)
+    if name in {"greatest", "least"} and len(args) > 1:
+        items, kind = common(args)
+        if comparison_kind(kind) is None:
+            raise LeftToSparkError(f"{name}({type_name(kind)})")
+        return call(name, items, kind)
+    if name in {"floor", "ceil", "round", "bround", "sqrt", "sign"}:
+        return _rounded(name, args)
+    if name == "size" and len(args) == 1:
+        if not (pa.types.is_list(args[0].type) or pa.types.is_map(args[0].type)):
+            raise LeftToSparkError(f"size({type_name(args[0].type)})")
+        return call(name, args, INT)
+    if name in {"concat", "concat_ws"} and len(args) > 1:
+        return call(name, [implicit(name, arg, STRING) for arg in args], STRING)
+    function = FUNCTIONS.get(name)
+    if function is None:
+        raise LeftToSparkError(f"{name}(…)")
+    most = len(function.takes)
+    if not most - function.optional <= len(args) <= most:
+        raise LeftToSparkError(f"{name}(…) with {len(args)} arguments")
+    given = [implicit(name, arg, kind) for arg, kind in zip(args, function.takes, strict=False)]
+    if not all(isinstance(arg.expr, Literal) for arg in given[function.constant :]):
+        raise LeftToSparkError(f"{name}(…) with computed arguments")
+    if name in {"repeat", "lpad", "rpad"} and isinstance(given[1].expr, Literal):
+        count = given[1].expr.value
+        if isinstance(count, int) and count > _MOST_REPEATED:
+            raise LeftToSparkError(f"{name}(…) of long texts")
+    return call(name, given, function.gives, fails=function.fails)
+
+
+def _rounded(name: str, args: Sequence[Typed]) -> Typed:
+    """Functions of one number, and the digits that are left of it."""
+    number, digits = args[0], args[1].expr if len(args) == 2 else Literal(0, INT)
+    kind = number.type
+    if not is_number(kind) or kind == FLOAT or not isinstance(digits, Literal) or len(args) > 2:
+        raise LeftToSparkError(f"{name}({type_name(kind)})")
+    if name in {"sqrt", "sign"}:
+        return call(name, [cast(number, DOUBLE)], DOUBLE)
+    whole = kind.precision - kind.scale + 1 if is_decimal(kind) else 0
+    if name in {"floor", "ceil"}:
+        if len(args) > 1 or whole > MOST_DIGITS:
+            raise LeftToSparkError(f"{name}(…)")
+        if is_integer(kind):
+            return cast(number, LONG)
+        if is_decimal(kind):
+            return number if not kind.scale else call(name, [number], bounded(whole, 0))
+        return call(name, [number], LONG, fails=True)
+    count = digits.value
+    if not isinstance(count, int) or not 0 <= count <= _MOST_PLACES:
+        raise LeftToSparkError(f"{name}(…) to these digits")
+    if is_integer(kind):
+        return number
+    if is_decimal(kind):
+        count = min(count, kind.scale)
+        if whole + count > MOST_DIGITS:
+            raise LeftToSparkError(f"{name}({type_name(kind)})")
+        kind = bounded(whole + count, count)
+    return call(name, [number, Typed(Literal(count, INT), INT)], kind)
+
+
+def implicit(name: str, arg: Typed, kind: ArrowType) -> Typed:
+    """An argument as the type that a function takes, where Spark casts it there by itself."""
+    given = arg.type
+    to_text = kind == STRING  # of every type that it can be cast from
+    widens = is_integer(given) and is_integer(kind) and given.bit_width < kind.bit_width
+    to_day = kind == DATE and (given == STRING or is_moment(given))
+    to_moment = kind == TIMESTAMP and (given == DATE or is_moment(given))
+    if given in (kind, VOID) or to_text or widens or to_day or to_moment:
+        return cast(arg, kind)
+    raise LeftToSparkError(f"{name}({type_name(given)})")

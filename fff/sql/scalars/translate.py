@@ -1,0 +1,488 @@
+"""Nodes of the syntax tree as typed engine expressions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Protocol
+
+import pyarrow as pa
+
+from fff.dataflow.plan.expressions import Compare, Expr, IsNull, Literal, Not, Operator
+from fff.schema import ArrowType, arrow_type
+from fff.sql.binder.names import Scope, resolve
+from fff.sql.scalars import coercion, words
+from fff.sql.scalars.coercion import BOOLEAN, DOUBLE, INT, LONG, STRING, VOID, cast, common
+from fff.sql.scalars.functions import applied, implicit
+from fff.sql.scalars.operators import arithmetic, bitwise, shifted, signed
+from fff.sql.scalars.patterns import extracted, like, rlike, split, substituted
+from fff.sql.scalars.typed import LeftToSparkError, Typed, call, check_operands
+from fff.sql.syntax.literals import constant_of
+from fff.sql.syntax.statement import Node, Statement, TokenType, exp, time_pattern
+
+_INTS = range(-(2**31), 2**31)
+_LONGS = range(-(2**63), 2**63)
+
+
+class Conditions(Protocol):
+    """What turns conditions into engine expressions."""
+
+    def expression(self, node: Node) -> Expr:
+        """The engine's form of a condition."""
+
+    def compared(self, operator: Operator, left: Node, right: Node) -> Expr:
+        """A comparison of two expressions."""
+
+
+@dataclass(frozen=True)
+class Scalars:
+    """Turns value expressions of one scope into typed engine expressions."""
+
+    statement: Statement
+    scope: Scope
+    params: Mapping[str, object]
+    conditions: Conditions
+
+    def value(self, node: Node) -> Typed:
+        """The engine's form of an expression.
+
+        Raises:
+            LeftToSparkError: it has none that is proven equal to Spark's own evaluation.
+            QueryError: an unknown or ambiguous name.
+        """
+        node = node.unnest()
+        if isinstance(node, exp.Column):
+            return self._column(node)
+        check_operands(node)
+        literal = self._literal(node)
+        if literal is not None:
+            return literal
+        if isinstance(node, exp.Add | exp.Sub) and isinstance(node.expression, exp.Interval):
+            return self._interval_added(node)
+        if name := words.OPERATORS.get(type(node)):
+            return arithmetic(name, self.value(node.this), self.value(node.expression))
+        if name := words.TRIED.get(type(node)):
+            return arithmetic(name, self.value(node.this), self.value(node.expression), tries=True)
+        if name := words.BITWISE.get(type(node)):
+            return bitwise(name, self.value(node.this), self.value(node.expression))
+        if isinstance(node, exp.BitwiseNot):
+            return bitwise("bit_not", self.value(node.this))
+        if name := words.SHIFTS.get(type(node)):
+            return shifted(name, self.value(node.this), self.value(node.expression))
+        if isinstance(node, exp.Neg):
+            if isinstance(node.this, exp.Cast) and isinstance(node.this.this, exp.Literal):
+                raise LeftToSparkError(
+                    "a negative number with a suffix"
+                )  # or a cast: the parser shows both alike
+            return signed("negative", self.value(node.this))
+        if isinstance(node, exp.Abs):
+            return signed("abs", self.value(node.this))
+        if isinstance(node, exp.Case | exp.If):
+            return self._case(node)
+        if isinstance(node, exp.Coalesce):
+            items, kind = common([self.value(item) for item in (node.this, *node.expressions)])
+            return call("coalesce", items, kind)
+        if isinstance(node, exp.Nullif):
+            item = self.value(node.this)
+            equal = self.conditions.compared("=", node.this, node.expression)
+            return call("case", [Typed(equal, BOOLEAN), cast(_null(), item.type), item], item.type)
+        if isinstance(node, exp.Nvl2):
+            given = Not(IsNull(self.value(node.this).expr))
+            values, kind = common([self.value(node.args["true"]), self.value(node.args["false"])])
+            return call("case", [Typed(given, BOOLEAN), *values], kind)
+        if shape := words.CALLS.get(type(node)):
+            return applied(shape[0], self._arguments(node, shape[1]))
+        if isinstance(node, exp.Anonymous):
+            return self._named(node)
+        if isinstance(node, exp.Cast | exp.TryCast):
+            return self._cast(node)
+        if isinstance(node, exp.Like | exp.ILike | exp.Escape | exp.RegexpLike):
+            return self._pattern(node)
+        if isinstance(node, exp.DPipe):
+            return applied("concat", [self.value(node.this), self.value(node.expression)])
+        if isinstance(node, exp.Concat | exp.ConcatWs):
+            return applied(
+                "concat_ws" if isinstance(node, exp.ConcatWs) else "concat",
+                [self.value(item) for item in node.expressions],
+            )
+        if isinstance(node, exp.Initcap):  # with what the parser takes for its separators
+            return applied("initcap", [self.value(node.this)])
+        if isinstance(node, exp.Greatest | exp.Least):
+            items = [self.value(item) for item in (node.this, *node.expressions)]
+            texts = [item.type == coercion.STRING for item in items]
+            if any(texts) and not all(texts):
+                raise LeftToSparkError("texts among others")  # most of which Spark refuses
+            return applied("greatest" if isinstance(node, exp.Greatest) else "least", items)
+        if isinstance(node, exp.Bracket):
+            return self._element(node)
+        if isinstance(node, exp.Dot):
+            return _member(self.value(node.this), node.expression.name)
+        if isinstance(node, exp.Trim):
+            name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position")), "trim")
+            return applied(name, self._arguments(node, ("this", "expression")))
+        if isinstance(node, exp.Pad):
+            name = "lpad" if node.args.get("is_left") else "rpad"
+            return applied(name, self._arguments(node, ("this", "expression", "fill_pattern")))
+        if isinstance(node, exp.TsOrDsToDate) and not node.args.get("format"):
+            return self._date(self.value(node.this))
+        if isinstance(node, exp.TsOrDsAdd):
+            return self._days_added(node)
+        if isinstance(node, exp.DateTrunc | exp.TimestampTrunc):
+            return self._truncated(node)
+        if isinstance(node, exp.Extract):
+            return self._part(node.this.name, self.value(node.expression))
+        if isinstance(node, exp.RegexpExtract | exp.RegexpReplace | exp.RegexpSplit):
+            return self._regular(node)
+        if isinstance(node, exp.ArrayContains | exp.Array):
+            return self._array(node)
+        if isinstance(node, exp.IsNan):
+            number = self.value(node.this)
+            if not coercion.is_float(number.type):
+                raise LeftToSparkError(f"isnan({coercion.type_name(number.type)})")
+            return call("isnan", [number], BOOLEAN)
+        if isinstance(node, exp.EqualNull):
+            return Typed(self.conditions.compared("<=>", node.this, node.expression), BOOLEAN)
+        if isinstance(node, exp.NextDay):
+            return self._next_day(node)
+        if isinstance(node, exp.TimeToStr):
+            return self._formatted(node)
+        if isinstance(node, words.CONDITIONS):
+            return Typed(self.conditions.expression(node), BOOLEAN)
+        raise LeftToSparkError(words.describe(node))
+
+    def _part(self, name: str, moment: Typed) -> Typed:
+        if part := words.PARTS.get(name.upper()):
+            return applied(part, [moment])
+        if part := words.MORE_PARTS.get(name.upper()):
+            return call(part, [self._date(moment)], INT)
+        raise LeftToSparkError(f"extract({name} …)")
+
+    def _regular(self, node: Node) -> Typed:
+        """Functions of a text and a regular expression."""
+        text, pattern = (
+            implicit("a pattern", self.value(one), STRING) for one in (node.this, node.expression)
+        )
+        if isinstance(node, exp.RegexpExtract):
+            self._arguments(node, ("this", "expression", "group"))
+            group = node.args.get("group")
+            return extracted(text, pattern, _one() if group is None else self.value(group))
+        if isinstance(node, exp.RegexpReplace):
+            self._arguments(node, ("this", "expression", "replacement"))
+            by = node.args.get("replacement")
+            if by is None:
+                raise LeftToSparkError("regexp_replace(…) with two arguments")
+            return substituted(text, pattern, implicit("regexp_replace", self.value(by), STRING))
+        self._arguments(node, ("this", "expression", "limit"))
+        limit = node.args.get("limit")
+        return split(text, pattern, None if limit is None else self.value(limit))
+
+    def _array(self, node: Node) -> Typed:
+        if isinstance(node, exp.Array):
+            items = [self.value(item) for item in node.expressions]
+            kinds = {item.type for item in items}
+            if len(kinds) != 1 or not _is_plain(items[0].type):
+                raise LeftToSparkError("array(…) of several types")
+            return call("array", items, pa.list_(items[0].type))
+        whole, item = self.value(node.this), self.value(node.expression)
+        if not pa.types.is_list(whole.type) or whole.type.value_type != item.type or not _is_plain(item.type):
+            raise LeftToSparkError("array_contains(…) of other types")
+        return call("array_contains", [whole, item], BOOLEAN)
+
+    def _next_day(self, node: Node) -> Typed:
+        name = self.value(node.expression)
+        word = str(name.expr.value).upper() if isinstance(name.expr, Literal) else ""
+        place = next((place for place, words in enumerate(words.DAY_WORDS) if word in words.split()), None)
+        if place is None:
+            raise LeftToSparkError("next_day(…) of this day")
+        return applied("next_day", [self._date(self.value(node.this)), Typed(Literal(place, INT), INT)])
+
+    def _formatted(self, node: Node) -> Typed:
+        """`date_format` with a pattern of plain letters, as it stands in the text: the parser shows another one."""
+        shown = node.args["format"].name
+        inner = node.this.this if isinstance(node.this, exp.TimeStrToTime) else node.this
+        written = {
+            token.text
+            for token in self.statement.tokens
+            if token.token_type is TokenType.STRING and time_pattern(token.text) == shown
+        }
+        pieces = words.FORMAT.findall(written.pop()) if len(written) == 1 else [""]
+        if not pieces or not all(
+            piece and (not piece[0].isalpha() or piece in words.FORMATTED) for piece in pieces
+        ):
+            raise LeftToSparkError("date_format(…) with this pattern")
+        marked = [piece if piece in words.FORMATTED else f"'{piece}" for piece in pieces]
+        moment = self.value(inner)
+        if moment.type == STRING:
+            raise LeftToSparkError("date_format(string)")
+        return applied("date_format", [moment, Typed(Literal("\n".join(marked), STRING), STRING)])
+
+    def _named(self, node: Node) -> Typed:
+        name, args = node.name.lower(), [self.value(item) for item in node.expressions]
+        if name in words.CAST_NAMES and len(args) == 1:
+            return self._to(args[0], "decimal(10,0)" if name == "decimal" else name)
+        if name == "regexp" and len(args) == 2:
+            return rlike(*(implicit("regexp", arg, STRING) for arg in args))
+        if name in {"date_part", "datepart"} and len(args) == 2 and isinstance(args[0].expr, Literal):
+            return self._part(str(args[0].expr.value), args[1])
+        if name in {"positive", "zeroifnull", "nullifzero"} and len(args) == 1:
+            return _by_zero(name, args[0])
+        if name == "pmod" and len(args) == 2:
+            return arithmetic("pmod", *args)
+        if name == "try_mod" and len(args) == 2:
+            return arithmetic("remainder", *args, tries=True)
+        if name == "isnull" and len(args) == 1:
+            return Typed(IsNull(args[0].expr), BOOLEAN)
+        if name == "isnotnull" and len(args) == 1:
+            return Typed(Not(IsNull(args[0].expr)), BOOLEAN)
+        return applied(name, args)
+
+    def _cast(self, node: Node) -> Typed:
+        tries = isinstance(node, exp.TryCast) and bool(node.args.get("safe"))
+        written = node.args["to"].sql("spark").lower()
+        number = isinstance(node.this, exp.Literal) and not node.this.is_string
+        if number and written in words.SUFFIXED and constant_of(self.statement, node, self.params) is None:
+            raise LeftToSparkError("a number with a suffix")  # or a cast: the parser shows both alike
+        return self._to(self.value(node.this), written, tries=tries)
+
+    def _to(self, one: Typed, written: str, *, tries: bool = False) -> Typed:
+        try:
+            kind = arrow_type(written)
+        except ValueError:
+            raise LeftToSparkError(f"casts to {written}") from None
+        if "char" in written:
+            raise LeftToSparkError(f"casts to {written}")
+        made = cast(one, kind, tries=tries)
+        if kind == coercion.DATE and isinstance(one.expr, Literal) and not isinstance(made.expr, Literal):
+            raise LeftToSparkError("a date that is a word or none")
+        return made
+
+    def _pattern(self, node: Node) -> Typed:
+        escape = "\\"
+        if isinstance(node, exp.Escape):
+            constant = constant_of(self.statement, node.expression, self.params)
+            escape, node = "" if constant is None else str(constant.value), node.this
+            if len(escape) != 1 or not isinstance(node, exp.Like | exp.ILike):
+                raise LeftToSparkError("LIKE with this ESCAPE")
+        if isinstance(node.expression, exp.Any | exp.All):
+            raise LeftToSparkError("LIKE ANY or ALL")
+        text, pattern = (implicit("LIKE", self.value(side), STRING) for side in (node.this, node.expression))
+        if isinstance(node, exp.RegexpLike):
+            found = rlike(text, pattern)
+        elif isinstance(node, exp.ILike):
+            found = like(call("lower", [text], STRING), call("lower", [pattern], STRING), escape.lower())
+        else:
+            found = like(text, pattern, escape)
+        return Typed(Not(found.expr), BOOLEAN) if node.args.get("negate") else found
+
+    def _date(self, one: Typed) -> Typed:
+        if one.type == STRING or coercion.is_moment(one.type):
+            return self._to(one, "date")
+        return implicit("a date", one, coercion.DATE)
+
+    def _days_added(self, node: Node) -> Typed:
+        """`date_add`, and `date_sub`, which the parser shows as one of a product with -1."""
+        count = node.expression
+        name = "date_add"
+        if isinstance(count, exp.Mul) and isinstance(count.expression, exp.Neg):
+            name, count = "date_sub", count.this
+            if not isinstance(count.unnest(), exp.Literal):
+                raise LeftToSparkError("date_sub(…) of computed days")
+        if node.args["unit"].name != "DAY":
+            raise LeftToSparkError("date_add(…)")
+        return applied(name, [self._date(self.value(node.this)), self.value(count)])
+
+    def _interval_added(self, node: Node) -> Typed:
+        """A date or a moment, and a whole number of some unit of time."""
+        interval, date = node.expression, self.value(node.this)
+        unit = interval.args["unit"].name.upper().removesuffix("S") if interval.args.get("unit") else ""
+        count = interval.this.name if isinstance(interval.this, exp.Literal) else ""
+        units = words.MONTHS | words.DAYS | (words.CLOCK if coercion.is_moment(date.type) else {})
+        if (
+            not count.isdecimal()
+            or unit not in units
+            or not (date.type == coercion.DATE or coercion.is_moment(date.type))
+        ):
+            raise LeftToSparkError("an interval")
+        size = int(count) * units[unit]
+        if int(count) > _MOST_ADDED:
+            raise LeftToSparkError("a long interval")
+        if coercion.is_moment(date.type):
+            sizes = (
+                (size, 0) if unit in words.MONTHS else (0, size * (words.DAY if unit in words.DAYS else 1))
+            )
+            moves = [Typed(Literal(-one if isinstance(node, exp.Sub) else one, LONG), LONG) for one in sizes]
+            return call("moment_moved", [date, *moves], date.type, fails=True)
+        signed = Typed(Literal(-size if isinstance(node, exp.Sub) else size, INT), INT)
+        return call("add_months" if unit in words.MONTHS else "date_add", [date, signed], coercion.DATE)
+
+    def _truncated(self, node: Node) -> Typed:
+        unit, value = node.args["unit"].name.upper(), self.value(node.this)
+        cut = words.UNITS.get(unit)
+        if isinstance(node, exp.DateTrunc):
+            if cut is None:
+                raise LeftToSparkError("trunc(…) to this unit")
+            return applied("trunc", [self._date(value), Typed(Literal(cut, STRING), STRING)])
+        if cut is None and unit not in words.CLOCK_UNITS:
+            raise LeftToSparkError("date_trunc(…) to this unit")
+        return applied("date_trunc", [value, Typed(Literal(cut or unit, STRING), STRING)])
+
+    def _arguments(self, node: Node, names: Sequence[str]) -> list[Typed]:
+        given = [node.args.get(name) for name in names]
+        others = {name for name, part in node.args.items() if isinstance(part, exp.Expression)} - set(names)
+        if others:
+            raise LeftToSparkError(words.describe(node))
+        return [self.value(item) for item in given if item is not None]
+
+    def _column(self, node: Node) -> Typed:
+        if isinstance(node.this, exp.Star):
+            raise LeftToSparkError(words.describe(node))
+        reference = resolve(self.statement, node, self.scope)
+        found = Typed(reference.column, self.scope.field(reference.column).arrow)
+        for part in reference.parts[reference.qualifiers + 1 :]:
+            found = _member(found, part.name)
+        return found
+
+    def _element(self, node: Node) -> Typed:
+        """An element of an array or a map."""
+        if len(node.expressions) != 1:
+            raise LeftToSparkError("element_at(…)")
+        whole, place = self.value(node.this), self.value(node.expressions[0])
+        if node.args.get("offset") == 1 and pa.types.is_list(whole.type):
+            return self._counted(node, whole, place)
+        if pa.types.is_list(whole.type) and coercion.is_integer(place.type):
+            return call("element", [whole, place], whole.type.value_type, fails=True)
+        if (
+            pa.types.is_map(whole.type)
+            and place.type == whole.type.key_type
+            and isinstance(place.expr, Literal)
+        ):
+            return call("of_key", [whole, place], whole.type.item_type)
+        raise LeftToSparkError("an element in brackets")
+
+    def _counted(self, node: Node, whole: Typed, place: Typed) -> Typed:
+        """`element_at` of an array."""
+        if place.type not in {pa.int8(), pa.int16(), INT}:
+            raise LeftToSparkError("element_at(…)")
+        name = "try_element_at" if node.args.get("safe") else "element_at"
+        return call(name, [whole, place], whole.type.value_type, fails=True)  # of both, at place 0
+
+    def _literal(self, node: Node) -> Typed | None:
+        """A constant as it is written, of the type that Spark reads it with."""
+        if isinstance(node, exp.Literal) and not node.is_string:
+            return _number(node.name)
+        if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and not node.this.is_string:
+            return _number(f"-{node.this.name}")
+        if isinstance(node, exp.Interval | exp.Add | exp.Sub | exp.Mul):
+            return None
+        constant = constant_of(self.statement, node, self.params)
+        if constant is None:
+            return None
+        if constant.kind == "integer":
+            if isinstance(node, exp.Placeholder):
+                return _number(str(constant.value))
+            return None  # a suffix, or a cast
+        if constant.kind == "decimal":
+            assert isinstance(constant.value, Decimal)
+            return Typed(
+                Literal(constant.value, _decimal_type(constant.value)), _decimal_type(constant.value)
+            )
+        kind = _KINDS[constant.kind]
+        if (
+            constant.kind == "double"
+            and isinstance(node, exp.Cast)
+            and node.args["to"].this is exp.DType.FLOAT
+        ):
+            kind = coercion.FLOAT
+        return Typed(Literal(constant.value, kind), kind) if kind is not None else None
+
+    def _case(self, node: Node) -> Typed:
+        parts = node.args["ifs"] if isinstance(node, exp.Case) else [node]
+        conditions = []
+        for part in parts:
+            if isinstance(node, exp.Case) and node.this is not None:
+                asked = self.conditions.compared("=", node.this, part.this)
+            else:
+                asked = self.conditions.expression(part.this)
+            conditions.append(Typed(asked, BOOLEAN))
+        rest = node.args.get("default") if isinstance(node, exp.Case) else node.args.get("false")
+        values = [self.value(part.args["true"]) for part in parts]
+        values, kind = common([*values, _null() if rest is None else self.value(rest)])
+        args = [one for pair in zip(conditions, values, strict=False) for one in pair]
+        return call("case", [*args, values[-1]], kind)
+
+
+#: Dates this many days further are still dates.
+_MOST_ADDED = 100_000
+_KINDS: dict[str, ArrowType | None] = {
+    "null": VOID,
+    "boolean": BOOLEAN,
+    "double": DOUBLE,
+    "string": STRING,
+    "date": coercion.DATE,
+    "timestamp": coercion.TIMESTAMP,
+    "timestamp_ntz": coercion.NAIVE,
+}
+
+
+def _is_plain(kind: ArrowType) -> bool:
+    """Whether values of the type are equal where Arrow says so."""
+    return coercion.is_integer(kind) or kind in (STRING, BOOLEAN, coercion.DATE, coercion.TIMESTAMP)
+
+
+def _by_zero(name: str, one: Typed) -> Typed:
+    if not coercion.is_number(one.type):
+        raise LeftToSparkError(f"{name}({coercion.type_name(one.type)})")
+    if name == "positive":
+        return Typed(one.expr, one.type)
+    zero = Typed(Literal(0, INT), INT, literal=True)
+    if name == "zeroifnull":
+        items, kind = common([one, zero])
+        return call("coalesce", items, kind)
+    (left, right), _ = common([one, zero])
+    equal = Compare("=", left.expr, right.expr)
+    return call("case", [Typed(equal, BOOLEAN), cast(_null(), one.type), one], one.type)
+
+
+def _one() -> Typed:
+    return Typed(Literal(1, INT), INT)
+
+
+def _null() -> Typed:
+    return Typed(Literal(None, VOID), VOID)
+
+
+def _number(text: str) -> Typed | None:
+    """A number as it is written: an int where it fits, then a bigint, then a decimal."""
+    digits = text.removeprefix("-")
+    if digits.isascii() and digits.isdecimal():
+        value = int(text)
+        if value in _LONGS:
+            kind = INT if value in _INTS else LONG
+            return Typed(Literal(value, kind), kind, literal=True)
+    elif "e" in digits.lower():
+        if math.isinf(float(text)):
+            raise LeftToSparkError("a number beyond double")
+        return Typed(Literal(float(text), DOUBLE), DOUBLE)
+    exact = Decimal(text)
+    return Typed(Literal(exact, _decimal_type(exact)), _decimal_type(exact))
+
+
+def _decimal_type(value: Decimal) -> ArrowType:
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    scale, precision = max(0, -exponent), len(digits) + max(0, exponent)
+    if max(scale, precision) > coercion.MOST_DIGITS:
+        raise LeftToSparkError("a number of more than 38 digits")
+    return pa.decimal128(max(1, scale, precision), scale)
+
+
+def _member(one: Typed, name: str) -> Typed:
+    """A field of a struct."""
+    if pa.types.is_struct(one.type):
+        found = [field for field in one.type if field.name.lower() == name.lower()]
+        if len(found) == 1:
+            key = Typed(Literal(found[0].name, STRING), STRING)
+            return call("field", [one, key], found[0].type)
+    raise LeftToSparkError("reads a field of what is no struct")

@@ -1,0 +1,96 @@
+"""An expression with what Spark's analyzer knows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fff.dataflow.plan.expressions import (
+    Call,
+    Column,
+    Expr,
+    Literal,
+    columns_of,
+    evaluate_rows,
+    subexpressions,
+)
+from fff.errors import InternalError
+from fff.schema import ArrowType
+from fff.sql.syntax.statement import Node, exp
+
+
+class LeftToSparkError(Exception):
+    """This expression is not the engine's; the message says why."""
+
+
+@dataclass(frozen=True)
+class Typed:
+    """An engine expression and the Arrow type of its values, which is that of Spark.
+
+    `literal`: a number as it is written, for which Spark finds a narrower decimal type than for other whole numbers.
+    """
+
+    expr: Expr
+    type: ArrowType
+    literal: bool = False
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether Spark can raise an error on some row."""
+        return may_fail(self.expr)
+
+
+#: Nodes that are no operands in Spark's grammar unless they stand in brackets, which the parser puts there by itself.
+_NO_OPERANDS = (
+    *(exp.In, exp.Is, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape, exp.Not, exp.And, exp.Or),
+    *(exp.NullSafeEQ, exp.NullSafeNEQ),
+)
+
+
+def check_operands(node: Node) -> None:
+    """Raises LeftToSparkError where an operator is given what Spark refuses there."""
+    if isinstance(node, exp.Func) or not isinstance(
+        node, exp.Binary | exp.Unary | exp.In | exp.Between | exp.Is | exp.Like
+    ):
+        return
+    if isinstance(node, exp.And | exp.Or | exp.Not | exp.Escape | exp.Paren):
+        return
+    sides = [node.args.get(name) for name in ("this", "expression", "low", "high")]
+    if any(side is not None and isinstance(side.unnest(), _NO_OPERANDS) for side in sides):
+        raise LeftToSparkError("an operator of a condition")
+
+
+def may_fail(expr: Expr) -> bool:
+    """Whether Spark can raise an error on some row."""
+    return (isinstance(expr, Call) and expr.fails) or any(map(may_fail, subexpressions(expr)))
+
+
+def always_fails(expr: Expr) -> str | None:
+    """What Spark says of a part without columns that has no value."""
+    if isinstance(expr, Call) and not columns_of(expr):
+        failed = evaluate_rows(expr, _no_column, 1).failed
+        return None if failed is None else failed.message
+    return next((told for part in subexpressions(expr) if (told := always_fails(part)) is not None), None)
+
+
+def call(name: str, args: Sequence[Typed], kind: ArrowType, *, fails: bool = False) -> Typed:
+    """A call of a kernel; of constants, what it comes to, unless that fails."""
+    made = Call(name, tuple(arg.expr for arg in args), kind, fails)
+    return Typed(folded(made, kind), kind)
+
+
+def folded(expr: Expr, kind: ArrowType) -> Expr:
+    """An expression of constants as the constant it comes to, where it does not fail and Python has such a value."""
+    if not all(isinstance(part, Literal) for part in subexpressions(expr)):
+        return expr
+    found = evaluate_rows(expr, _no_column, 1)
+    if found.failed is not None:
+        return expr
+    try:
+        return Literal(found.values[0].as_py(), kind)
+    except (ValueError, OverflowError):  # a date or a moment that Python does not know
+        return expr
+
+
+def _no_column(column: Column) -> object:
+    raise InternalError(f"{column} in a constant expression")

@@ -1,0 +1,156 @@
+"""What the nodes of the syntax tree are to Spark: functions, operators, parts and units of time, conditions."""
+
+from __future__ import annotations
+
+import re
+import string
+
+from fff.sql.syntax.statement import Node, exp
+
+#: How a node of the tree is written as a function of Spark: its name, and which parts are its arguments.
+CALLS: dict[type[Node], tuple[str, tuple[str, ...]]] = {
+    exp.Upper: ("upper", ("this",)),
+    exp.Lower: ("lower", ("this",)),
+    exp.Length: ("length", ("this",)),
+    exp.Substring: ("substring", ("this", "start", "length")),
+    exp.Left: ("left", ("this", "expression")),
+    exp.Right: ("right", ("this", "expression")),
+    exp.Replace: ("replace", ("this", "expression", "replacement")),
+    exp.StrPosition: ("instr", ("this", "substr", "position")),
+    exp.Repeat: ("repeat", ("this", "times")),
+    exp.Reverse: ("reverse", ("this",)),
+    exp.StartsWith: ("startswith", ("this", "expression")),
+    exp.EndsWith: ("endswith", ("this", "expression")),
+    exp.Contains: ("contains", ("this", "expression")),
+    exp.SplitPart: ("split_part", ("this", "delimiter", "part_index")),
+    exp.SubstringIndex: ("substring_index", ("this", "delimiter", "count")),
+    exp.Translate: ("translate", ("this", "from_", "to")),
+    exp.Ascii: ("ascii", ("this",)),
+    exp.BitLength: ("bit_length", ("this",)),
+    exp.Dayname: ("dayname", ("this",)),
+    exp.Monthname: ("monthname", ("this",)),
+    exp.UnixDate: ("unix_date", ("this",)),
+    exp.UnixSeconds: ("unix_seconds", ("this",)),
+    exp.UnixMillis: ("unix_millis", ("this",)),
+    exp.UnixMicros: ("unix_micros", ("this",)),
+    exp.DateFromUnixDate: ("date_from_unix_date", ("this",)),
+    exp.Year: ("year", ("this",)),
+    exp.Quarter: ("quarter", ("this",)),
+    exp.Month: ("month", ("this",)),
+    exp.Day: ("day", ("this",)),
+    exp.DayOfMonth: ("day", ("this",)),
+    exp.DayOfYear: ("dayofyear", ("this",)),
+    exp.DayOfWeek: ("dayofweek", ("this",)),
+    exp.WeekOfYear: ("weekofyear", ("this",)),
+    exp.Hour: ("hour", ("this",)),
+    exp.Minute: ("minute", ("this",)),
+    exp.Second: ("second", ("this",)),
+    exp.DateDiff: ("datediff", ("this", "expression")),
+    exp.AddMonths: ("add_months", ("this", "expression")),
+    exp.LastDay: ("last_day", ("this",)),
+    exp.Round: ("round", ("this", "decimals")),
+    exp.Floor: ("floor", ("this", "decimals")),
+    exp.Ceil: ("ceil", ("this", "decimals")),
+    exp.Sqrt: ("sqrt", ("this",)),
+    exp.Sign: ("sign", ("this",)),
+    exp.ArraySize: ("size", ("this",)),
+}
+#: Functions that are casts, where they do not parse as casts.
+CAST_NAMES = frozenset({"bigint", "smallint", "tinyint", "decimal", "float", "binary"})
+#: Types of numbers with suffixes (`1e5L`, `1e40F`), some of which Spark refuses.
+SUFFIXED = frozenset({"tinyint", "smallint", "bigint", "float", "double"})
+PARTS = {
+    "YEAR": "year",
+    "DOW": "dayofweek",
+    "DAYOFWEEK": "dayofweek",
+    "QUARTER": "quarter",
+    "MONTH": "month",
+    "DAY": "day",
+    "DOY": "dayofyear",
+    "WEEK": "weekofyear",
+    "HOUR": "hour",
+    "MINUTE": "minute",
+}
+#: Parts that no function is named after.
+MORE_PARTS = {"YEAROFWEEK": "yearofweek", "DOW_ISO": "isoweekday", "DAYOFWEEK_ISO": "isoweekday"}
+#: Units of `trunc` and `date_trunc`, and how many months or days they have.
+UNITS = {
+    "YEAR": "YEAR",
+    "YYYY": "YEAR",
+    "YY": "YEAR",
+    "QUARTER": "QUARTER",
+    "MONTH": "MONTH",
+    "MON": "MONTH",
+}
+UNITS |= {"MM": "MONTH", "WEEK": "WEEK"}
+CLOCK_UNITS = frozenset({"DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"})
+#: Microseconds.
+CLOCK = {"HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000}
+DAY = 86_400_000_000
+MONTHS, DAYS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}, {"DAY": 1, "WEEK": 7}
+OPERATORS: dict[type[Node], str] = {
+    exp.Add: "add",
+    exp.Sub: "subtract",
+    exp.Mul: "multiply",
+    exp.Div: "divide",
+    exp.IntDiv: "div",
+    exp.Mod: "remainder",
+}
+TRIED: dict[type[Node], str] = {
+    exp.SafeAdd: "add",
+    exp.SafeSubtract: "subtract",
+    exp.SafeMultiply: "multiply",
+    exp.SafeDivide: "divide",
+}
+BITWISE: dict[type[Node], str] = {
+    exp.BitwiseAnd: "bit_and",
+    exp.BitwiseOr: "bit_or",
+    exp.BitwiseXor: "bit_xor",
+}
+SHIFTS: dict[type[Node], str] = {exp.BitwiseLeftShift: "shiftleft", exp.BitwiseRightShift: "shiftright"}
+#: Nodes that are conditions: true, false or unknown.
+CONDITIONS = (
+    exp.And,
+    exp.Or,
+    exp.Not,
+    exp.EQ,
+    exp.NEQ,
+    exp.LT,
+    exp.LTE,
+    exp.GT,
+    exp.GTE,
+    exp.NullSafeEQ,
+    exp.NullSafeNEQ,
+    exp.Is,
+    exp.In,
+    exp.Between,
+)
+#: Days of the week as `next_day` takes them.
+DAY_WORDS = (
+    *("MO MON MONDAY", "TU TUE TUESDAY", "WE WED WEDNESDAY", "TH THU THURSDAY", "FR FRI FRIDAY"),
+    *("SA SAT SATURDAY", "SU SUN SUNDAY"),
+)
+#: The parts of patterns of `date_format`: runs of one letter, and marks that mean themselves.
+FORMAT = re.compile("|".join(rf"{letter}+" for letter in string.ascii_letters) + r"|[-/:., ]|.", re.DOTALL)
+FORMATTED = frozenset(
+    ["yyyy", "MM", "M", "MMM", "MMMM", "dd", "d", "E", "EEEE", "HH", "H", "mm", "ss", "SSS"]
+)
+
+
+def describe(node: Node) -> str:
+    """What an expression is, in a few words."""
+    if isinstance(node, exp.Anonymous):
+        return f"{node.name}(…)"
+    for kind, word in (
+        (exp.Like, "LIKE"),
+        (exp.RegexpLike, "RLIKE"),
+        (exp.Case, "CASE"),
+        (exp.Cast, "a cast"),
+    ):
+        if isinstance(node, kind):
+            return word
+    if isinstance(node, exp.Func):
+        return f"{node.sql_name().lower()}(…)"
+    if isinstance(node, exp.Binary | exp.Unary):
+        return f"{node.key}(…)" if isinstance(node, exp.Predicate) else "arithmetic"
+    return "an expression"

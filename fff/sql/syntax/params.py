@@ -1,0 +1,111 @@
+"""Values for `:name` in the SQL: bound as typed literals, never pasted as text."""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from fff.errors import Span, UnsupportedSQL, UsageError
+from fff.sql.syntax.statement import Statement, Token, TokenType, exp
+
+#: A colon behind one of these reads a field of a semi-structured value (`c:city`), it does not name a parameter.
+_OPERANDS = frozenset(
+    {
+        TokenType.VAR,
+        TokenType.IDENTIFIER,
+        TokenType.R_PAREN,
+        TokenType.R_BRACKET,
+        TokenType.STRING,
+        TokenType.NUMBER,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A `:name` in the text."""
+
+    name: str
+    span: Span
+
+
+def markers(statement: Statement) -> tuple[Marker, ...]:
+    """Every `:name` of a statement, in order."""
+    found = []
+    tokens = statement.tokens
+    for before, colon, name in zip((None, *tokens), tokens, tokens[1:], strict=False):
+        if colon.token_type is not TokenType.COLON or (before is not None and _is_operand(before)):
+            continue
+        if name.start == colon.end + 1:
+            found.append(Marker(name.text, Span(colon.start, name.end + 1)))
+    return tuple(found)
+
+
+def check(statement: Statement, params: Mapping[str, object]) -> None:
+    """Every marker has a value FFF can bind, and every value a marker.
+
+    Raises:
+        UsageError: a value is missing, not used, or of a type that no literal can carry.
+        UnsupportedSQL: a colon that reads a field of a semi-structured value.
+    """
+    used = {marker.name for marker in markers(statement)}
+    for node in statement.tree.find_all(exp.Placeholder):
+        if not isinstance(node.this, str):
+            raise UsageError("positional parameters (?) are not supported", hint="name them: write :name")
+        if node.name not in used:
+            raise UnsupportedSQL(f"reading a field with : is not supported (:{node.name})", sql=statement.sql)
+    for name in sorted(used):
+        if name not in params:
+            close = difflib.get_close_matches(name, params, n=1)
+            hint = f"did you mean :{close[0]}?" if close else f"give it one with -p {name}=VALUE"
+            raise UsageError(f"parameter :{name} has no value", hint=hint)
+    for name in params:
+        if name not in used:
+            raise unused(name, used)
+    for name, value in params.items():
+        render(name, value)
+
+
+def unused(name: str, used: Collection[str]) -> UsageError:
+    """The error for a value that no marker takes; `used` are the markers there are."""
+    close = difflib.get_close_matches(name, used, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"leave it out, or write :{name} where its value belongs"
+    return UsageError(f"parameter {name} is not used: the SQL has no :{name}", hint=hint)
+
+
+def render(name: str, value: object) -> str:
+    """A value as a literal of Spark SQL.
+
+    Raises:
+        UsageError: no literal of Spark SQL carries a value of that type.
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int):
+        return f"({value})" if value < 0 else str(value)
+    if isinstance(value, float):
+        return f"({value!r}D)" if math.isfinite(value) else f"CAST('{value}' AS DOUBLE)"
+    if isinstance(value, Decimal) and value.is_finite():
+        return f"({value:f}BD)"
+    if isinstance(value, str):
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    if isinstance(value, dt.datetime):
+        kind = "TIMESTAMP" if value.tzinfo is not None else "TIMESTAMP_NTZ"
+        utc = value.astimezone(dt.UTC).replace(tzinfo=None) if value.tzinfo is not None else value
+        return f"{kind} '{utc.isoformat(sep=' ')}{'Z' if value.tzinfo is not None else ''}'"
+    if isinstance(value, dt.date):
+        return f"DATE '{value.isoformat()}'"
+    raise UsageError(
+        f"parameter {name} has a value of type {type(value).__name__}, which SQL has no literal for",
+        hint="use a number, a string, a Boolean, a date, a datetime or None",
+    )
+
+
+def _is_operand(token: Token) -> bool:
+    return token.token_type in _OPERANDS

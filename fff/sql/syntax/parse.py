@@ -1,0 +1,158 @@
+"""Text to tree: one statement that is a query, or an error that says where the text stops being one."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+from fff.errors import QueryError, Span
+from fff.sql.syntax.only_queries import check_reads, foreign_before, refuse_foreign
+from fff.sql.syntax.shorthands import written_out
+from fff.sql.syntax.statement import (
+    Node,
+    ParseError,
+    SqlglotError,
+    Statement,
+    Token,
+    TokenType,
+    depths_of,
+    parser,
+    token_span,
+    tokenize,
+)
+
+#: A list that goes on after a comma cannot go on with one of these; sqlglot would let it pass.
+_NOT_AFTER_COMMA = frozenset(
+    {TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.R_PAREN}
+)
+#: What a query can begin with.
+_OPENERS = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.L_PAREN})
+
+#: Words that one is likely to mistype, and those that BY must follow.
+_WORDS = (
+    *("SELECT", "DISTINCT", "FROM", "WHERE", "HAVING", "LIMIT", "OFFSET", "UNION", "INTERSECT", "EXCEPT"),
+    *("JOIN", "INNER", "LEFT", "RIGHT", "FULL", "OUTER", "CROSS", "USING", "AND", "BETWEEN", "LIKE"),
+    *("GROUP", "ORDER", "BY"),
+)
+_BEGIN = "a query begins with SELECT, WITH, FROM or VALUES"
+#: What a statement may end with.
+_ENDING = frozenset(
+    {
+        *(TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.NUMBER, TokenType.END),
+        *(TokenType.NULL, TokenType.TRUE, TokenType.FALSE),
+        *(TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE),
+    }
+)
+_WANT_BY = frozenset({"GROUP", "ORDER", "PARTITION", "SORT", "CLUSTER", "DISTRIBUTE"})
+
+
+@lru_cache(maxsize=8)
+def parse_statement(text: str) -> Statement:
+    """Parse exactly one statement that reads: once, however many ask for its names, its parameters and its plan.
+
+    Raises:
+        QueryError: not SQL, nothing at all, or several statements.
+        UnsupportedSQL: a statement that writes or is a command.
+    """
+    written = written_out(text)
+    if written.sql != text:
+        try:
+            return parse_statement(written.sql)
+        except QueryError as error:
+            raise written.told(error) from None
+    tokens = list(tokenize(text))
+    while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
+        tokens.pop()
+    if not tokens:
+        raise QueryError("there is no SQL to run")
+    refuse_foreign(text, tokens)
+    several = next((token for token in tokens if token.token_type is TokenType.SEMICOLON), None)
+    if several is not None:
+        raise QueryError(
+            "only one statement can be run at a time",
+            sql=text,
+            span=token_span(several),
+            hint="remove what follows the semicolon, or run the statements one by one",
+        )
+    _refuse_dangling_commas(text, tokens)
+    return Statement(text, tuple(tokens), depths_of(tokens), _parse(text, tokens))
+
+
+def _refuse_dangling_commas(text: str, tokens: Sequence[Token]) -> None:
+    for token, after in pairwise(tokens):
+        if token.token_type is TokenType.COMMA and after.token_type in _NOT_AFTER_COMMA:
+            raise QueryError(
+                f'syntax error: nothing stands between "," and "{after.text}"',
+                sql=text,
+                span=token_span(token),
+            )
+
+
+def _parse(text: str, tokens: list[Token]) -> Node:
+    try:
+        trees = parser().parse(tokens, text)
+    except ParseError as error:
+        raise _syntax_error(text, tokens, error) from error
+    except RecursionError as error:
+        raise QueryError("the SQL is nested too deeply to be read") from error
+    except (SqlglotError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        # What the parser itself stumbles over is not SQL that Spark would take either.
+        raise QueryError(
+            "syntax error: this cannot be read as SQL", sql=text, span=token_span(tokens[0])
+        ) from error
+    tree = trees[0] if len(trees) == 1 else None
+    if tree is None:
+        raise QueryError(
+            f'syntax error at "{tokens[0].text}"', sql=text, span=token_span(tokens[0]), hint=_BEGIN
+        )
+    check_reads(text, tokens, tree)
+    return tree
+
+
+def _syntax_error(text: str, tokens: Sequence[Token], error: ParseError) -> QueryError:
+    first = tokens[0]
+    if first.token_type not in _OPENERS:
+        close = difflib.get_close_matches(first.text.upper(), ["SELECT"], n=1)
+        hint = "did you mean SELECT?" if close else _BEGIN
+        return QueryError(f'syntax error at "{first.text}"', sql=text, span=token_span(first), hint=hint)
+    details = error.errors[0] if error.errors else {}
+    description = str(details.get("description", "")).split(" but got <Token")[0]
+    where = (details.get("line"), details.get("col"))
+    token = next((token for token in tokens if (token.line, token.col) == where), tokens[-1])
+    foreign = foreign_before(text, tokens, token)
+    if foreign is not None:
+        return foreign
+    if description.startswith(("Expecting", "Expected")):
+        description = description[0].lower() + description[1:].rstrip(".")
+        if token is tokens[-1]:  # what is missing is missing behind the last token
+            end = token.end + 1
+            return QueryError(f"syntax error: {description} at the end", sql=text, span=Span(end, end + 1))
+        return QueryError(
+            f'syntax error near "{token.text}": {description}', sql=text, span=token_span(token)
+        )
+    if token is tokens[-1] and token.token_type not in _ENDING:
+        return QueryError(
+            f'syntax error: nothing stands behind "{token.text}"',
+            sql=text,
+            span=token_span(token),
+            hint=f"write what belongs there, or leave {token.text} out",
+        )
+    meant = _meant(tokens, tokens.index(token))
+    return QueryError(f'syntax error at "{token.text}"', sql=text, span=token_span(token), hint=meant)
+
+
+def _meant(tokens: Sequence[Token], at: int) -> str:
+    """What may have been meant where the parser stopped: a mistyped word is often taken for an alias before it stops."""
+    stopped, before = tokens[at], tokens[max(at - 1, 0)]
+    if before.text.upper() in _WANT_BY:
+        return f"did you mean {before.text.upper()} BY?"
+    for token in (stopped, before):
+        word = token.text.upper()
+        close = difflib.get_close_matches(word, _WORDS, n=1, cutoff=0.7)
+        if token.token_type is TokenType.VAR and close and word not in _WORDS:
+            return f"did you mean {close[0]}?"
+    if stopped.text.isidentifier() and stopped.token_type is not TokenType.VAR:
+        return f"{stopped.text} is a word of SQL: check what stands around it, or write `{stopped.text}` where it is a name"
+    return "is a comma, an operator or a bracket missing before it, or one too many?"

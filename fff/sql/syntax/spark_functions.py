@@ -1,0 +1,221 @@
+"""The names of Spark SQL's own functions: no other function may take one, and a call of any other name is a mistake."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+
+from fff.errors import QueryError
+from fff.sql.syntax.function_arities import ARITIES
+from fff.sql.syntax.parse import parse_statement
+from fff.sql.syntax.statement import Statement, TokenType, exp, identifier_span
+
+#: More arguments than any call has.
+_ANY = 10**9
+_BEFORE_STAR = frozenset({TokenType.L_PAREN, TokenType.COMMA, TokenType.DOT, TokenType.DISTINCT})
+#: Behind these a name is that of a table or a column.
+_BEFORE_NAME = frozenset({TokenType.ALIAS, TokenType.DOT, TokenType.R_PAREN, TokenType.WITH})
+#: Words that stand between arguments in forms of Spark's grammar: `substring(x FROM 2)`.
+_FORMS = frozenset({"FROM", "FOR", "IN", "PLACING", "AS", "USING"})
+#: Functions that take a unit of time as well, which is no argument; and one whose second argument must be true or false.
+_OTHER_FORMS = frozenset(
+    {"dateadd", "date_add", "datediff", "date_diff", "timediff", "timestampadd", "timestampdiff", "mode"}
+)
+#: Functions that are written as operators, too.
+_OPERATORS = frozenset(
+    [
+        *("and", "or", "not", "in", "between", "like", "ilike", "rlike", "regexp", "div", "mod", "is"),
+        *("case", "when", "cast", "try_cast", "exists", "any", "some", "all", "interval"),
+    ]
+)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+#: `SHOW SYSTEM FUNCTIONS` of Spark 4, operators apart.
+SPARK_FUNCTIONS = frozenset(
+    """
+    abs acos acosh add_months aes_decrypt aes_encrypt aggregate and any any_value
+    approx_count_distinct approx_percentile approx_top_k approx_top_k_accumulate
+    approx_top_k_combine approx_top_k_estimate array array_agg array_append array_compact
+    array_contains array_distinct array_except array_insert array_intersect array_join array_max
+    array_min array_position array_prepend array_remove array_repeat array_size array_sort
+    array_union arrays_overlap arrays_zip ascii asin asinh assert_true atan atan2 atanh avg base64
+    between bigint bin binary bit_and bit_count bit_get bit_length bit_or bit_xor bitmap_and_agg
+    bitmap_bit_position bitmap_bucket_number bitmap_construct_agg bitmap_count bitmap_or_agg
+    bool_and bool_or boolean bround btrim cardinality case cast cbrt ceil ceiling char char_length
+    character_length chr coalesce collate collation collations collect_list collect_set
+    collect_union concat concat_ws contains conv convert_timezone corr cos cosh cot count count_if
+    count_min_sketch counter_diff covar_pop covar_samp crc32 csc cume_dist curdate current_catalog
+    current_database current_date current_path current_schema current_time current_timestamp
+    current_timezone current_user date date_add date_diff date_format date_from_unix_date date_part
+    date_sub date_trunc dateadd datediff datepart day dayname dayofmonth dayofweek dayofyear decimal
+    decode degrees dense_rank div double e element_at elt encode endswith equal_null every exists
+    exp explode explode_outer expm1 extract factorial filter find_in_set first first_value flatten
+    float floor forall format_number format_string from_avro from_base32 from_csv from_json
+    from_protobuf from_unixtime from_utc_timestamp from_xml get get_json_object getbit greatest
+    grouping grouping_id hash hex histogram_numeric hll_sketch_agg hll_sketch_estimate hll_union
+    hll_union_agg hmac hour hypot if ifnull ilike in initcap inline inline_outer
+    input_file_block_length input_file_block_start input_file_name instr int is_valid_utf8
+    is_valid_variant is_variant_null isnan isnotnull isnull jaro_winkler_similarity java_method
+    json_array_length json_object_keys json_tuple kll_merge_agg_bigint kll_merge_agg_double
+    kll_merge_agg_float kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float
+    kll_sketch_get_n_bigint kll_sketch_get_n_double kll_sketch_get_n_float
+    kll_sketch_get_quantile_bigint kll_sketch_get_quantile_double kll_sketch_get_quantile_float
+    kll_sketch_get_rank_bigint kll_sketch_get_rank_double kll_sketch_get_rank_float
+    kll_sketch_merge_bigint kll_sketch_merge_double kll_sketch_merge_float
+    kll_sketch_to_string_bigint kll_sketch_to_string_double kll_sketch_to_string_float kurtosis lag
+    last last_day last_value lcase lead least left len length levenshtein like listagg ln localtime
+    localtimestamp locate log log10 log1p log2 lower lpad ltrim luhn_check make_date
+    make_dt_interval make_interval make_time make_timestamp make_timestamp_ltz make_timestamp_ntz
+    make_valid_utf8 make_ym_interval map map_concat map_contains_key map_entries map_filter
+    map_from_arrays map_from_entries map_keys map_values map_zip_with mask max max_by md5 mean
+    measure median min min_by minute mod mode monotonically_increasing_id month monthname
+    months_between named_struct nanvl negative next_day not now nth_value ntile nullif nullifzero
+    nvl nvl2 octet_length or overlay parse_json parse_url percent_rank percentile percentile_approx
+    percentile_cont percentile_disc pi pmod posexplode posexplode_outer position positive pow power
+    printf python_worker_logs quarter quote radians raise_error rand randn random randstr range rank
+    reduce reflect regexp regexp_count regexp_extract regexp_extract_all regexp_instr regexp_like
+    regexp_replace regexp_substr regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope
+    regr_sxx regr_sxy regr_syy repeat replace reverse right rint rlike round row_number rpad rtrim
+    schema_of_avro schema_of_csv schema_of_json schema_of_variant schema_of_variant_agg
+    schema_of_xml sec second sentences sequence session_user session_window sha sha1 sha2 shiftleft
+    shiftright shiftrightunsigned shuffle sign signum sin sinh size skewness slice smallint some
+    sort_array soundex space spark_partition_id split split_part sql_keywords sqrt st_asbinary
+    st_geogfromwkb st_geomfromwkb st_setsrid st_srid stack startswith std stddev stddev_pop
+    stddev_samp str_to_map string string_agg struct substr substring substring_index sum tan tanh
+    theta_difference theta_intersection theta_intersection_agg theta_sketch_agg
+    theta_sketch_estimate theta_union theta_union_agg time time_bucket time_diff time_from_micros
+    time_from_millis time_from_seconds time_to_micros time_to_millis time_to_seconds time_trunc
+    timestamp timestamp_micros timestamp_millis timestamp_nanos timestamp_seconds tinyint to_avro
+    to_base32 to_binary to_char to_csv to_date to_json to_number to_protobuf to_time to_timestamp
+    to_timestamp_ltz to_timestamp_ntz to_unix_timestamp to_utc_timestamp to_varchar
+    to_variant_object to_xml transform transform_keys transform_values translate trim trunc try_add
+    try_aes_decrypt try_avg try_divide try_element_at try_make_interval try_make_timestamp
+    try_make_timestamp_ltz try_make_timestamp_ntz try_mod try_multiply try_parse_json try_parse_url
+    try_reflect try_subtract try_sum try_to_binary try_to_date try_to_number try_to_time
+    try_to_timestamp try_url_decode try_validate_utf8 try_variant_array_append try_variant_get
+    try_variant_insert try_variant_set tuple_difference_double tuple_difference_integer
+    tuple_difference_theta_double tuple_difference_theta_integer tuple_intersection_agg_double
+    tuple_intersection_agg_integer tuple_intersection_double tuple_intersection_integer
+    tuple_intersection_theta_double tuple_intersection_theta_integer tuple_sketch_agg_double
+    tuple_sketch_agg_integer tuple_sketch_estimate_double tuple_sketch_estimate_integer
+    tuple_sketch_summary_double tuple_sketch_summary_integer tuple_sketch_theta_double
+    tuple_sketch_theta_integer tuple_union_agg_double tuple_union_agg_integer tuple_union_double
+    tuple_union_integer tuple_union_theta_double tuple_union_theta_integer typeof ucase unbase64
+    unhex uniform unix_date unix_micros unix_millis unix_nanos unix_seconds unix_timestamp upper
+    url_decode url_encode user uuid validate_utf8 var_pop var_samp variance variant_array_append
+    variant_delete variant_explode variant_explode_outer variant_get variant_insert variant_set
+    variant_strip_nulls vector_avg vector_cosine_similarity vector_inner_product vector_l2_distance
+    vector_norm vector_normalize vector_sum version weekday weekofyear when width_bucket window
+    window_time xpath xpath_boolean xpath_double xpath_float xpath_int xpath_long xpath_number
+    xpath_short xpath_string xxhash64 year zeroifnull zip_with
+    """.split()  # noqa: SIM905 - a list of so many words would be as many lines
+)
+
+
+#: What Spark's grammar calls without its being a function of the catalog.
+_GRAMMAR = frozenset({"identifier", "timestampadd", "timestampdiff", "try_cast"})
+
+
+def check_function_names(statement: Statement) -> None:
+    """Refuse calls of functions that Spark has not, once those of sources are gone from the text.
+
+    A name with another before it, as `default.f`, is one of the catalog of somebody's own Spark, which is asked.
+    Raises QueryError.
+    """
+    for node in statement.tree.find_all(exp.Anonymous):
+        name = node.this if isinstance(node.this, str) else node.this.name
+        if isinstance(node.parent, exp.Dot | exp.Hint) or name.lower() in SPARK_FUNCTIONS | _GRAMMAR:
+            continue
+        close = difflib.get_close_matches(name.lower(), sorted(SPARK_FUNCTIONS), n=2)
+        raise QueryError(
+            f"unknown function {name}",
+            sql=statement.sql,
+            span=identifier_span(node),
+            hint=f"did you mean {' or '.join(close)}?"
+            if close
+            else "neither Spark SQL nor a source has a function of this name",
+        )
+
+
+def _counts(text: str) -> list[range]:
+    """The numbers of arguments that `1,3+` means."""
+    return [
+        range(int(one.rstrip("+")), _ANY if one.endswith("+") else int(one) + 1) for one in text.split(",")
+    ]
+
+
+_ARITIES = {
+    name: _counts(counts)
+    for name, _, counts in (entry.partition(":") for entry in ARITIES.split())
+    if name not in _OTHER_FORMS | _OPERATORS
+}
+
+
+def check_arguments(statement: Statement) -> None:
+    """Refuse calls of Spark's functions with a number of arguments that they do not take. Raises QueryError."""
+    for at in sorted(set(_calls(statement))):
+        name = statement.tokens[at].text.lower()
+        told = _ARITIES.get(name)
+        given = None if told is None else _arguments(statement, at)
+        if told is None or given is None or any(given in counts for counts in told):
+            continue
+        *some, last = (str(one.start) if one.stop < _ANY else f"{one.start} or more" for one in told)
+        takes = f"{', '.join(some)} or {last}" if some else last
+        raise QueryError(
+            f"{name} takes {takes} {'argument' if takes == '1' else 'arguments'}, not {given}",
+            sql=statement.sql,
+            span=statement.span(at, at + 1),
+        )
+
+
+def _calls(statement: Statement) -> Iterator[int]:
+    """The tokens of the names of functions."""
+    without_place: set[str] = set()  # the parser gives some functions none
+    for node in statement.tree.find_all(exp.Func):
+        if isinstance(node, exp.Binary) or isinstance(node.parent, exp.Table | exp.Hint):
+            continue
+        span = identifier_span(node)
+        if span is not None:
+            yield statement.token_at(span.start)
+        else:
+            without_place |= {name.lower() for name in type(node).sql_names()}
+    for at, token in enumerate(statement.tokens) if without_place else ():
+        if token.text.lower() in without_place and statement.tokens[at - 1].token_type not in _BEFORE_NAME:
+            yield at
+
+
+def _arguments(statement: Statement, at: int) -> int | None:
+    """How many arguments a call has; None where that cannot be counted: a star, names for arguments, a form of its own."""
+    tokens, depths = statement.tokens, statement.depths
+    if at + 1 >= len(tokens) or tokens[at + 1].token_type is not TokenType.L_PAREN:
+        return None
+    end = statement.closing(at + 1)
+    behind = tokens[end + 1].text.upper() if 0 <= end < len(tokens) - 1 else ""
+    if end < 0 or behind == "WITHIN" or (at and tokens[at - 1].token_type is TokenType.DOT):
+        return None
+    commas = 0
+    for index in range(at + 2, end):
+        if depths[index] != depths[at] + 1:
+            continue
+        kind, before = tokens[index].token_type, tokens[index - 1].token_type
+        starred = kind is TokenType.STAR and before in _BEFORE_STAR
+        if starred or kind is TokenType.FARROW or tokens[index].text.upper() in _FORMS:
+            return None
+        commas += kind is TokenType.COMMA
+    return commas + 1 if end > at + 2 else 0
+
+
+def name_problem(name: str) -> str | None:
+    """Why a function cannot have a name; None where it can."""
+    if not _NAME.match(name):
+        return "a name is letters, digits and _, and does not begin with a digit"
+    if name.lower() in SPARK_FUNCTIONS:
+        return f"{name.lower()} is a function of Spark SQL"
+    try:
+        item = parse_statement(f"SELECT {name}(a, b)").tree.expressions[0]
+    except QueryError:
+        return f"{name} is a word of SQL"
+    if not isinstance(item, exp.Anonymous) or item.name.lower() != name.lower():
+        return f"{name} is a function or a word of SQL"
+    return None

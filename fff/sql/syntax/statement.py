@@ -1,0 +1,284 @@
+"""The one door to sqlglot: Spark's tokens and syntax trees, and its errors turned into ours.
+
+The rest of `fff.sql` sees a `Statement`: the text, its tokens with character offsets, and the tree. Whatever Spark is
+to run is cut out of the user's own text by those offsets, never generated from the tree, so that Spark names and
+computes exactly what was written.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+from sqlglot import Dialect, Parser, exp
+from sqlglot.errors import ErrorLevel, ParseError, SqlglotError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from fff.errors import QueryError, Span
+
+#: A node of the syntax tree.
+Node: TypeAlias = exp.Expr
+
+__all__ = [
+    "Node",
+    "ParseError",
+    "SqlglotError",
+    "Statement",
+    "Token",
+    "TokenType",
+    "arg",
+    "conjuncts",
+    "depths_of",
+    "exp",
+    "identifier_span",
+    "operands",
+    "parser",
+    "quote",
+    "split_statements",
+    "text_span",
+    "time_pattern",
+    "token_span",
+    "tokenize",
+]
+
+# What the parser wonders about is told as an error of ours, or not at all.
+logging.getLogger("sqlglot").addHandler(logging.NullHandler())
+_SPARK = Dialect.get_or_raise("spark")
+_SPARK.SUPPORTS_ORDER_BY_ALL = False  # sqlglot would drop what stands before the dot in ORDER BY t.all
+
+
+def time_pattern(text: str) -> str:
+    """A pattern of `date_format` as the parser shows it."""
+    literal = _SPARK.format_time(exp.Literal.string(text))
+    return "" if literal is None else literal.name
+
+
+def _first_value(kind: type[exp.Expr]) -> Callable[[list[exp.Expr]], exp.Expr]:
+    """`first_value(x, true)` and `first_value(x, false)`, the second of which sqlglot does not know."""
+
+    def build(args: list[exp.Expr]) -> exp.Expr:
+        found = kind(this=args[0] if args else None)
+        if len(args) != 2:
+            return found
+        return exp.IgnoreNulls(this=found) if args[1] == exp.true() else exp.RespectNulls(this=found)
+
+    return build
+
+
+_SPARK.parser_class.FUNCTIONS = {
+    **_SPARK.parser_class.FUNCTIONS,
+    "FIRST_VALUE": _first_value(exp.FirstValue),
+    "LAST_VALUE": _first_value(exp.LastValue),
+}
+_OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
+_CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
+#: `window(…)` is a function, `window.start` a column that it makes.
+_CALLED = ([TokenType.L_PAREN], [TokenType.DOT])
+#: Behind these ALL is a keyword, whatever follows.
+_BEFORE_KEYWORD_ALL = frozenset(
+    {
+        *(TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.LIMIT),
+        *(TokenType.LIKE, TokenType.ILIKE),
+    }
+)
+#: What goes on behind a name, and begins no expression: before one of these ALL is a column of that name ...
+_GOES_ON = frozenset(
+    {
+        *(TokenType.COMMA, TokenType.DOT, TokenType.DCOLON, TokenType.ALIAS, TokenType.ASC, TokenType.DESC),
+        *(TokenType.EQ, TokenType.NEQ, TokenType.NULLSAFE_EQ),
+        *(TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE),
+        *(TokenType.SLASH, TokenType.DIV, TokenType.MOD, TokenType.DPIPE, TokenType.PIPE, TokenType.AMP),
+        *(TokenType.IS, TokenType.IN, TokenType.BETWEEN, TokenType.AND, TokenType.OR),
+    }
+)
+#: ... and before one of these as well, but in GROUP BY ALL.
+_COMES_AFTER = frozenset(
+    {
+        *(TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.SEMICOLON, TokenType.PIPE_GT),
+        *(TokenType.WHEN, TokenType.THEN, TokenType.ELSE, TokenType.END),
+        *(TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY),
+        *(TokenType.LIMIT, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT),
+    }
+)
+#: Behind `all *` these make it a product.
+_FACTORS = frozenset({TokenType.NUMBER, TokenType.VAR, TokenType.IDENTIFIER, TokenType.L_PAREN})
+_SIMPLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One SQL statement: its text, its tokens, and for every token how deeply it stands in brackets."""
+
+    sql: str
+    tokens: tuple[Token, ...]
+    depths: tuple[int, ...]
+    tree: Node
+
+    def text(self, first: int, end: int) -> str:
+        """The text of the tokens `first` up to but not including `end`."""
+        return self.sql[self.tokens[first].start : self.tokens[end - 1].end + 1]
+
+    def span(self, first: int, end: int) -> Span:
+        """The place of the tokens `first` up to but not including `end`."""
+        return Span(self.tokens[first].start, self.tokens[end - 1].end + 1)
+
+    def closing(self, opening: int) -> int:
+        """The index of the token that closes the bracket at `opening`; -1 when none does."""
+        depth = self.depths[opening]
+        later = range(opening + 1, len(self.tokens))
+        return next((index for index in later if self.depths[index] == depth), -1)
+
+    def token_at(self, offset: int) -> int:
+        """The index of the token that covers a character offset, or of the first one behind it."""
+        low, high = 0, len(self.tokens)
+        while low < high:
+            middle = (low + high) // 2
+            if self.tokens[middle].end < offset:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+
+def split_statements(text: str) -> list[str]:
+    """The statements of a text, without the semicolons between them; parts holding only comments are dropped.
+
+    Raises:
+        QueryError: a string, a quoted name or a comment that does not end.
+    """
+    parts: list[str] = []
+    first: Token | None = None
+    last: Token | None = None
+    for token in tokenize(text):
+        if token.token_type is not TokenType.SEMICOLON:
+            first, last = first or token, token
+            continue
+        if first is not None and last is not None:
+            parts.append(text[first.start : last.end + 1])
+        first = last = None
+    if first is not None and last is not None:
+        parts.append(text[first.start : last.end + 1])
+    return parts
+
+
+def parser() -> Parser:
+    """A parser of Spark SQL that raises ParseError at the first mistake."""
+    return _SPARK.parser(error_level=ErrorLevel.IMMEDIATE)
+
+
+def arg(node: Node, name: str) -> object:
+    """An argument of a tree node whose name is a Python keyword in some releases of sqlglot (`from`, `except`)."""
+    value = node.args.get(f"{name}_")
+    return node.args.get(name) if value is None else value
+
+
+def identifier_span(node: Node) -> Span | None:
+    """Where a name, a literal or a star stands in the text, if the parser says so."""
+    start, end = node.meta.get("start"), node.meta.get("end")
+    return Span(start, end + 1) if isinstance(start, int) and isinstance(end, int) else None
+
+
+def operands(node: Node) -> list[Node]:
+    """The operands of a chain of one connective (AND, OR), without brackets around them, however long it is."""
+    kind, done, todo = type(node), [], [node]
+    while todo:
+        part = todo.pop().unnest()
+        if type(part) is kind:
+            todo += [part.expression, part.this]
+        else:
+            done.append(part)
+    return done
+
+
+def conjuncts(node: Node) -> list[Node]:
+    """The conditions that AND connects, without brackets around them."""
+    bare = node.unnest()
+    return operands(bare) if isinstance(bare, exp.And) else [bare]
+
+
+def text_span(node: Node) -> Span | None:
+    """From the first to the last name or literal under a tree node."""
+    spans = [span for part in node.walk() if (span := identifier_span(part)) is not None]
+    return Span(min(span.start for span in spans), max(span.end for span in spans)) if spans else None
+
+
+def quote(name: str) -> str:
+    """A name as Spark SQL takes it, in backquotes only where they are needed."""
+    if _SIMPLE_NAME.match(name) and [token.token_type for token in _SPARK.tokenize(name)] == [TokenType.VAR]:
+        return name
+    return "`" + name.replace("`", "``") + "`"
+
+
+@lru_cache(maxsize=8)
+def tokenize(text: str) -> tuple[Token, ...]:
+    """The tokens of a text, read once, with their places. Raises QueryError for a string, a name or a comment that does not end."""
+    try:
+        return tuple(_names_told(list(_SPARK.tokenize(text))))
+    except TokenError as error:
+        start = _unclosed(text)
+        if start is None:
+            raise QueryError("syntax error: this cannot be read as SQL", sql=text, span=Span(0, 1)) from error
+        what = {"`": "quoted name", "/": "comment"}.get(text[start], "string")
+        raise QueryError(
+            f"syntax error: this {what} does not end", sql=text, span=Span(start, start + 1)
+        ) from error
+
+
+def _names_told(tokens: list[Token]) -> list[Token]:
+    """The same tokens, those of ALL and WINDOW being names where a column or a function is meant: sqlglot takes `SELECT all, a` for `SELECT a`."""
+    for index, token in enumerate(tokens):
+        after = [one.token_type for one in tokens[index + 1 : index + 3]]
+        if token.token_type is TokenType.WINDOW and after[:1] in _CALLED:
+            token.token_type = TokenType.VAR
+        if token.token_type is not TokenType.ALL or index == 0:
+            continue
+        before = tokens[index - 1].token_type
+        ends = not after or after[0] in _COMES_AFTER
+        times = len(after) > 1 and after[0] is TokenType.STAR and after[1] in _FACTORS
+        named = times or (ends and before is not TokenType.GROUP_BY) or (not ends and after[0] in _GOES_ON)
+        if named and before not in _BEFORE_KEYWORD_ALL:
+            token.token_type = TokenType.VAR
+    return tokens
+
+
+def _unclosed(text: str) -> int | None:
+    """The offset of the quote or comment that runs to the end of the text."""
+    index = 0
+    while index < len(text):
+        char = text[index]
+        if char in "'\"`":
+            start, index = index, index + 1
+            while index < len(text) and text[index] != char:
+                index += 2 if text[index] == "\\" and char != "`" else 1
+            if index >= len(text):
+                return start
+        elif text.startswith("--", index):
+            index = (text.find("\n", index) + 1 or len(text)) - 1
+        elif text.startswith("/*", index):
+            end = text.find("*/", index + 2)
+            if end < 0:
+                return index
+            index = end + 1
+        index += 1
+    return None
+
+
+def depths_of(tokens: Sequence[Token]) -> tuple[int, ...]:
+    """For every token how deeply it stands in brackets; brackets themselves stand outside of what they hold."""
+    depths, depth = [], 0
+    for token in tokens:
+        if token.token_type in _CLOSING:
+            depth -= 1
+        depths.append(depth)
+        if token.token_type in _OPENING:
+            depth += 1
+    return tuple(depths)
+
+
+def token_span(token: Token) -> Span:
+    """Where a token stands."""
+    return Span(token.start, token.end + 1)

@@ -1,0 +1,13 @@
+"""How fast a host is asked: ceilings, rates, quotas, waits that it asked for.
+
+In: requests that want to start, answers and refusals.
+Out: leave to start.
+
+    breaker             When an access method has asked a host often enough that does not answer
+    concurrency         How many requests a host takes at once
+    limiter             Who may send to a host now
+    rate                Rates: the one a spec declares, and the one a server was seen to admit.
+    rate_limit_headers  What servers tell about their quotas in headers, and what is left of one.
+
+The words are explained in docs/glossary.md.
+"""

@@ -1,0 +1,75 @@
+"""When an access method has asked a host often enough that does not answer: a circuit breaker of one run."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+
+from fff.web.types import HostPolicy
+
+_BY_CHANCE = 1e-6  # a run of failures less probable than this, with the share there was before, is no chance
+_LEAST = 10  # failures in a row, whatever the share was
+_PATIENCE = 0.2  # of `total_timeout`: seconds to go on for a host that had always answered
+
+
+class Breaker:
+    """Counts attempts that brought no answer at all of one host, asked by one access method.
+
+    It opens once a request has been given up in a row of failures that chance does not explain, or that took as long as
+    one request may. While it is open one request at a time finds out whether the host is back, for as long as the share
+    of attempts that were answered before deserves; then the host is given up. An answer closes it.
+    """
+
+    def __init__(self, policy: HostPolicy) -> None:
+        self._policy = policy
+        self._answered = 0
+        self._failed = 0  # before the row
+        self._row = 0  # failures since the last answer
+        self._row_s = 0.0  # seconds that they took
+        self._opened: float | None = None
+        self.given_up = False
+        self.turn = asyncio.Lock()  # of the one that finds out
+        self.tried = 0  # requests given up while it was open
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the host is in doubt."""
+        return self._opened is not None
+
+    @property
+    def failures(self) -> int:
+        """Attempts without an answer since the last answer."""
+        return self._row
+
+    @property
+    def threshold(self) -> int:
+        """Failures in a row from which on the host is in doubt."""
+        share = (self._failed + 1) / (self._failed + self._answered + 2)
+        return max(_LEAST, math.ceil(math.log(_BY_CHANCE) / math.log(share)))
+
+    @property
+    def patience(self) -> float:
+        """Seconds to go on for once it is open."""
+        asked = self._answered + self._failed
+        return self._policy.total_timeout * _PATIENCE * (self._answered / asked if asked else 0.0)
+
+    def answered(self) -> None:
+        """The host answers, whatever it says."""
+        self._answered += 1
+        self._failed += self._row
+        self._row, self._row_s, self._opened, self.tried, self.given_up = 0, 0.0, None, 0, False
+
+    def failed(self, seconds: float) -> None:
+        """An attempt took so long and brought no answer."""
+        self._row += 1
+        self._row_s += seconds
+
+    def request_failed(self, now: float) -> None:
+        """A request is given up after such an attempt, its last."""
+        if self._opened is None:
+            if self._row < self.threshold and self._row_s < self._policy.total_timeout:
+                return
+            self._opened = now
+        else:
+            self.tried += 1
+        self.given_up = now - self._opened >= self.patience

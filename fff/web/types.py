@@ -1,0 +1,120 @@
+"""Requests, answers, and the rules of a host: plain data without behaviour worth mocking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from fff.web.validators import ResponseMemory
+
+
+@dataclass(frozen=True)
+class Window:
+    """At most `limit` requests in any `per` seconds."""
+
+    limit: int
+    per: float
+
+
+@dataclass(frozen=True)
+class HostPolicy:
+    """What a source declares about its host. Times in seconds, sizes in bytes.
+
+    A server's own word (Retry-After, rate-limit headers) is obeyed on top of it.
+    """
+
+    max_concurrency: int = 8
+    fill_rate: float | None = None  # requests per second; None: no rate of our own
+    bucket_size: int | None = None  # requests that may go out at once after a quiet time
+    windows: tuple[Window, ...] = ()  # all of them hold
+    connect_timeout: float = 10.0
+    read_timeout: float = 30.0  # between two reads of one body
+    total_timeout: float = (
+        300.0  # for one request with all its attempts; a body that flows gets more by its size
+    )
+    max_attempts: int = 5
+    base_delay: float = 0.5
+    max_delay: float = 30.0
+    max_wait: float = 300.0  # a server that asks for a longer wait has refused
+    extra_statuses: frozenset[int] = frozenset()  # further statuses that mean "slow down"
+    remaining_header: str | None = None
+    reset_header: str | None = None
+    wait_in_body: Callable[[bytes], float | None] | None = None  # seconds to wait that a body asks for
+    allowed_hosts: frozenset[str] = frozenset()  # besides the request's own
+    private_network: bool = False  # names of hosts may lead to addresses of private networks
+    max_redirects: int = 5
+    max_body: int = 256 * 2**20  # after decompression
+    max_ratio: int = 200  # decompressed over compressed, once past `body.GRACE` bytes
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """Headers and parameters that prove who asks: sent to the declared host only, shown to nobody.
+
+    `identity` tells credentials apart without revealing them; limits are kept per host and identity.
+    """
+
+    headers: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, str] = field(default_factory=dict)
+    identity: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a body says of its own answer, whatever the status says.
+
+    `fail`: it is none; `retry`: nor is it, but another attempt may help; `slow_down`: the same, and the whole
+    host is to be asked less; `empty`: it has no rows; `accept`: it is as good as any.
+    """
+
+    action: Literal["fail", "retry", "slow_down", "empty", "accept"]
+    words: str = ""  # of the source; may hold secrets
+
+
+class Arrivals(Protocol):
+    """Who hears of an answer while its body still comes."""
+
+    def begin(self, headers: Mapping[str, str]) -> None:
+        """A body begins; from its first byte again where a connection broke."""
+
+    def take(self, data: bytes) -> None:
+        """More of it, decompressed. What it raises ends the request."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One question. `url` is absolute and already escaped; `params` are escaped when sent."""
+
+    url: str
+    method: str = "GET"
+    params: tuple[tuple[str, str], ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    json: object = None  # body sent as JSON, when not None
+    form: Mapping[str, str] | None = None  # body sent as a form, when not None
+    credentials: Credentials = Credentials()
+    policy: HostPolicy = HostPolicy()
+    accept: frozenset[int] = frozenset()  # statuses besides 2xx that are answers, not errors
+    source: str | None = None  # for error messages
+    table: str | None = None
+    memory: ResponseMemory | None = None  # of answers to ask for only if they have changed
+    arrivals: Arrivals | None = None
+    seconds: float | None = None  # left of `policy.total_timeout`, where attempts have used some of it up
+    judge: Callable[[Response], Verdict | None] | None = None  # reads what a body says of its own answer
+
+
+@dataclass(frozen=True)
+class Response:
+    """An answer read to its end and decompressed.
+
+    Header names are lower case; repeated headers are joined by ", ".
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    url: str  # where the answer came from, after redirects; may hold secrets, never show it
+    attempts: int = 1
+    renewed: bool = False  # the body is one remembered, of which the server says that it still holds
+    verdict: Verdict | None = None

@@ -1,0 +1,85 @@
+"""Answers that carried a validator: asked again, the source sends them only if they have changed (RFC 9110, section 13)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from fff.web.gate.rate_limit_headers import moment
+
+if TYPE_CHECKING:
+    from fff.web.transport import RawResponse
+    from fff.web.types import Request
+
+#: Headers that say something of the answer; the others are about one exchange.
+_KEPT = ("content-type", "link")
+_APART_S = 1.0  # seconds after which what is changed once more gets another Last-Modified
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """An answer with status 200, decompressed, and what to ask with whether it still holds."""
+
+    etag: str
+    modified: str
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def condition(self) -> dict[str, str]:
+        """Headers with which it is sent only if it has changed."""
+        return {"If-None-Match": self.etag} if self.etag else {"If-Modified-Since": self.modified}
+
+    def renewed(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """The headers it has now, after a 304 with these."""
+        kept = {name: text for name, text in self.headers.items() if name != "link" or "link" not in headers}
+        return {**headers, **kept}
+
+
+class ResponseMemory(Protocol):
+    """Where answers are remembered. No method raises: what cannot be had is not there."""
+
+    async def find(self, name: bytes) -> Remembered | None:
+        """The answer to the request of that name."""
+
+    async def keep(self, name: bytes, table: tuple[str, str], answer: Remembered) -> None:
+        """Remember an answer, in the place of an earlier one; `table`: of which source and table it is."""
+
+    def renew(self, name: bytes) -> None:
+        """It still holds."""
+
+
+def remembered(answer: RawResponse) -> Remembered | None:
+    """What to remember of an answer; None where it has no validator, or is not to be stored."""
+    headers = answer.headers
+    directives = {part.strip().lower() for part in headers.get("cache-control", "").split(",")}
+    if answer.status != 200 or "no-store" in directives or headers.get("vary", "").strip() == "*":
+        return None
+    etag, modified = headers.get("etag", ""), headers.get("last-modified", "")
+    if not etag and not _tells_changes(modified, headers.get("date", "")):
+        return None
+    kept = {name: headers[name] for name in _KEPT if name in headers}
+    return Remembered(etag, modified, kept, answer.body)
+
+
+def name_of(req: Request, url: str) -> bytes | None:
+    """What tells a request from all others, whoever asks included; None for one that is not asked with a condition.
+
+    `url` is the whole URL without credentials. The name holds secrets: it is to be hashed with a key before
+    it is kept.
+    """
+    names = {name.lower() for name in req.headers}
+    if req.method != "GET" or req.json is not None or req.form is not None:
+        return None
+    if "range" in names or any(name.startswith("if-") for name in names):
+        return None
+    headers = sorted((name.lower(), text) for name, text in req.headers.items())
+    return json.dumps([url, headers, req.credentials.identity]).encode()
+
+
+def _tells_changes(modified: str, date: str) -> bool:
+    """Whether a change since the answer was made is certain to show; within one second it is not."""
+    when, now = moment(modified), moment(date)
+    return when is not None and now is not None and now - when >= _APART_S

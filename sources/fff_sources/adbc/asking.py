@@ -1,0 +1,67 @@
+"""Statements: what a scan or a lookup sends to a database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from fff.catalog import Table
+from fff_sources.adbc.columns import DatabaseColumn, DatabaseTable, Dialect, Key
+
+
+@dataclass(frozen=True)
+class DatabaseQuery:
+    """A query with its parameters, the columns that it brings, and how many rows of its own come first."""
+
+    sql: str
+    values: Sequence[pa.Array]
+    columns: Sequence[DatabaseColumn]
+    skip: int = 0
+
+
+def statement(
+    dialect: Dialect,
+    found: DatabaseTable,
+    wanted: Table,
+    columns: Sequence[str],
+    *,
+    names: Sequence[str] = (),
+    keys: Sequence[Key] = (),
+) -> DatabaseQuery | None:
+    """The rows of some keys, or of all; None where no row can have one of the keys.
+
+    `wanted` says what a statement of ours can spare: rows that do not fulfil its qualifiers, those beyond its number, and
+    any order but its own.
+    """
+    conditions: list[str] = []
+    values: list[pa.Array] = []
+    if names:
+        chosen = dialect.keys([found.columns[name] for name in names], keys, 1)
+        if chosen is None:
+            return None
+        conditions.append(f"({chosen[0]})")
+        values += chosen[1]
+    for qual in wanted.quals_beside(names):
+        condition = dialect.qualifier(found.columns[qual.column], qual, len(values) + 1)
+        if condition is not None:
+            conditions.append(condition[0])
+            values += condition[1]
+    rest = f"FROM {found.from_clause}"
+    rest += f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    limit = None
+    if wanted.sort is not None and not names:
+        # Whoever asks for an order stops when it has enough, which may be more than so many rows.
+        rest += f" ORDER BY {_order(found.columns[wanted.sort.removeprefix('-')], wanted.sort)}"
+    elif not names:
+        limit = wanted.rows_wanted
+    read = [found.columns[name] for name in columns]
+    sql, skip = dialect.select(read, rest, limit)
+    return DatabaseQuery(sql, values, read, skip)
+
+
+def _order(column: DatabaseColumn, by: str) -> str:
+    """An order that has NULL last, in words that an index takes where there is none."""
+    falling = " DESC" if by.startswith("-") else ""
+    return f"{column.compared}{falling}{'' if column.filled else ' NULLS LAST'}"

@@ -1,0 +1,377 @@
+"""From an OpenAPI 3 document to a draft: a table for each GET that answers a list, with the GET of one thing as its lookup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from fff.errors import SourceError, SpecError, UsageError
+from fff.stats import AccessMeter
+from fff.web.client import WebClient
+from fff.web.types import Credentials, Request
+from fff_sources.authoring.draft import (
+    ColumnDraft,
+    LookupDraft,
+    SpecDraft,
+    TableDraft,
+    identifier,
+    singular,
+    unique,
+)
+from fff_sources.authoring.openapi.paging import paginator_of
+from fff_sources.authoring.openapi.schema import Resolver, columns_of_schema, kind_of, list_in, spark_type_of
+from fff_sources.authoring.sampling.address import is_secret, source_name, take_apart
+from fff_sources.authoring.sampling.credentials import proof_of
+from fff_sources.authoring.sampling.shape import step
+from fff_sources.document import parse_document
+from fff_sources.http.response.json import MalformedJSON, decode
+from fff_sources.http.templates import escaped
+
+_PLACE = re.compile(r"\{([^{}]+)\}")
+_ELSEWHERE = "https://api.example.org"
+_PLAIN = ("string", "integer", "number", "boolean", "")
+
+
+@dataclass
+class _Operation:
+    """A GET operation of the document."""
+
+    path: str
+    parameters: dict[tuple[str, str], dict[str, Any]]  # (in, name) -> parameter
+    answer: dict[str, Any]
+    summary: str = ""
+    tables: list[TableDraft] = field(default_factory=list)
+
+    @property
+    def places(self) -> list[str]:
+        """Parameters in the path."""
+        return _PLACE.findall(self.path)
+
+    @property
+    def collection(self) -> str:
+        """What the path is about."""
+        named = [part for part in self.path.split("/") if part and "{" not in part]
+        return named[-1] if named else "rows"
+
+    def query(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Query parameters that are no secrets."""
+        for (where, name), parameter in self.parameters.items():
+            if where == "query" and not is_secret(name):
+                yield name, parameter
+
+
+async def draft_from_openapi(
+    where: str,
+    client: WebClient,
+    *,
+    url: str | None,
+    name: str | None,
+    headers: Mapping[str, str],
+    environ: Mapping[str, str],
+) -> SpecDraft:
+    """A source with the tables of a document.
+
+    Args:
+        where: a file, or a URL.
+        client: what to fetch it with.
+        url: the base URL, in place of the document's first server.
+        name: of the source; guessed from the host when left out.
+        headers: sent along when the document is fetched.
+        environ: where `${env:NAME}` in them is looked up.
+
+    Raises:
+        UsageError: not a document of OpenAPI 3, or one without a list to read.
+        SourceError: it cannot be fetched.
+    """
+    if where.startswith(("http://", "https://")):
+        text, base = await _fetched(where, client, headers, environ)
+    else:
+        text, base = _read(where), ""
+    document = _document(text, where)
+    resolver = Resolver(document)
+    draft = _source(document, resolver, base, url, name)
+    draft.origin = client.shown(base) if base else where
+    operations = list(_operations(document, resolver))
+    for operation in operations:
+        _table(draft, resolver, operation)
+    for operation in operations:
+        _single(draft, resolver, operation, operations)
+    if not draft.tables:
+        raise UsageError(
+            "the document has no GET that answers a list of objects", hint="fff source init with a sample URL"
+        )
+    if resolver.unresolved:
+        draft.unsure.append(
+            f"references that lead out of the document were left out: {', '.join(resolver.unresolved[:3])}"
+        )
+    return draft
+
+
+def _read(file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise UsageError(f"{file} cannot be read: {reason}") from error
+
+
+async def _fetched(
+    where: str, client: WebClient, headers: Mapping[str, str], environ: Mapping[str, str]
+) -> tuple[str, str]:
+    """The text, and the URL it came from, without secrets."""
+    address, proof = proof_of("openapi", take_apart(where), headers, environ, client.redactor)
+    request = Request(
+        address.url(), params=address.params, headers=proof.headers, credentials=Credentials({}, proof.params)
+    )
+    response = await client.request(request, meter=AccessMeter())
+    try:
+        return response.body.decode("utf-8-sig"), address.url()
+    except UnicodeDecodeError:
+        raise SourceError("the document is not UTF-8 text", url=client.shown(response.url)) from None
+
+
+def _document(text: str, where: str) -> dict[str, Any]:
+    try:
+        data = decode(text) if text.lstrip().startswith("{") else parse_document(text, where).data
+    except MalformedJSON as error:
+        raise UsageError(f"{where}: not valid JSON: {error}") from error
+    except SpecError as error:
+        raise UsageError(f"not an OpenAPI document: {error.message}") from error
+    if not isinstance(data, dict) or not isinstance(data.get("paths"), dict):
+        raise UsageError(f"{where}: not an OpenAPI document: it has no paths")
+    if not str(data.get("openapi", "")).startswith("3"):
+        raise UsageError(
+            f"{where}: only OpenAPI 3 is read, and this says {data.get('openapi') or data.get('swagger') or 'no version'}",
+            hint="converters from Swagger 2 are at hand, such as swagger2openapi",
+        )
+    return data
+
+
+def _source(
+    document: Mapping[str, Any], resolver: Resolver, base: str, url: str | None, name: str | None
+) -> SpecDraft:
+    unsure: list[str] = []
+    server = resolver.follow(next(iter(document.get("servers") or ()), {}))
+    address = str(url or server.get("url") or "/")
+    for place, variable in (server.get("variables") or {}).items():
+        if f"{{{place}}}" in address:
+            address = address.replace(f"{{{place}}}", str(variable.get("default", "")))
+            unsure.append(f"base_url: {place} may be something else than {variable.get('default', '')!r}")
+    if not urlsplit(address).scheme:
+        address = urljoin(base or _ELSEWHERE, address)
+        if not base:
+            unsure.append("base_url: the document names no host; write it, or give it as URL")
+    draft = SpecDraft(name or source_name(address), escaped(address.rstrip("/")), "", unsure=unsure)
+    draft.auth = _auth(document, resolver, draft)
+    return draft
+
+
+def _auth(document: Mapping[str, Any], resolver: Resolver, draft: SpecDraft) -> dict[str, Any] | None:
+    """The first security scheme that FFF speaks, with references in place of secrets."""
+    schemes = (document.get("components") or {}).get("securitySchemes") or {}
+    wanted = [name for requirement in document.get("security") or () for name in requirement]
+    for name in [*wanted, *schemes]:
+        scheme = resolver.follow(schemes.get(name))
+        found = _scheme(scheme, draft)
+        if found is not None:
+            if not wanted:
+                draft.unsure.append(f"auth: {name} is declared, and some operations may need none")
+            return found
+    if schemes:
+        draft.unsure.append(f"auth: none of {', '.join(schemes)} is one FFF speaks")
+    return None
+
+
+def _scheme(scheme: Mapping[str, Any], draft: SpecDraft) -> dict[str, Any] | None:
+    def reference(what: str) -> str:
+        variable = re.sub(r"[^A-Z0-9]+", "_", f"{draft.name}_{what}".upper())
+        draft.variables.append(variable)
+        return f"${{env:{variable}}}"
+
+    match scheme:
+        case {"type": "http", "scheme": str(kind)} if kind.lower() == "bearer":
+            return {"type": "bearer", "token": reference("token")}
+        case {"type": "http", "scheme": str(kind)} if kind.lower() == "basic":
+            return {"type": "http_basic", "username": reference("user"), "password": reference("password")}
+        case {"type": "apiKey", "in": "header" | "query" as place, "name": str(name)}:
+            return {"type": "api_key", "name": name, "api_key": reference("api_key"), "location": place}
+        case {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": str(url)}}}:
+            return {
+                "type": "oauth2_client_credentials",
+                "access_token_url": url,
+                "client_id": reference("client_id"),
+                "client_secret": reference("client_secret"),
+            }
+        case {"type": "oauth2" | "openIdConnect"}:
+            return {"type": "bearer", "token": reference("token")}
+    return None
+
+
+def _operations(document: Mapping[str, Any], resolver: Resolver) -> Iterator[_Operation]:
+    for path, written in document["paths"].items():
+        item = resolver.follow(written)
+        operation = resolver.follow(item.get("get"))
+        if not operation or operation.get("deprecated"):
+            continue
+        parameters: dict[tuple[str, str], dict[str, Any]] = {}
+        for one in [*(item.get("parameters") or ()), *(operation.get("parameters") or ())]:
+            parameter = resolver.follow(one)
+            if "name" in parameter and "in" in parameter:
+                parameters[parameter["in"], parameter["name"]] = parameter
+        summary = str(operation.get("summary") or "").strip().rstrip(".")
+        yield _Operation(str(path), parameters, resolver.answer(operation), summary)
+
+
+def _table(draft: SpecDraft, resolver: Resolver, operation: _Operation) -> None:
+    """The table of an operation that answers a list."""
+    of_one = operation.path.rstrip("/").endswith("}")
+    found = list_in(resolver, operation.answer, operation.collection, of_one=of_one)
+    if found is None:
+        return
+    selector, record = found
+    taken = [table.name for table in draft.tables]
+    plain = identifier(operation.collection.lower(), "rows")
+    if plain in taken and operation.places:  # /users/{id}/posts beside /posts
+        before = [part for part in operation.path.split("/") if part and "{" not in part][-2:-1]
+        plain = f"{singular(identifier(before[0].lower()))}_{plain}" if before else plain
+    table = TableDraft(unique(plain, taken), columns_of_schema(resolver, record), operation.summary)
+    endpoint: dict[str, Any] = {"path": operation.path.lstrip("/")}
+    keys = _keys(table, resolver, operation, endpoint)
+    if selector != "$":
+        endpoint["data_selector"] = selector
+    paginator = paginator_of(dict(operation.query()), operation.answer, resolver)
+    if paginator is not None:
+        endpoint["paginator"] = paginator
+        if paginator["type"] in ("page_number", "offset", "cursor"):
+            draft.unsure.append(f"{table.name}: {paginator['type']} is a guess from the names of parameters")
+    if keys:
+        table.lookups.append(LookupDraft(tuple(keys), endpoint))
+        table.empty_statuses = (404,) if operation.places else ()
+    else:
+        table.scan = endpoint
+        table.test = "LIMIT 5"
+    operation.tables.append(table)
+    draft.tables.append(table)
+
+
+def _keys(
+    table: TableDraft, resolver: Resolver, operation: _Operation, endpoint: dict[str, Any]
+) -> list[str]:
+    """What a request must be given, as key columns; what it may be given and the records hold, as optional ones."""
+    keys: list[str] = []
+    for place in operation.places:
+        parameter = operation.parameters.get(("path", place), {})
+        name = _key_column(table, resolver, place, parameter, own=False)
+        endpoint["path"] = endpoint["path"].replace(f"{{{place}}}", f"{{{name}}}")
+        keys.append(name)
+        table.key_columns.append({"name": name, "require": "required"})
+    lowered = {column.name.lower(): column.name for column in table.columns}
+    optional: list[dict[str, Any]] = []
+    for param, parameter in operation.query():
+        if kind_of(resolver.schema(parameter.get("schema"))) not in _PLAIN:
+            continue
+        if parameter.get("required") and not _has_default(resolver, parameter):
+            name = _key_column(table, resolver, param, parameter, own=True)
+            keys.append(name)
+            table.key_columns.append(
+                {"name": name, "require": "required"} | ({"param": param} if name != param else {})
+            )
+        elif (own := lowered.get(identifier(param).lower())) is not None:
+            optional.append({"name": own} | ({"param": param} if own != param else {}))
+    if not keys:
+        table.key_columns += optional
+    return keys
+
+
+def _has_default(resolver: Resolver, parameter: Mapping[str, Any]) -> bool:
+    return "default" in resolver.schema(parameter.get("schema"))
+
+
+def _key_column(
+    table: TableDraft, resolver: Resolver, name: str, parameter: Mapping[str, Any], *, own: bool
+) -> str:
+    """The column a parameter fills: the records' own of that name, else a new one that is filled with the key."""
+    plain = identifier(name)
+    for column in table.columns:
+        if column.name.lower() == plain.lower() and (own or plain.lower() != "id"):
+            return column.name
+    thing = plain if plain.lower() not in ("id", "key", "name") or own else f"{singular(table.name)}_{plain}"
+    new = unique(thing, (column.name for column in table.columns))
+    kind, _ = spark_type_of(resolver, resolver.schema(parameter.get("schema")))
+    table.columns.insert(
+        0, ColumnDraft(new, kind, note="not in the records: it is filled with the key asked for")
+    )
+    return new
+
+
+def _single(
+    draft: SpecDraft, resolver: Resolver, operation: _Operation, operations: list[_Operation]
+) -> None:
+    """The lookup (or the table) of an operation that answers one thing, under a path that ends in a parameter."""
+    head, _, tail = operation.path.rstrip("/").rpartition("/")
+    match = _PLACE.fullmatch(tail) or re.fullmatch(r"\{([^{}]+)\}\.json", tail)
+    if match is None or operation.tables or any(p.get("required") for _, p in operation.query()):
+        return
+    selector, record = _record(resolver, operation.answer)
+    if not record.get("properties"):
+        return
+    place = match[1]
+    sibling = next(
+        (one for one in operations if one.tables and one.path.rstrip("/") in (head, head + ".json")), None
+    )
+    path = operation.path.lstrip("/")
+    if sibling is not None and not sibling.places:
+        [table] = sibling.tables
+        column = _matching(table, place, operation.collection)
+        if column is not None:
+            endpoint = {"path": path.replace(f"{{{place}}}", f"{{{column}}}")}
+            if selector != "$":
+                endpoint["data_selector"] = selector
+            if all(known["name"] != column for known in table.key_columns):
+                table.key_columns.append({"name": column})
+            table.lookups.append(LookupDraft((column,), endpoint))
+            table.empty_statuses = (404,)
+            return
+    taken = [table.name for table in draft.tables]
+    table = TableDraft(
+        unique(identifier(singular(operation.collection).lower(), "thing"), taken),
+        columns_of_schema(resolver, record),
+        operation.summary,
+        empty_statuses=(404,),
+    )
+    keys = []
+    for name in operation.places:
+        parameter = operation.parameters.get(("path", name), {})
+        found = _matching(table, name, operation.collection) if name == place else None
+        column = found or _key_column(table, resolver, name, parameter, own=False)
+        path = path.replace(f"{{{name}}}", f"{{{column}}}")
+        keys.append(column)
+        table.key_columns.append({"name": column, "require": "required"})
+    table.lookups.append(
+        LookupDraft(tuple(keys), {"path": path} | ({"data_selector": selector} if selector != "$" else {}))
+    )
+    draft.tables.append(table)
+
+
+def _record(resolver: Resolver, answer: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """One thing's schema, out of an envelope such as `{data: {…}}`."""
+    properties = answer.get("properties") or {}
+    for name in ("data", "result", "item", "message", "response", "record"):
+        inner = resolver.schema(properties.get(name))
+        if kind_of(inner) == "object" and inner.get("properties") and len(properties) <= 4:
+            return step("$", name), inner
+    return "$", answer
+
+
+def _matching(table: TableDraft, place: str, collection: str) -> str | None:
+    """The column of a table that a path parameter asks by: of its name, or `id` for `thingId`."""
+    lowered = {column.name.lower(): column.name for column in table.columns}
+    plain = identifier(place).lower()
+    thing = singular(identifier(collection)).lower()
+    short = [plain.removeprefix(thing).strip("_")] if plain.startswith(thing) else []
+    last = ["id"] if plain.endswith("id") else []
+    return next((lowered[one] for one in (plain, *short, *last) if one in lowered), None)

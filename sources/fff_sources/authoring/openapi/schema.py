@@ -1,0 +1,216 @@
+"""Schemas of an OpenAPI 3 document: references followed, lists found, objects turned into columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from fff_sources.authoring.draft import ColumnDraft, identifier, unique
+from fff_sources.authoring.sampling.shape import stands_beside, step
+
+_FLAT = 12  # members up to which a nested object becomes columns
+_DEEP = 2  # levels of nested objects that become columns
+_FOLLOWED = 32  # references one after the other
+_MEDIA = (
+    "application/json",
+    "application/hal+json",
+    "application/vnd.api+json",
+    "application/geo+json",
+    "text/json",
+    "*/*",
+)
+_LISTS = (
+    "data",
+    "results",
+    "items",
+    "records",
+    "value",
+    "values",
+    "content",
+    "rows",
+    "hits",
+    "features",
+    "entries",
+    "objects",
+)
+_BAGS = frozenset({"attributes", "properties"})
+_TYPES = {
+    ("integer", "int32"): "int",
+    ("integer", ""): "bigint",
+    ("number", "float"): "float",
+    ("number", ""): "double",
+    ("boolean", ""): "boolean",
+    ("string", "date"): "date",
+    ("string", "date-time"): "timestamp",
+    ("string", "byte"): "binary",
+    ("string", ""): "string",
+}
+
+
+class Resolver:
+    """A document with its references (`$ref`, within the document) followed."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self.document = document
+        self.unresolved: list[str] = []
+
+    def follow(self, node: Any) -> dict[str, Any]:
+        """The object itself, whatever refers to it; empty where a reference leads nowhere or elsewhere."""
+        for _ in range(_FOLLOWED):
+            if not isinstance(node, dict):
+                return {}
+            reference = node.get("$ref")
+            if not isinstance(reference, str):
+                return node
+            node = self._target(reference)
+        return {}
+
+    def _target(self, reference: str) -> Any:
+        place: Any = self.document
+        if reference.startswith("#/"):
+            for part in reference[2:].split("/"):
+                key = unquote(part).replace("~1", "/").replace("~0", "~")
+                place = place.get(key) if isinstance(place, dict) else None
+        else:
+            place = None
+        if place is None and reference not in self.unresolved:
+            self.unresolved.append(reference)
+        return place
+
+    def schema(self, node: Any, depth: int = 0) -> dict[str, Any]:
+        """A schema with the parts of `allOf` put together, and of `oneOf` and `anyOf` the first that is not null."""
+        schema = self.follow(node)
+        if depth > _FOLLOWED:
+            return {}
+        for key in ("oneOf", "anyOf"):
+            options = [self.schema(one, depth + 1) for one in schema.get(key) or ()]
+            options = [one for one in options if one and kind_of(one) != "null"]
+            if options and "properties" not in schema:
+                schema = {**schema, **options[0]}
+        merged: dict[str, Any] = {}
+        for part in schema.get("allOf") or ():
+            inner = self.schema(part, depth + 1)
+            properties = {**merged.get("properties", {}), **inner.get("properties", {})}
+            merged |= inner
+            if properties:
+                merged["properties"] = properties
+        if merged:
+            properties = {**merged.get("properties", {}), **schema.get("properties", {})}
+            schema = {**merged, **{key: item for key, item in schema.items() if key != "allOf"}}
+            if properties:
+                schema["properties"] = properties
+        return schema
+
+    def answer(self, operation: Mapping[str, Any]) -> dict[str, Any]:
+        """The schema of an operation's good JSON answer; empty where it has none."""
+        responses = operation.get("responses") or {}
+        for status in ("200", "2XX", "2xx", "201", "203", "default"):
+            content = self.follow(responses.get(status)).get("content") or {}
+            for media, part in content.items():
+                if media.partition(";")[0].strip().lower() in _MEDIA or "json" in media.lower():
+                    return self.schema((part or {}).get("schema"))
+        return {}
+
+
+def kind_of(schema: Mapping[str, Any]) -> str:
+    """The type of a schema; of several (OpenAPI 3.1) the first that is not null."""
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        kind = next((one for one in kind if one != "null"), "null")
+    if kind is None:
+        return "object" if "properties" in schema else "array" if "items" in schema else ""
+    return str(kind)
+
+
+def list_in(
+    resolver: Resolver, schema: dict[str, Any], collection: str, *, of_one: bool = False
+) -> tuple[str, dict[str, Any]] | None:
+    """Where a list of objects is in an answer, and the schema of its records; None where there is no such list.
+
+    `of_one`: the path ends in a parameter, so that a list may well be a part of the one thing it asks for.
+    """
+    if kind_of(schema) == "array":
+        record = resolver.schema(schema.get("items"))
+        return ("$", record) if kind_of(record) == "object" and record.get("properties") else None
+    found = list(_lists(resolver, schema, "$", 0))
+    wanted = [one for one in found if one[0].rpartition(".")[2].lower() in (*_LISTS, collection.lower())]
+    others = [name for name in schema.get("properties") or () if not stands_beside(name)]
+    if wanted and not (of_one and len(others) > 1):
+        return wanted[0]
+    return found[0] if len(found) == 1 and len(others) <= 1 and not of_one else None
+
+
+def _lists(
+    resolver: Resolver, schema: dict[str, Any], path: str, depth: int
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, part in (schema.get("properties") or {}).items():
+        inner = resolver.schema(part)
+        here = step(path, name)
+        if kind_of(inner) == "array":
+            record = resolver.schema(inner.get("items"))
+            if kind_of(record) == "object" and record.get("properties"):
+                yield here, record
+        elif (
+            kind_of(inner) == "object"
+            and depth < 1
+            and name.lower() in (*_LISTS, "result", "response", "message", "_embedded")
+        ):
+            yield from _lists(resolver, inner, here, depth + 1)
+
+
+def columns_of_schema(resolver: Resolver, record: dict[str, Any]) -> list[ColumnDraft]:
+    """The columns of records of a schema."""
+    columns: list[ColumnDraft] = []
+    _add(resolver, record, _RecordPlace(), columns)
+    return columns
+
+
+@dataclass(frozen=True)
+class _RecordPlace:
+    """Where in a record columns are made: its path, what their names begin with, and the references that led there."""
+
+    path: str = "$"
+    prefix: str = ""
+    references: tuple[str, ...] = ()
+    depth: int = 0
+
+
+def _add(resolver: Resolver, record: dict[str, Any], place: _RecordPlace, columns: list[ColumnDraft]) -> None:
+    for name, part in (record.get("properties") or {}).items():
+        schema = resolver.schema(part)
+        if schema.get("writeOnly"):
+            continue
+        here = step(place.path, name)
+        members = schema.get("properties") or {}
+        reference = str(part.get("$ref", "")) if isinstance(part, dict) else ""
+        if kind_of(schema) == "object" and members and reference not in place.references:
+            bag = name in _BAGS
+            if bag or (len(members) <= _FLAT and place.depth < _DEEP):
+                references = (*place.references, reference) if reference else place.references
+                prefix = place.prefix if bag else f"{place.prefix}{name}_"
+                _add(resolver, schema, _RecordPlace(here, prefix, references, place.depth + 1), columns)
+                continue
+        plain = unique(identifier(place.prefix + name), (column.name for column in columns))
+        kind, note = spark_type_of(resolver, schema)
+        columns.append(ColumnDraft(plain, kind, None if here == plain else here, note))
+
+
+def spark_type_of(resolver: Resolver, schema: dict[str, Any]) -> tuple[str, str]:
+    """The Spark SQL type of a schema, and what is doubtful about it."""
+    kind = kind_of(schema)
+    found = _TYPES.get((kind, str(schema.get("format", "")))) or _TYPES.get((kind, ""))
+    if found is not None:
+        return found, ""
+    if kind == "array":
+        inner = resolver.schema(schema.get("items"))
+        item = (
+            spark_type_of(resolver, inner)[0]
+            if kind_of(inner) in ("string", "integer", "number", "boolean")
+            else None
+        )
+        return (f"array<{item}>", "") if item else ("string", "arrays, as JSON text")
+    if kind == "object":
+        return "string", "objects, as JSON text"
+    return "string", "the document does not tell its type"

@@ -1,0 +1,137 @@
+"""What form an answer has, and what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fff.errors import SourceError
+from fff.web.types import Response
+from fff_sources.authoring.draft import ColumnDraft, identifier, unique
+from fff_sources.authoring.sampling.columns import columns_of
+from fff_sources.authoring.sampling.shape import Shape
+from fff_sources.http.response import infer
+from fff_sources.http.response.bodies import BodyDecoder, BodyFormat
+from fff_sources.http.response.json import MalformedJSON, decode
+from fff_sources.http.response.jsonpath import quoted
+from fff_sources.http.response.markup import MalformedMarkupError
+from fff_sources.http.response.records import Origin, RecordDecoder
+from fff_sources.load import known_types
+
+_DELIMITERS = ",;\t|"
+
+
+@dataclass(frozen=True)
+class Content:
+    """An answer: its format as a spec names it, and its value where that is JSON or read like it.
+
+    `shape` is set where the format itself says where the records are. `adapter` names an adapter that knows
+    such sources.
+    """
+
+    format: str
+    value: Any = None
+    delimiter: str = ","
+    shape: Shape | None = None
+    table: Mapping[str, str] | None = None  # columns of CSV and Parquet
+    adapter: str | None = None
+
+    @property
+    def is_json(self) -> bool:
+        """Whether paginators can look into it."""
+        return self.format in ("json", "xml")
+
+    def columns(self, shape: Shape) -> list[ColumnDraft]:
+        """The columns of the records."""
+        if self.table is None:
+            return columns_of(shape.records, shape.header, text_only=self.format in ("xml", "html_table"))
+        found: list[ColumnDraft] = []
+        for name, kind in self.table.items():
+            plain = unique(identifier(name), (column.name for column in found))
+            found.append(ColumnDraft(plain, kind, None if plain == name else quoted(name)))
+        return found
+
+
+def read_content(response: Response, shown: str) -> Content:
+    """The answer's form and value; `shown` is its URL without secrets.
+
+    Raises SourceError where it is none FFF reads.
+    """
+    form = _format(response)
+    delimiter = _delimiter(response.body) if form == "csv" else ","
+    reader = BodyDecoder(BodyFormat(form, delimiter=delimiter), RecordDecoder([], "fail", frozenset()))
+    origin = Origin("the sample", "answer", response.url, shown=lambda _: shown)
+    try:
+        if form in ("csv", "parquet"):
+            with reader.explained(response, origin):
+                table = infer.columns_of(BodyFormat(form, delimiter=delimiter), reader, response)
+            return Content(form, None, delimiter, Shape("$", []), table)
+        if form == "ndjson":
+            lines: Any = [decode(line) for line in response.body.splitlines() if line.strip()]
+            return Content(form, lines, shape=Shape("$", lines))
+        value: Any = decode(reader.text(response)) if response.body.strip() else None
+    except (MalformedJSON, MalformedMarkupError, UnicodeDecodeError, RecursionError):
+        kind = response.headers.get("content-type", "no content type").partition(";")[0]
+        raise SourceError(
+            f"the answer is none of JSON, NDJSON, CSV, XML, an HTML table and Parquet ({kind})", url=shown
+        ) from None  # the cause would show the answer as it came
+    if form == "html_table" and value:
+        number = max(range(len(value)), key=lambda index: len(value[index]))
+        return Content(form, value, shape=Shape(f"[{number}]", value[number], sure=len(value) == 1))
+    return Content(form, value, adapter=_adapter(value))
+
+
+def _format(response: Response) -> str:
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    body = response.body.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if body.startswith(b"PAR1"):
+        return "parquet"
+    if "ndjson" in kind or "jsonl" in kind or "json-seq" in kind:
+        return "ndjson"
+    if body[:1] in (b"{", b"["):
+        first, _, rest = body.partition(b"\n")
+        return "ndjson" if rest.lstrip()[:1] == b"{" and _is_json(first) else "json"
+    if "html" in kind or body[:14].lower().startswith((b"<!doctype html", b"<html")):
+        return "html_table"
+    if body[:1] == b"<":
+        return "xml"
+    if kind in ("text/csv", "text/tab-separated-values", "application/csv") or (
+        kind == "text/plain" and _looks_csv(body)
+    ):
+        return "csv"
+    return "json"
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        decode(line)
+    except MalformedJSON:
+        return False
+    return True
+
+
+def _looks_csv(body: bytes) -> bool:
+    lines = body[:4096].splitlines()[:3]
+    return len(lines) > 1 and any(
+        lines[0].count(mark) == lines[1].count(mark) > 0 for mark in map(str.encode, _DELIMITERS)
+    )
+
+
+def _delimiter(body: bytes) -> str:
+    header = body.partition(b"\n")[0].decode("utf-8", "replace")
+    best = max(_DELIMITERS, key=header.count)
+    return best if header.count(best) else ","
+
+
+def _adapter(value: Any) -> str | None:
+    """An adapter that reads such an answer's source by itself, where there is one."""
+    if not isinstance(value, dict):
+        return None
+    signs = {
+        "odata": "@odata.context" in value,
+        "sparql": isinstance(value.get("head"), dict) and isinstance(value.get("results"), dict),
+        "ckan": "/api/3/action/help_show" in str(value.get("help", "")),
+        "datasette": {"rows", "truncated"} <= value.keys() and {"columns", "ok"} & value.keys() != set(),
+    }
+    return next((name for name, seen in signs.items() if seen and name in known_types()), None)

@@ -1,0 +1,156 @@
+"""Files of this machine that a statement names: csv.`companies.csv`, 'companies.csv', stdin."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
+from pathlib import Path
+
+from fff.catalog import LookupMethod, Page, ScanMethod, Table
+from fff.errors import InternalError
+from fff.schema import Field
+from fff.stats import AccessMeter
+from fff.web.client import WebClient
+from fff_sources.adapter import SourceContext
+from fff_sources.document import Document
+from fff_sources.files.local import LARGEST, STDIN, LocalFiles, delimiter_of, expanded, form_of
+from fff_sources.files.source import FilesSource
+from fff_sources.files.spec import FilesSpec, FileTable, format_of_name
+
+#: The source of files that are named without a format.
+FILES = "local"
+#: The sources, beside it, whose tables are files of a format: what stands before the name.
+FORMATS = ("csv", "tsv", "json", "ndjson", "parquet", "arrow")
+#: The table of what is piped in.
+STANDARD_INPUT = "stdin"
+
+
+class NamedFiles:
+    """A source that has a table for every file.
+
+    Implements `fff.catalog.Naming`, which learns of a file by its name.
+
+    Args:
+        name: the source's name: a format, or `FILES`, where the endings of names tell the formats.
+        cwd: where relative paths start.
+    """
+
+    def __init__(self, name: str, *, cwd: Path, environ: Mapping[str, str], client: WebClient) -> None:
+        self.name = name
+        self._cwd = cwd
+        self._environ = environ
+        self._client = client
+        self._places: dict[str, str] = {}  # of tables
+        # Of tables that have been looked into, as they are read by now.
+        self._files: dict[str, FilesSource] = {}
+        self._by_columns: dict[tuple[str, tuple[Field, ...]], FilesSource] = {}  # and as they were
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """The files that were named so far; those that nobody has looked into have no columns."""
+        return [
+            self._files[name].tables[0] if name in self._files else Table(self.name, name, ())
+            for name in self._places
+        ]
+
+    def named(self, name: str) -> Table | None:
+        """The table of a file, where there is one: standard input, or a path or pattern that meets a file.
+
+        Names of files differ in case, those of tables do not: the second of two such files is called otherwise.
+        """
+        place = STDIN if name.lower() == STANDARD_INPUT and self.name == FILES else name
+        known = next((table for table, here in self._places.items() if here == place), None)
+        if known is None:
+            if not (_is_piped() if place == STDIN else self._is_file(place)):
+                return None
+            known = name
+            while known.lower() in {table.lower() for table in self._places}:
+                known += "'"
+            self._places[known] = place
+        return next(table for table in self.tables if table.name == known)
+
+    def _is_file(self, place: str) -> bool:
+        try:
+            files = expanded(place, self._cwd)
+        except (OSError, ValueError):  # no name that a file can have
+            return False
+        told = self.name != FILES or any(format_of_name(file) for file in files)
+        return told and any(Path(file).is_file() or Path(file).is_fifo() for file in files)
+
+    async def discover(self, names: Collection[str], *, meter: AccessMeter) -> None:
+        """Look into files for their columns. Raises SourceError."""
+        for name in names:
+            if name not in self._files:
+                source = await asyncio.to_thread(self._source, name)
+                await source.discover([name], meter=meter)
+                self._keep(name, source)
+
+    def read_as_text(self, table: Table, columns: Collection[str]) -> bool:
+        """Only the cells of CSV are text before they are anything else.
+
+        What is being read goes on as it is.
+        """
+        source = self._files.get(table.name)
+        if source is None or (again := source.with_text(table.name, columns)) is source:
+            return False
+        self._keep(table.name, again)
+        return True
+
+    def _keep(self, name: str, source: FilesSource) -> None:
+        self._files[name] = source
+        self._by_columns[name, source.tables[0].columns] = source
+
+    def _source(self, name: str) -> FilesSource:
+        place = self._places[name]
+        files = expanded(place, self._cwd)
+        form = self.name if self.name != FILES else next(filter(None, map(format_of_name, files)), None)
+        declared = FileTable(path=place)
+        if form in (None, "csv", "json"):
+            start = LocalFiles(self.name, name, LARGEST).start(files[0])
+            form = form_of(start) if form is None else form
+            if form == "json" and form_of(start) == "ndjson" and _lines(start):
+                form = "ndjson"
+            if form == "csv":
+                declared = declared.model_copy(update={"delimiter": delimiter_of(start)})
+        declared = declared.model_copy(update={"format": form})
+        spec = FilesSpec(type="files", tables={name: declared})
+        limits = spec.client.model_copy(update={"max_body_mb": LARGEST / 2**20})
+        document = Document(str(self._cwd / "fff.yaml"), {"sources": {self.name: {"type": "files"}}})
+        context = SourceContext(self.name, document, self._environ, self._cwd, self._client)
+        return FilesSource(spec.model_copy(update={"client": limits}), context)
+
+    async def scan(
+        self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
+    ) -> AsyncGenerator[Page]:
+        """Every row of a file."""
+        source = self._by_columns[table.name, table.columns]
+        async for page in source.scan(table, method, columns, meter=meter, window=window):
+            yield page
+
+    def lookup(
+        self,
+        table: Table,
+        method: LookupMethod,
+        columns: Sequence[str],
+        keys: Sequence[tuple[object, ...]],
+        *,
+        meter: AccessMeter,
+    ) -> AsyncIterator[Page]:
+        """Files have no index."""
+        del method, columns, keys, meter
+        raise InternalError(f"{table.full_name} is a file and has no lookup")
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def _is_piped() -> bool:
+    """Whether something comes in that nobody types."""
+    return sys.stdin is not None and not sys.stdin.isatty()
+
+
+def _lines(text: bytes) -> bool:
+    """Whether a text that begins with an object is several of them, one a line."""
+    first, _, rest = text.lstrip().partition(b"\n")
+    return first.rstrip().endswith(b"}") and rest.lstrip()[:1] in (b"{", b"")

@@ -1,0 +1,209 @@
+"""Whether a source really answers every key of a request for several.
+
+Some sources read one key of a repeated parameter and no other, or the first few of a list, or take the joined
+text for one
+key, or cut their answers after some rows, and answer as if nothing were wrong: rows would be lost without a word. So what
+brought nothing is asked for again now and then, which costs a few requests a method and no more:
+
+* while no answer has rows of two keys, or of one that was neither the first nor the last: one request an answer, four at most;
+* when keys of an answer bring nothing, the first time and when their share jumps: one of them alone, all others of them
+  turned round in one request; three times at most;
+* the first time that an answer looks cut (as long as the longest before, or a round number of rows, or with fewer rows of
+  its last key than of any other): that key alone, or one without rows. One row for every key is no sign of
+  anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fff.budget import BudgetExhausted
+from fff.catalog import Page
+from fff.errors import SourceError
+from fff_sources.http.request.keys import Key, shortest
+
+#: Asks for keys in one request of the same kind.
+Ask = Callable[[Sequence[Key]], AsyncGenerator[Page]]
+
+_EMPTY_CHECKS = 3  # answers without any row that are checked; a source may well have nothing for many keys
+_SAMPLES = 3  # times that keys without rows are asked for again
+_JUMP = 0.25  # by which the share of keys without rows has risen
+_ROUND = frozenset({10, 20, 25, 30, 50, 100, 200, 250, 500, 1000, 2000, 2500, 5000, 10_000})
+
+
+@dataclass
+class _KeyedAnswer:
+    """How many rows an answer has of each key, and the key of its last row."""
+
+    rows: Counter[Key] = field(default_factory=Counter)
+    last: Key | None = None
+
+    def add(self, page: pa.RecordBatch, columns: Sequence[str]) -> None:
+        if not len(page):
+            return
+        values = [page.column(name) for name in columns]
+        if len(values) == 1:
+            counted = pc.value_counts(values[0])
+            keys = [(key,) for key in _plain(counted.field("values"))]
+            self.rows.update(dict(zip(keys, counted.field("counts").to_pylist(), strict=True)))
+        else:
+            self.rows.update(zip(*map(_plain, values), strict=True))
+        [self.last] = zip(*(_plain(value[-1:]) for value in values), strict=True)
+
+
+def _plain(values: pa.Array) -> list[object]:
+    """The values as keys are sent."""
+    found: list[object] = values.to_pylist()
+    return [shortest(value) for value in found] if pa.types.is_float32(values.type) else found
+
+
+class BatchTrust:
+    """What is known of one lookup method's batches.
+
+    `is_list`: requests are in a language that has lists, of which a key has been read if any other has.
+    """
+
+    def __init__(self, source: str, table: str, columns: Sequence[str], *, is_list: bool = False) -> None:
+        self._is_list = is_list
+        self._source = source
+        self._table = table
+        self._columns = columns  # of a key
+        self._proved = False  # more than one key of a request is read
+        self._refused: tuple[str, str] | None = None  # why, and what to do
+        self._empty_checks = 0
+        self._samples = 0
+        self._share = 0.0  # of keys without rows, when some were last asked for again
+        self._longest = 0
+        self._length_checked = False
+        self._strays_alone = False  # the last answer to keys that were asked for again
+        self._one_at_a_time = asyncio.Lock()
+
+    async def watched(
+        self, pages: AsyncGenerator[Page], asked: Sequence[Key], ask: Ask
+    ) -> AsyncGenerator[Page]:
+        """The answer to a batch as it comes; raises SourceError at its end where the source left rows out."""
+        answer = _KeyedAnswer()
+        readable = True
+        async with contextlib.aclosing(pages):
+            async for page in pages:
+                readable = readable and set(self._columns) <= set(page.rows.schema.names)
+                if readable:
+                    answer.add(page.rows, self._columns)
+                yield page
+        if readable:
+            async with self._one_at_a_time:
+                if self._refused is None:
+                    await self._judge(asked, answer, ask)
+                if self._refused is not None:
+                    message, hint = self._refused
+                    raise SourceError(message, source=self._source, table=self._table, hint=hint)
+
+    async def _judge(self, asked: Sequence[Key], answer: _KeyedAnswer, ask: Ask) -> None:
+        found = {key: answer.rows[key] for key in asked if key in answer.rows}
+        if not self._proved:
+            await self._judge_places(asked, found, ask)
+        if self._refused is None and self._proved and not self._is_list:
+            empty = [key for key in asked if key not in found]
+            if not await self._judge_empty(asked, found, empty, ask):
+                await self._judge_length(asked, found, empty, answer.last, ask)
+
+    async def _found(self, keys: Sequence[Key], ask: Ask) -> Counter[Key]:
+        """The rows of some keys; none where that cannot be found out."""
+        answer = _KeyedAnswer()
+        with contextlib.suppress(SourceError, BudgetExhausted):
+            async with contextlib.aclosing(ask(keys)) as pages:
+                async for page in pages:
+                    answer.add(page.rows, self._columns)
+        found = Counter({key: answer.rows[key] for key in keys if key in answer.rows})
+        self._strays_alone = bool(answer.rows) and not found
+        return found
+
+    async def _judge_places(self, asked: Sequence[Key], found: dict[Key, int], ask: Ask) -> None:
+        """Whether only the first or the last key is read, or none."""
+        if not found:
+            if self._empty_checks < _EMPTY_CHECKS:
+                place = (0, len(asked) // 2, len(asked) - 1)[self._empty_checks]
+                self._empty_checks += 1
+                if await self._found([asked[place]], ask):
+                    message = (
+                        f"a request for {len(asked)} keys brings no rows, and one for one of them alone does"
+                    )
+                    self._refuse(message, 1)
+            return
+        [first, *others] = found
+        if others or first not in (asked[0], asked[-1]):
+            self._proved = True
+            return
+        # The same key in the other place: whoever reads one place alone does not see it there.
+        last = first == asked[-1]
+        other = asked[0] if last else asked[-1]
+        if first in await self._found([first, other] if last else [other, first], ask):
+            self._proved = True
+        else:
+            place_read = "last" if last else "first"
+            self._refuse(f"of {len(asked)} keys in one request the source reads the {place_read} one only", 1)
+
+    async def _judge_empty(
+        self, asked: Sequence[Key], found: dict[Key, int], empty: Sequence[Key], ask: Ask
+    ) -> bool:
+        """Ask again for keys without rows, where that is due: one in the middle, then the others in the opposite order."""
+        share = len(empty) / len(asked)
+        if not empty or self._samples == _SAMPLES or (self._samples and share < self._share + _JUMP):
+            return False
+        self._samples += 1
+        self._share = share
+        middle = len(empty) // 2
+        if not await self._has_more(asked, found, empty[middle : middle + 1], ask):
+            await self._has_more(asked, found, [*empty[:middle], *empty[middle + 1 :]][::-1], ask)
+        return True
+
+    async def _judge_length(
+        self, asked: Sequence[Key], found: dict[Key, int], empty: Sequence[Key], last: Key | None, ask: Ask
+    ) -> None:
+        rows = sum(found.values())
+        again, self._longest = rows == self._longest, max(rows, self._longest)
+        others = [count for key, count in found.items() if key != last]
+        cut = last in found and others and found[last] < min(others)
+        one_each = rows == len(asked) and not empty
+        if one_each or self._length_checked or not (again or cut or rows in _ROUND):
+            return
+        self._length_checked = True
+        if rows == len(found):  # what was cut off then is all of a key
+            await self._has_more(asked, found, empty[len(empty) // 2 :][:1], ask)
+        elif last is not None and last in found:
+            await self._has_more(asked, found, [last], ask)
+
+    async def _has_more(
+        self, asked: Sequence[Key], found: dict[Key, int], keys: Sequence[Key], ask: Ask
+    ) -> bool:
+        """Whether keys have more rows when they are asked for again; then the method is refused."""
+        more = await self._found(keys, ask) if keys else Counter[Key]()
+        if self._strays_alone:
+            message = f"a request for {len(keys)} of its keys brings rows of other keys and none of theirs"
+            self._refuse(f"of {len(asked)} keys in one request some are not read: {message}", 1)
+            return True
+        if all(count <= found.get(key, 0) for key, count in more.items()):
+            return False
+        fitting = min(len(found), sum(found.values()) // max([*more.values(), *found.values()]))
+        self._refuse(
+            f"a request for {len(asked)} keys brings {sum(found.values())} rows, of {len(found)} keys, "
+            "and a request for some of them alone brings more of those",
+            max(1, fitting),
+        )
+        return True
+
+    def _refuse(self, message: str, size: int) -> None:
+        hint = f"declare batch.size: {size} for this lookup" if size > 1 else _ONE_BY_ONE
+        self._refused = message, hint
+
+
+_ONE_BY_ONE = (
+    "leave batch out of this lookup, or give it the separator and the parameter that the source takes"
+)

@@ -1,0 +1,66 @@
+"""What an answer that cannot be read is instead: a page of HTML, text in another encoding, half an answer."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from itertools import islice
+
+_BEGINS_LIKE_HTML = re.compile(
+    rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
+)
+_TITLE = re.compile(rb"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+_LOOKED_AT = 2**16  # bytes
+_TITLE_WIDTH = 80  # characters
+_MOST_MEMBERS = 12
+_LARGEST = 2**20  # bytes of an answer whose members are told
+
+
+def diagnosis(body: bytes, form: str, encoding: str | None, said: str) -> tuple[str | None, str | None]:
+    """What is wrong with a body, and what to do; nothing where only its reader knows. `said` is what that one says."""
+    head = body[:_LOOKED_AT]
+    if _BEGINS_LIKE_HTML.match(head) is not None and form != "html_table":
+        found = _TITLE.search(head)
+        title = " ".join(html.unescape(found[1].decode("utf-8", "replace")).split()) if found else ""
+        title = "".join(char if char.isprintable() else " " for char in title)[:_TITLE_WIDTH]
+        return (
+            "it is a page of HTML" + (f", titled {title!r}" if title else ""),
+            "a wrong path, a login or a guard against robots answers so: look at the address in a browser",
+        )
+    if form in ("json", "ndjson", "csv") and encoding is None and not _is_utf8(body):
+        return (
+            "it is not in UTF-8",
+            "declare the encoding of the answer in the endpoint: encoding: latin-1 (or windows-1252, utf-16, …)",
+        )
+    if form == "json" and "truncated" in said:
+        return (
+            f"it ends in the middle, after {len(body):,} bytes",
+            "the server, or something on the way, cut it: try again, or ask for smaller pages",
+        )
+    return None, None
+
+
+def members_told(body: bytes) -> str:
+    """The members that a small answer has at its top, as a piece of a sentence; nothing where it has none."""
+    if len(body) > _LARGEST:
+        return ""
+    try:
+        top = json.loads(body)
+    except (ValueError, RecursionError):
+        return ""
+    if not isinstance(top, dict) or not top:
+        return ""
+    lists = [name for name, value in top.items() if isinstance(value, list)]
+    names = ", ".join(repr(name) for name in islice(top, _MOST_MEMBERS))
+    more = ", …" if len(top) > _MOST_MEMBERS else ""
+    told = f"has {names}{more}"
+    return f"{told} (an array: {lists[0]!r}) and " if len(lists) == 1 else f"{told} and "
+
+
+def _is_utf8(body: bytes) -> bool:
+    try:
+        body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return False
+    return True

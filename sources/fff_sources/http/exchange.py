@@ -1,0 +1,226 @@
+"""Questions to a source's host and its answers: requests with credentials, read as pages of rows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fff.catalog import Table
+from fff.errors import InternalError, SourceError
+from fff.stats import AccessMeter
+from fff.web.types import HostPolicy, Request, Response
+from fff.web.validators import ResponseMemory
+from fff_sources.adapter import SourceContext
+from fff_sources.http import templates
+from fff_sources.http.fetch import Fetch, Reading
+from fff_sources.http.paging.factory import sized
+from fff_sources.http.paging.paginators import Ask
+from fff_sources.http.request.auth import Authenticator
+from fff_sources.http.request.requests import Requests
+from fff_sources.http.request.token_store import logins_folder
+from fff_sources.http.response.bodies import BodyDecoder, BodyFormat
+from fff_sources.http.response.jsonpath import parse_path
+from fff_sources.http.response.members import Members
+from fff_sources.http.response.records import ColumnPlan, RecordDecoder
+from fff_sources.http.response.streaming import Arriving, BodyChangedError
+from fff_sources.http.response.verdicts import ENVELOPED, Rules
+from fff_sources.http.spec import spec
+from fff_sources.http.spec.settings import base_url_variable, host_policy, limiter_name
+from fff_sources.http.tables import HttpAccess, PlannedTable, Question
+
+
+class Exchange:
+    """Asks the host of one source. Nothing is sent and no secret looked up before the first question.
+
+    Args:
+        declared: what the spec says of the host.
+        context: of the source.
+    """
+
+    def __init__(self, declared: spec.Client, context: SourceContext) -> None:
+        self.name = context.name
+        self.client = context.client
+        self.secrets = context.secrets(escape=templates.escaped)
+        overridden = bool(context.environ.get(base_url_variable(context.name)))
+        self.policy = host_policy(declared, overridden=overridden)
+        self._limiter = limiter_name(declared)
+        self.requests = Requests(context, declared, self.secrets, self.policy)
+        self._context = context
+        self._warning: str | None = None  # that of the context, once it was asked for
+        self.memory: ResponseMemory | None = None  # of what was asked for before
+        self.auth = Authenticator(
+            declared.auth,
+            context.secrets(),
+            context.client,
+            context.name,
+            base_url=lambda: self.requests.host().base_url,
+            logins=logins_folder(context.environ),
+            check_login=context.check_login,
+        )
+
+    def limited(self, planned: PlannedTable) -> PlannedTable:
+        """A table whose lookups name what holds their requests back, as other sources of the host do."""
+        lookups = tuple(replace(method, limiter=self._limiter) for method in planned.table.lookups)
+        return replace(planned, table=replace(planned.table, lookups=lookups))
+
+    def reading(
+        self,
+        planned: PlannedTable,
+        method: str,
+        access: HttpAccess,
+        columns: Sequence[str],
+        keys: Sequence[tuple[object, ...]],
+        *,
+        meter: AccessMeter,
+        policy: HostPolicy | None = None,
+        filled: bool = True,
+    ) -> Reading:
+        """The pages of the rows of these keys (all rows without any). `filled`: rows of one key have it where the answer leaves it out."""
+        table = planned.table
+        if self._warning is None:
+            self._warning = self._context.warning()
+        if self._warning and self._warning not in meter.warnings:
+            meter.warn(self._warning)
+        fill = dict(zip(access.keys, keys[0], strict=True)) if filled and len(keys) == 1 else None
+        body = self.reader(planned, method, access, tuple(columns), filled=fill is not None)
+        rules = (*access.endpoint.on_response, *planned.spec.on_response)
+        judge = Rules(rules, body.text) if rules and access.endpoint.format in ENVELOPED else None
+        return Reading(
+            source=self.name,
+            table=table.name,
+            endpoint=sized(access.endpoint, None if keys else table.rows_wanted),
+            body=body,
+            fetch=self._fetch(planned, access, columns, keys, meter=meter, policy=policy, judge=judge),
+            meter=meter,
+            empty=frozenset(rule.status_code for rule in planned.spec.on_status),
+            shown=self.client.shown,
+            redact=self.client.redactor.text,
+            fill=fill,
+            is_scan=not keys,
+            declared=planned.declared and access.words is None,
+            order=table.sort or (table.order[0] if table.order else None),
+            key=table.primary_key if set(table.primary_key) <= set(columns) else (),
+            projected=access.is_projected,
+        )
+
+    def reader(
+        self,
+        planned: PlannedTable,
+        method: str,
+        access: HttpAccess,
+        columns: tuple[str, ...],
+        *,
+        filled: bool,
+    ) -> BodyDecoder:
+        """What reads the answers of an access method; kept, as it is costly to make."""
+        key = method, columns, filled
+        reader = planned.readers.get(key)
+        if reader is None:
+            plans = []
+            for name in columns:
+                column = planned.table.column(name)
+                if column is None:
+                    raise InternalError(f"{planned.table.full_name} has no column {name}")
+                plans.append(ColumnPlan(column, planned.paths[column.name]))
+            decoder = RecordDecoder(
+                plans,
+                planned.spec.on_bad_record,
+                frozenset(access.keys if filled else ()),
+                _members(planned, access, columns),
+            )
+            reader = planned.readers[key] = BodyDecoder(form_of(access.endpoint), decoder)
+        return reader
+
+    async def ask(
+        self, question: Question, *, meter: AccessMeter, table: str | None = None, post: bool = False
+    ) -> Response:
+        """The answer to a question about the source itself. Raises SourceError, SecretError."""
+        about = PlannedTable(Table(self.name, table or "", ()), spec.TableSpec(), {})
+        access = HttpAccess(spec.Endpoint(path="", method="POST" if post else "GET"))
+        response = await self._fetch(about, access, (), (), meter=meter, question=question)(Ask())
+        if not response.body.strip():
+            raise self.problem("the answer is empty", response, table)
+        return response
+
+    def problem(
+        self, message: str, response: Response, table: str | None = None, hint: str | None = None
+    ) -> SourceError:
+        """An error about an answer, without secrets."""
+        return SourceError(
+            self.client.redactor.text(message),
+            source=self.name,
+            table=table,
+            url=self.client.shown(response.url),
+            hint=hint,
+        )
+
+    def _fetch(
+        self,
+        planned: PlannedTable,
+        access: HttpAccess,
+        columns: Sequence[str],
+        keys: Sequence[tuple[object, ...]],
+        *,
+        meter: AccessMeter,
+        policy: HostPolicy | None = None,
+        judge: Rules | None = None,
+        question: Question | None = None,
+    ) -> Fetch:
+        """Sends what an access method asks, or a question in its place."""
+
+        async def fetch(ask: Ask, arriving: Arriving | None = None) -> Response:
+            async def make() -> Request:
+                now = asyncio.get_running_loop().time()
+                proof = await self.auth.credentials(self.policy, meter, now)
+                request = self.requests.of(
+                    planned,
+                    access,
+                    keys,
+                    ask,
+                    columns=columns,
+                    credentials=proof,
+                    memory=self.memory,
+                    question=question,
+                )
+                if arriving is not None:
+                    arriving.url = request.url
+                if policy is None and arriving is None and judge is None:
+                    return request
+                return replace(request, policy=policy or request.policy, arrivals=arriving, judge=judge)
+
+            try:
+                response = await self.auth.answer(make, meter)
+            except BodyChangedError as error:
+                raise SourceError(str(error), source=self.name, table=planned.table.name) from None
+            if access.words is not None and (failure := access.words.failure(response)) is not None:
+                raise self.problem(failure, response, planned.table.name)
+            return response
+
+        return fetch
+
+
+def form_of(endpoint: spec.Endpoint) -> BodyFormat:
+    """How an endpoint writes its answers."""
+    return BodyFormat(
+        endpoint.format,
+        parse_path(endpoint.data_selector),
+        endpoint.delimiter,
+        columnar=endpoint.layout == "columns",
+        headed=endpoint.layout == "header",
+        comment=endpoint.comment,
+        skip_rows=endpoint.skip_rows,
+        encoding=endpoint.encoding,
+        may_lack=endpoint.absent == "empty",
+    )
+
+
+def _members(planned: PlannedTable, access: HttpAccess, columns: Sequence[str]) -> Members | None:
+    """What tells a record of the table from any other object; None where paths do not start at a member."""
+    paths = [planned.paths[name] for name in planned.table.primary_key if name in planned.paths]
+    paths += planned.paths.values()
+    tops = [path.steps[0] if path.steps else None for path in paths]
+    names = dict.fromkeys(step.name for step in tops if step is not None and step.kind == "name")
+    if None in tops or any(step is not None and step.kind != "name" for step in tops) or not names:
+        return None
+    return None if access.is_projected and not columns else Members(list(names), bare=access.is_projected)

@@ -1,0 +1,495 @@
+"""One access method carried out: from keys to requests, from answers to pages of rows."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import pyarrow as pa
+
+from fff.budget import BudgetExhausted
+from fff.catalog import Page
+from fff.errors import SourceError
+from fff.stats import AccessMeter
+from fff.web.types import Response
+from fff_sources.http.paging import paginators
+from fff_sources.http.paging.consistency import Gaps, Moved, Records, Repeats, Totals
+from fff_sources.http.paging.factory import (
+    WORDED,
+    bound_of,
+    has_more,
+    leads_on,
+    make_paginator,
+    max_pages,
+    overlooked,
+)
+from fff_sources.http.paging.paginators import (
+    Ask,
+    CutShortError,
+    PageAnswer,
+    PageRange,
+    PaginationError,
+    Paginator,
+)
+from fff_sources.http.paging.partitions import FirstPage, ScanPart, divided
+from fff_sources.http.response.bodies import BodyDecoder, DecodedBlock, Opened
+from fff_sources.http.response.jsonpath import parse_path
+from fff_sources.http.response.records import Origin
+from fff_sources.http.response.streaming import LINES, Arriving, Piece
+from fff_sources.http.response.values import shown
+from fff_sources.http.response.verdicts import ENVELOPED, SpokenVerdict, said_around
+from fff_sources.http.spec import spec
+
+
+class Fetch(Protocol):
+    """Sends one question of a reading."""
+
+    async def __call__(self, ask: Ask, arriving: Arriving | None = None) -> Response:
+        """The answer, whose body `arriving` hears of before; raises SourceError."""
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """An answer under way, and its body as far as it is there."""
+
+    answer: asyncio.Future[Response]
+    arriving: Arriving | None = None
+
+
+@dataclass
+class Reading:
+    """All pages of one endpoint for one set of keys.
+
+    `key` are the columns that tell rows apart, where they are read; `projected`: requests name the columns they want.
+    `empty` are statuses that mean "no rows"; `shown` and `redact` take the secrets out of URLs and texts.
+    """
+
+    source: str
+    table: str
+    endpoint: spec.Endpoint
+    body: BodyDecoder
+    fetch: Fetch
+    meter: AccessMeter
+    empty: frozenset[int]
+    shown: Redacted
+    redact: Callable[[str], str]
+    fill: Mapping[str, object] | None = None
+    is_scan: bool = True
+    declared: bool = False  # whether a spec says where the columns are
+    order: str | None = None  # what pages that follow one another come ordered by
+    key: tuple[str, ...] = ()
+    projected: bool = False
+    _repeats: Repeats = field(init=False)
+    _gaps: Gaps = field(default_factory=Gaps)
+    _totals: Totals = field(default_factory=Totals)
+    _moved: Moved = field(init=False)
+    _records: int = 0
+    _pages: int = 0
+    _truncated: bool = False
+    _given: frozenset[str] = frozenset()  # columns that some page had a value of
+    _cut: str | None = None  # that the answer at hand is not all, unless a page follows
+    _early: int = 0  # records of the answer at hand that were handed on while it came
+
+    def __post_init__(self) -> None:
+        self._repeats = Repeats(projected=self.projected)
+        self._moved = Moved(self.key)
+
+    def send(self, ask: Ask) -> Incoming:
+        """Ask; large bodies of lines can be read while they come."""
+        lines = self.is_scan and self.endpoint.format in LINES
+        arriving = None
+        if lines:
+            delimiter = self.endpoint.delimiter if self.endpoint.format == "csv" else None
+            endpoint = self.endpoint
+            arriving = Arriving(
+                delimiter,
+                comment=endpoint.comment,
+                skip_rows=endpoint.skip_rows,
+                encoding=endpoint.encoding,
+            )
+        return Incoming(asyncio.ensure_future(self.fetch(ask, arriving)), arriving)
+
+    async def pages(self, window: int, first: Response | Incoming | None = None) -> AsyncGenerator[Page]:
+        """Every page. Pages that do not depend on one another are fetched up to `window` at once.
+
+        The first page is handed over before anything else is sent, so that whoever needs no more pays for no more.
+        `first` is its answer where that is there already, or under way.
+        """
+        paginator = make_paginator(self.endpoint)
+        ask: Ask | None = paginator.start()
+        assert ask is not None
+        ahead: Incoming | None = None
+        limit, bound = max_pages(self.endpoint), bound_of(self.endpoint)
+        try:
+            while ask is not None:
+                arriving = None
+                if isinstance(first, Response):
+                    response, first = first, None
+                elif not self.is_scan:  # nothing is read while it comes, and nothing else is sent meanwhile
+                    response = await self.fetch(ask)
+                else:
+                    ahead, first = first or ahead or self.send(ask), None
+                    arriving = ahead.arriving
+                    async with contextlib.aclosing(self._arrived(ahead)) as blocks:
+                        async for block in blocks:
+                            yield Page(block.rows, order=self.order)
+                    response = await ahead.answer
+                ahead = None
+                await asyncio.sleep(0)  # whoever got the freed place sends first; this can be read meanwhile
+                pages, answer = self._read(response, paginator, arriving)
+                following, rest, truncated = None, None, None
+                try:
+                    following, rest = self._plan(
+                        paginator, ask, answer, pages, independent=self._pages == 1 and window > 1
+                    )
+                    if following is None:
+                        truncated = overlooked(self.endpoint, answer, self._totals, self._records)
+                except CutShortError as error:
+                    truncated = str(error)
+                if following is not None and limit is not None and self._pages >= limit:
+                    truncated, following, rest = f"stopped after {limit} pages (max_pages)", None, None
+                if following is not None and bound is not None and following.position >= bound:
+                    truncated, following, rest = f"stopped at {bound} (maximum in the spec)", None, None
+                if following is None and truncated is None and self._cut is not None:
+                    truncated = self._says(self._cut)
+                if rest is None and following is not None and window > 1 and self._pages > 1:
+                    ahead = self.send(following)
+                for page in pages:
+                    yield page if page.order == self.order else replace(page, order=self.order)
+                if truncated is not None:
+                    self._truncated = True
+                    yield Page(self.body.empty(), truncated)
+                if rest is not None:
+                    async with contextlib.aclosing(
+                        self._concurrent(paginator, rest, window, limit)
+                    ) as others:
+                        async for page in others:
+                            yield page
+                    break
+                ask = following
+            if (complaint := self._complaint()) is not None:
+                yield Page(self.body.empty(), complaint)
+        finally:
+            if ahead is not None:
+                await cancel([ahead.answer])
+
+    async def part(self, part: ScanPart, window: int) -> AsyncGenerator[Page]:
+        """The pages of one part."""
+        if part.share is None:
+            async with contextlib.aclosing(self.pages(window, part.first)) as pages:
+                async for page in pages:
+                    yield page
+            return
+        paginator = make_paginator(self.endpoint)
+        assert isinstance(paginator, paginators.OffsetPaginator | paginators.PageNumberPaginator), (
+            "others are not divided"
+        )
+        paginator.take_part(part.share)
+        self._repeats.note(part.share.first)
+        if part.first is not None:
+            for page in self._read(part.first, paginator)[0]:
+                yield page
+        async with contextlib.aclosing(self._concurrent(paginator, part.asks, window, None)) as others:
+            async for page in others:
+                yield page
+        if (complaint := self._complaint(part.share)) is not None:
+            yield Page(self.body.empty(), complaint)
+
+    async def divide(self, parts: int) -> list[ScanPart]:
+        """The scan in parts of about the same length, after its first page; one part where there is no total."""
+        paginator = make_paginator(self.endpoint)
+        ask = paginator.start()
+        response = await self.fetch(ask)
+        pages, answer = self._read(response, paginator)
+        following, rest = self._plan(paginator, ask, answer, pages, independent=True)
+        # It goes to other processes: without headers and parameters that may be secrets.
+        kept = {name: text for name, text in response.headers.items() if name == "content-type"}
+        first = replace(response, headers=kept, url=self.shown(response.url))
+        if following is None or not rest:
+            return [ScanPart(first)]
+        told = paginator.total(answer)
+        page = FirstPage(first, answer.records, self._records_of(answer).stable())
+        return divided(page, rest, parts, None if told is None else told.rows)
+
+    async def _concurrent(
+        self, paginator: Paginator, rest: Sequence[Ask], window: int, limit: int | None
+    ) -> AsyncGenerator[Page]:
+        """The pages after the first, as they arrive."""
+        waiting = deque(rest)
+        truncated = None
+        bound = bound_of(self.endpoint)
+        if bound is not None and any(ask.position >= bound for ask in rest):
+            waiting = deque(ask for ask in rest if ask.position < bound)
+            truncated = f"stopped at {bound} (maximum in the spec)"
+        if limit is not None and len(waiting) > limit - self._pages:
+            waiting = deque(list(waiting)[: limit - self._pages])
+            truncated = f"stopped after {limit} pages (max_pages)"
+        running: dict[asyncio.Task[Response], Ask] = {}
+        spent: BudgetExhausted | None = None
+        try:
+            while waiting or running:
+                while waiting and len(running) < window:
+                    ask = waiting.popleft()
+                    running[asyncio.ensure_future(self.fetch(ask))] = ask  # read as they arrive, in any order
+                done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    ask = running.pop(task)
+                    try:
+                        response = task.result()
+                    except BudgetExhausted as error:
+                        spent = error  # what is under way was paid for
+                        waiting.clear()
+                        continue
+                    pages, answer = self._read(response, paginator)
+                    following, _rest = self._plan(paginator, ask, answer, pages, independent=False)
+                    if following is not None and truncated is None:
+                        if limit is not None and self._pages + len(running) + len(waiting) >= limit:
+                            truncated = f"stopped after {limit} pages (max_pages)"
+                        elif bound is not None and following.position >= bound:
+                            truncated = f"stopped at {bound} (maximum in the spec)"
+                        elif spent is None:
+                            waiting.append(following)
+                    for page in pages:
+                        yield page
+            if spent is not None:
+                raise spent
+            if truncated is not None:
+                self._truncated = True
+                yield Page(self.body.empty(), truncated)
+        finally:
+            await cancel(running)
+
+    def _plan(
+        self, paginator: Paginator, ask: Ask, answer: PageAnswer, pages: Sequence[Page], *, independent: bool
+    ) -> tuple[Ask | None, Sequence[Ask] | None]:
+        try:
+            rest = paginator.rest(ask, answer) if independent else None
+            following = paginator.after(ask, answer)
+            if following is not None and not has_more(self.endpoint.paginator, answer):
+                following = None
+            ended = ask.expected is None and not self._totals.is_reached(self._records)
+            if (
+                following is None
+                and (ended or not answer.records)
+                and leads_on(self.endpoint.paginator, answer)
+            ):
+                raise PaginationError("no page follows, and the answer says that there is more")
+            if following is not None or self._pages > 1 or self._repeats.is_part:
+                self._check(paginator, ask, answer, pages)
+        except PaginationError as error:
+            raise self._error(
+                str(error), answer.url
+            ) from None  # the cause would show the answer as it came, secrets and all
+        return following, (rest or None) if following is not None else None
+
+    def _check(self, paginator: Paginator, ask: Ask, answer: PageAnswer, pages: Sequence[Page]) -> None:
+        """That a page of several is neither one that came before nor empty amid others. Raises PaginationError."""
+        counts = isinstance(paginator, _COUNTING)
+        if getattr(self.endpoint.paginator, "empty_pages", "error") == "error":
+            place, what = (ask.position, paginator.param) if counts else (self._pages, None)
+            self._gaps.check(place, answer.records, what)
+        told = paginator.total(answer) if counts else None
+        param = paginator.param
+        ignored = "the source goes round" if param is None else f"the source seems to ignore {param!r}"
+        self._repeats.check(
+            self._records_of(answer),
+            answer.records,
+            lambda: _marks(pages, self.key),
+            ignored + paginator.remedy,
+            bounded=told is not None and told.exact,
+        )
+
+    def _records_of(self, answer: PageAnswer) -> Records:
+        selector = parse_path(self.endpoint.data_selector)
+        return Records(answer, selector, self.endpoint.format, self.body.members)
+
+    async def _arrived(self, incoming: Incoming) -> AsyncGenerator[DecodedBlock]:
+        """The records that can be read before the answer has ended."""
+        self._early = 0
+        if incoming.arriving is None:
+            return
+        async with contextlib.aclosing(incoming.arriving.whole_pieces(incoming.answer)) as pieces:
+            async for piece in pieces:
+                for block in self._blocks(piece):
+                    self._early += block.records
+                    yield block
+
+    def _blocks(self, piece: Piece, opened: Opened | None = None) -> Iterator[DecodedBlock]:
+        """The records of an answer or of a part of it."""
+        origin = self._origin(piece.response.url)
+        parts = self.body.blocks(
+            piece.response,
+            meter=self.meter,
+            origin=origin,
+            fill=self.fill,
+            line=piece.line,
+            missed=self.declared,
+            opened=opened,
+        )
+        for block in parts:
+            self._records += block.records
+            yield block
+
+    def _read(
+        self, response: Response, paginator: Paginator, arriving: Arriving | None = None
+    ) -> tuple[list[Page], PageAnswer]:
+        """The rows of one answer that were not handed on before, and what the paginator may know about it."""
+        self._pages += 1
+        if self.is_scan:
+            self.meter.pages += 1
+        else:
+            self.meter.replied(None if response.status in self.empty else response.body)
+        verdict, said = response.verdict, SpokenVerdict()
+        if response.status in self.empty or (verdict is not None and verdict.action == "empty"):
+            return [], PageAnswer(b"", response.headers, response.url, 0)
+        if self._lacks_a_body(response):
+            raise self._error(f"the answer is empty, which is not {self.endpoint.format}", response.url)
+        opened = None
+        if self.endpoint.format in ENVELOPED:
+            with self.body.explained(response, self._origin(response.url)):
+                opened = self.body.open(response)
+                said = said if verdict is not None else said_around(opened.envelope.levels)
+        if said.nothing:
+            return [], PageAnswer(b"", response.headers, response.url, 0)
+        begun = arriving is not None and arriving.pieces
+        try:
+            piece = arriving.rest(response) if arriving and begun else Piece(response, 0)
+            blocks = list(self._blocks(piece, opened))
+        except SourceError as error:
+            if said.fault is None:
+                raise
+            raise self._fault(f"{error.message}; {self._says(said.fault)}", response.url) from None
+        records = sum(block.records for block in blocks) + (self._early if begun else 0)
+        if not records and (fault := said.fault or said.refusal) is not None:
+            raise self._fault(self._says(fault), response.url)
+        parts = [Page(self.body.empty(), self._says(part))] if (part := said.fault or said.part) else []
+        self._cut = said.cut
+        if isinstance(paginator, paginators.SinglePagePaginator):  # looks at nothing; the way of most lookups
+            body = self.body.text(response) if self.endpoint.format in WORDED else b""
+            return [*(Page(block.rows) for block in blocks), *parts], PageAnswer(
+                body, response.headers, response.url, records
+            )
+        self._notice_drift(response, blocks)
+        text = self.body.text(response) if opened is None else opened.text
+        answer = PageAnswer(text, response.headers, response.url, records)
+        try:
+            total = paginator.total(answer)
+        except PaginationError as error:
+            raise self._error(
+                str(error), response.url
+            ) from None  # the cause would show the answer as it came, secrets and all
+        rows = None if total is None else total.rows
+        if total is not None:
+            self._totals.note(total, records)
+        if rows is not None and self.is_scan:
+            self.meter.total_rows = rows
+            for block in blocks:
+                self._moved.note(block.rows)
+        told = None if total is None else total.pages
+        return [*(Page(block.rows, total_rows=rows, pages=told) for block in blocks), *parts], answer
+
+    def _says(self, words: str) -> str:
+        """What the source wrote, without secrets: they go before anything is cut, so that none is cut in two."""
+        return f"the answer says {shown(self.redact(words), _SHOWN)}"
+
+    def _fault(self, message: str, url: str) -> SourceError:
+        hint = "where it means something else, say so in on_response (action: empty, retry, accept, …)"
+        return self._error(message, url, hint)
+
+    def _origin(self, url: str) -> Origin:
+        return Origin(self.source, self.table, url, self._records, self.shown, self.redact)
+
+    def _notice_drift(self, response: Response, blocks: Sequence[DecodedBlock]) -> None:
+        """Members that pages had and a later one does not may have got another name: what is NULL then may be a loss."""
+        if not self.is_scan or self.endpoint.format not in _NAMED or not blocks:
+            return
+        given = {
+            name
+            for block in blocks
+            for name, column in zip(block.rows.schema.names, block.rows.columns, strict=True)
+            if column.null_count < len(column)
+        }
+        gone = self._given - given
+        if gone and sum(block.records for block in blocks) >= _DRIFT_CERTAIN:
+            for name in sorted(gone & self.body.unnamed(response)):
+                self.meter.doubt(
+                    f"{self.source}.{self.table}: no record of a page has {name!r}, which pages before it had; "
+                    "it is taken as NULL there"
+                )
+        self._given |= given
+
+    def _lacks_a_body(self, response: Response) -> bool:
+        """Nothing where even no rows are some bytes. Taken for the end, it would silently lose whatever follows."""
+        if (
+            response.status == _NO_CONTENT
+            or self.endpoint.format == "ndjson"
+            or self.endpoint.absent == "empty"
+        ):
+            return False
+        return not response.body.strip()
+
+    def _complaint(self, share: PageRange | None = None) -> str | None:
+        """What is wrong with what came, or with what came of a part, where nothing was cut."""
+        if self._truncated:
+            return None
+        if share is None:
+            return self._totals.complaint(self._records, self._pages) or self._repetition()
+        # Rows that were added meanwhile come with the last part.
+        if self._records < share.records or (self._records > share.records > 0 and not share.is_last):
+            return f"a part of the pages should hold {share.records} rows and gave {self._records}"
+        return None
+
+    def _repetition(self) -> str | None:
+        """Rows that came twice where others should have, which the number of all rows does not show."""
+        rows = self._totals.rows
+        repeated = self._moved.count() if rows is not None and self._pages > 1 else 0
+        if not repeated or rows is None or self._records - repeated >= rows:
+            return None
+        were = "row was" if repeated == 1 else "rows were"
+        return (
+            f"{repeated} {were} on two pages, so that {self._records - repeated} came of the {rows} that the source speaks of: "
+            "it may have changed while it was read, or sort its pages anew"
+        )
+
+    def _error(self, message: str, url: str, hint: str | None = None) -> SourceError:
+        return SourceError(
+            self.redact(message), source=self.source, table=self.table, url=self.shown(url), hint=hint
+        )
+
+
+_COUNTING = (paginators.OffsetPaginator, paginators.PageNumberPaginator)
+_NO_CONTENT = 204
+_SHOWN = 200  # characters of what a source says
+_NAMED = frozenset({"json", "ndjson"})  # formats in which every record names its members
+_DRIFT_CERTAIN = 10  # records of a page that all lack a member; fewer may well have no value for it
+
+
+def _marks(pages: Sequence[Page], key: Sequence[str]) -> list[int]:
+    """What tells the rows from any others by their key; nothing where that is not known of all."""
+    marks: list[int] = []
+    for page in pages if key else ():
+        columns = [page.rows.column(name) for name in key]
+        if any(column.null_count or pa.types.is_nested(column.type) for column in columns):
+            return []
+        marks += map(hash, zip(*(column.to_pylist() for column in columns), strict=True))
+    return marks
+
+
+class Redacted(Protocol):
+    """Turns a URL into one that may be shown."""
+
+    def __call__(self, url: str) -> str:
+        """Without secrets."""
+
+
+async def cancel(
+    tasks: Sequence[asyncio.Future[Response]] | Mapping[asyncio.Task[Response], Ask],
+) -> None:
+    """End requests that are under way."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

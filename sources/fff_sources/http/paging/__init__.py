@@ -1,0 +1,18 @@
+"""How pages follow one another, and when an answer is whole.
+
+In: answers.
+Out: the next question, or the end, or what is missing.
+
+    auto         `paginator: auto`, and no paginator
+    consistency  What the pages of one reading must not do
+    conventions  The conventions in which APIs tell of further pages
+    cursors      Pages that give values for the next question: `cursor` and `keyset`.
+    envelope     What an answer says, beside its records, of pages that follow
+    factory      The paginator that a spec asks for, and where its pages stop.
+    links        Pages that name the next one by its URL, in the body or in the Link header.
+    paginators   Page by page: each paginator says what to ask first, and what to ask after an answer.
+    partitions   A scan whose pages do not depend on one another, shared out among several readers.
+    surroundings The objects around the records of an answer, where it speaks of pages
+
+The words are explained in docs/glossary.md.
+"""

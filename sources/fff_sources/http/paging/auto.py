@@ -1,0 +1,211 @@
+"""`paginator: auto`, and no paginator: follows pages where the answer itself says how, and never takes a part for the whole.
+
+Followed are next links wherever one of the usual places has one; cursors whose parameter is evident from
+their name (`next_cursor`: cursor, `nextPageToken`: pageToken, …); objects of parameters (`continue`),
+resumption tokens; page numbers and offsets that answers repeat, so that it shows whether the parameter was
+understood. Where an answer says in a usual word that there is more, and none of these will do, the rows that
+came are good, and not all. The words are in `conventions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
+
+from fff_sources.http.paging import conventions
+from fff_sources.http.paging.envelope import NextPage, ToldMore, told_more
+from fff_sources.http.paging.links import link_next
+from fff_sources.http.paging.paginators import Ask, Chained, CutShortError, PageAnswer, PaginationError, Told
+from fff_sources.http.response.jsonpath import WHOLE, JsonPath
+from fff_sources.http.templates import text_of
+
+DECLARE = "declare the paginator (type: single_page takes the first answer for all)"
+
+
+class AutoPaginator(Chained):
+    """One reading that finds out how pages follow one another.
+
+    Args:
+        selector: where the records are; None: bodies cannot be read for words, and there are the headers alone.
+        may_ask: whether parameters can carry a cursor or a page number: not where requests are bodies.
+        first_params: those of every question that is not a URL.
+        approximate: the source's totals are estimates.
+    """
+
+    remedy = f": {DECLARE}"
+
+    def __init__(
+        self,
+        selector: JsonPath | None,
+        *,
+        may_ask: bool,
+        first_params: Mapping[str, str],
+        approximate: bool = False,
+    ) -> None:
+        self._selector = selector
+        self._may_ask = may_ask
+        self._first_params = first_params
+        self._approximate = approximate
+        self._received = 0
+        self._followed = False
+        self._base = 0  # the number of the first page
+        self._guessed: str | None = None  # the parameter that pages are asked for with
+        self._seen: set[str] = set()  # cursors and URLs that were followed
+        self._last: tuple[PageAnswer, ToldMore] | None = None
+
+    @property
+    def param(self) -> str | None:
+        """What pages are asked for with, as far as that is known."""
+        return self._guessed
+
+    def start(self) -> Ask:
+        """The endpoint with its page size."""
+        return Ask(self._first_params)
+
+    def total(self, answer: PageAnswer) -> Told | None:
+        """The total the answer tells, where it is certain to be one; nothing rests on it."""
+        told = self._told(answer)
+        total = told.total
+        pages = None if told.page is None or told.page[1] is None or told.pages is None else told.pages[1]
+        if total is None:
+            exact = told.pages_exact and not self._approximate
+            return None if pages is None else Told(pages=pages, exact=exact, declared=False)
+        by_total = told.pages is None and (
+            told.page is not None or told.offset is not None
+        )  # pages end by it
+        return Told(
+            total.rows,
+            pages,
+            exact=total.exact and not self._approximate,
+            declared=False,
+            perhaps_less=not by_total and not conventions.is_certain_total(total.word),
+        )
+
+    def after(self, ask: Ask, answer: PageAnswer) -> Ask | None:
+        """The next question. Raises CutShortError where there must be one and nothing says which."""
+        self._received += answer.records
+        told = self._told(answer)
+        following = self._by_link(answer, told) if self._guessed is None else None
+        if following is None:
+            if self._guessed is not None:
+                self._check_understood(ask, answer, told)
+            following = self._guess(ask, answer, told)
+            if following is None and (sign := self._sign(answer, told)) is not None:
+                raise CutShortError(f"there is more than what came ({sign}): {DECLARE}")
+        self._followed = self._followed or following is not None
+        return following
+
+    def _told(self, answer: PageAnswer) -> ToldMore:
+        if self._last is None or self._last[0] is not answer:
+            self._last = answer, told_more(answer.body, self._selector or WHOLE, answer.headers)
+        return self._last[1]
+
+    def _sign(self, answer: PageAnswer, told: ToldMore) -> str | None:
+        """What says that there is more."""
+        if not self._followed:
+            return told.hint(self._received)
+        # The pages have ended, unless the last one says otherwise; a total is compared with what came of all.
+        return told.leads_on() if told.has_more is not None or answer.records else None
+
+    # --------------------------------------------------------------------------------------------- next links
+
+    def _by_link(self, answer: PageAnswer, told: ToldMore) -> Ask | None:
+        header = link_next(answer.headers.get("link", ""))
+        link = NextPage(header) if header is not None else told.link
+        if link is None:
+            return None
+        try:
+            url = urljoin(answer.url, link.url)
+        except ValueError as error:
+            raise PaginationError("the URL of the next page is none") from error
+        self._note(f"{url} {text_of(link.body)}" if link.body is not None else url, answer.url)
+        return Ask(url=url, method=link.method, body=link.body, merge=link.merge, origin=answer.url)
+
+    def _note(self, mark: str, *before: str) -> None:
+        self._seen.update(before)
+        if mark in self._seen:
+            raise PaginationError("the URL of the next page came a second time")
+        self._seen.add(mark)
+
+    # ----------------------------------------------------------------------------- cursors, pages and offsets
+
+    def _guess(self, ask: Ask, answer: PageAnswer, told: ToldMore) -> Ask | None:
+        """The question by a cursor, a page number or an offset, where it is evident."""
+        if not self._may_ask or told.says_no:
+            return None
+        if told.resumption is not None:
+            return self._resumed(answer, told.resumption)
+        if ask.url is not None:
+            return None
+        if told.spread:
+            return self._by_cursor(answer, told.spread)
+        if told.cursor is not None:
+            return self._by_cursor(answer, dict([told.cursor]))
+        if answer.records == 0:
+            return None
+        if told.page is not None and self._guessed in (None, told.page[0]):
+            name, page = told.page
+            page = page if page is not None else max(ask.position, 1)
+            if self._guessed is None:
+                self._base = page
+            if self._base in (0, 1) and self._more_pages(told, page + 1):
+                return self._ask(name, page + 1)
+        elif told.offset is not None:
+            name, place = told.offset
+            following = place + answer.records
+            first = place in (0, conventions.OFFSETS[name])
+            if (self._guessed == name or first) and self._more_rows(told, following):
+                return self._ask(name, following)
+        return None
+
+    def _by_cursor(self, answer: PageAnswer, values: Mapping[str, object]) -> Ask | None:
+        names = ", ".join(values)
+        if any(isinstance(value, dict | list) for value in values.values()):
+            raise CutShortError(f"there is more than what came, and {names!r} is no plain value: {DECLARE}")
+        sent = {name: text_of(value) for name, value in values.items()}
+        mark = f"cursor {sorted(sent.items())}"
+        if mark in self._seen:
+            if answer.records == 0 and self._received:
+                return None  # nothing new under a cursor already used: the end, as some sources tell it
+            raise PaginationError(
+                f"the cursor {', '.join(map(repr, sent.values()))} came a second time: "
+                f"the source seems to ignore {names!r}: {DECLARE}"
+            )
+        self._seen.add(mark)
+        self._guessed = names
+        return Ask({**self._first_params, **sent}, values=values)
+
+    def _resumed(self, answer: PageAnswer, token: str) -> Ask:
+        """OAI-PMH: beside the token, a request may hold nothing but the verb."""
+        parts = urlsplit(answer.url)
+        kept = [pair for pair in parse_qsl(parts.query) if pair[0] == conventions.RESUMPTION_KEEPS]
+        query = urlencode([*kept, (conventions.RESUMPTION, token)])
+        url = urlunsplit(parts._replace(query=query, fragment=""))
+        if url in self._seen:
+            raise PaginationError(f"the {conventions.RESUMPTION} {token!r} came a second time")
+        self._seen.add(url)
+        return Ask(url=url, origin=answer.url)
+
+    def _more_pages(self, told: ToldMore, following: int) -> bool:
+        if told.pages is None or told.has_more is not None or told.next is not None:
+            return self._more_rows(told, following)
+        return following - self._base < told.pages[1] or self._approximate or not told.pages_exact
+
+    def _more_rows(self, told: ToldMore, following: int) -> bool:
+        """Whether there is a page of that number, or from that record on."""
+        if told.next is not None:
+            return told.next[1] in (following, str(following))
+        if told.has_more is not None:
+            return told.has_more[1]
+        total = told.total or told.perhaps_total
+        return total is not None and (total.rows > self._received or not total.exact)
+
+    def _ask(self, name: str, number: int) -> Ask:
+        self._guessed = name
+        return Ask({**self._first_params, name: str(number)}, position=number, values={name: number})
+
+    def _check_understood(self, ask: Ask, answer: PageAnswer, told: ToldMore) -> None:
+        """Raises PaginationError where the answer shows that the parameter meant nothing to the source."""
+        echo = dict(one for one in (told.page, told.offset) if one is not None).get(self._guessed or "")
+        if echo is not None and echo != ask.position and answer.records > 0:
+            raise PaginationError(f"the source seems to ignore {self._guessed!r}: {DECLARE}")

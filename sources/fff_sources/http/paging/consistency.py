@@ -1,0 +1,315 @@
+"""What the pages of one reading must not do: come again, be empty amid others, contradict each other's totals.
+
+A page is told by its records, not by its body: envelopes hold times, page numbers and fresh cursors. Whole pages are
+compared always; single records on the first pages and then on some, so that a source which shuffles what it
+repeats is found out as well, at little cost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import zlib
+from collections.abc import Callable, Collection, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fff_sources.http.paging.paginators import PageAnswer, PaginationError, Told
+from fff_sources.http.response.json import (
+    Decoder,
+    MalformedJSON,
+    Raw,
+    WrongShape,
+    decode,
+    defstruct,
+    field,
+    is_field_name,
+)
+from fff_sources.http.response.jsonpath import JsonPath, kind_of
+
+_CERTAIN = 10  # different records of a page that all came before, where none ever came twice: no chance
+_STALE = 100  # pages in a row that bring nothing new, before the source counts as going round
+_STALE_LONG = (
+    10_000  # the same where records are cut down to some columns and may well be alike, or a total ends it
+)
+_LOOKED_AT = 2_000  # records that are compared one by one; then those of a page in so many:
+_SAMPLED = 32
+_FEW = 2  # members that a table declares at least, for records to be told by them
+_LOOKED_AT_BYTES = 2**26  # of rows that are kept to find some on two pages
+_KEPT = 100_000  # records that are remembered at least, and twice as many at most
+
+_BEGIN = 256  # bytes that are compared beside the checksum
+
+_LINES = frozenset({"csv", "ndjson"})
+_ABSENT = Raw(b"")
+
+
+class Records:
+    """The records of one answer, as the source wrote them."""
+
+    def __init__(
+        self, answer: PageAnswer, selector: JsonPath, form: str, members: Collection[str] = ()
+    ) -> None:
+        self._answer = answer
+        self._selector = selector
+        self._form = form
+        self._members = [name for name in sorted(members) if is_field_name(name)]  # that the table declares
+
+    def parts(self) -> Sequence[Raw | bytes]:
+        """What holds them: one array, or one part for each."""
+        if self._form in _LINES or self._form == "parquet":
+            return [self._answer.body]
+        try:
+            return self._answer.places(self._selector)
+        except MalformedJSON:
+            return [self._answer.body]
+
+    def mark(self) -> int:
+        """What tells them all from those of another page: quick, since every page is looked at."""
+        return hash(
+            tuple(
+                (zlib.crc32(part), len(memoryview(part)), bytes(memoryview(part)[:_BEGIN]))
+                for part in self.parts()
+            )
+        )
+
+    def marks(self) -> list[int]:
+        """What tells each from the others."""
+        if self._form in _LINES:
+            return [hash(line) for line in self._answer.body.splitlines()[self._form == "csv" :] if line]
+        marks: list[int] = []
+        for part in self.parts():
+            single = self._form == "parquet" or kind_of(part) != "["
+            marks += [hash(bytes(raw)) for raw in ([part] if single else decode(part, type=list[Raw]))]
+        return marks
+
+    def declared(self) -> list[int]:
+        """What tells each from the others by what the table declares; nothing where that is a single member, or cannot be read."""
+        if len(self._members) < _FEW or self._form in _LINES or self._form == "parquet":
+            return []
+        fields = [(f"f{i}", Raw, field(default=_ABSENT, name=name)) for i, name in enumerate(self._members)]
+        reader = Decoder(list[defstruct("Declared", fields, gc=False)])  # type: ignore[misc]
+        marks: list[int] = []
+        with contextlib.suppress(WrongShape):
+            for part in self.parts():
+                rows = reader.decode(part) if kind_of(part) == "[" else []
+                marks += [hash(tuple(bytes(getattr(row, name)) for name, *_ in fields)) for row in rows]
+            return marks
+        return []
+
+    def stable(self) -> bytes:
+        """What tells them all from those of another page, in any process."""
+        digest = hashlib.blake2b(digest_size=16)
+        for part in self.parts():
+            digest.update(part)
+        return digest.digest()
+
+
+class Repeats:
+    """Notices a source that sends what it has sent.
+
+    Args:
+        projected: requests name the columns they want, so that different rows may well come as the same records.
+    """
+
+    def __init__(self, *, projected: bool = False) -> None:
+        self._projected = projected
+        self._pages: dict[int, int] = {}  # how often each came
+        self._declared: set[int] = set()  # pages, by what the table declares of their records
+        self._elsewhere: bytes | None = None
+        self._new: set[int] = set()
+        self._old: set[int] = set()
+        self._looked_at = 0
+        self._count = 0
+        self._alike = False  # some record came twice, which may well be
+        self._stale = 0  # pages in a row that brought nothing new
+
+    @property
+    def is_part(self) -> bool:
+        """Whether somebody else has received pages as well."""
+        return self._elsewhere is not None
+
+    def note(self, first: bytes) -> None:
+        """A page that somebody else has received."""
+        self._elsewhere = first
+
+    def check(
+        self, records: Records, count: int, keys: Callable[[], list[int]], what: str, *, bounded: bool
+    ) -> None:
+        """One more page of so many records. Raises PaginationError.
+
+        Args:
+            records: of the page.
+            count: of them.
+            keys: what tells rows from one another for certain; none where there is no such thing.
+            what: what the source seems to ignore, for the error.
+            bounded: a total ends the reading, sooner or later.
+        """
+        self._count += 1
+        if count == 0:
+            self._none_new(_STALE, "empty pages in a row")
+            return
+        page = records.mark()
+        times = self._pages[page] = self._pages.get(page, 0) + 1
+        if self._elsewhere is not None and records.stable() == self._elsewhere:
+            times += 1
+        if times > 1 and self._is_repetition(records, count, times):
+            raise PaginationError(f"the same page came {times} times: {what}")
+        if self._looked_at >= _LOOKED_AT and self._count % _SAMPLED and times == 1:
+            return
+        self._looked_at += count
+        known = keys()
+        marks = known or records.marks()
+        fresh = [mark for mark in dict.fromkeys(marks) if mark not in self._new and mark not in self._old]
+        certain = len(marks) > 1 if known else len(set(marks)) >= _CERTAIN and not self._alike
+        if not fresh and certain:
+            raise PaginationError(f"all {count} records of a page came before: {what}")
+        if fresh and not (known or self._projected) and self._is_known(records.declared()):
+            raise PaginationError(
+                f"a page before had the same {count} records, but for members that the table does not declare: {what}"
+            )
+        self._alike = self._alike or len(fresh) < len(marks)
+        self._remember(fresh)
+        if fresh:
+            self._stale = 0
+        else:
+            most = _STALE_LONG if bounded or self._projected else _STALE
+            self._none_new(most, f"pages in a row without a new record: {what}")
+
+    def _is_known(self, declared: Sequence[int]) -> bool:
+        """Whether a page had these very records in this order: so many that differ are no chance."""
+        if len(set(declared)) < max(_CERTAIN, len(declared)):
+            return False
+        mark = hash(tuple(declared))
+        before = len(self._declared)
+        self._declared.add(mark)
+        return len(self._declared) == before
+
+    def _is_repetition(self, records: Records, count: int, times: int) -> bool:
+        if len(set(records.marks())) > 1:
+            return not self._projected or times > 2 or count >= _CERTAIN
+        return not self._projected and times > 2  # rows that are all alike may fill two pages
+
+    def _none_new(self, most: int, said: str) -> None:
+        self._stale += 1
+        if self._stale > most:
+            raise PaginationError(f"{most:,} {said}")
+
+    def _remember(self, marks: Sequence[int]) -> None:
+        self._new.update(marks)
+        if len(self._new) > _KEPT:
+            self._old, self._new = self._new, set()
+
+
+class Moved:
+    """Notices rows that came on two pages: what a source moved over their border, or has twice.
+
+    Rows that share a key and differ are not meant: whoever builds them says so.
+    """
+
+    def __init__(self, key: Sequence[str]) -> None:
+        self._key = key
+        self._pages: list[pa.RecordBatch] = []
+        self._bytes = 0
+
+    def note(self, rows: pa.RecordBatch) -> None:
+        """Those of one more page. Of very large readings the later ones are not looked at."""
+        if self._key and self._bytes < _LOOKED_AT_BYTES and len(rows):
+            self._pages.append(rows)
+            self._bytes += rows.nbytes
+
+    def count(self) -> int:
+        """How many rows a page before had as well; a key with a NULL in it tells nothing."""
+        if not self._pages:
+            return 0
+        flat = [one.name for one in self._pages[0].schema if not pa.types.is_nested(one.type)]
+        if not set(self._key) <= set(flat):
+            return 0
+        known = pc.field(self._key[0]).is_valid()
+        for name in self._key[1:]:
+            known &= pc.field(name).is_valid()
+        pages = [pa.Table.from_batches([page]).select(flat).filter(known) for page in self._pages]
+        return sum(map(_distinct, pages)) - _distinct(pa.concat_tables(pages))
+
+
+def _distinct(rows: pa.Table) -> int:
+    return int(rows.group_by(rows.column_names).aggregate([]).num_rows)
+
+
+class Gaps:
+    """Notices an empty page amid others: what follows shows that there should have been rows."""
+
+    def __init__(self) -> None:
+        self._rows_from = float("-inf")  # the last page with records
+        self._empty_from = float("inf")  # and the first one without
+
+    def check(self, place: int, records: int, what: str | None) -> None:
+        """The page at a place, which is a position where `what` names its parameter.
+
+        Raises PaginationError.
+        """
+        if records:
+            self._rows_from = max(self._rows_from, place)
+        else:
+            self._empty_from = min(self._empty_from, place)
+        if self._empty_from < self._rows_from:
+            page = f"the page at {what}={self._empty_from:.0f}" if what else f"page {self._empty_from:.0f}"
+            raise PaginationError(f"{page} is empty although later ones are not")
+
+
+class Totals:
+    """What the answers of a reading tell of the whole, against what came."""
+
+    def __init__(self) -> None:
+        self._told: list[Told] = []  # as often as it changed
+        self._own = True  # every total is the number of records beside it
+        self._filled = 0  # pages with records
+
+    def note(self, told: Told, records: int) -> None:
+        """What one answer tells, and how many records it holds."""
+        self._filled += records > 0
+        if not self._told or self._told[-1] != told:
+            self._told.append(told)
+        self._own = self._own and told.rows == records
+
+    @property
+    def is_told(self) -> bool:
+        """Whether there is one where the spec looks for it."""
+        return bool(self._told)
+
+    def is_reached(self, received: int) -> bool:
+        """Whether so many records are what was told last."""
+        return bool(self._told) and self._told[-1].exact and self._told[-1].rows == received
+
+    @property
+    def rows(self) -> int | None:
+        """The number of rows that was told last, where it is one for certain."""
+        told = self._told[-1] if self._told else None
+        return told.rows if told is not None and told.exact and not told.perhaps_less else None
+
+    def complaint(self, received: int, pages: int) -> str | None:
+        """What is wrong with an answer of so many records on so many pages that should be the whole."""
+        if not self._told or not all(told.exact for told in self._told):
+            return None
+        declared, perhaps_less = self._told[-1].declared, self._told[-1].perhaps_less
+        if not declared and self._own and pages > 1:
+            return None  # these count what each page holds
+        rows = [told.rows for told in self._told if told.rows is not None]
+        if rows and min(rows) != max(rows) and not perhaps_less:
+            return f"the source changed while it was read: it spoke of {rows[0]} rows, then of {_other(rows)}"
+        is_less = rows and rows[0] < received and not perhaps_less and (declared or pages > 1)
+        if rows and (max(rows) > received or is_less):
+            return f"the source speaks of {max(rows)} rows and gave {received}"
+        counts = [told.pages for told in self._told if told.pages is not None]
+        if counts and min(counts) < counts[0]:  # where there are more, they were read as well
+            return (
+                f"the source changed while it was read: it spoke of {counts[0]} pages, then of {min(counts)}"
+            )
+        if counts and not self._filled <= max(counts) <= self._filled + 1:  # sources count one page too many
+            return f"the source speaks of {max(counts)} pages and gave {self._filled} with records"
+        return None
+
+
+def _other(numbers: Sequence[int]) -> int:
+    return next(one for one in reversed(numbers) if one != numbers[0])

@@ -1,0 +1,99 @@
+"""Pages that give values for the next question: `cursor` and `keyset`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fff_sources.http.paging.paginators import Ask, Chained, PageAnswer, PaginationError, Told, TotalAt
+from fff_sources.http.response.jsonpath import JsonPath
+from fff_sources.http.templates import text_of
+
+
+class CursorPaginator(Chained):
+    """One or several values of an answer, sent back as parameters: `cursor` and `keyset`.
+
+    Args:
+        sent: parameter -> place of its value in the answer.
+        spread: the place of an object whose every member is a parameter (OpenFEC's `last_indexes`).
+        start_params: parameters of the first question.
+        reusable: the source sends one cursor with every page and moves on by itself; the pages must differ then.
+    """
+
+    def __init__(
+        self,
+        sent: Mapping[str, JsonPath],
+        spread: JsonPath | None,
+        start_params: Mapping[str, str],
+        total: TotalAt,
+        *,
+        reusable: bool = False,
+    ) -> None:
+        self._sent = sent
+        self._spread = spread
+        self._start = start_params
+        self._total = total
+        first = {name: start_params[name] for name in sent if name in start_params}
+        self._seen = {tuple(sorted(first.items()))} if first else set()
+        self._reusable = reusable
+        self._received = 0
+
+    @property
+    def param(self) -> str | None:
+        """Those of the cursors."""
+        return ", ".join(self._sent) or None
+
+    def start(self) -> Ask:
+        """The endpoint with its page size, and a first cursor where the source wants one."""
+        return Ask(self._start)
+
+    def after(self, ask: Ask, answer: PageAnswer) -> Ask | None:  # noqa: ARG002
+        """The question with the values just received; None where the source gives none."""
+        found = self._values(answer)
+        if not found:
+            return None
+        values = {name: text_of(item) for name, item in found.items()}
+        following = Ask({**self._start, **values}, values=found)
+        if self._reusable:
+            return self._after_reusable(answer, following)
+        mark = tuple(sorted(values.items()))
+        if mark in self._seen:
+            if answer.records == 0:
+                return None  # nothing new under a cursor already used: the end, as some sources tell it
+            raise PaginationError(f"the cursor {values} came a second time")
+        self._seen.add(mark)
+        return following
+
+    def total(self, answer: PageAnswer) -> Told | None:
+        """The total the answer tells; nothing rests on it, but that a cursor sent again and again ends there."""
+        return self._total.told(answer)
+
+    def _after_reusable(self, answer: PageAnswer, following: Ask) -> Ask | None:
+        """The same cursor again until a page without records or, where there is a total, until that is reached."""
+        self._received += answer.records
+        if not answer.records or self._received == self._total.exact(answer):
+            return None
+        return following
+
+    def _values(self, answer: PageAnswer) -> dict[str, object]:
+        found = {name: answer.at(path) for name, path in self._sent.items()}
+        if self._spread is not None:
+            members = answer.at(self._spread)
+            if isinstance(members, dict):
+                found |= members
+            elif members:
+                raise PaginationError(f"{self._spread.text!r} is no object of cursor values")
+        for name, item in found.items():
+            if isinstance(item, dict | list) and item:
+                what = "an object" if isinstance(item, dict) else "an array"
+                raise PaginationError(
+                    f"the cursor {name!r} is {what}, and only a plain value can be sent: name its members"
+                )
+        if not all(_present(item) for item in found.values()):
+            found = {
+                name: item for name, item in found.items() if self._spread is not None and _present(item)
+            }
+        return found
+
+
+def _present(item: object) -> bool:
+    return item is not None and item is not False and item not in ("", [], {})

@@ -1,0 +1,414 @@
+"""What an answer says, beside its records, of pages that follow: in the words of `conventions`, where a spec names none.
+
+The words stand in the objects around the records (along the selector), some steps below these under a usual
+name (`meta`, `pagination`, …), in a list of links, and in header fields. A record itself is never read so:
+what it says is data.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from fff_sources.http.paging import conventions
+from fff_sources.http.paging.conventions import normal
+from fff_sources.http.paging.surroundings import FIRST_UNTOLD, Object, objects_around, objects_of
+from fff_sources.http.response.json import MalformedJSON
+from fff_sources.http.response.jsonpath import JsonPath
+
+_NAMES = re.compile(rb'"([^"\\]{1,40})"\s*:')
+_EDGE = 4096  # bytes at both ends of a body, where what surrounds the records stands
+_URL = re.compile(r"[A-Za-z][\w+.-]*://|/|\?|\.{1,2}/|[\w./-]+\?[\w.~%\[\]-]+=")
+_NUMBER = re.compile(r"[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+")
+_LONGEST_NUMBER = 12  # digits, of one that is written as text
+_NOTHING = ("", "null", "none", "false", "0", "-1", 0, -1, False, None)
+
+
+def looks_like_url(text: str) -> bool:
+    """Whether a text is a URL or a part of one, and no cursor."""
+    return _URL.match(text) is not None
+
+
+@dataclass(frozen=True)
+class NextPage:
+    """The next page as an answer names it.
+
+    `body` is what to send with POST; `merge`: on top of what was sent.
+    """
+
+    url: str
+    method: str | None = None
+    body: object = None
+    merge: bool = False
+
+
+@dataclass(frozen=True)
+class Total:
+    """How many records there are in all, by a word.
+
+    `exact` is false where the answer calls it an estimate.
+    """
+
+    word: str
+    rows: int
+    exact: bool = True
+    or_more: bool = False  # it is no more than a bound
+
+
+_CERTAIN_TOTAL = len(conventions.PLAIN_TOTALS) + 1  # the rank of a word that means a total wherever it stands
+
+#: The object's name, the word, and its value.
+_Found: TypeAlias = tuple[str, str, object]
+
+
+@dataclass(frozen=True)
+class ToldMore:
+    """The usual words of one answer; words stand before what they say."""
+
+    has_more: tuple[str, bool] | None = None
+    link: NextPage | None = None
+    next: tuple[str, object] | None = None  # a value that is not empty
+    perhaps_next: tuple[str, object] | None = None  # the same, which may tell the place of this page
+    cursor: tuple[str, object] | None = None  # the parameter that it goes into, and the value
+    spread: Mapping[str, object] = field(default_factory=dict)  # parameters that lead to the next page
+    resumption: str | None = None  # of OAI-PMH
+    total: Total | None = None  # of records
+    perhaps_total: Total | None = None  # that, or something else
+    pages: tuple[str, int] | None = None
+    pages_exact: bool = True
+    page: tuple[str, int | None] | None = (
+        None  # the parameter that asks for pages, and the number of this one
+    )
+    offset: tuple[str, int] | None = None  # the same, and the place of its first record
+
+    @property
+    def says_no(self) -> bool:
+        """Whether the answer says that nothing follows."""
+        return self.has_more is not None and not self.has_more[1]
+
+    def sign(self, received: int) -> str | None:
+        """What says for certain that there are more than so many records."""
+        if self.says_no:
+            return None
+        return self.leads_on() or self.total_sign(received)
+
+    def total_sign(self, received: int) -> str | None:
+        """What says for certain, by its number, that there are more records or pages."""
+        if self.page is not None and self.page[1] in (0, 1) and self.pages is not None and self.pages[1] > 1:
+            return f"page {self.page[1]} of {self.pages[1]}"
+        return _part_of(self.total, received)
+
+    def leads_on(self) -> str | None:
+        """What says for certain that a page follows, whatever the totals."""
+        if self.has_more is not None:
+            return repr(self.has_more[0]) if self.has_more[1] else None
+        if self.next is not None:
+            return repr(self.next[0])
+        if self.link is not None:
+            return "next link"
+        return repr(conventions.SPREAD) if self.spread else None
+
+    def hint(self, received: int) -> str | None:
+        """The same as `sign`, where words may as well mean something else."""
+        certain = self.sign(received)
+        if certain is not None or self.says_no:
+            return certain
+        if self.pages is not None and self.pages[1] > 1 and (self.page or normal(self.pages[0]) != "pages"):
+            return f"{self.pages[1]} by {self.pages[0]!r}"
+        if (part := _part_of(self.perhaps_total, received)) is not None:
+            return part
+        if self.total is not None and self.total.or_more and received:
+            return f"at least {self.total.rows} by {self.total.word!r}"
+        known = self.total is not None and self.total.exact
+        return repr(self.perhaps_next[0]) if self.perhaps_next and received and not known else None
+
+
+def _part_of(total: Total | None, received: int) -> str | None:
+    if total is None or total.rows <= received:
+        return None
+    return f"{received} of {total.rows} by {total.word!r}"
+
+
+def mentions_more(body: bytes) -> bool:
+    """Whether one of the words may stand around the records at all; quick, for bodies of any length."""
+    names = {name for part in (body[:_EDGE], body[-_EDGE:]) for name in _NAMES.findall(part)}
+    return any(_speaks(normal(name.decode(errors="replace"))) for name in names)
+
+
+def _speaks(word: str) -> bool:
+    return (
+        conventions.MORE.fullmatch(word) is not None
+        or conventions.LAST.fullmatch(word) is not None
+        or word in conventions.RELATIONS
+        or word == conventions.SPREAD
+        or conventions.NEXT.fullmatch(word) is not None
+        or conventions.TOTAL.fullmatch(word) is not None
+        or conventions.PAGES.fullmatch(word) is not None
+        or word in ("total", "count")
+    )
+
+
+def told_more(body: bytes, selector: JsonPath, headers: Mapping[str, str] | None = None) -> ToldMore:
+    """What an answer says whose records are at the selector of its JSON; a body that is none says nothing."""
+    objects = list(objects_of(headers or {}))
+    with contextlib.suppress(MalformedJSON):  # whoever reads the records says so
+        objects = [*objects_around(body, selector), *objects] if body.strip() else objects
+    return _Words(objects, counted=selector.single).told() if objects else ToldMore()
+
+
+class _Words:
+    """The words in the objects around the records. `counted`: what totals count are the records."""
+
+    def __init__(self, objects: Sequence[Object], *, counted: bool) -> None:
+        self._objects = objects
+        self._counted = counted
+
+    def told(self) -> ToldMore:
+        """All of them."""
+        total, perhaps = self._totals() if self._counted else (None, None)
+        following = self._first(lambda word, _: conventions.NEXT.fullmatch(word) is not None, _is_given)
+        return ToldMore(
+            has_more=self._more(),
+            link=self._link(),
+            next=None if following is None else following[1:],
+            perhaps_next=self._perhaps_next(),
+            cursor=self._cursor(),
+            spread=self._spread(),
+            resumption=self._resumption(),
+            total=total,
+            perhaps_total=perhaps,
+            pages=self._pages(),
+            pages_exact=not any(says_estimate(members, "pages") for _, members in self._objects),
+            page=self._page(),
+            offset=self._offset(),
+        )
+
+    def _all(self) -> Iterator[_Found]:
+        for container, members in self._objects:
+            for name, value in members.items():
+                yield container, name, value
+
+    def _first(self, is_word: Callable[[str, str], bool], fits: Callable[[object], bool]) -> _Found | None:
+        return next(
+            (found for found in self._all() if fits(found[2]) and is_word(normal(found[1]), found[0])), None
+        )
+
+    def _pages(self) -> tuple[str, int] | None:
+        found = self._first(
+            lambda word, _: conventions.PAGES.fullmatch(word) is not None,
+            lambda value: number(value) is not None,
+        )
+        return None if found is None else (found[1], number(found[2]) or 0)
+
+    def _more(self) -> tuple[str, bool] | None:
+        left = self._first(
+            lambda word, _: conventions.LEFT.fullmatch(word) is not None,
+            lambda value: number(value) is not None,
+        )
+        if left is not None:
+            return left[1], bool(number(left[2]))
+        for words, means in ((conventions.MORE, True), (conventions.LAST, False)):
+            for _, name, value in self._all():
+                word = normal(name)
+                if words.fullmatch(word) is None or (flag := _flag(value, word)) is None:
+                    continue
+                if flag is means or word not in conventions.NO_END:
+                    return name, flag is means
+        return None
+
+    # ------------------------------------------------------------------------------------------- what is next
+
+    def _link(self) -> NextPage | None:
+        for container, name, value in self._all():
+            if isinstance(value, list) and normal(name) in ("link", "links"):
+                related = (one for one in value if isinstance(one, dict) and _leads_to_next(one))
+                if (
+                    link := next((made for one in related if (made := _made(one)) is not None), None)
+                ) is not None:
+                    return link
+            elif normal(name) in ("link", "links") and isinstance(value, dict) and _leads_to_next(value):
+                if (link := _made(value)) is not None:  # XML of one link
+                    return link
+            elif conventions.NEXT.fullmatch(normal(name)) is None:
+                continue
+            elif isinstance(value, dict):
+                if (link := _made(value)) is not None:
+                    return link
+            elif (
+                isinstance(value, str)
+                and looks_like_url(value)
+                and (container, name) not in conventions.CURSORS_IN
+            ):
+                return NextPage(value)
+        return None
+
+    def _cursor(self) -> tuple[str, object] | None:
+        for container, name, value in self._all():
+            param = conventions.CURSORS.get(name) or conventions.CURSORS_IN.get((container, name))
+            if param is not None and _is_given(value) and not isinstance(value, dict | list):
+                return param, value
+            if name == "offset" and isinstance(value, str) and value and number(value) is None:
+                return name, value  # Airtable's
+        return None
+
+    def _perhaps_next(self) -> tuple[str, object] | None:
+        found = self._first(
+            lambda word, container: (
+                word in conventions.PERHAPS_NEXT and container not in ("cursors", "headers")
+            ),
+            lambda value: isinstance(value, str) and _is_given(value),
+        )
+        return None if found is None else found[1:]
+
+    def _spread(self) -> Mapping[str, object]:
+        for _, name, value in self._all():
+            if name == conventions.SPREAD and isinstance(value, dict):
+                return value
+        return {}
+
+    def _resumption(self) -> str | None:
+        for _, name, value in self._all():
+            if name == conventions.RESUMPTION:
+                text = value.get("#text") if isinstance(value, dict) else value
+                if isinstance(text, str) and text:
+                    return text
+        return None
+
+    # ------------------------------------------------------------------------------------------------- totals
+
+    def _totals(self) -> tuple[Total | None, Total | None]:
+        """What is a total for certain, a plain word for it before `total` and `count`; and what may be one."""
+        ranked: list[tuple[int, Total]] = []
+        for container, members in self._objects:
+            words = {normal(name) for name in members}
+            beside = (
+                bool(words & conventions.BESIDE_TOTAL) or conventions.TALKING.fullmatch(container) is not None
+            )
+            for name, value in members.items():
+                word = normal(name)
+                rank = _rank(word)
+                if not rank and conventions.PERHAPS_TOTAL.fullmatch(word) is None:
+                    continue
+                total = _total(name, value, members)
+                if total is not None:
+                    sure = beside or rank == _CERTAIN_TOTAL or isinstance(value, dict)
+                    ranked.append((rank if sure else 0, total))
+        certain = max((one for one in ranked if one[0]), key=lambda one: one[0], default=None)
+        unsure = [total for rank, total in ranked if not rank]
+        return certain and certain[1], max(unsure, key=lambda total: total.rows, default=None)
+
+    def _page(self) -> tuple[str, int | None] | None:
+        for container, members in self._objects:
+            if container in conventions.JSON_HEADERS:
+                continue  # whose parameter has any name
+            counted = any(conventions.PAGES.fullmatch(normal(name)) for name in members)
+            known = {**conventions.PAGE, **(conventions.PAGE_BESIDE_PAGES if counted else {})}
+            for name, value in members.items():
+                if normal(name) in known and (value is FIRST_UNTOLD or number(value) is not None):
+                    return known[normal(name)] or name, number(value)
+        return None
+
+    def _offset(self) -> tuple[str, int] | None:
+        for _, name, value in self._all():
+            if name in conventions.OFFSETS and isinstance(value, int) and not isinstance(value, bool):
+                return name, value
+        return None
+
+
+def says_estimate(members: Mapping[str, object], word: str) -> bool:
+    """Whether a total with that name is no more than an estimate, by its name or by what stands beside it."""
+    if "approx" in normal(word) or "estimat" in normal(word):
+        return True
+    for name, value in members.items():
+        found = conventions.ESTIMATED.search(normal(name))
+        if found is not None and (flag := _flag(value)) is not None and flag is (found[0] != "exact"):
+            return True
+        if name == conventions.RELATION and isinstance(value, str) and value.lower() not in ("eq", "exact"):
+            return True
+    return False
+
+
+def _rank(word: str) -> int:
+    """How likely a word means a total, where it is one of those that do."""
+    if conventions.TOTAL.fullmatch(word):
+        return _CERTAIN_TOTAL
+    plain = conventions.PLAIN_TOTALS
+    return len(plain) - plain.index(word) if word in plain else 0
+
+
+def _total(name: str, value: object, members: Mapping[str, object]) -> Total | None:
+    """What a member says of the number of records; Elasticsearch and some that write XML as JSON write it as an object."""
+    inner = value if isinstance(value, dict) else {}
+    rows = next(
+        (found for key in conventions.NUMBERS if (found := number(inner.get(key))) is not None), number(value)
+    )
+    if rows is None:
+        return None
+    bound = inner.get(conventions.RELATION, members.get(conventions.RELATION))
+    exact = not says_estimate(members, name) and not says_estimate(inner, "value")
+    return Total(name, rows, exact, or_more=isinstance(bound, str) and bound.lower() in conventions.AT_LEAST)
+
+
+def _leads_to_next(link: Mapping[str, object]) -> bool:
+    return any(str(link.get(name, "")).lower().rpartition("/")[2] == "next" for name in conventions.RELATIONS)
+
+
+def _made(link: Mapping[str, object]) -> NextPage | None:
+    """The link an object writes; None where it holds no URL that can be followed."""
+    url = next(
+        (
+            url
+            for name in conventions.HREFS
+            for key in (name, f"@{name}")
+            if isinstance(url := link.get(key), str)
+        ),
+        None,
+    )
+    if not url or link.get("templated") is True:
+        return None
+    method = link.get("method")
+    asks = method.upper() if isinstance(method, str) else None
+    return NextPage(url, asks, link.get("body") if asks == "POST" else None, link.get("merge") is True)
+
+
+def _flag(value: object, word: str = "") -> bool | None:
+    """Yes or no; also as a number, where the word asks for a truth."""
+    if isinstance(value, bool):
+        return value
+    known = _FLAGS if conventions.ASKING.fullmatch(word) else _TRUTHS
+    return known.get(str(value).lower()) if isinstance(value, str | int) else None
+
+
+_TRUTHS: dict[str, bool] = {"true": True, "false": False}
+_FLAGS: dict[str, bool] = _TRUTHS | {
+    "yes": True,
+    "no": False,
+    "y": True,
+    "n": False,
+    "t": True,
+    "f": False,
+    "1": True,
+    "0": False,
+}
+
+
+def _is_given(value: object) -> bool:
+    """Whether a member says something: an object does where one of its own members is given."""
+    if isinstance(value, dict):
+        return any(_is_given(one) for name, one in value.items() if not name.startswith("@"))
+    return bool(value) and value is not FIRST_UNTOLD and str(value).lower() not in _NOTHING
+
+
+def number(value: object) -> int | None:
+    """A whole number, also one that is written as text; None of anything else, a sum with a fraction among it."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value if value >= 0 else None
+    text = value.get("#text") if isinstance(value, dict) else value
+    if isinstance(text, str) and len(text) < _LONGEST_NUMBER and _NUMBER.fullmatch(text):
+        return int(text.replace(",", ""))
+    return None

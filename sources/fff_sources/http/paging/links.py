@@ -1,0 +1,76 @@
+"""Pages that name the next one by its URL, in the body or in the Link header."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from urllib.parse import urljoin
+
+from fff_sources.http.paging.paginators import Ask, Chained, PageAnswer, PaginationError, Told, TotalAt
+from fff_sources.http.response.jsonpath import JsonPath
+
+
+class LinkPaginator(Chained):
+    """The URL of the next page, from a place in the body or, without one, from the Link header."""
+
+    def __init__(
+        self,
+        path: JsonPath | None,
+        total: TotalAt,
+        *,
+        first_params: Mapping[str, str],
+        relation: str = "next",
+    ) -> None:
+        self._path = path
+        self._total = total
+        self._relation = relation.lower()
+        self._first_params = first_params
+        self._seen: set[str] = set()
+
+    def start(self) -> Ask:
+        """The endpoint with its page size; the URLs that follow carry their own."""
+        return Ask(self._first_params)
+
+    def after(self, ask: Ask, answer: PageAnswer) -> Ask | None:  # noqa: ARG002
+        """The next URL; None where there is none."""
+        self._seen.add(answer.url)
+        url = self._next(answer)
+        if url is None:
+            return None
+        try:
+            url = urljoin(answer.url, url)
+        except ValueError as error:
+            raise PaginationError("the URL of the next page is none") from error
+        if url in self._seen:
+            raise PaginationError("the URL of the next page came a second time")
+        self._seen.add(url)
+        return Ask(url=url, origin=answer.url)
+
+    def total(self, answer: PageAnswer) -> Told | None:
+        """The total the answer tells; nothing rests on it."""
+        return self._total.told(answer)
+
+    def _next(self, answer: PageAnswer) -> str | None:
+        if self._path is None:
+            return link_next(answer.headers.get("link", ""), self._relation)
+        found = answer.at(self._path)
+        if isinstance(found, dict) and "href" in found:
+            found = found["href"]  # HAL and JSON:API write links as objects
+        if not found:
+            return None
+        if not isinstance(found, str):
+            raise PaginationError(f"{self._path.text!r} is {found!r}, not a URL")
+        return found
+
+
+_LINK = re.compile(r'<([^>]*)>((?:\s*;\s*[\w*-]+\s*(?:=\s*(?:"(?:[^"\\]|\\.)*"|[^\s",;]+))?)*)')
+_REL = re.compile(r';\s*rel\s*=\s*(?:"([^"]*)"|([^\s",;]+))', re.IGNORECASE)
+
+
+def link_next(header: str, relation: str = "next") -> str | None:
+    """The target of rel="next" (or another relation) in a Link header (RFC 8288), or None."""
+    for match in _LINK.finditer(header):
+        rel = _REL.search(match[2])
+        if rel is not None and relation in (rel[1] or rel[2] or "").lower().split():
+            return match[1].strip()
+    return None

@@ -1,0 +1,81 @@
+"""A scan whose pages do not depend on one another, shared out among several readers.
+
+Each part is a stretch of the questions that follow the first page; the answer to that is in the first part.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from fff.web.types import HostPolicy, Response, Window
+from fff_sources.http.paging.paginators import Ask, PageRange
+from fff_sources.http.spec import spec
+
+
+@dataclass(frozen=True)
+class ScanPart:
+    """What one reader is to read. Without a share it is the whole scan, whose first page is there already."""
+
+    first: Response | None = None
+    asks: tuple[Ask, ...] = ()
+    share: PageRange | None = None
+    of: int = 1  # how many parts there are
+
+
+def is_divisible(endpoint: spec.Endpoint) -> bool:
+    """Whether the first answer may tell all further questions, and nothing but the total ends the scan."""
+    match endpoint.paginator:
+        case spec.PageNumber() as p:
+            told, bound = p.total_path or p.total_rows_path, p.maximum_page
+        case spec.Offset() as p:
+            told, bound = p.total_path, p.maximum_offset
+        case _:
+            return False
+    return told is not None and bound is None and p.max_pages is None and p.has_more_path is None
+
+
+@dataclass(frozen=True)
+class FirstPage:
+    """The first page of a scan: its answer, how many records that holds, and what tells them from any other page's."""
+
+    answer: Response
+    records: int
+    digest: bytes
+
+
+def divided(page: FirstPage, rest: Sequence[Ask], parts: int, total: int | None) -> list[ScanPart]:
+    """The first page and the questions after it, in at most so many parts of about the same number of pages."""
+    pages, length = len(rest) + 1, page.records
+    parts = max(1, min(parts, pages))
+    cuts = [number * pages // parts for number in range(parts + 1)]
+    end = rest[-1].position + (rest[-1].expected or 1)
+    found = []
+    for start, stop in itertools.pairwise(cuts):
+        asks = tuple(rest[max(0, start - 1) : stop - 1])
+        share = PageRange(
+            questions=len(asks),
+            before=start * length,
+            records=(total or 0) - start * length if stop == pages else (stop - start) * length,
+            end=end,
+            is_last=stop == pages,
+            first=page.digest,
+            received=0 if start else length,
+        )
+        found.append(ScanPart(None if start else page.answer, asks, share, parts))
+    return found
+
+
+def policy_of_part(policy: HostPolicy, part: ScanPart) -> HostPolicy:
+    """The rules of the host for one of several readers: together they stay within what is declared."""
+    return replace(
+        policy,
+        max_concurrency=max(1, policy.max_concurrency // part.of),
+        fill_rate=None if policy.fill_rate is None else policy.fill_rate / part.of,
+        bucket_size=None if policy.bucket_size is None else max(1, policy.bucket_size // part.of),
+        windows=tuple(
+            Window(max(1, one.limit // part.of), one.per * max(1, part.of / one.limit))
+            for one in policy.windows
+        ),
+    )

@@ -1,0 +1,139 @@
+"""The objects around the records of an answer, where it speaks of pages: along the selector, some steps below, and the header."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from fff_sources.http.paging import conventions
+from fff_sources.http.paging.conventions import normal
+from fff_sources.http.response.json import MalformedJSON, Raw, decode
+from fff_sources.http.response.jsonpath import JsonPath, kind_of
+
+#: An object's name, and its members.
+Object: TypeAlias = tuple[str, Mapping[str, object]]
+
+_DEEP = 3  # steps below an object around the records
+_LEFT_OUT = object()
+#: In place of the number of a page that no answer of this kind tells.
+FIRST_UNTOLD = object()
+
+
+def objects_around(body: bytes, selector: JsonPath) -> Iterator[Object]:
+    """The objects around the records, by their names, outermost first, without what leads to the records."""
+    place = Raw(body)
+    for step in selector.steps:
+        kind = kind_of(place)
+        if step.kind == "index" and kind == "[":
+            yield from _siblings(decode(place, type=list[Raw]), step.index)
+            return
+        if step.kind != "name" or kind != "{":
+            return
+        members = decode(place, type=dict[str, Raw])
+        inner = members.pop(step.name, None)
+        yield from _with_inner("", members, _DEEP)
+        if inner is None:
+            return
+        place = inner
+
+
+def around(
+    levels: Sequence[Mapping[str, Raw]], inside: Collection[str]
+) -> Iterator[tuple[str, Mapping[str, Raw]]]:
+    """The objects around the records, and those one step below under some names, outermost first; by their names."""
+    for members in levels:
+        yield "", members
+        for name in inside:
+            if name in members and kind_of(members[name]) == "{":
+                yield name, decode(members[name], type=dict[str, Raw])
+
+
+def _siblings(elements: Sequence[Raw], records: int) -> Iterator[Object]:
+    """`[{page, pages, …}, [records]]`: what stands beside a list, where both are elements of another."""
+    if not -len(elements) <= records < len(elements) or kind_of(elements[records]) != "[":
+        return
+    for element in elements:
+        if kind_of(element) == "{":
+            yield from _with_inner("meta", decode(element, type=dict[str, Raw]), _DEEP)
+
+
+def _with_inner(name: str, members: Mapping[str, Raw], depth: int) -> Iterator[Object]:
+    yield name, {key: value for key, raw in members.items() if (value := _plain(key, raw)) is not _LEFT_OUT}
+    if depth:
+        for key, raw in members.items():
+            if kind_of(raw) == "{":
+                inner = decode(raw, type=dict[str, Raw])
+                if conventions.CONTAINERS.fullmatch(normal(key)):
+                    yield from _with_inner(normal(key), inner, depth - 1)
+                elif not name and not conventions.OF_LIMITS.search(normal(key)):
+                    yield from _of_unknown(inner)
+
+
+def _of_unknown(members: Mapping[str, Raw]) -> Iterator[Object]:
+    """What an object of any name says that means one thing alone; none where it is a thing or holds records of its own."""
+    words = {normal(name): name for name in members}
+    if words.keys() & conventions.OF_THINGS or any(kind_of(raw) == "[" for raw in members.values()):
+        return
+    certain = {
+        name: value
+        for word, name in words.items()
+        if (
+            conventions.TOTAL.fullmatch(word)
+            or conventions.MORE.fullmatch(word)
+            or word in conventions.BESIDE_TOTAL
+        )
+        and (value := _plain(name, members[name])) is not _LEFT_OUT
+        and conventions.NEXT.fullmatch(word) is None
+    }
+    if conventions.BESIDE_TOTAL & words.keys():
+        certain |= {
+            words[word]: _plain(words[word], members[words[word]])
+            for word in ("total", "count")
+            if word in words
+        }
+    if certain:
+        yield "?", certain
+    for name, raw in members.items():
+        if kind_of(raw) == "{" and conventions.CONTAINERS.fullmatch(normal(name)):
+            yield from _with_inner(normal(name), decode(raw, type=dict[str, Raw]), 0)
+
+
+def _plain(name: str, raw: Raw) -> object:
+    """A member as a value; containers only where they may be totals, links or cursors."""
+    kind = kind_of(raw)
+    if kind not in "[{":
+        return decode(raw)
+    word = normal(name)
+    if kind == "{" and (
+        word in ("total", "continue")
+        or conventions.NEXT.fullmatch(word) is not None
+        or conventions.TOTAL.fullmatch(word) is not None
+    ):
+        return decode(raw)
+    if word in ("link", "links") or (kind == "[" and conventions.NEXT.fullmatch(word) is not None):
+        return decode(raw)
+    return _LEFT_OUT
+
+
+def objects_of(headers: Mapping[str, str]) -> Iterator[Object]:
+    """The fields of a header as members of an object."""
+    members: dict[str, object] = {}
+    for field_name, text in headers.items():
+        word = conventions.header_word(field_name) if text else None
+        if word is not None:
+            members.setdefault(word, text)
+    found = conventions.CONTENT_RANGE.fullmatch(headers.get("content-range", ""))
+    if found is not None:
+        members["total_count"] = found[1]
+    for name, param in conventions.COUNTED_PAGES.items():
+        if name in headers:
+            members.setdefault(param, FIRST_UNTOLD)
+    if members:
+        yield "headers", members
+    for name in conventions.JSON_HEADERS:
+        text = headers.get(name, "")
+        if text.lstrip().startswith("{"):
+            try:
+                yield from _with_inner(name, decode(text.encode(), type=dict[str, Raw]), 0)
+            except MalformedJSON:
+                continue

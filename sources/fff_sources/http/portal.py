@@ -1,0 +1,170 @@
+"""Data portals, whose servers describe their own tables: names, columns, types."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from fff.errors import SourceError, SpecError
+from fff.stats import AccessMeter
+from fff_sources.adapter import SourceContext
+from fff_sources.http.exchange import Exchange
+from fff_sources.http.response.json import MalformedJSON, decode
+from fff_sources.http.response.jsonpath import literal_path
+from fff_sources.http.spec import spec
+from fff_sources.http.tables import FoundTable, Question
+
+T = TypeVar("T")
+
+WHOLE_NUMBERS = frozenset({"tinyint", "byte", "smallint", "short", "int", "integer", "bigint", "long"})
+
+
+class PortalTable(spec.Spec):
+    """What a spec may say of a table that describes itself: types in the place of those found, and how to read it."""
+
+    description: str = ""
+    columns: dict[str, spec.TypeName] | None = None
+    on_bad_record: Literal["fail", "null", "skip"] = "fail"
+    cost: spec.RequestCost | None = None
+
+
+class PortalSpec(spec.Spec):
+    """What all these sources may declare."""
+
+    description: str = ""
+    client: spec.Client
+    cost: spec.RequestCost | None = None
+    tables: dict[str, PortalTable] | None = None
+    tests: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PortalColumn:
+    """A column as its server describes it: the server's own type, and the Spark SQL type it is read as."""
+
+    name: str
+    kind: str
+    type: str
+
+
+class Portal:
+    """What a server tells of itself, and what the spec says in its place.
+
+    Args:
+        http: asks it.
+        declared: the source's part of the spec.
+        expects: what `base_url` must be; a hint.
+    """
+
+    def __init__(self, http: Exchange, declared: PortalSpec, expects: str) -> None:
+        self._http = http
+        self._said = declared.tables or {}
+        self._titles: dict[str, str] = {}
+        self._expects = expects
+
+    def named(self, tables: Mapping[str, str]) -> list[FoundTable]:
+        """Tables (name -> description) without columns so far; those that were named before stay as they are."""
+        fresh = {name: title for name, title in tables.items() if name not in self._titles}
+        self._titles |= fresh
+        return [FoundTable(name, description=self._description(name)) for name in fresh]
+
+    def columns(self, table: str, found: Iterable[PortalColumn]) -> dict[str, PortalColumn]:
+        """The columns of a table by name, in the types the spec gives them.
+
+        Of names that differ only in case queries could reach but the first; so it alone is one.
+        """
+        first: dict[str, PortalColumn] = {}
+        for column in found:
+            first.setdefault(column.name.lower(), column)
+        columns = {column.name: column for column in first.values()}
+        if not columns:
+            raise SourceError("the table has no columns", source=self._http.name, table=table)
+        for said, kind in (self._said.get(table, PortalTable()).columns or {}).items():
+            known = first.get(said.lower())
+            if known is None:
+                raise SourceError(
+                    f"the spec gives a type to {said!r}, which is no column",
+                    source=self._http.name,
+                    table=table,
+                    hint=f"columns: {', '.join(columns)}",
+                )
+            columns[known.name] = PortalColumn(known.name, known.kind, kind)
+        return columns
+
+    def table(
+        self, name: str, columns: Mapping[str, PortalColumn], title: str = "", **parts: Any
+    ) -> FoundTable:
+        """A table whose columns are members of its records. `title` describes it where nothing else does."""
+        return FoundTable(
+            name,
+            {column.name: (column.type, literal_path(column.name)) for column in columns.values()},
+            on_bad_record=self._said.get(name, PortalTable()).on_bad_record,
+            description=self._description(name) or title,
+            **parts,
+        )
+
+    def _description(self, name: str) -> str:
+        said = self._said.get(name)
+        return (said and said.description) or self._titles.get(name, "")
+
+    async def ask(
+        self, question: Question, read: Callable[[Any], T], *, meter: AccessMeter, table: str | None = None
+    ) -> T:
+        """What `read` makes of a JSON answer; whatever it misses there is a SourceError."""
+        response = await self._http.ask(question, table=table, meter=meter)
+        try:
+            return read(decode(response.body))
+        except MalformedJSON:
+            raise self._http.problem("the answer is not JSON", response, table, self._expects) from None
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            missing = f" (it lacks {error})" if isinstance(error, KeyError) else ""
+            message = f"the answer does not describe a table{missing}"
+            raise self._http.problem(message, response, table, self._expects) from None
+
+
+def strangers(context: SourceContext, known: Collection[str]) -> list[SpecError]:
+    """What is wrong with `tables` where it speaks of others than the known ones."""
+    said = context.document.data["sources"][context.name].get("tables") or {}
+    return [
+        context.document.error(
+            ("sources", context.name, "tables", name),
+            "is no table of the source",
+            hint=f"tables: {', '.join(known)}",
+        )
+        for name in said
+        if name not in known
+    ]
+
+
+async def together(questions: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """The answers to questions asked side by side, in their order; the first failure ends them all."""
+    tasks = [asyncio.ensure_future(question) for question in questions]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def table_name(title: str, otherwise: str) -> str:
+    """A title as a name that SQL takes without quoting."""
+    plain = re.sub(r"\W+", "_", title.lower()).strip("_")
+    if not plain:
+        return otherwise
+    return f"t_{plain}" if plain[0].isdigit() else plain
+
+
+def unique_names(titles: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Names for things with an id and a title: id -> name.
+
+    Titles that give one name get the beginning of their ids as well.
+    """
+    plain = {key: table_name(title, f"t_{key[:8]}") for key, title in titles}
+    counts: dict[str, int] = {}
+    for name in plain.values():
+        counts[name] = counts.get(name, 0) + 1
+    return {key: name if counts[name] == 1 else f"{name}_{key[:8]}" for key, name in plain.items()}

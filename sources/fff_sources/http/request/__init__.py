@@ -1,0 +1,15 @@
+"""From keys and columns to a request: URL, parameters, headers, body, proof of who asks.
+
+In: an endpoint, keys, qualifiers, the page wanted.
+Out: a `Request`.
+
+    auth        Proof of who asks: made from a spec's `auth` when the first request needs it.
+    keys        The keys of a lookup, before they are sent
+    parameters  What one request carries as parameters
+    requests    One question of a reading as one request: URL, parameters, headers, body
+    token_store Tokens that `fff login` keeps for later runs: a file for each login, for this user's eyes.
+    tokens      Tokens that are fetched: from a token endpoint, with a refresh token, or by logging in.
+    logins      How a person logs in: in the browser, or with a code that is typed elsewhere.
+
+The words are explained in docs/glossary.md.
+"""

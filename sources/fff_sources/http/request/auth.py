@@ -1,0 +1,160 @@
+"""Proof of who asks: made from a spec's `auth` when the first request needs it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+from fff.stats import AccessMeter
+from fff.web.client import WebClient
+from fff.web.secrets import Secrets
+from fff.web.types import Credentials, HostPolicy, Request, Response
+from fff_sources.http.request.token_store import TokenStore
+from fff_sources.http.request.tokens import FETCHED, Tokens
+from fff_sources.http.spec import client as client_spec
+
+_SHORTEST = 4  # characters that a secret written into the spec must have to be hidden elsewhere
+_REFUSED = 401
+
+
+class Authenticator:
+    """The credentials of one source. Fetched tokens are kept until they run out.
+
+    Args:
+        auth: what the spec says.
+        secrets: what fills its references.
+        client: what sends.
+        source: its name.
+        base_url: gives that of the source, as this run has it.
+        logins: the folder where `fff login` keeps tokens; None: none are kept.
+        check_login: raises SecretError where the spec may not use them.
+    """
+
+    def __init__(
+        self,
+        auth: client_spec.Auth | None,
+        secrets: Secrets,
+        client: WebClient,
+        source: str,
+        *,
+        base_url: Callable[[], str] = str,
+        logins: Path | None = None,
+        check_login: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._auth = auth
+        self._base_url = base_url
+        self._logins = logins
+        self._check_login = check_login
+        self._tokens: Tokens | None = None
+        self._refused: str | None = None  # a token that the source no longer takes
+        self._secrets = secrets
+        self._client = client
+        self._source = source
+        self._lock = asyncio.Lock()
+        self._known: Credentials | None = None
+        self._ends = float("inf")  # steady seconds at which the known credentials run out
+
+    async def credentials(self, policy: HostPolicy, meter: AccessMeter, now: float) -> Credentials:
+        """What to send along. Raises SecretError, or SourceError where no token can be had."""
+        async with self._lock:  # one fetch of a token serves everybody who waits for it
+            if self._known is None or now >= self._ends:
+                if isinstance(self._auth, FETCHED):
+                    grant = await self._asking(policy, meter).fetch(self._refused)
+                    self._ends = now + grant.use_for
+                    self._known = Credentials({grant.header: grant.text}, identity=_identity(grant.whose))
+                else:
+                    self._known = self._fixed()
+            return self._known
+
+    async def answer(self, make: Callable[[], Awaitable[Request]], meter: AccessMeter) -> Response:
+        """The answer to a request; where its token is refused before it has run out, to one more with a new token."""
+        request = await make()
+        token = isinstance(self._auth, FETCHED) and request.credentials.headers
+        if not token or _REFUSED in request.accept:
+            return await self._client.request(request, meter=meter)
+        watched = replace(request, accept=request.accept | {_REFUSED})
+        response = await self._client.request(watched, meter=meter)
+        if response.status != _REFUSED:
+            return response
+        if self._known is not None and self._known.headers == request.credentials.headers:
+            self._refused = next(iter(self._known.headers.values())).removeprefix("Bearer ")
+            self._known = None  # unless somebody else has got a new one in the meantime
+        meter.retries += 1
+        return await self._client.request(await make(), meter=meter)
+
+    def login(self, policy: HostPolicy, meter: AccessMeter) -> tuple[client_spec.OAuth2, Tokens] | None:
+        """What logs a person in; None where the source asks for no person."""
+        if not isinstance(self._auth, client_spec.OAuth2):
+            return None
+        return self._auth, self._asking(policy, meter)
+
+    def log_out(self) -> bool:
+        """Forget what a login gave; whether there was anything."""
+        return self._store().forget()
+
+    def _store(self) -> TokenStore:
+        whose = [self._base_url()]
+        if isinstance(self._auth, client_spec.OAuth2):
+            self._check_login()
+            whose += (
+                self._secrets.fill(self._auth.access_token_url),
+                self._secrets.fill(self._auth.client_id),
+            )
+        return TokenStore(self._logins, self._source, *whose)
+
+    def _fixed(self) -> Credentials:
+        fill = self._secrets.fill
+        match self._auth:
+            case client_spec.Bearer(token=token):
+                return _header("Authorization", f"Bearer {self._secret(token)}")
+            case client_spec.HttpBasic(username=username, password=password):
+                pair = f"{fill(username)}:{self._secret(password)}"
+                self._client.redactor.add(pair)  # in base64, too
+                return _header("Authorization", f"Basic {base64.b64encode(pair.encode()).decode()}")
+            case client_spec.ApiKey(name=name, api_key=key, location="header"):
+                return _header(name, self._secret(key))
+            case client_spec.ApiKey(name=name, api_key=key):
+                secret = self._secret(key)
+                return Credentials(params={name: secret}, identity=_identity(secret))
+            case _:
+                return Credentials()
+
+    def _secret(self, text: str) -> str:
+        """A secret, also where it stands in the spec itself.
+
+        A literal of a letter or two hides nothing but texts.
+        """
+        secret = self._secrets.fill(text)
+        if len(secret) >= _SHORTEST:
+            self._client.redactor.add(secret)
+        return secret
+
+    def _asking(self, policy: HostPolicy, meter: AccessMeter) -> Tokens:
+        """What fetches tokens, for somebody whose requests these are."""
+        if self._tokens is None:
+            assert isinstance(self._auth, FETCHED)
+            self._tokens = Tokens(
+                self._auth,
+                self._source,
+                self._base_url(),
+                fill=self._secrets.fill,
+                secret=self._secret,
+                hide=self._client.redactor.add,
+                store=self._store(),
+            )
+        self._tokens.send = lambda request: self._client.request(
+            replace(request, policy=policy, source=self._source), meter=meter
+        )
+        return self._tokens
+
+
+def _header(name: str, text: str) -> Credentials:
+    return Credentials(headers={name: text}, identity=_identity(text))
+
+
+def _identity(secret: str) -> str:
+    return hashlib.blake2b(secret.encode(), digest_size=8).hexdigest()

@@ -1,0 +1,100 @@
+"""The keys of a lookup, before they are sent: as what values they travel, and which of them requests cannot carry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+from urllib.parse import quote
+
+import numpy as np
+import pyarrow as pa
+
+from fff.catalog import Table
+from fff.quals import Quals
+from fff_sources.http import templates
+from fff_sources.http.tables import HttpAccess
+
+Key = tuple[object, ...]
+
+
+class Alone(NamedTuple):
+    """A key that is asked for by itself, as rows that have it answer it and nothing else does."""
+
+    key: Key
+    doubt: str  # why no rows would prove nothing
+    filled: bool  # whether rows that do not say whose they are may be taken for its own
+
+
+@dataclass
+class Carried:
+    """How some keys go out."""
+
+    batches: list[list[Key]] = field(default_factory=list)
+    alone: list[Alone] = field(default_factory=list)
+    never: list[Key] = field(default_factory=list)  # no path has a place for them
+
+
+def carried(access: HttpAccess, keys: Sequence[Key], batch_size: int) -> Carried:
+    """Put keys into batches, and aside what cannot be in any."""
+    found = Carried()
+    separator = access.batch.separator if access.batch is not None else None
+    plain = []
+    for key in keys:
+        texts = [templates.text_of(value) for value in key]
+        odd_in_paths = not all(text.strip(".") for text in texts)  # nothing, or dots alone
+        segments = _segments(access, texts) if odd_in_paths else []
+        odd = [text for text in texts if separator is not None and (not text or separator in text)]
+        if "" in segments:
+            found.never.append(key)
+        elif odd:
+            why = f"contains {separator!r}, which separates keys in a request" if odd[0] else "is empty"
+            found.alone.append(Alone(key, f"the key {odd[0]!r} {why}: {_PROVES_NOTHING}", filled=False))
+        elif climbing := [text for text in segments if text in (".", "..")]:
+            why = f"the key {climbing[0]!r} means another place in a path: {_PROVES_NOTHING}"
+            found.alone.append(Alone(key, why, filled=True))
+        else:
+            plain.append(key)
+    found.batches = [plain[start : start + batch_size] for start in range(0, len(plain), batch_size)]
+    return found
+
+
+_PROVES_NOTHING = "an answer without rows proves nothing"
+
+
+def _segments(access: HttpAccess, texts: Sequence[str]) -> list[str]:
+    """The segments of the path that keys are in."""
+    if access.words is not None:
+        return []
+    values = dict(zip(access.keys, (quote(text, safe="") for text in texts), strict=True))
+    parts = (access.endpoint.path or "").partition("?")[0].split("/")
+    return [templates.fill_text(part, values) for part in parts if values.keys() & templates.names(part)]
+
+
+def as_sent(table: Table, names: Sequence[str], keys: Sequence[Key]) -> Sequence[Key]:
+    """The keys with every 32-bit float as the number of fewest digits that reads back as the same."""
+    short = [_is_single(table, name) for name in names]
+    if not any(short):
+        return keys
+    return [
+        tuple(shortest(value) if cut else value for value, cut in zip(key, short, strict=True))
+        for key in keys
+    ]
+
+
+def quals_as_sent(table: Table, quals: Quals) -> Quals:
+    """The qualifiers, with values as keys have them."""
+    return tuple(
+        replace(qual, value=shortest(qual.value)) if _is_single(table, qual.column) else qual
+        for qual in quals
+    )
+
+
+def shortest(value: object) -> object:
+    """A 32-bit float as people write it: `0.1`, which as a 64-bit one is 0.10000000149011612."""
+    return float(str(np.float32(value))) if isinstance(value, float) else value
+
+
+def _is_single(table: Table, name: str) -> bool:
+    column = table.column(name)
+    return column is not None and pa.types.is_float32(column.arrow)

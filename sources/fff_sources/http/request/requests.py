@@ -1,0 +1,240 @@
+"""One question of a reading as one request: URL, parameters, headers, body; and whom it may go to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit, urlunsplit
+
+from fff.errors import SourceError
+from fff.web.addresses import host_allowed, without_user
+from fff.web.secrets import Secrets
+from fff.web.types import Credentials, HostPolicy, Request
+from fff.web.validators import ResponseMemory
+from fff_sources.adapter import SourceContext
+from fff_sources.http import templates
+from fff_sources.http.paging.paginators import Ask
+from fff_sources.http.request.parameters import (
+    SentValue,
+    beside_body,
+    key_values,
+    parameters,
+    placed,
+    qualifying,
+    selecting,
+    sorting,
+)
+from fff_sources.http.spec import spec
+from fff_sources.http.spec.settings import base_url_variable, check_base_url
+from fff_sources.http.tables import HttpAccess, PlannedTable, QualifiedWords, Question, SortedWords
+
+_WHOLE = ("http://", "https://")
+
+
+@dataclass(frozen=True)
+class HostParts:
+    """The parts of `client` with their secrets filled in."""
+
+    base_url: str
+    headers: Mapping[str, str]
+    params: spec.Params
+
+
+class Requests:
+    """Makes the requests of one source.
+
+    Args:
+        context: whose, what shows them, and where the base URL may be overridden.
+        declared: what the spec says of the host.
+        secrets: fills texts that templates go through after it.
+        policy: the rules of the host.
+    """
+
+    def __init__(
+        self, context: SourceContext, declared: spec.Client, secrets: Secrets, policy: HostPolicy
+    ) -> None:
+        self._context = context
+        self._name = context.name
+        self._declared = declared
+        self._client = context.client
+        self._secrets = secrets
+        self._environ = context.environ
+        self._policy = policy
+        self._host: HostParts | None = None
+
+    def host(self) -> HostParts:
+        """The host with its secrets filled in, looked up when it is first needed.
+
+        Raises SecretError, SpecError.
+        """
+        if self._host is None:
+            declared, fill = self._declared, self._secrets.fill
+            override = self._environ.get(base_url_variable(self._name))
+            base_url = override or templates.fill_text(fill(declared.base_url), {})
+            check_base_url(self._context, base_url, overridden=bool(override))
+            self._host = HostParts(
+                base_url,
+                {
+                    name: fill(text)
+                    for name, text in declared.headers.items()
+                    if not self._secrets.lacks(text)
+                },
+                declared.params,
+            )
+        return self._host
+
+    def of(
+        self,
+        planned: PlannedTable,
+        access: HttpAccess,
+        keys: Sequence[tuple[object, ...]],
+        ask: Ask,
+        *,
+        columns: Sequence[str],
+        credentials: Credentials,
+        memory: ResponseMemory | None,
+        question: Question | None = None,
+    ) -> Request:
+        """The request for the columns of the rows of these keys (all rows without any), or for `question`.
+
+        Raises SourceError, SecretError.
+        """
+        host = self.host()
+        endpoint, fill = access.endpoint, self._secrets.fill
+        values = key_values(access, keys)
+        quals = planned.table.quals_beside(access.keys)
+        words = access.words
+        if quals and isinstance(words, QualifiedWords):
+            words = words.qualified(quals)
+        if planned.table.sort is not None and not keys and isinstance(words, SortedWords):
+            words = words.sorted(planned.table.sort)
+        if words is not None:
+            question = words.question(columns, keys, ask.params)
+        headers = {**host.headers, **{name: fill(text) for name, text in endpoint.headers.items()}}
+        if headers:
+            texts = {name: value.text for name, value in values.items()}
+            headers = {name: templates.fill_text(text, texts) for name, text in headers.items()}
+        if question is not None:
+            headers |= question.headers
+        body, form = None, None
+        said: dict[str, SentValue] = {}
+        if ask.url is not None:
+            url, credentials, own = self._followed(planned, ask, host, credentials)
+            headers = headers if own else self._client.public_headers(headers)
+            params: tuple[tuple[str, str], ...] = ()
+        elif question is not None:
+            url = _join(host.base_url, question.path)
+            params = (*parameters(host.params, values, self._secrets), *question.params)
+            body, form = question.json, question.form
+        else:
+            path = fill(endpoint.path or "")
+            if "{" in path or "}" in path:
+                path = templates.fill_text(path, {name: value.segment for name, value in values.items()})
+            url = _join(host.base_url, path)
+            declared = {**host.params, **endpoint.params}
+            said = qualifying(planned.table, quals, declared) | selecting(planned, endpoint.select, columns)
+            said |= {} if keys else sorting(planned, endpoint.sort)
+            said |= {
+                access.params[key]: SentValue(value.sent, templates.json_value(value.json))
+                for key, value in values.items()
+                if key in access.params
+            }
+            params = parameters(declared, values, self._secrets, *beside_body(endpoint, ask, said))
+        if endpoint.body is not None:
+            body = templates.fill_json(
+                self._secrets.fill_all(endpoint.body), {name: value.json for name, value in values.items()}
+            )
+        if ask.body is not None:
+            body = _merged(body, ask.body) if ask.merge else ask.body
+        if question is None and ask.url is None:
+            body = placed(body, endpoint, ask, said)
+        method = ask.method if ask.method in ("GET", "POST") else endpoint.method
+        request = Request(
+            url=url,
+            method=method,
+            params=params,
+            headers=headers,
+            json=None if ask.method == "GET" else body,
+            form=form,
+            credentials=credentials,
+            policy=self._policy,
+            accept=frozenset(rule.status_code for rule in planned.spec.on_status)
+            | (frozenset() if question is None else question.accept),
+            source=self._name,
+            table=planned.table.name,
+            memory=memory,
+        )
+        if ask.url is None and not url.startswith(host.base_url) and not self._is_ours(url, host):
+            self._keep_to_ourselves(request)
+        return request
+
+    def _is_ours(self, url: str, host: HostParts) -> bool:
+        """Whether a URL of the spec is on a host that its secrets are for."""
+        ours = {urlsplit(one).netloc.lower() for one in (host.base_url, self._declared.base_url)}
+        return urlsplit(url).netloc.lower() in ours or host_allowed(url, self._policy.allowed_hosts)
+
+    def _keep_to_ourselves(self, request: Request) -> None:
+        """Raises SourceError where secrets would go to a host that they are not declared for."""
+        proof, params = request.credentials, (text for _, text in request.params)
+        texts = (request.url, *request.headers.values(), *params, str(request.json), str(request.form))
+        if proof.headers or proof.params or any(map(self._client.redactor.holds_secret, texts)):
+            raise SourceError(
+                "refused to send secrets to a host other than that of base_url",
+                source=self._name,
+                table=request.table,
+                url=self._client.shown(request.url),
+                hint="list the host under client.allowed_hosts if it belongs to the source",
+            )
+
+    def _followed(
+        self, planned: PlannedTable, ask: Ask, host: HostParts, credentials: Credentials
+    ) -> tuple[str, Credentials, bool]:
+        """A URL the source gave for its next page, and whether it is on the declared host; elsewhere no credentials go.
+
+        One in the clear, from an answer that came encrypted, is refused as such a redirect is.
+        """
+        here, url = urlsplit(host.base_url), ask.url or ""
+        try:
+            url = without_user(url)
+            there = urlsplit(url)
+            own = there.port is None or there.port > 0  # reading the port checks it
+        except ValueError:
+            own, there = False, urlsplit("")
+        if own and (
+            here.scheme == "https"
+            and there.scheme == "http"
+            and there.hostname == here.hostname
+            and not there.port
+        ):
+            url, there = urlunsplit(there._replace(scheme="https")), there._replace(scheme="https")
+        if there.scheme == "http" and urlsplit(ask.origin or "").scheme == "https":
+            raise SourceError(
+                "refused to follow the next page from https to http",
+                source=self._name,
+                table=planned.table.name,
+                url=self._client.shown(url),
+            )
+        if (there.scheme, there.netloc.rpartition("@")[2]) == (here.scheme, here.netloc.rpartition("@")[2]):
+            carried = {pair.split("=", 1)[0] for pair in there.query.split("&")}
+            params = {name: text for name, text in credentials.params.items() if name not in carried}
+            return url, Credentials(credentials.headers, params, credentials.identity), True
+        if there.scheme in ("http", "https") and host_allowed(url, self._policy.allowed_hosts):
+            return url, Credentials(), False
+        raise SourceError(
+            "refused to follow the next page to another host",
+            source=self._name,
+            table=planned.table.name,
+            url=self._client.shown(url),
+            hint="list the host under client.allowed_hosts if it belongs to the source",
+        )
+
+
+def _join(base_url: str, path: str) -> str:
+    if path.startswith(_WHOLE):
+        return path
+    return f"{base_url.rstrip('/')}/{path.lstrip('/')}" if path else base_url
+
+
+def _merged(own: object, theirs: object) -> object:
+    """What a link sends on top of what was sent, where both are mappings."""
+    return {**own, **theirs} if isinstance(own, dict) and isinstance(theirs, dict) else theirs

@@ -1,0 +1,250 @@
+"""Tokens that are fetched: from a token endpoint, with a refresh token, or by logging in."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from typing import Any, TypeAlias
+
+from fff.errors import SecretError, SourceError
+from fff.web.types import Request, Response
+from fff_sources.http.request.token_store import StoredToken, TokenStore
+from fff_sources.http.response.json import MalformedJSON, Struct, decode
+from fff_sources.http.response.jsonpath import parse_path, value
+from fff_sources.http.spec import client as client_spec
+
+Fetched: TypeAlias = client_spec.OAuth2ClientCredentials | client_spec.OAuth2 | client_spec.SessionLogin
+FETCHED = (client_spec.OAuth2ClientCredentials, client_spec.OAuth2, client_spec.SessionLogin)
+
+_EARLY = 30.0  # seconds before its end that a token counts as run out
+_SHORT = 0.1  # or that part of a life, where that is less
+_NOT_GRANTED = frozenset({400, 401, 403})
+
+
+@dataclass(frozen=True)
+class Grant:
+    """A token: the header that carries it, for how many seconds it may be used, and whose it is."""
+
+    header: str
+    text: str
+    use_for: float
+    whose: str
+
+
+class Tokens:
+    """Fetches the tokens of one source; `send` sends a request for whoever waits for the token at the moment.
+
+    Args:
+        auth: what the spec says.
+        source: its name, for errors.
+        base_url: of the source.
+        fill: gives a text with its secrets.
+        secret: the same for a text that is a secret.
+        hide: is told every token.
+        store: where `fff login` keeps what it got.
+    """
+
+    send: Callable[[Request], Awaitable[Response]]
+
+    def __init__(
+        self,
+        auth: Fetched,
+        source: str,
+        base_url: str,
+        *,
+        fill: Callable[[str], str],
+        secret: Callable[[str], str],
+        hide: Callable[[str], None],
+        store: TokenStore,
+    ) -> None:
+        self._auth = auth
+        self._source = source
+        self._base_url = base_url
+        self._fill = fill
+        self._secret = secret
+        self._hide = hide
+        self._store = store
+        self._rotated: str | None = None  # the refresh token that the last answer brought
+
+    async def fetch(self, refused: str | None = None) -> Grant:
+        """A token; `refused` is one that the source no longer takes. Raises SecretError, SourceError."""
+        match self._auth:
+            case client_spec.OAuth2ClientCredentials() as auth:
+                return await self._with_client(auth)
+            case client_spec.OAuth2() as auth:
+                return await self._renewed(auth, refused)
+            case client_spec.SessionLogin() as auth:
+                return await self._session(auth)
+
+    async def _with_client(self, auth: client_spec.OAuth2ClientCredentials) -> Grant:
+        form = {
+            "grant_type": "client_credentials",
+            "client_id": self._fill(auth.client_id),
+            "client_secret": self._secret(auth.client_secret),
+        }
+        form |= {name: self._fill(text) for name, text in auth.access_token_request_data.items()}
+        answer = await self._ask(auth.access_token_url, form)
+        # Limits belong to the client, whichever token it holds at the moment.
+        whose = json.dumps([self._fill(auth.access_token_url), form], sort_keys=True)
+        return self._granted(answer, auth.default_token_expiration, whose)
+
+    async def _renewed(self, auth: client_spec.OAuth2, refused: str | None) -> Grant:
+        whose = json.dumps([self._fill(auth.access_token_url), self._fill(auth.client_id)])
+        stored = self._store.load()
+        if stored is not None:
+            self._hide(stored.access_token)
+            self._hide(stored.refresh_token or "")
+            left = float("inf") if stored.expires_at is None else stored.expires_at - time.time()
+            if stored.access_token != refused and left > _EARLY:
+                return Grant("Authorization", f"Bearer {stored.access_token}", left - _EARLY, whose)
+        declared = None if auth.refresh_token is None else self._secret(auth.refresh_token)
+        refresh = (stored.refresh_token if stored else None) or self._rotated or declared
+        if refresh is None:
+            what = "nobody is logged in" if stored is None else "the login has ended"
+            raise SecretError(f"{self._source}: {what}", hint=f"fff login {self._source}")
+        form = {"grant_type": "refresh_token", "refresh_token": refresh} | self.client_form(auth)
+        answer = await self._ask(auth.access_token_url, form, accept=_NOT_GRANTED)
+        if isinstance(answer, _Refusal):
+            again = self._store.load()
+            if again is not None and again.access_token not in (refused, stored and stored.access_token):
+                return await self._renewed(auth, refused)  # another run has renewed it meanwhile
+            raise SecretError(
+                f"{self._source}: the login has ended: the token endpoint says {answer.error}",
+                hint=f"fff login {self._source}"
+                if declared is None or stored is not None
+                else "get another refresh token for the spec",
+            )
+        self.keep(auth, answer, refresh)
+        return self._granted(answer, auth.default_token_expiration, whose)
+
+    def keep(self, auth: client_spec.OAuth2, answer: GrantedToken, refresh: str | None) -> None:
+        """Keep what a token endpoint gave for later runs; `refresh`: the refresh token it may not have repeated."""
+        self._rotated = answer.refresh_token or refresh
+        self._hide(answer.access_token)
+        self._hide(self._rotated or "")
+        life = answer.expires_in or (auth.default_token_expiration if self._rotated else None)
+        ends = None if life is None else time.time() + life
+        try:
+            self._store.save(StoredToken(self._source, answer.access_token, self._rotated, ends))
+        except OSError as error:
+            raise SecretError(
+                f"{self._source}: the login cannot be kept: {error.strerror}",
+                hint="see who may write to $XDG_CONFIG_HOME/fff/logins",
+            ) from error
+
+    def client_form(self, auth: client_spec.OAuth2) -> dict[str, str]:
+        """Who the client is, as token endpoints are told."""
+        form = {"client_id": self._fill(auth.client_id)}
+        if auth.client_secret is not None:
+            form["client_secret"] = self._secret(auth.client_secret)
+        return form | {name: self._fill(text) for name, text in auth.access_token_request_data.items()}
+
+    async def redeem(self, auth: client_spec.OAuth2, form: Mapping[str, str]) -> str | None:
+        """Have a grant of a login turned into tokens, and keep them; the endpoint's word where it does not give them yet."""
+        answer = await self._ask(
+            auth.access_token_url, {**self.client_form(auth), **form}, accept=_NOT_GRANTED
+        )
+        if isinstance(answer, _Refusal):
+            return answer.error
+        self.keep(auth, answer, None)
+        return None
+
+    async def ask_device(self, auth: client_spec.OAuth2) -> DeviceCode:
+        """A code that a person types elsewhere. Raises SourceError."""
+        form = self.client_form(auth) | ({"scope": " ".join(auth.scopes)} if auth.scopes else {})
+        request = Request(
+            self._fill(auth.device_authorization_url or ""),
+            method="POST",
+            form=form,
+            headers={"Accept": "application/json"},
+        )
+        response = await self.send(request)
+        try:
+            return decode(response.body, type=DeviceCode)
+        except MalformedJSON as error:
+            raise SourceError("the device endpoint gave no code", source=self._source) from error
+
+    async def _session(self, auth: client_spec.SessionLogin) -> Grant:
+        login = auth.login
+        form = None if login.form is None else {name: self._secret(text) for name, text in login.form.items()}
+        body = None if login.body is None else {name: self._secret(text) for name, text in login.body.items()}
+        params = tuple((name, self._secret(text)) for name, text in login.params.items())
+        url = f"{self._base_url.rstrip('/')}/{self._fill(login.path).lstrip('/')}"
+        response = await self.send(Request(url, method=login.method, params=params, json=body, form=form))
+        token = _cookie(response, auth.cookie) if auth.cookie else _member(response, auth.token_path or "")
+        if not token:
+            where = f"cookie {auth.cookie}" if auth.cookie else f"text at {auth.token_path}"
+            raise SourceError(f"logging in gave no token: there is no {where}", source=self._source)
+        self._hide(token)
+        whose = json.dumps([url, form, body, params], sort_keys=True)
+        header = "Cookie" if auth.cookie else auth.header
+        text = f"{auth.cookie}={token}" if auth.cookie else auth.value.replace("{token}", token)
+        return Grant(header, text, _usable(auth.expires_in), whose)
+
+    async def _ask(self, url: str, form: Mapping[str, str], *, accept: frozenset[int] = frozenset()) -> Any:
+        request = Request(
+            self._fill(url), method="POST", form=form, headers={"Accept": "application/json"}, accept=accept
+        )
+        response = await self.send(request)
+        if response.status not in _NOT_GRANTED:
+            try:
+                return decode(response.body, type=GrantedToken)
+            except MalformedJSON:
+                pass
+        try:  # GitHub refuses with status 200
+            return decode(response.body, type=_Refusal) if accept else self._no_token()
+        except MalformedJSON:
+            return self._no_token()
+
+    def _no_token(self) -> Any:
+        raise SourceError("the token endpoint gave no access_token", source=self._source)
+
+    def _granted(self, answer: GrantedToken, default_life: float, whose: str) -> Grant:
+        self._hide(answer.access_token)
+        life = answer.expires_in or default_life
+        return Grant("Authorization", f"Bearer {answer.access_token}", _usable(life), whose)
+
+
+class GrantedToken(Struct):
+    """What a token endpoint gives."""
+
+    access_token: str
+    expires_in: float | None = None
+    refresh_token: str | None = None
+
+
+class DeviceCode(Struct):
+    """What a device authorization endpoint gives (RFC 8628)."""
+
+    device_code: str
+    user_code: str
+    verification_uri: str
+    expires_in: float = 900
+    interval: float = 5
+
+
+class _Refusal(Struct):
+    error: str
+
+
+def _usable(life: float) -> float:
+    return life - min(_EARLY, _SHORT * life)
+
+
+def _member(response: Response, path: str) -> str | None:
+    try:
+        found = value(response.body, parse_path(path))
+    except MalformedJSON:
+        return None
+    return str(found) if isinstance(found, str | int) and not isinstance(found, bool) else None
+
+
+def _cookie(response: Response, name: str) -> str | None:
+    try:
+        cookies = SimpleCookie(response.headers.get("set-cookie", ""))
+    except CookieError:
+        return None
+    return cookies[name].value if name in cookies else None

@@ -1,0 +1,20 @@
+"""From an answer's bytes to Arrow batches.
+
+In: a `Response`.
+Out: batches of the columns asked for; bad records counted or told.
+
+    backoff_hint  Waits that a source asks for in the body of its answers, as Stack Exchange does.
+    bodies        Bodies to batches: finds the records in an answer, whatever its format
+    csv_text      CSV as text: where its rows are, and its cells as columns of strings
+    infer         Columns from a first page, for tables declared without any.
+    json          What the rest of the package uses of msgspec; its only importer.
+    jsonpath      Places inside a JSON text: the subset of JSONPath that specs use
+    markup        XML and HTML tables as plain data, to be read like JSON
+    members       Which members records have at all
+    records       Records to Arrow columns: the fast route for records as declared
+    streaming     Large bodies of lines (CSV, NDJSON) handed on piece by piece while they still arrive.
+    values        One value of an answer as a value of a declared column type.
+    verdicts      What an answer says of itself although its status is that of a success
+
+The words are explained in docs/glossary.md.
+"""

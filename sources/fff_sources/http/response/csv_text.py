@@ -1,0 +1,144 @@
+"""CSV as text: where its rows are, and its cells as columns of strings.
+
+Reads no types: they are for others to know.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+
+#: Put behind a text as one more row: read as part of a cell it shows that the text ends inside of quotes.
+_END = "\x1eend\x1e"
+_BLOCK = 2**20  # bytes that are parsed together, unless a cell is larger
+_LARGEST = 2**31 - 1
+#: The row of USGS RDB that tells the width and type of every column.
+_TYPES = re.compile(rb"[0-9]+[sdn](?:\t[0-9]+[sdn])+\r?(?:\n|\Z)", re.IGNORECASE)
+
+
+def header_of(text: bytes, delimiter: str) -> list[str]:
+    """The names of the columns. Raises pa.ArrowInvalid where there are none."""
+    head = head_of(text, None, 0)
+    if head is None:
+        return list(_read_names(text, delimiter))
+    return list(_names(text[: head[0]], delimiter))
+
+
+@lru_cache(maxsize=16)
+def _names(header: bytes, delimiter: str) -> Sequence[str]:
+    """Known from before: the pieces of a large body begin alike."""
+    return _read_names(header, delimiter)
+
+
+def _read_names(header: bytes, delimiter: str) -> Sequence[str]:
+    table = pacsv.read_csv(
+        io.BytesIO(header + b"\n"),
+        read_options=pacsv.ReadOptions(use_threads=False),
+        parse_options=_parsing(header, delimiter),
+    )
+    return tuple(table.schema.names)
+
+
+def read_cells(text: bytes, delimiter: str, header: Sequence[str], columns: Sequence[str]) -> pa.Table:
+    """The cells of some columns, as strings; empty ones are NULL unless they are quoted.
+
+    Raises pa.ArrowInvalid for a row with more or fewer cells than the header, and for a text that ends inside
+    of quotes.
+    """
+    ended = b"".join(
+        (text, b"" if text.endswith(b"\n") else b"\n", delimiter.join([_END] * len(header)).encode(), b"\n")
+    )
+    try:
+        try:
+            table = _read(ended, delimiter, header, columns, _BLOCK)
+        except pa.ArrowInvalid as error:
+            if "straddl" not in str(error):
+                raise
+            table = _read(ended, delimiter, header, columns, min(len(ended) + 1, _LARGEST))
+    except pa.ArrowInvalid as error:
+        if _END not in str(error):
+            raise
+        table = None
+    rows = 0 if table is None else table.num_rows - 1
+    if table is None or table.column(0)[rows].as_py() != _END:
+        raise pa.ArrowInvalid("it ends in the middle of a quoted cell")
+    return table.slice(0, rows)
+
+
+def begins_with_types(text: bytes, delimiter: str) -> bool:
+    """Whether the row below the header tells types and is no data."""
+    head = head_of(text, None, 0)
+    return delimiter == "\t" and head is not None and _TYPES.match(text, head[0]) is not None
+
+
+def _read(text: bytes, delimiter: str, header: Sequence[str], columns: Sequence[str], block: int) -> pa.Table:
+    return pacsv.read_csv(
+        io.BytesIO(text),
+        read_options=pacsv.ReadOptions(use_threads=False, block_size=block),
+        parse_options=_parsing(text, delimiter),
+        convert_options=pacsv.ConvertOptions(
+            column_types=dict.fromkeys(header, pa.string()),
+            include_columns=list(dict.fromkeys(columns)) or header[:1],
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+
+
+def _parsing(text: bytes, delimiter: str) -> pacsv.ParseOptions:
+    # Where no quote stands every line is a row, which need not be found out twice.
+    return pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in text)
+
+
+def uncommented(text: bytes, mark: bytes) -> bytes:
+    """A text without the lines that begin with a mark, those inside of quotes apart."""
+    kept, inside = [], False
+    for line in text.splitlines(keepends=True):
+        if inside or not line.startswith(mark):
+            kept.append(line)
+            inside ^= line.count(b'"') % 2 == 1
+    return b"".join(kept)
+
+
+def without_rows(text: bytes, count: int) -> bytes:
+    """A text without comments, and without so many rows after its header."""
+    head = head_of(text, None, 0)
+    rest = head_of(text, None, count)
+    if head is None:
+        return text
+    return text[: head[0]] + (b"" if rest is None else text[rest[1] :])
+
+
+def head_of(text: bytes, comment: bytes | None, skipped: int) -> tuple[int, int] | None:
+    """Where the header ends, and so many rows after it; None where that is not there yet.
+
+    Comments and empty lines are no rows.
+    """
+    rows = _rows(text, comment)
+    header = next(rows, None)
+    end = header
+    for _ in range(skipped):
+        end = next(rows, None)
+    return None if header is None or end is None else (header, end)
+
+
+def _rows(text: bytes, comment: bytes | None) -> Iterator[int]:
+    """Where the rows end, one after another. Quotes in comments open nothing."""
+    start = at = 0
+    inside = False
+    while (end := text.find(b"\n", at) + 1) > 0:
+        line = text[at:end].removeprefix(codecs.BOM_UTF8)
+        remark = not inside and comment is not None and line.startswith(comment)
+        inside ^= not remark and line.count(b'"') % 2 == 1
+        at = end
+        if not inside:
+            if not remark and text[start:end].removeprefix(codecs.BOM_UTF8).strip(b"\r\n"):
+                yield end
+            start = end

@@ -1,0 +1,90 @@
+"""Columns from a first page, for tables declared without any."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from typing import TypeVar
+
+from fff.limits import INFERRED_COLUMNS
+from fff.schema import spark_type
+from fff.web.types import Response
+from fff_sources.http.columnar import read_schema
+from fff_sources.http.response.bodies import BodyDecoder, BodyFormat, TooManyColumnsError
+from fff_sources.http.response.csv_text import header_of
+from fff_sources.http.response.json import MalformedJSON, Raw, decode
+from fff_sources.http.response.jsonpath import kind_of
+
+T = TypeVar("T")
+
+
+def columns_of(form: BodyFormat, body: BodyDecoder, response: Response) -> dict[str, str]:
+    """Column names and Spark SQL types, in the order the source writes them; empty where there are no records.
+
+    Raises TooManyColumnsError.
+
+    Call it under `body.explained`. Of names that differ only in case, queries could reach but the first; so
+    it alone is one.
+
+    Text stays text, whatever it looks like: zip codes keep their zeros. Objects and arrays become their JSON text.
+    """
+    if not response.body.strip():
+        return {}
+    if form.name == "parquet":
+        return reachable(bounded(_parquet_columns(response.body)))
+    if form.name == "csv":
+        return reachable(bounded(dict.fromkeys(header_of(body.text(response), form.delimiter), "string")))
+    kinds: dict[str, set[str]] = {}
+    for records in body.arrays(body.open(response)):
+        for record in decode(records, type=list[Raw]):
+            try:
+                members = decode(record, type=dict[str, Raw])
+            except MalformedJSON:
+                continue
+            for name, value in members.items():
+                kinds.setdefault(name, set()).add(_kind(value))
+            bounded(kinds)
+    return reachable({name: _common(found - {"null"}) for name, found in kinds.items()})
+
+
+def reachable(columns: dict[str, str]) -> dict[str, str]:
+    """The first of columns whose names differ only in case."""
+    first: dict[str, str] = {}
+    for name in columns:
+        first.setdefault(name.lower(), name)
+    return {name: columns[name] for name in first.values()}
+
+
+def bounded(columns: dict[str, T]) -> dict[str, T]:
+    """The columns. Raises TooManyColumnsError."""
+    if len(columns) > INFERRED_COLUMNS:
+        raise TooManyColumnsError(f"the answer has more than {INFERRED_COLUMNS:,} columns")
+    return columns
+
+
+def _kind(value: Raw) -> str:
+    opening = kind_of(value)
+    if opening == "n":
+        return "null"
+    if opening in "tf":
+        return "boolean"
+    if opening in '"{[':
+        return "string"
+    number = decode(value)
+    return "bigint" if isinstance(number, int) and -(2**63) <= number < 2**63 else "double"
+
+
+def _common(kinds: Iterable[str]) -> str:
+    found = set(kinds)
+    if len(found) == 1:
+        return found.pop()
+    return "double" if found == {"bigint", "double"} else "string"
+
+
+def _parquet_columns(body: bytes) -> dict[str, str]:
+    """Columns whose types FFF has; the others stay out."""
+    found = {}
+    for part in read_schema(body):
+        with contextlib.suppress(ValueError):
+            found[part.name] = spark_type(part.type)
+    return found

@@ -1,0 +1,179 @@
+"""Places inside a JSON text: the subset of JSONPath that specs use, walked without decoding what it passes by.
+
+`$` · `a.b` · `$.a[0].b` · `['odd.name']` · `['it''s']` · `results[*]` · `*` (every value of an object) ·
+`[1:]` (a slice from there on)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fff_sources.http.response.json import Raw, decode, encode
+
+_TOKEN = re.compile(
+    r"""\.?(?:
+        (?P<name>[^.\[\]'"*$]+)
+      | (?P<all>\*)
+      | \[(?P<index>-?\d+)\]
+      | \[(?P<start>\d+):\]
+      | (?P<every>\[\*\])
+      | \['(?P<single>(?:[^']|'')*)'\]
+      | \["(?P<double>(?:[^"]|"")*)"\]
+    )""",
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step down: a member by name, an element by index, every element or value, or the elements from an index on."""
+
+    kind: Literal["name", "index", "every", "from"]
+    name: str = ""
+    index: int = 0
+
+
+@dataclass(frozen=True)
+class JsonPath:
+    """A parsed path. `text` is how the spec wrote it."""
+
+    text: str
+    steps: tuple[Step, ...]
+
+    @property
+    def single(self) -> bool:
+        """Whether it names at most one place."""
+        return all(step.kind in ("name", "index") for step in self.steps)
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The member names, when the path is made of nothing else."""
+        if all(step.kind == "name" for step in self.steps):
+            return tuple(step.name for step in self.steps)
+        return None
+
+
+WHOLE = JsonPath("$", ())
+
+
+def parse_path(text: str) -> JsonPath:
+    """Parse a path; raises ValueError showing the place that cannot be read."""
+    position = 1 if text.startswith("$") else 0
+    steps: list[Step] = []
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise ValueError(f"{text!r} cannot be read as a path from {text[position:]!r} on")
+        steps.append(_step(match))
+        position = match.end()
+    return JsonPath(text, tuple(steps))
+
+
+def quoted(name: str) -> str:
+    """A member's name, whatever it holds, as a step of a path; a quote in it is doubled."""
+    return f'["{name}"]' if "'" in name and '"' not in name else "['{}']".format(name.replace("'", "''"))
+
+
+def literal_path(name: str) -> JsonPath:
+    """The path of a member whose name is taken as it is, dots and all."""
+    return JsonPath(name, (Step("name", name),))
+
+
+def _step(match: re.Match[str]) -> Step:
+    group, text = match.lastgroup, match[match.lastgroup or 0]
+    if group in ("name", "single", "double"):
+        if group != "name":
+            quote = "'" if group == "single" else '"'
+            return Step("name", name=text.replace(2 * quote, quote))
+        return Step("name", name=text.strip())
+    if group == "index":
+        return Step("index", index=int(text))
+    if group == "start":
+        return Step("from", index=int(text))
+    return Step("every")
+
+
+def walk(body: bytes | Raw, path: JsonPath) -> Iterator[Raw]:
+    """Every place the path names, as raw JSON; nothing where a member is absent or its parent is no container.
+
+    Raises MalformedJSON where the text on the way is not JSON.
+    """
+    places: Iterable[Raw] = (body if isinstance(body, Raw) else Raw(body),)
+    for step in path.steps:
+        places = [below for place in places for below in _below(place, step)]
+    return iter(places)
+
+
+def first(body: bytes | Raw, path: JsonPath) -> Raw | None:
+    """The first place the path names, or None."""
+    return next(walk(body, path), None)
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """What stands around a place, outermost first and without what leads to it, as far as there are names to go by.
+
+    From `place` on, which is None where a name leads nowhere, the path goes on as `rest`.
+    """
+
+    levels: tuple[Mapping[str, Raw], ...]
+    place: Raw | None
+    rest: JsonPath
+
+    def mentions(self, text: str) -> bool:
+        """Whether a text stands in it as it is."""
+        wanted = encode(text)
+        return any(wanted in bytes(raw) for members in self.levels for raw in members.values())
+
+
+def envelope(body: bytes, path: JsonPath) -> Envelope:
+    """A body taken apart along a path. Raises MalformedJSON where the text on the way is not JSON."""
+    place = Raw(body)
+    levels: list[dict[str, Raw]] = []
+    for number, step in enumerate(path.steps):
+        if step.kind != "name" or kind_of(place) != "{":
+            return Envelope(tuple(levels), place, JsonPath(path.text, path.steps[number:]))
+        members = decode(place, type=dict[str, Raw])
+        inner = members.pop(step.name, None)
+        levels.append(members)
+        if inner is None:
+            return Envelope(tuple(levels), None, JsonPath(path.text, path.steps[number + 1 :]))
+        place = inner
+    return Envelope(tuple(levels), place, JsonPath(path.text, ()))
+
+
+def value(body: bytes | Raw, path: JsonPath) -> Any:
+    """The first place the path names, decoded; None where it is absent."""
+    place = first(body, path)
+    return None if place is None else decode(place)
+
+
+def kind_of(raw: bytes | Raw) -> str:
+    """The first character of a JSON text ("{", "[", '"', "n", …), or "" for an empty one."""
+    view = memoryview(raw)
+    for byte in view:
+        if byte not in b" \t\r\n":
+            return chr(byte)
+    return ""
+
+
+def _below(place: Raw, step: Step) -> Iterable[Raw]:
+    kind = kind_of(place)
+    if step.kind == "name":
+        if kind != "{":
+            return ()
+        member = decode(place, type=dict[str, Raw]).get(step.name)
+        return () if member is None else (member,)
+    if step.kind == "every" and kind == "{":
+        return decode(place, type=dict[str, Raw]).values()
+    if kind != "[":
+        return ()
+    elements = decode(place, type=list[Raw])
+    if step.kind == "every":
+        return elements
+    if step.kind == "from":
+        return elements[step.index :]
+    return elements[step.index : step.index + 1 or None] if abs(step.index) <= len(elements) else ()

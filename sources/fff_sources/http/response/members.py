@@ -1,0 +1,88 @@
+"""Which members records have at all: what tells them from other objects, and a column from a path that leads nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fff_sources.http.response.json import Decoder, Raw, Struct, WrongShape, decode, defstruct, is_field_name
+from fff_sources.http.response.json import field as struct_field
+from fff_sources.http.response.jsonpath import JsonPath, first
+
+_ABSENT = Raw(b"")
+_FEW = 16  # records that are looked at one by one
+
+
+class Members:
+    """Tells records of a table from other objects, by having at least one of its members.
+
+    Args:
+        names: the members, the likeliest first.
+        bare: whether an object without any is a record, too: where members are asked for by name and NULL is left out.
+    """
+
+    def __init__(self, names: Sequence[str], *, bare: bool = False) -> None:
+        self.names = frozenset(names)
+        self._bare = bare
+        likeliest = next((name for name in names if is_field_name(name)), None)
+        self._likeliest = None if likeliest is None else Decoder(list[_record_with(likeliest)])  # type: ignore[misc]
+
+    def count(self, records: Raw | bytes) -> int | None:
+        """How many records there are; None where some are none. All elements must be objects."""
+        if self._likeliest is None:
+            return None
+        tops = [row.top for row in self._likeliest.decode(records)]
+        suspects = [index for index, top in enumerate(tops) if top is _ABSENT]
+        return None if self.lacking(records, suspects) else len(tops)
+
+    def lacking(self, records: Raw | bytes, suspects: Sequence[int]) -> bool:
+        """Whether one of the suspects is no record. All elements must be objects."""
+        if self._likeliest is not None and len(suspects) > _FEW:
+            tops = [row.top for row in self._likeliest.decode(records)]
+            suspects = [index for index in suspects if tops[index] is _ABSENT]
+        return bool(suspects) and bool(self.strangers(decode(records, type=list[Raw]), suspects))
+
+    def strangers(self, records: Sequence[Raw], suspects: Sequence[int]) -> list[int]:
+        """Which of the suspects, all of them objects, are no records."""
+        some = decode(
+            b"[" + b",".join(bytes(records[index]) for index in suspects) + b"]", type=list[dict[str, Raw]]
+        )
+        return [
+            index
+            for index, members in zip(suspects, some, strict=True)
+            if self.names.isdisjoint(members) and (members or not self._bare)
+        ]
+
+
+def has_member(records: Raw | bytes, path: JsonPath) -> bool:
+    """Whether one of the records has anything at the path: null, or an element of XML without a text, included."""
+    steps = path.steps[:-1] if path.steps and path.steps[-1].name == "#text" else path.steps
+    if not steps:
+        return True
+    step, rest = steps[0], JsonPath(path.text, steps[1:])
+    try:
+        if step.kind == "name" and is_field_name(step.name):
+            rows = decode(records, type=list[_record_with(step.name)])  # type: ignore[misc]
+            tops = (row.top for row in rows if row.top is not _ABSENT)
+            return any(not rest.steps or first(top, rest) is not None for top in tops)
+    except WrongShape:
+        pass  # some of them are no objects
+    whole = JsonPath(path.text, steps)
+    return any(first(raw, whole) is not None for raw in decode(records, type=list[Raw]))
+
+
+def all_null(arrays: Sequence[pa.Array]) -> list[int]:
+    """The rows in which every column is NULL."""
+    if not arrays or any(array.null_count == 0 for array in arrays):
+        return []
+    mask = pc.is_null(arrays[0])
+    for array in arrays[1:]:
+        mask = pc.and_(mask, pc.is_null(array))
+    return pc.indices_nonzero(mask).to_pylist()  # type: ignore[no-any-return]
+
+
+def _record_with(name: str) -> type[Struct]:
+    """A type of one member, in the slot `top`."""
+    return defstruct("Member", [("top", Raw, struct_field(default=_ABSENT, name=name))], gc=False)

@@ -1,0 +1,484 @@
+"""Records to Arrow columns: the fast route for records as declared, and a careful one for the rest.
+
+Fast: one msgspec struct of just the needed columns, then one Arrow array a column. It takes only values that have the
+declared type already. When a page has others, the same page goes the careful way: every needed value as raw JSON text,
+each column tried as a whole and, where that fails, value by value under the rules of `values`, so that a bad value is
+found and named. A source whose every page needs care (numbers sent as text) is read carefully from then on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import decimal
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fff.errors import SourceError
+from fff.schema import ArrowType, Field
+from fff.stats import AccessMeter
+from fff_sources.http.response import values
+from fff_sources.http.response.json import (
+    UNSET,
+    Decoder,
+    MalformedJSON,
+    Raw,
+    UnsetType,
+    WrongShape,
+    decode,
+    defstruct,
+    is_field_name,
+)
+from fff_sources.http.response.json import field as struct_field
+from fff_sources.http.response.jsonpath import Envelope, JsonPath, first, kind_of
+from fff_sources.http.response.members import Members, all_null, has_member
+
+OnBad = Literal["fail", "null", "skip"]
+Batch: TypeAlias = pa.RecordBatch
+Array: TypeAlias = pa.Array
+
+_ABSENT = Raw(b"")  # told apart from null, which is a value
+_ARROW_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, ValueError)
+
+
+@dataclass(frozen=True)
+class ColumnPlan:
+    """A column to read and its place in a record."""
+
+    field: Field
+    path: JsonPath
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Whose records these are, for error messages."""
+
+    source: str
+    table: str
+    url: str
+    start: int = 0  # records of this access that came before these
+    shown: Callable[[str], str] = str  # takes the secrets out of the URL, when somebody looks
+    redact: Callable[[str], str] = str  # and out of what the source wrote
+
+    def after(self, records: int) -> Origin:
+        """Of what follows so many of them."""
+        if not records:
+            return self
+        return Origin(self.source, self.table, self.url, self.start + records, self.shown, self.redact)
+
+    def error(self, message: str, hint: str | None = None) -> SourceError:
+        """An error about these records."""
+        return SourceError(
+            self.redact(message),
+            source=self.source,
+            table=self.table,
+            url=self.shown(self.url),
+            hint=hint,
+        )
+
+
+@dataclass
+class _Column:
+    """A column on its way: values for Arrow, and what is wrong with which row."""
+
+    values: list[Any] | Array
+    bad: dict[int, str] = field(default_factory=dict)
+
+
+class RecordDecoder:
+    """Reads one set of columns out of records.
+
+    Args:
+        columns: what to read, in order.
+        on_bad: what becomes of a record that does not fit.
+        filled: columns that take the value asked for when a record does not have them.
+        members: tells records from other objects; None: all are records.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[ColumnPlan],
+        on_bad: OnBad,
+        filled: frozenset[str] = frozenset(),
+        members: Members | None = None,
+    ) -> None:
+        self.columns = tuple(columns)
+        self.filled = filled
+        self.members = members
+        self._on_bad = on_bad
+        self._filled = frozenset(i for i, column in enumerate(self.columns) if column.field.name in filled)
+        self._fast = _fast_reader(self.columns, self._filled)
+        tops = dict.fromkeys(top for column in self.columns if (top := _top(column.path)) is not None)
+        self._slots = {name: f"f{i}" for i, name in enumerate(tops) if is_field_name(name)}
+        fields = [(slot, Raw, struct_field(default=_ABSENT, name=name)) for name, slot in self._slots.items()]
+        self._record = Decoder(defstruct("Record", fields, gc=False))
+        self._records = Decoder(list[self._record.type])  # type: ignore[name-defined]
+        self._whole = any(_top(column.path) is None for column in self.columns)  # reads more than members
+        self._apart = self._whole or len(self._slots) < len(tops)  # reads what no struct can
+
+    def decode(
+        self,
+        records: Raw | bytes,
+        *,
+        meter: AccessMeter,
+        origin: Origin,
+        fill: Mapping[str, object] | None = None,
+    ) -> tuple[Batch, int]:
+        """A JSON array of records as a batch, and how many records it held before bad ones were dropped. Raises MalformedJSON, or SourceError for a bad record."""
+        fill = fill or {}
+        batch = self.fast(records, fill)
+        if batch is not None:
+            return batch, batch.num_rows
+        before = meter.bad_records
+        batch, count = self._decode_carefully(records, meter, origin, fill)
+        if meter.bad_records == before and batch.num_rows > 1:
+            self._fast = None  # not the accident of one record: the source writes its values so
+        return batch, count
+
+    def fast(self, records: Raw | bytes, fill: Mapping[str, object]) -> Batch | None:
+        """The records read as they are declared, in one go; None where they need care. Raises MalformedJSON."""
+        if self.members is not None and not self.columns:
+            count = None
+            with contextlib.suppress(WrongShape):
+                count = self.members.count(records)
+            return None if count is None else _batch((), [], count)
+        read = None if self._fast is None else self._fast(records, fill)
+        if read is None or (self.members is not None and self.members.lacking(records, read[1])):
+            return None
+        return read[0]
+
+    def note_missed(
+        self, records: Raw | bytes, rows: Batch, around: Envelope, meter: AccessMeter, origin: Origin
+    ) -> None:
+        """Have the meter tell of columns that no record has had anything for so far, null included.
+
+        Not of those that the answer names beside its records, as SPARQL's do: they may be left out of all.
+        """
+        for plan, column in zip(self.columns, rows.columns, strict=True):
+            name = plan.field.name
+            if name in meter.met or name in self.filled:
+                continue
+            if (
+                column.null_count < len(column)
+                or has_member(records, plan.path)
+                or ((top := _top(plan.path)) is not None and around.mentions(top))
+            ):
+                meter.meet(name)
+                continue
+            text = f"{origin.source}.{origin.table}: no record has {plan.path.text!r}, where the column {name} is declared"
+            meter.miss(name, len(column), f"{text} to be: it is NULL throughout")
+
+    def empty(self) -> Batch:
+        """No rows."""
+        return _batch(self.columns, [pa.array([], column.field.arrow) for column in self.columns], 0)
+
+    def from_texts(
+        self, columns: Sequence[Array], count: int, *, meter: AccessMeter, origin: Origin
+    ) -> Batch:
+        """String columns (the cells of a text format, in the order of `columns`) as a batch of `count` rows."""
+        read = [_texts(cells, plan.field.arrow) for plan, cells in zip(self.columns, columns, strict=True)]
+        return self._settle(read, {}, count, meter, origin)
+
+    def _decode_carefully(
+        self, records: Raw | bytes, meter: AccessMeter, origin: Origin, fill: Mapping[str, object]
+    ) -> tuple[Batch, int]:
+        strange: dict[int, str] = {}
+        whole: list[Raw] = []
+        try:
+            rows = self._records.decode(records)
+            if self._apart:
+                whole = decode(records, type=list[Raw])
+        except WrongShape:
+            whole = decode(records, type=list[Raw])
+            rows = [self._one(raw, index, strange) for index, raw in enumerate(whole)]
+        if self.members is not None:
+            whole = whole or decode(records, type=list[Raw])
+            blank = self._record.decode(b"{}")
+            suspects = [index for index, row in enumerate(rows) if row == blank and index not in strange]
+            for index in self.members.strangers(whole, suspects):
+                text = (
+                    origin.redact(bytes(whole[index]).decode()) if not strange else ""
+                )  # the first is told of
+                strange[index] = f"{values.shown(text)} has none of the table's columns"
+        read = [
+            self._careful_column(
+                plan, rows, whole, fill.get(plan.field.name) if index in self._filled else None
+            )
+            for index, plan in enumerate(self.columns)
+        ]
+        return self._settle(read, strange, len(rows), meter, origin), len(rows)
+
+    def _one(self, raw: Raw, index: int, strange: dict[int, str]) -> Any:
+        if kind_of(raw) == "{":
+            return self._record.decode(raw)
+        if not self._whole:  # columns that name the record itself may be of any kind
+            strange[index] = f"{values.shown(raw)} is not an object"
+        return self._record.decode(b"{}")
+
+    def _careful_column(self, plan: ColumnPlan, rows: list[Any], whole: list[Raw], fill: object) -> _Column:
+        top = _top(plan.path)
+        if top is None or top not in self._slots:
+            raws = [first(raw, plan.path) or _ABSENT for raw in whole]
+        else:
+            raws = list(map(operator.attrgetter(self._slots[top]), rows))
+            if len(plan.path.steps) > 1:
+                rest = JsonPath(plan.path.text, plan.path.steps[1:])
+                raws = [(first(raw, rest) or _ABSENT) if raw is not _ABSENT else raw for raw in raws]
+        column = _raws(raws, plan.field.arrow)
+        if fill is not None and any(raw is _ABSENT for raw in raws):
+            known = column.values if isinstance(column.values, list) else column.values.to_pylist()
+            column.values = [fill if raw is _ABSENT else item for raw, item in zip(raws, known, strict=True)]
+        return column
+
+    def _settle(
+        self, read: list[_Column], strange: dict[int, str], count: int, meter: AccessMeter, origin: Origin
+    ) -> Batch:
+        """Apply `on_bad` to what was found wrong, and build the batch."""
+        gone: set[int] = set(strange)
+        table = f"{origin.source}.{origin.table}"
+        if self._on_bad == "fail":
+            self._raise_first(read, strange, origin)
+        for column in read:
+            if self._on_bad == "skip":
+                gone |= column.bad.keys()
+            elif column.bad:
+                meter.bad_records += len(column.bad)
+                meter.warn(
+                    f"{table}: a value that does not fit its declared type was set NULL", len(column.bad)
+                )
+        if gone:
+            meter.bad_records += len(gone)
+            meter.warn(f"{table}: a record that does not fit the declared columns was left out", len(gone))
+        arrays = [
+            column.values
+            if isinstance(column.values, pa.Array)
+            else pa.array(column.values, plan.field.arrow)
+            for plan, column in zip(self.columns, read, strict=True)
+        ]
+        batch = _batch(self.columns, arrays, count)
+        if gone:
+            batch = batch.take(pa.array([row for row in range(count) if row not in gone], pa.int64()))
+        return batch
+
+    def _raise_first(self, read: list[_Column], strange: dict[int, str], origin: Origin) -> None:
+        faults: list[tuple[int, str | None, str]] = [(row, None, text) for row, text in strange.items()]
+        faults += [
+            (row, plan.field.name, text)
+            for plan, column in zip(self.columns, read, strict=True)
+            for row, text in column.bad.items()
+        ]
+        if not faults:
+            return
+        row, name, text = min(faults, key=lambda fault: fault[0])
+        place = f"column {name!r} of record" if name is not None else "record"
+        raise origin.error(
+            f"{place} {origin.start + row + 1}: {text}",
+            "declare another type, or set on_bad_record: null or skip on the table",
+        )
+
+
+def _top(path: JsonPath) -> str | None:
+    """The member of the record a path starts at; None where it names the record itself or an element of it."""
+    return path.steps[0].name if path.steps and path.steps[0].kind == "name" else None
+
+
+def _batch(columns: Sequence[ColumnPlan], arrays: list[Array], count: int) -> Batch:
+    if not arrays:  # a batch without columns still has a number of rows
+        return pa.RecordBatch.from_struct_array(pa.array([{}] * count, pa.struct([])))
+    return pa.RecordBatch.from_arrays(arrays, [column.field.name for column in columns])
+
+
+# ------------------------------------------------------------------------------------------------------- fast route
+
+#: The batch, and the rows in which no record had a value.
+_Reader: TypeAlias = Callable[[Raw | bytes, Mapping[str, object]], tuple[Batch, list[int]] | None]
+
+
+def _fast_type(kind: ArrowType) -> Any:
+    if pa.types.is_integer(kind):
+        return int
+    if pa.types.is_floating(kind):
+        return float
+    if pa.types.is_boolean(kind):
+        return bool
+    if pa.types.is_decimal(kind):
+        return decimal.Decimal
+    if pa.types.is_string(kind) or pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return str
+    return None
+
+
+def _fast_reader(columns: Sequence[ColumnPlan], filled: frozenset[int]) -> _Reader | None:
+    """A function from a JSON array to a batch, or to None for a page that needs care; None where no page is fast."""
+    tree: dict[str, Any] = {}
+    routes: list[tuple[str, ...]] = []
+    for index, column in enumerate(columns):
+        names, kind = column.path.names, _fast_type(column.field.arrow)
+        if not names or kind is None:
+            return None
+        branch = tree
+        for name in names[:-1]:
+            branch = branch.setdefault(name, {})
+            if not isinstance(branch, dict):
+                return None  # one column reads the object another column reads from
+        if names[-1] in branch:
+            return None
+        branch[names[-1]] = (kind | None | UnsetType) if index in filled else (kind | None)
+        routes.append(names)
+    try:
+        record, slots = _struct(tree)
+    except (TypeError, ValueError):
+        return None
+    decoder = Decoder(list[record])  # type: ignore[valid-type]  # a type made at run time
+    getters = [_getter(names, slots, UNSET if i in filled else None) for i, names in enumerate(routes)]
+
+    def read(records: Raw | bytes, fill: Mapping[str, object]) -> tuple[Batch, list[int]] | None:
+        try:
+            rows = decoder.decode(records)
+        except WrongShape:
+            return None
+        arrays, given = [], []
+        for index, (plan, getter) in enumerate(zip(columns, getters, strict=True)):
+            items = getter(rows)
+            if index in filled:
+                value = fill.get(plan.field.name)
+                if any(item is UNSET for item in items):
+                    kept = [None if item is UNSET else item for item in items]
+                    array = _array(kept, plan.field.arrow)
+                    if array is None:
+                        return None
+                    given.append(array)
+                    known = array.to_pylist()
+                    mixed = zip(items, known, strict=True)
+                    items = [value if item is UNSET else was for item, was in mixed]
+                    arrays.append(pa.array(items, plan.field.arrow))
+                    continue
+            array = _array(items, plan.field.arrow)
+            if array is None:
+                return None
+            given.append(array)
+            arrays.append(array)
+        return _batch(columns, arrays, len(rows)), all_null(given)
+
+    return read
+
+
+def _struct(tree: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """A struct type for a tree of members, and where in it each member is: a slot, or a slot and what is below."""
+    fields: list[tuple[str, Any, Any]] = []
+    slots: dict[str, Any] = {}
+    for number, (name, below) in enumerate(tree.items()):
+        slot = f"f{number}"
+        if isinstance(below, dict):
+            inner, inner_slots = _struct(below)
+            fields.append((slot, inner | None, struct_field(default=None, name=name)))
+            slots[name] = (slot, inner_slots)
+        else:
+            unset = UnsetType in getattr(below, "__args__", ())
+            fields.append((slot, below, struct_field(default=UNSET if unset else None, name=name)))
+            slots[name] = (slot, None)
+    return defstruct("Record", fields, gc=False), slots
+
+
+def _getter(
+    names: Sequence[str], slots: Mapping[str, Any], absent: object
+) -> Callable[[list[Any]], list[Any]]:
+    path: list[str] = []
+    for name in names:
+        slot, below = slots[name]
+        path.append(slot)
+        slots = below or {}
+    if len(path) == 1:
+        get = operator.attrgetter(path[0])
+        return lambda rows: list(map(get, rows))
+
+    def nested(rows: list[Any]) -> list[Any]:
+        for slot in path[:-1]:
+            rows = [None if row is None else getattr(row, slot) for row in rows]
+        return [absent if row is None else getattr(row, path[-1]) for row in rows]
+
+    return nested
+
+
+def _array(items: list[Any], kind: ArrowType) -> Array | None:
+    """Values of the fast type of `kind` as an array; None where one of them does not fit."""
+    try:
+        if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+            return _cast(pa.array(items, pa.string()), kind)
+        return pa.array(items, kind)
+    except _ARROW_ERRORS:
+        return None
+
+
+def _cast(texts: Array, kind: ArrowType) -> Array | None:
+    """An array of texts as an array of `kind`; None where Arrow's reading could differ from `values`."""
+    if pa.types.is_binary(kind) or pa.types.is_nested(kind):
+        return None  # base64 and JSON
+    if pa.types.is_integer(kind) and pc.any(pc.match_substring_regex(texts, "[xX]")).as_py():
+        return None  # Arrow reads hexadecimal
+    try:
+        return texts.cast(kind)
+    except _ARROW_ERRORS:
+        if not pa.types.is_timestamp(kind) or kind.tz is None:
+            return None
+    try:  # times without a zone are UTC
+        return pc.assume_timezone(texts.cast(pa.timestamp("us")), "UTC")
+    except _ARROW_ERRORS:
+        return None
+
+
+# ---------------------------------------------------------------------------------------------------- careful route
+
+
+def _raws(raws: list[Raw], kind: ArrowType) -> _Column:
+    """A column of raw JSON values: at once where they agree, else one by one."""
+    plain = _fast_type(kind)
+    if plain is not None:
+        texts = [bytes(raw) or b"null" for raw in raws]
+        lax = plain in (int, float)  # numbers may come as text
+        try:
+            items = decode(b"[" + b",".join(texts) + b"]", type=_list_of(plain), strict=not lax)
+        except MalformedJSON:
+            items = None
+        # Lax reading takes the text "null" for a null, which it is not.
+        if items is not None and (not lax or sum(item is None for item in items) == texts.count(b"null")):
+            array = _array(items, kind)
+            if array is not None:
+                return _Column(array)
+    column = _Column([])
+    assert isinstance(column.values, list)
+    for row, raw in enumerate(raws):
+        try:
+            column.values.append(values.from_json(raw, kind))
+        except (ValueError, MalformedJSON) as error:
+            column.values.append(None)
+            column.bad[row] = f"{values.shown(raw)} {error}"
+    return column
+
+
+def _list_of(plain: Any) -> Any:
+    return list[plain | None]
+
+
+def _texts(cells: Array, kind: ArrowType) -> _Column:
+    array = _cast(cells, kind)
+    if array is not None:
+        return _Column(array)
+    column = _Column([])
+    assert isinstance(column.values, list)
+    for row, cell in enumerate(cells.to_pylist()):
+        try:
+            column.values.append(None if cell is None else values.from_text(cell, kind))
+        except ValueError as error:
+            column.values.append(None)
+            column.bad[row] = f"{values.shown(cell)!r} {error}"
+    return column
+
+
+def join(raws: Iterable[Raw | bytes]) -> bytes:
+    """Raw JSON values as one JSON array."""
+    return b"[" + b",".join(map(bytes, raws)) + b"]"

@@ -1,0 +1,237 @@
+"""Large bodies of lines (CSV, NDJSON) handed on piece by piece while they still arrive.
+
+A connection may break and the request be sent again: what was handed on cannot be taken back, so the second answer must
+begin with the same bytes, and goes on behind them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import hashlib
+import zlib
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from fff.web.types import Response
+from fff_sources.http.response.bodies import charset_of
+from fff_sources.http.response.csv_text import head_of, uncommented
+
+#: What gzip files begin with.
+GZIP = b"\x1f\x8b"
+#: Formats made of lines.
+LINES = frozenset({"csv", "ndjson"})
+#: Bytes that are read together; a body that is not longer is read as a whole.
+PIECE = 2**20
+#: Encodings, beside UTF-8, in which a line ends with the byte that ends one in ASCII.
+_LINEAR = ("iso8859", "cp125", "koi8")
+
+
+class BodyChangedError(Exception):
+    """The second answer does not begin like the first."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some whole lines of a body, as an answer of their own; `line` is how many stand before them."""
+
+    response: Response
+    line: int
+
+
+class Arriving:
+    """The body of one answer, while it comes. Implements `fff.web.types.Arrivals`.
+
+    Args:
+        delimiter: of CSV, where lines may be broken inside of quotes and the first one names the columns of all; None: of
+            other lines.
+        comment: lines of CSV that begin so are no header.
+        skip_rows: so many rows after the header are in no piece.
+        encoding: whatever the answer says of itself.
+    """
+
+    def __init__(
+        self,
+        delimiter: str | None = None,
+        *,
+        comment: str | None = None,
+        skip_rows: int = 0,
+        encoding: str | None = None,
+    ) -> None:
+        self._csv = delimiter is not None
+        self._delimiter = (delimiter or "").encode()
+        self._comment = None if comment is None else comment.encode()
+        self._skip_rows = skip_rows
+        self._encoding = encoding
+        self._headers: Mapping[str, str] = {}
+        self._linear = False
+        self._waiting = bytearray()
+        self._enough = 0  # bytes that must wait before it is worth looking for the end of a line again
+        self._header = b""
+        self._line = 0
+        self._handed = 0  # bytes in pieces, and of the header
+        self._received = 0
+        self._digest = hashlib.sha1(usedforsecurity=False)
+        self._skip = 0  # bytes that are to come once more
+        self._again = hashlib.sha1(usedforsecurity=False)
+        self._unpacked: _Inflating | None = None
+        self._news = asyncio.Event()
+        self.url = ""  # as it may be shown in errors
+        self.pieces = 0
+
+    def unpack(self, limit: int) -> None:
+        """The body may be a gzip file; of one that is larger than so many bytes nothing more is heard."""
+        self._unpacked = _Inflating(limit)
+
+    def begin(self, headers: Mapping[str, str]) -> None:
+        """An answer begins, perhaps for another time."""
+        if self._unpacked is not None:
+            self._unpacked = _Inflating(self._unpacked.limit)
+        self._headers = headers
+        self._skip, self._again = self._received, hashlib.sha1(usedforsecurity=False)
+        self._linear = _is_linear(self._encoding or charset_of(headers))
+
+    def take(self, data: bytes) -> None:
+        """More of the body. Raises BodyChangedError."""
+        for part in [data] if self._unpacked is None else self._unpacked.take(data):
+            self._take(part)
+
+    def _take(self, data: bytes) -> None:
+        if self._skip:
+            again, data = data[: self._skip], data[self._skip :]
+            self._again.update(again)
+            self._skip -= len(again)
+            if not self._skip and self._again.digest() != self._digest.digest():
+                raise BodyChangedError("the body was another when it was asked for again")
+        self._digest.update(data)
+        self._received += len(data)
+        self._waiting += data
+        if len(self._waiting) >= PIECE:
+            self._news.set()
+
+    async def whole_pieces(self, answer: asyncio.Future[Response]) -> AsyncGenerator[Piece]:
+        """What can be read before the answer has ended; what is left over is in `rest`."""
+        answer.add_done_callback(self._over)
+        while not answer.done():
+            self._news.clear()
+            await self._news.wait()
+            while self._linear and len(self._waiting) >= max(PIECE, self._enough):
+                piece = self._cut()
+                # Twice as many: so what is looked at in all grows no faster than the body, however long a
+                # line is.
+                self._enough = 0 if piece is not None else 2 * len(self._waiting)
+                if piece is not None:
+                    yield piece
+                    await asyncio.sleep(0)
+
+    def rest(self, response: Response) -> Piece:
+        """What of the whole body was in no piece yet."""
+        return self._piece(response.body[self._handed :], response.url)
+
+    def _over(self, answer: asyncio.Future[Response]) -> None:
+        del answer
+        self._news.set()
+
+    def _cut(self) -> Piece | None:
+        """The whole lines at the beginning of what waits; None where there is none."""
+        if self._csv and not self._header:
+            data = bytes(self._waiting)
+            head = head_of(data, self._comment, self._skip_rows)
+            if head is None:
+                return None
+            self._header = data[: head[0]]
+            self._let_go(head[1])
+        for size in (4 * PIECE, len(self._waiting)):
+            data = bytes(self._waiting[:size])
+            if self._csv and not self._quotes_cells(data):
+                self._linear = False  # where records end is for the reader of the whole to say
+                return None
+            end = last_row_end(data, self._comment) if self._csv else data.rfind(b"\n") + 1
+            if end:
+                piece = self._piece(data[:end], self.url)
+                self._let_go(end)
+                self.pieces += 1
+                return piece
+        return None
+
+    def _quotes_cells(self, data: bytes) -> bool:
+        """Whether quotes stand around whole cells and nowhere else."""
+        if b'"' not in data:
+            return True
+        text = data if self._comment is None else uncommented(data, self._comment)
+        characters = np.frombuffer(text, np.uint8)
+        quotes = np.flatnonzero(characters == ord('"'))
+        opening, closing = quotes[0::2], quotes[1::2]
+        before = np.isin(characters[opening[opening > 0] - 1], list(self._delimiter + b'\n"'))
+        closing = closing[closing < len(characters) - 1]
+        behind = np.isin(characters[closing + 1], list(self._delimiter + b'\r\n"'))
+        return bool(before.all() and behind.all())
+
+    def _let_go(self, count: int) -> None:
+        self._line += self._waiting.count(b"\n", 0, count)
+        self._handed += count
+        del self._waiting[:count]
+
+    def _piece(self, lines: bytes, url: str) -> Piece:
+        return Piece(Response(200, self._headers, self._header + lines, url), self._line)
+
+
+class _Inflating:
+    """Unpacks gzip files of any number of members, and passes on what is none.
+
+    Whoever reads the whole tells what is wrong.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._begin = b""
+        self._size = 0
+        self._inflate: zlib._Decompress | None = None
+
+    def take(self, data: bytes) -> Iterator[bytes]:
+        """What more of a file brings."""
+        if len(self._begin) < len(GZIP):
+            self._begin += data
+            if len(self._begin) < len(GZIP):
+                return
+            data = self._begin
+        if not self._begin.startswith(GZIP):
+            yield data
+            return
+        while data and self._size <= self.limit:
+            if self._inflate is None or self._inflate.eof:
+                self._inflate = zlib.decompressobj(wbits=31)
+            try:
+                part = self._inflate.decompress(data, PIECE)
+            except zlib.error:
+                self._size = self.limit + 1
+                return
+            self._size += len(part)
+            data = self._inflate.unused_data if self._inflate.eof else self._inflate.unconsumed_tail
+            yield part
+
+
+def _is_linear(encoding: str | None) -> bool:
+    name = "utf-8" if encoding is None else codecs.lookup(encoding).name
+    return name in ("utf-8", "ascii") or name.startswith(_LINEAR)
+
+
+def last_row_end(data: bytes, comment: bytes | None) -> int:
+    """Where the last whole row or comment ends; 0 where none does. Quotes in comments open nothing."""
+    if comment is None or b'"' not in data:
+        end, inside = len(data), data.count(b'"') % 2
+        while (before := data.rfind(b"\n", 0, end) + 1) and (
+            inside := inside ^ data.count(b'"', before, end) % 2
+        ):
+            end = before - 1
+        return before
+    last, inside_quotes, at = 0, False, 0
+    for line in data.splitlines(keepends=True):
+        at += len(line)
+        if inside_quotes or not line.removeprefix(codecs.BOM_UTF8).startswith(comment):
+            inside_quotes ^= line.count(b'"') % 2 == 1
+        if not inside_quotes and line.endswith(b"\n"):
+            last = at
+    return last

@@ -1,0 +1,258 @@
+"""What an answer says of itself although its status is that of a success: that it failed, or that it is not all.
+
+Sources say so around their records in words that many of them share; what they say in words of their own, a
+spec's `on_response` tells. A record itself is never read so: what it says is data.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from fff.web.types import Response, Verdict
+from fff_sources.http.paging.conventions import normal
+from fff_sources.http.paging.surroundings import around
+from fff_sources.http.response.json import MalformedJSON, Raw, decode
+from fff_sources.http.response.jsonpath import kind_of, parse_path, walk
+from fff_sources.http.response.markup import MalformedMarkupError
+from fff_sources.http.spec import spec
+
+# Words are written as those of `conventions` are.
+#: Where any of these is given, it is what went wrong.
+_FAULTS = re.compile(
+    r"(?:is|has)?(?:an?)?(?:err|errors?|unhandlederrors?|exceptions?|faults?|failure)"
+    r"(?:message|messages|msg|msgs|descriptions?|desc|codes?|info|text|types?|details?|strings?|reason|no|num|number|count|report|occurred)?"
+    r"|(?:service)?exceptionreport|failed"
+)
+#: Flags of an answer that is one, where they are true.
+_SUCCESSES = frozenset({"success", "successful", "issuccess", "issuccessful", "succeeded", "ok", "isok"})
+_STATES = re.compile(
+    r"(?:response|result|return|request|query|api|execution|overall)?(?:status(?:text|message|code)?|states?|stat|result|outcome|code)"
+)
+_FAILED = frozenset({
+    "error", "err", "fail", "failed", "failure", "exception", "timeout", "timed_out", "partial_failure",
+})  # fmt: skip
+#: States that mean as much beside no records; beside some they may be those of a thing that has the records.
+_REFUSED = re.compile(
+    r"fail|error|denied|over[ _-]\w*limit|limit[ _-]?(?:exceed|reach|hit)|rate[ _-]?limit|quota|throttl|time[ _-]?out|unavailable|invalid"
+    r"|unauthori[sz]|forbidden|aborted|rejected|exception|not[ _-]?ok|bad[ _-]?request",
+    re.IGNORECASE,
+)
+_ALL_WELL = re.compile(r"\b(?:no|0|without)[ _-](?:error|fail|exception|rate|quota)", re.IGNORECASE)
+_CODES = frozenset(
+    {
+        "status",
+        "statuscode",
+        "code",
+        "cod",
+        "httpstatus",
+        "httpcode",
+        "httpstatuscode",
+        "responsecode",
+        "resultcode",
+    }
+)
+#: Flags of an answer that is not all, where they are true.
+_PARTS = re.compile(
+    r"(?:is|has)?(?:partial|incomplete)(?:results?|response|success|failures?|content|data|rows|list|errors?|answer)?|resultsincomplete"
+    r"|timedout|terminatedearly|(?:results?|response|data|rows|output|answer|list)truncated|failedshards|shardfailures"
+    r"|(?:max(?:imum)?)?(?:rows?|results?|records?|items?|size|pages?|query|time|rate)?limit(?:exceeded|reached|hit)"
+    r"|max(?:imum)?(?:rows?|results?|records?|items?)(?:exceeded|reached)"
+)
+#: What was left undone; so are these, where they hold anything.
+_LEFT = frozenset({"unprocessedkeys", "unprocesseditems", "unprocessed"})
+#: The same, where they are false.
+_WHOLES = frozenset({"complete", "iscomplete", "jobcomplete", "resultscomplete"})
+#: The same, unless the pages that follow are read: some sources say so of every page but the last.
+_CUTS = frozenset({"truncated", "istruncated", "exceededtransferlimit"})
+#: Objects that count what their search did not reach.
+_COUNTS = {"shards": ("failed",), "clusters": ("failed", "skipped", "partial")}
+#: Error codes that mean that there is nothing: OAI-PMH's.
+_NOTHING_FOUND = frozenset({"noRecordsMatch"})
+#: What sources write where nothing went wrong.
+_NONE = frozenset({"", "0", "none", "null", "false", "no", "ok", "success", "n/a"})
+#: OperationOutcome of FHIR.
+_ISSUE, _SEVERE = "issue", frozenset({"error", "fatal"})
+#: Where an answer without records may say in a sentence, and in nothing else, that it was refused.
+_REMARKS = frozenset(
+    {"message", "msg", "detail", "details", "note", "notice", "information", "reason", "warning"}
+)
+_REFUSAL = re.compile(
+    r"\b(?:rate[ -]?limit(?:ed|s? (?:was |is |has been )?(?:reached|exceeded|hit))|too many requests|quota (?:\w+ ){0,3}(?:exceeded|reached|used up|exhausted)"
+    r"|throttled|unauthori[sz]ed|not authori[sz]ed|forbidden|access denied|permission denied|internal (?:server )?error"
+    r"|(?:temporarily|service|currently) unavailable|timed out|under maintenance|try again later|NOTOK"
+    r"|(?:invalid|missing|wrong|expired) (?:api[ -_]?)?(?:key|token)|limit (?:was |is |has been )?(?:reached|exceeded)"
+    r"|exceeded (?:your|the|its|\w+ limit))\b",
+    re.IGNORECASE,
+)
+#: Where an object says in a sentence what went wrong.
+_SENTENCES = (
+    "message", "detail", "details", "description", "error_description", "error_message", "errmsg", "error_msg", "err_msg", "msg", "reason", "title",
+    "diagnostics", "#text",
+)  # fmt: skip
+_INSIDE = (
+    "meta", "metadata", "_meta", "info", "status", "header", "head", "responseHeader", "response_metadata", "result",
+    "response", "pagination", "Body",
+)  # fmt: skip
+#: Formats whose answers have something around their records.
+ENVELOPED = frozenset({"json", "xml"})
+
+
+@dataclass(frozen=True)
+class SpokenVerdict:
+    """The usual words of one answer, as they may be shown once the secrets are out of them."""
+
+    fault: str | None = None  # what went wrong
+    part: str | None = None  # that something is missing
+    cut: str | None = None  # the same, unless a page follows
+    nothing: bool = False  # that there are no records
+    refusal: str | None = None  # that it went wrong, where there are no records
+
+
+def said_around(levels: Sequence[Mapping[str, Raw]]) -> SpokenVerdict:
+    """What an answer says of itself in the objects around its records."""
+    found: dict[str, str] = {}
+    sentence = None
+    try:
+        for _, members in around(levels, _INSIDE):
+            for name, raw in members.items():
+                word = normal(name)
+                kind = _kind(word, raw)
+                if kind is not None:
+                    found.setdefault(kind, f"{name}: {_words(raw)}")
+            sentence = sentence or _sentence(members)
+    except MalformedJSON:
+        return SpokenVerdict()  # whoever reads the records says so
+    for kind in ("fault", "refusal"):
+        if kind in found and sentence is not None and sentence not in found[kind]:
+            found[kind] = f"{found[kind]} ({sentence})"
+    return SpokenVerdict(
+        found.get("fault"), found.get("part"), found.get("cut"), "nothing" in found, found.get("refusal")
+    )
+
+
+class Rules:
+    """Reads answers by a spec's `on_response`; the first rule that fits decides.
+
+    `text` gives an answer as JSON.
+    """
+
+    def __init__(self, rules: Sequence[spec.OnResponse], text: Callable[[Response], bytes]) -> None:
+        self._rules = [(parse_path(rule.path), rule) for rule in rules]
+        self._text = text
+
+    def __call__(self, response: Response) -> Verdict | None:
+        """What the answer says of itself; None where no rule fits."""
+        try:
+            body = self._text(response)
+            for path, rule in self._rules:
+                for place in walk(body, path):
+                    if _fits(rule, decode(place)):
+                        return Verdict(rule.action, f"{rule.path}: {_words(place)}")
+        except (MalformedJSON, MalformedMarkupError, UnicodeDecodeError, RecursionError):
+            pass  # whoever reads the records says so
+        return None
+
+
+def _fits(rule: spec.OnResponse, value: object) -> bool:
+    return _is_same(value, rule.equals) if "equals" in rule.model_fields_set else bool(value)
+
+
+def _is_same(one: object, other: object) -> bool:
+    """Whether two JSON values are equal: true is not 1, and 1.0 is."""
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_is_same, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_is_same(value, other[name]) for name, value in one.items())
+    return isinstance(one, bool) == isinstance(other, bool) and one == other
+
+
+def _kind(word: str, raw: Raw) -> str | None:
+    """What a member around the records says of the answer."""
+    if word in _CUTS:
+        return "cut" if _is_given(decode(raw)) else None
+    if _FAULTS.fullmatch(word) is not None:
+        value = decode(raw)
+        if isinstance(value, dict) and value.get("@code") in _NOTHING_FOUND:
+            return "nothing"
+        return "fault" if _is_given(value) else None
+    if word in _SUCCESSES and _is_no(decode(raw)):
+        return "fault"
+    if word in _CODES and _is_bad_code(decode(raw)):
+        return "fault"
+    if _STATES.fullmatch(word) is not None:
+        value = decode(raw)
+        return "fault" if _is_failed(value) else "refusal" if _is_refused(value) else None
+    if word in _REMARKS and kind_of(raw) == '"':
+        return "refusal" if _REFUSAL.search(decode(raw, type=str)) else None
+    if word == _ISSUE and any(one.get("severity") in _SEVERE for one in _objects(raw)):
+        return "fault"
+    if word in _WHOLES and _is_false(decode(raw)):
+        return "part"
+    if word in _LEFT and _is_given(decode(raw)):
+        return "part"
+    if (
+        _PARTS.fullmatch(word) is not None
+        and not isinstance(value := decode(raw), dict | list)
+        and _is_given(value)
+    ):
+        return "part"
+    if word in _COUNTS:
+        value = decode(raw)
+        if isinstance(value, dict) and any(_is_given(value.get(name)) for name in _COUNTS[word]):
+            return "part"
+    return None
+
+
+def _objects(raw: Raw) -> list[Mapping[str, object]]:
+    value = decode(raw)
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _is_given(value: object) -> bool:
+    """Whether anything in a value says something."""
+    if isinstance(value, dict):
+        return any(map(_is_given, value.values()))
+    if isinstance(value, list):
+        return any(map(_is_given, value))
+    return bool(value) and not (isinstance(value, str) and value.strip().lower() in _NONE)
+
+
+def _is_false(value: object) -> bool:
+    return value is False or (isinstance(value, str) and value.strip().lower() == "false")
+
+
+def _is_no(value: object) -> bool:
+    return _is_false(value) or (value == 0 and isinstance(value, int)) or value in ("0", "no", "N")
+
+
+def _is_refused(value: object) -> bool:
+    return isinstance(value, str) and _REFUSED.search(value) is not None and _ALL_WELL.search(value) is None
+
+
+def _is_failed(value: object) -> bool:
+    return isinstance(value, str) and value.strip().lower() in _FAILED
+
+
+def _is_bad_code(value: object) -> bool:
+    """Whether it is the status that the answer should have had."""
+    number = int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() else value
+    return isinstance(number, int) and not isinstance(number, bool) and 400 <= number <= 599
+
+
+def _words(raw: Raw) -> str:
+    """A value in the words of its source: the sentence in it, where there is one."""
+    value = decode(raw)
+    first = value[0] if isinstance(value, list) and value else value
+    if isinstance(first, dict):
+        sentence = next((first[name] for name in _SENTENCES if isinstance(first.get(name), str)), None)
+        return bytes(raw).decode() if sentence is None else sentence
+    return value if isinstance(value, str) else bytes(raw).decode()
+
+
+def _sentence(members: Mapping[str, Raw]) -> str | None:
+    for name in _SENTENCES:
+        if name in members and isinstance(value := decode(members[name]), str) and value:
+            return value
+    return None

@@ -1,0 +1,281 @@
+"""HttpSource: what the engine asks of a source, answered by the parts that every adapter over HTTP holds."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Collection, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+from fff.access.key_index import having
+from fff.budget import Money
+from fff.catalog import LookupMethod, Page, ScanMethod, Table
+from fff.errors import InternalError, SourceError, SpecError
+from fff.stats import AccessMeter
+from fff.web.secrets import Secrets
+from fff.web.validators import ResponseMemory
+from fff_sources.adapter import SourceContext
+from fff_sources.http.batch_check import BatchTrust
+from fff_sources.http.exchange import Exchange
+from fff_sources.http.fetch import Reading
+from fff_sources.http.fingerprint import fingerprint
+from fff_sources.http.paging.partitions import ScanPart, is_divisible, policy_of_part
+from fff_sources.http.request.keys import Key, as_sent, carried, quals_as_sent
+from fff_sources.http.spec import spec
+from fff_sources.http.spec.cost import cost_problems, price_of
+from fff_sources.http.spec.functions import single_values
+from fff_sources.http.spec.settings import missing_secrets
+from fff_sources.http.tables import FoundTable, HttpAccess, PlannedTable
+
+_REFUSED = frozenset({400, 422, 501})  # what a parameter is answered with that a source does not take
+
+
+class HttpSource:
+    """Tables behind HTTP. Implements `SourceAdapter`, `Cacheable`, `Divisible`; an adapter adds where its tables come from.
+
+    Args:
+        declared: what the spec says of the host.
+        context: of the source.
+    """
+
+    #: What the spec declares, where it can be read, and everything that is wrong with it.
+    read: ClassVar[staticmethod[[SourceContext], tuple[Any, list[SpecError]]]]
+
+    def __init__(self, declared: spec.Client, context: SourceContext) -> None:
+        self.name = context.name
+        self.http = Exchange(declared, context)
+        self._context = context
+        self._ttl = None if declared.cache is None else declared.cache.ttl
+        self.price: Money | None = None  # of a request that is about the source itself
+        self._cost: spec.RequestCost | None = None
+        self._costs: dict[str, spec.RequestCost | None] = {}  # by table
+        self._planned: dict[str, PlannedTable] = {}
+        self._trusts: dict[tuple[str, str], BatchTrust] = {}
+
+    @classmethod
+    def from_spec(cls, context: SourceContext) -> Self:
+        """The source of a document; raises SpecError for the first thing that is wrong with it."""
+        declared, found = cls._checked(context)
+        if declared is not None and not found:
+            source = cls(declared, context)
+            source._declare_costs(declared)
+            return source
+        first = found[0]
+        if len(found) > 1:
+            more = f"{len(found) - 1} more: fff source lint {context.document.file}"
+            first.hint = f"{first.hint}; {more}" if first.hint else more
+        raise first
+
+    @classmethod
+    def lint(cls, context: SourceContext) -> list[SpecError]:
+        """Everything that is wrong with the source, secrets that cannot be found included."""
+        declared, found = cls._checked(context)
+        if declared is None:
+            return found
+        secrets = Secrets(context.environ, context.document.folder, context.client.redactor)
+        return found + missing_secrets(context, secrets)
+
+    @classmethod
+    def _checked(cls, context: SourceContext) -> tuple[Any, list[SpecError]]:
+        declared, found = cls.read(context)
+        if declared is not None:
+            found = [*found, *cost_problems(context.name, declared, context.document)]
+        return declared, found
+
+    def _declare_costs(self, declared: Any) -> None:
+        """Take on what the spec says requests cost."""
+        self._cost = declared.cost
+        self.price = price_of(self._cost)
+        for parts in (declared.tables, getattr(declared, "functions", None)):
+            self._costs |= {name: part.cost for name, part in (parts or {}).items()}
+
+    # -------------------------------------------------------------------------------------------------------- tables
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """Every table that is known; those whose columns are found out later have none before `discover`."""
+        policy = self.http.policy
+        rates = [(float(window.limit), window.per) for window in policy.windows]
+        rates += [] if policy.fill_rate is None else [(policy.fill_rate, 1.0)]
+        return [
+            self._priced(replace(planned.table, rates=tuple(rates))) for planned in self._planned.values()
+        ]
+
+    def _priced(self, table: Table) -> Table:
+        """A table whose access methods say what a request costs."""
+        costs = self._cost, self._costs.get(table.name)
+        scans = tuple(replace(one, price=price_of(*costs, access_of(one).cost)) for one in table.scans)
+        lookups = tuple(replace(one, price=price_of(*costs, access_of(one).cost)) for one in table.lookups)
+        return replace(table, scans=scans, lookups=lookups)
+
+    def keep(self, *tables: FoundTable) -> None:
+        """Have these tables, each in the place of one of the same name."""
+        for table in tables:
+            planned = table.planned(self.name, max_in_flight=self.http.policy.max_concurrency)
+            self._planned[table.name] = self.http.limited(planned)
+
+    def without_columns(self, names: Collection[str]) -> list[str]:
+        """Those of the named tables whose columns are not known yet."""
+        return [table.name for table in self.tables if not table.columns and table.name in names]
+
+    # ------------------------------------------------------------------------------------------------ access methods
+
+    async def scan(
+        self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
+    ) -> AsyncGenerator[Page]:
+        """Every row of the table, page by page."""
+        began = False
+        try:
+            reading = self._reading(table, method, columns, meter)
+            async with contextlib.aclosing(reading.pages(window)) as pages:
+                async for page in pages:
+                    began = True
+                    yield page
+        except SourceError as error:
+            if began or table.sort is None or error.status not in _REFUSED:
+                raise
+            meter.warn(
+                f"{table.full_name}: the source refuses to sort by {table.sort} (HTTP {error.status}), "
+                "so all of it was read"
+            )
+            unsorted = self.scan(replace(table, sort=None), method, columns, meter=meter, window=window)
+            async with contextlib.aclosing(unsorted) as pages:
+                async for page in pages:
+                    yield page
+
+    async def lookup(
+        self,
+        table: Table,
+        method: LookupMethod,
+        columns: Sequence[str],
+        keys: Sequence[tuple[object, ...]],
+        *,
+        meter: AccessMeter,
+    ) -> AsyncGenerator[Page]:
+        """Every row matching one of the keys."""
+        planned, access = self._narrowed(table), access_of(method)
+        sent = as_sent(planned.table, access.keys, keys)
+        known_as = dict(zip(sent, keys, strict=True))
+        some = sent if access.words is None else access.words.askable(sent)
+        wanted = carried(access, some, method.batch_size)
+
+        def read(
+            some: Sequence[Key], names: Sequence[str] = columns, *, filled: bool = True
+        ) -> AsyncGenerator[Page]:
+            reading = self.http.reading(planned, method.name, access, names, some, meter=meter, filled=filled)
+            return reading.pages(1)
+
+        def unanswered(reason: str, some: Sequence[Key]) -> Page:
+            reader = self.http.reader(planned, method.name, access, tuple(columns), filled=False)
+            return Page(reader.empty(), reason, unanswered=tuple(known_as[key] for key in some))
+
+        if wanted.never:
+            yield unanswered("an empty key cannot be put into the path", wanted.never)
+        for batch in wanted.batches:
+            pages = read(batch)
+            if len(batch) > 1:
+                trust = self._trusts.setdefault(
+                    (table.name, method.name),
+                    BatchTrust(self.name, table.name, access.keys, is_list=access.words is not None),
+                )
+                pages = trust.watched(pages, batch, lambda some: read(some, access.keys))
+            if table.function:
+                pages = single_values(pages, self.name, table.name, method)
+            async with contextlib.aclosing(pages):
+                async for page in pages:
+                    yield page
+        for key, doubt, filled in wanted.alone:
+            async with contextlib.aclosing(read([key], filled=filled)) as pages:
+                found = [page async for page in pages]
+            if any(len(page.rows) and having(page.rows, access.keys, [key]).any() for page in found):
+                for page in found:
+                    yield page
+            else:
+                yield unanswered(doubt, [key])
+
+    async def divide(
+        self, table: Table, method: ScanMethod, parts: int, *, meter: AccessMeter
+    ) -> Sequence[object]:
+        """Ranges of pages; never more parts than the host takes requests at once."""
+        access = access_of(method)
+        if not is_divisible(access.endpoint):
+            return []
+        # The first page goes with a part: where requests name columns, it must have all that may be wanted of it.
+        known = self._planned[table.name].table.columns
+        wanted = [column.name for column in known[: None if access.is_projected else 1]]
+        reading = self._reading(table, method, wanted, meter)
+        return await reading.divide(min(parts, self.http.policy.max_concurrency))
+
+    async def scan_part(
+        self,
+        table: Table,
+        method: ScanMethod,
+        columns: Sequence[str],
+        part: object,
+        *,
+        meter: AccessMeter,
+        window: int,
+    ) -> AsyncGenerator[Page]:
+        """The rows of a range of pages."""
+        if not isinstance(part, ScanPart):
+            raise InternalError(f"{part!r} is no part of a scan of {self.name}")
+        reading = self._reading(table, method, columns, meter, part)
+        async with contextlib.aclosing(reading.part(part, window)) as pages:
+            async for page in pages:
+                yield page
+
+    async def close(self) -> None:
+        """Nothing of its own to release: the connections are the client's."""
+
+    def _reading(
+        self,
+        table: Table,
+        method: ScanMethod,
+        columns: Sequence[str],
+        meter: AccessMeter,
+        part: ScanPart | None = None,
+    ) -> Reading:
+        """Of a scan."""
+        policy = None if part is None else policy_of_part(self.http.policy, part)
+        planned, access = self._narrowed(table), access_of(method)
+        return self.http.reading(planned, method.name, access, columns, (), meter=meter, policy=policy)
+
+    def _narrowed(self, table: Table) -> PlannedTable:
+        """The table with what a statement needs of it."""
+        planned = self._planned[table.name]
+        if not table.quals and table.rows_wanted is None and table.sort is None:
+            return planned
+        quals = quals_as_sent(planned.table, table.quals)
+        narrowed = replace(planned.table, quals=quals, rows_wanted=table.rows_wanted, sort=table.sort)
+        return replace(planned, table=narrowed)
+
+    # ------------------------------------------------------------------------------------------------- kept on disk
+
+    def cache_ttl(self) -> float | None:
+        """`client.cache.ttl`."""
+        return self._ttl
+
+    def tells_secrets(self, data: bytes) -> bool:
+        """Whether the answer repeats what proves who asks."""
+        return self.http.client.redactor.in_data(data)
+
+    def remember(self, memory: ResponseMemory) -> None:
+        """All that is asked for from now on."""
+        self.http.memory = memory
+
+    def fingerprint(self, table: Table) -> bytes:
+        """A digest of the source's part of the spec, all secrets filled in, and of the table. Raises SecretError."""
+        return fingerprint(type(self), self._context, self.http.secrets, table, self._planned[table.name])
+
+    def reads_whole_records(self, table: Table) -> bool:
+        """Unless the columns are part of the question, or one that does not fit costs its record."""
+        planned = self._planned[table.name]
+        accesses = [*map(access_of, planned.table.scans), *map(access_of, planned.table.lookups)]
+        return planned.spec.on_bad_record != "skip" and not any(one.is_projected for one in accesses)
+
+
+def access_of(method: ScanMethod | LookupMethod) -> HttpAccess:
+    """What an access method of such a source is carried out with."""
+    if not isinstance(method.endpoint, HttpAccess):
+        raise InternalError(f"{method.name} is not an access method over HTTP")
+    return method.endpoint

@@ -1,0 +1,179 @@
+"""What a spec may say of a host: credentials, limits, retries, timeouts."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fff_sources.http.spec.model import Field, Params, Path, Spec, Text, model_validator
+
+
+class Bearer(Spec):
+    """`Authorization: Bearer TOKEN`."""
+
+    type: Literal["bearer"]
+    token: str
+
+
+class HttpBasic(Spec):
+    """`Authorization: Basic …`."""
+
+    type: Literal["http_basic"]
+    username: str
+    password: str
+
+
+class ApiKey(Spec):
+    """A key in a header or a query parameter."""
+
+    type: Literal["api_key"]
+    name: str = "Authorization"
+    api_key: str
+    location: Literal["header", "query", "param"] = "header"
+
+
+class OAuth2ClientCredentials(Spec):
+    """A token fetched with client id and secret, fetched again when it runs out."""
+
+    type: Literal["oauth2_client_credentials"]
+    access_token_url: str
+    client_id: str
+    client_secret: str
+    access_token_request_data: dict[str, Text] = {}
+    default_token_expiration: float = 3600
+
+
+class OAuth2(Spec):
+    """A token on behalf of a person, renewed with a refresh token: one the spec names, or what `fff login` keeps.
+
+    `fff login` gets it in the browser (`authorization_url`) or with a code typed elsewhere (`device_authorization_url`).
+    """
+
+    type: Literal["oauth2"]
+    access_token_url: str
+    client_id: str
+    client_secret: str | None = None
+    refresh_token: str | None = None
+    authorization_url: str | None = None
+    device_authorization_url: str | None = None
+    redirect_port: int = Field(default=0, ge=0, le=65535)
+    scopes: list[str] = []
+    access_token_request_data: dict[str, Text] = {}
+    default_token_expiration: float = 3600
+
+    @model_validator(mode="after")
+    def _whole(self) -> OAuth2:
+        if not (self.refresh_token or self.authorization_url or self.device_authorization_url):
+            raise ValueError(
+                "refresh_token, authorization_url or device_authorization_url says where tokens come from"
+            )
+        return self
+
+
+class LoginRequest(Spec):
+    """The request that logs in; the path is joined to the base URL."""
+
+    path: str
+    method: Literal["GET", "POST"] = "POST"
+    params: dict[str, Text] = {}
+    body: dict[str, Text] | None = None
+    form: dict[str, Text] | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> LoginRequest:
+        if self.body is not None and self.form is not None:
+            raise ValueError("a login sends a body as JSON or a form, not both")
+        return self
+
+
+class SessionLogin(Spec):
+    """Log in, take the token from the answer or the cookie it sets, and send it along until it runs out or is refused."""
+
+    type: Literal["session"]
+    login: LoginRequest
+    token_path: Path | None = None
+    cookie: str | None = None
+    header: str = "Authorization"
+    value: str = "Bearer {token}"
+    expires_in: float = Field(default=3600, gt=0)
+
+    @model_validator(mode="after")
+    def _whole(self) -> SessionLogin:
+        if (self.token_path is None) == (self.cookie is None):
+            raise ValueError(
+                "token_path says where in the answer the token stands, or cookie which one it is: one of both"
+            )
+        if "{token}" not in self.value:
+            raise ValueError("value must have {token} in it")
+        return self
+
+
+Auth = Annotated[
+    Bearer | HttpBasic | ApiKey | OAuth2ClientCredentials | OAuth2 | SessionLogin, Field(discriminator="type")
+]
+
+
+class WindowSpec(Spec):
+    """At most `limit` requests in any `per` seconds."""
+
+    limit: int = Field(ge=1)
+    per: float = Field(gt=0)
+
+
+class RateLimit(Spec):
+    """Ceilings of our own, on top of what the server says."""
+
+    max_concurrency: int = Field(default=8, ge=1, le=1000)
+    limit: int | None = Field(default=None, ge=1)
+    per: float | None = Field(default=None, gt=0)
+    windows: list[WindowSpec] = []
+    fill_rate: float | None = Field(default=None, gt=0)
+    bucket_size: int | None = Field(default=None, ge=1)
+    remaining_header: str | None = None
+    reset_header: str | None = None
+    extra_statuses: list[int] = []
+    backoff_path: Path | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> RateLimit:
+        if (self.limit is None) != (self.per is None):
+            raise ValueError("limit and per go together: so many requests in so many seconds")
+        return self
+
+
+class Retry(Spec):
+    """How often and how long to try again; seconds."""
+
+    max_attempts: int = Field(default=5, ge=1, le=100)
+    base_delay: float = Field(default=0.5, ge=0)
+    max_delay: float = Field(default=30, ge=0)
+    max_wait: float = Field(default=300, ge=0)
+
+
+class Timeout(Spec):
+    """Seconds to connect, between two reads, and for a whole answer."""
+
+    connect: float = Field(default=10, gt=0)
+    read: float = Field(default=30, gt=0)
+    total: float = Field(default=300, gt=0)
+
+
+class Cache(Spec):
+    """How many seconds answers may be kept between runs."""
+
+    ttl: float = Field(ge=0)
+
+
+class Client(Spec):
+    """Everything about the host."""
+
+    base_url: str
+    headers: dict[str, Text] = {}
+    params: Params = {}
+    auth: Auth | None = None
+    rate_limit: RateLimit = Field(default_factory=lambda: RateLimit.model_validate({}))
+    retry: Retry = Field(default_factory=lambda: Retry.model_validate({}))
+    timeout: Timeout = Field(default_factory=lambda: Timeout.model_validate({}))
+    cache: Cache | None = None
+    allowed_hosts: list[str] = []
+    private_network: bool = False
+    max_body_mb: float = Field(default=256, gt=0)

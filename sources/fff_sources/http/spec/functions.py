@@ -1,0 +1,121 @@
+"""Functions behind an API: each a table that is looked up by its arguments and has one row, or none, for each.
+
+functions:
+  geocode:
+    arguments: {address: string}
+    returns: {type: double, path: lat}
+    endpoint: {path: geocode, params: {q: "{address}"}, data_selector: results}
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import replace
+
+from fff.catalog import LookupMethod, Page
+from fff.errors import SourceError, SpecError
+from fff.functions.declared import value_name
+from fff.schema import arrow_type, comparison_kind
+from fff.sql.syntax.spark_functions import name_problem
+from fff_sources.document import Document
+from fff_sources.http.response.jsonpath import literal_path
+from fff_sources.http.response.verdicts import ENVELOPED
+from fff_sources.http.spec import spec
+from fff_sources.http.tables import PlannedTable, placeholders, plan_table
+
+#: No record has a member of this name: the argument of a call is what was asked for, not what an answer calls
+#: so.
+_NOWHERE = "__fff_argument_"
+
+
+def planned_functions(source: str, declared: spec.RestSpec) -> dict[str, PlannedTable]:
+    """The functions of a source, by name."""
+    ceiling = declared.client.rate_limit.max_concurrency
+    return {name: _planned(source, name, part, ceiling) for name, part in declared.functions.items()}
+
+
+def _planned(source: str, name: str, declared: spec.FunctionSpec, max_in_flight: int) -> PlannedTable:
+    value = value_name(declared.arguments)
+    table = spec.TableSpec(
+        description=declared.description,
+        columns={**declared.arguments, value: declared.returns},
+        lookups=[
+            spec.LookupSpec(keys=list(declared.arguments), endpoint=declared.endpoint, batch=declared.batch)
+        ],
+        on_status=declared.on_status,
+        on_response=declared.on_response,
+    )
+    found = plan_table(source, name, table, max_in_flight=max_in_flight, columns=None)
+    paths = dict(found.paths)
+    if declared.batch is None:
+        paths |= {argument: literal_path(_NOWHERE + argument) for argument in declared.arguments}
+    return PlannedTable(replace(found.table, function=True), table, paths)
+
+
+async def single_values(
+    pages: AsyncGenerator[Page], source: str, table: str, method: LookupMethod
+) -> AsyncGenerator[Page]:
+    """The values as they come. Raises SourceError for a second one of the same arguments."""
+    seen: set[tuple[object, ...]] = set()
+    async with contextlib.aclosing(pages):
+        async for page in pages:
+            columns = [page.rows.column(name).to_pylist() for name in method.keys]
+            for key in zip(*columns, strict=True):
+                if key in seen:
+                    shown = ", ".join(map(repr, key))
+                    raise SourceError(
+                        f"the answer has several values for {shown}",
+                        source=source,
+                        table=table,
+                        hint="have the function's data_selector choose one record",
+                    )
+                seen.add(key)
+            yield page
+
+
+def function_problems(source: str, declared: spec.RestSpec, document: Document) -> list[SpecError]:
+    """What is wrong with the functions of a spec although every part of them is well-formed."""
+    found: list[SpecError] = []
+    tables = {name.lower() for name in declared.tables}
+    seen: set[str] = set()
+    for name, part in declared.functions.items():
+        base = ("sources", source, "functions", name)
+        problem = name_problem(name)
+        if problem is not None:
+            found.append(document.error(base, problem, hint="give the function another name"))
+        if name.lower() in tables | seen:
+            found.append(document.error(base, "another table or function of the source is called so"))
+        seen.add(name.lower())
+        found += _argument_problems(base, part.arguments, document)
+        if part.on_response and part.endpoint.format not in ENVELOPED:
+            message = f"reads JSON or XML, but format is {part.endpoint.format}"
+            found.append(document.error((*base, "on_response"), message))
+        if part.endpoint.path is None:
+            found.append(document.error((*base, "endpoint", "path"), "is missing"))
+        found += [
+            document.error(
+                (*base, "endpoint"),
+                f"nothing fills {{{unknown}}}",
+                hint=f"arguments: {', '.join(part.arguments)}",
+            )
+            for unknown in sorted(placeholders(part.endpoint) - set(part.arguments))
+        ]
+        if part.batch is not None and len(part.arguments) > 1:
+            found.append(document.error((*base, "batch"), "a batch takes a function of one argument"))
+    return found
+
+
+def _argument_problems(
+    base: Sequence[str], arguments: Mapping[str, spec.ColumnSpec], document: Document
+) -> list[SpecError]:
+    found = []
+    for name, column in arguments.items():
+        if comparison_kind(arrow_type(column.type)) is None:
+            hint = "arguments are numbers, strings, Booleans, dates and timestamps"
+            found.append(
+                document.error((*base, "arguments", name), f"cannot be of type {column.type}", hint=hint)
+            )
+    if len({name.lower() for name in arguments}) < len(arguments):
+        found.append(document.error((*base, "arguments"), "two differ only in case"))
+    return found

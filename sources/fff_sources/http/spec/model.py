@@ -1,0 +1,117 @@
+"""What parts of specs are made of: the base of all models, and texts, paths and names that are checked when read.
+
+The only importer of pydantic.
+"""
+
+from __future__ import annotations
+
+import codecs
+from typing import Annotated, Any
+
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from fff.schema import arrow_type
+from fff_sources.http.response.jsonpath import parse_path
+
+__all__ = [
+    "ONE_OR_MORE",
+    "AliasChoices",
+    "BatchSize",
+    "BeforeValidator",
+    "Delimiter",
+    "Encoding",
+    "Field",
+    "PageSize",
+    "Params",
+    "Path",
+    "Place",
+    "SkipRows",
+    "Spec",
+    "SpecInvalid",
+    "Text",
+    "TypeName",
+    "field_validator",
+    "model_validator",
+    "named",
+    "short_for",
+    "told_apart",
+]
+
+#: What pydantic raises for a spec that does not fit the models.
+SpecInvalid = ValidationError
+
+
+class Spec(BaseModel):
+    """Base of all parts: unknown keys are errors, nothing changes after reading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _checked_path(text: str) -> str:
+    parse_path(text)
+    return text
+
+
+def short_for(key: str) -> BeforeValidator:
+    """A bare text stands for the mapping with just that key."""
+    return BeforeValidator(lambda value: {key: value} if isinstance(value, str) else value)
+
+
+def named(key: str) -> Any:
+    """A key that is no name in Python."""
+    return Field(alias=key)
+
+
+def told_apart(key: str) -> Any:
+    """A union whose members are told apart by the value of a key."""
+    return Field(discriminator=key)
+
+
+def _text(value: object) -> object:
+    """YAML reads 5 and true as what they look like; where text is meant, they are text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int | float) else value
+
+
+def _checked_type(name: object) -> object:
+    if isinstance(name, str):
+        arrow_type(name)
+    return name
+
+
+def _checked_encoding(name: object) -> object:
+    if isinstance(name, str):
+        try:
+            codecs.lookup(name)
+        except LookupError:
+            raise ValueError(f"unknown encoding {name!r}") from None
+    return name
+
+
+def _checked_place(text: str) -> str:
+    if not parse_path(text).names:
+        raise ValueError(f"{text!r} must be names with dots between them")
+    return text
+
+
+TypeName = Annotated[str, BeforeValidator(_checked_type)]
+Delimiter = Annotated[str, Field(min_length=1, max_length=1)]
+SkipRows = Annotated[int, Field(ge=0, le=1000)]
+PageSize = Annotated[int, Field(ge=1)]
+BatchSize = Annotated[int, Field(ge=1, le=10_000)]
+Path = Annotated[str, BeforeValidator(_checked_path)]
+Encoding = Annotated[str, BeforeValidator(_checked_encoding)]
+Place = Annotated[str, BeforeValidator(_checked_place)]
+Text = Annotated[str, BeforeValidator(_text)]
+Params = dict[str, Text | list[Text] | None]
+ONE_OR_MORE = BeforeValidator(lambda value: value if isinstance(value, list) else [value])

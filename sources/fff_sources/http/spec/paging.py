@@ -1,0 +1,147 @@
+"""What a spec may say of how pages follow one another."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fff_sources.http.response.jsonpath import parse_path
+from fff_sources.http.spec.model import AliasChoices, Field, Path, Place, Spec, Text, model_validator
+
+
+class Paginated(Spec):
+    """What paginators share.
+
+    `total: approximate`: totals are estimates, and end nothing. `empty_pages`: amid others.
+    """
+
+    page_size: int | None = Field(default=None, ge=1)
+    page_size_param: str | None = None
+    max_pages: int | None = Field(default=None, ge=1)
+    total: Literal["exact", "approximate"] = "exact"
+    empty_pages: Literal["error", "skip"] = "error"
+
+
+class SinglePage(Spec):
+    """One answer holds everything; with `total: approximate` whatever number of records it tells."""
+
+    type: Literal["single_page"]
+    total: Literal["exact", "approximate"] = "exact"
+
+
+class PageNumber(Paginated):
+    """`page=1`, `page=2`, …; `total_path` counts pages, `total_rows_path` records."""
+
+    type: Literal["page_number"]
+    page_param: str = "page"
+    page_body_path: Place | None = None
+    base_page: int = 1
+    total_path: Path | None = None
+    total_rows_path: Path | None = None
+    maximum_page: int | None = None
+    has_more_path: Path | None = None
+    stop_after_empty_page: Literal[True] = True
+
+
+class Offset(Paginated):
+    """`offset=0`, `offset=100`, …; `total_path` counts records."""
+
+    type: Literal["offset"]
+    offset_param: str = "offset"
+    offset_body_path: Place | None = None
+    page_size_param: str = "limit"
+    limit_body_path: Place | None = None
+    base_offset: int = Field(default=0, validation_alias=AliasChoices("base_offset", "offset"))
+    total_path: Path | None = None
+    maximum_offset: int | None = None
+    short_page_ends: bool = False
+    has_more_path: Path | None = None
+    stop_after_empty_page: Literal[True] = True
+
+
+class Cursor(Paginated):
+    """A value of the answer, sent back as a parameter."""
+
+    type: Literal["cursor"]
+    cursor_path: Path = "cursors.next"
+    cursor_param: str = "cursor"
+    cursor_body_path: Place | None = None
+    initial: Text | None = None
+    reusable: bool = False
+    total_path: Path | None = None
+    has_more_path: Path | None = None
+
+
+class Keyset(Paginated):
+    """Several values of the answer: each by its place, or all members of an object."""
+
+    type: Literal["keyset"]
+    cursor_path: Path | None = None
+    cursors: dict[str, Path] = {}
+    total_path: Path | None = None
+
+    @model_validator(mode="after")
+    def _some_cursor(self) -> Keyset:
+        if self.cursor_path is None and not self.cursors:
+            raise ValueError("needs cursor_path (an object of cursor values) or cursors (parameter: path)")
+        return self
+
+
+class JsonLink(Paginated):
+    """The next page's URL in the body."""
+
+    type: Literal["json_link"]
+    next_url_path: Path = "next"
+    total_path: Path | None = None
+    has_more_path: Path | None = None
+
+
+class HeaderLink(Paginated):
+    """The next page's URL in the Link header, under the relation `links_next_key`."""
+
+    type: Literal["header_link"]
+    links_next_key: str = "next"
+
+
+class Auto(Paginated):
+    """As the answers say, where they say it in a usual way; what they say and cannot be followed is a part."""
+
+    type: Literal["auto"]
+
+
+PaginatorSpec = Annotated[
+    SinglePage | PageNumber | Offset | Cursor | Keyset | JsonLink | HeaderLink | Auto,
+    Field(discriminator="type"),
+]
+
+
+def body_places(paginator: PaginatorSpec) -> dict[str, tuple[str, ...]]:
+    """Where in the body of a request stands what the paginator asks for under some names, where it is no parameter."""
+    match paginator:
+        case (
+            Cursor(cursor_param=name, cursor_body_path=path)
+            | PageNumber(page_param=name, page_body_path=path)
+        ):
+            places = {name: path}
+        case Offset() as p:
+            places = {p.offset_param: p.offset_body_path, p.page_size_param: p.limit_body_path}
+        case _:
+            places = {}
+    return {name: parse_path(path).names or () for name, path in places.items() if path is not None}
+
+
+#: dlt's names for what has another name here.
+SYNONYMS = {"limit": "page_size", "limit_param": "page_size_param"}
+
+
+def in_our_words(value: object) -> object:
+    """A paginator in dlt's words, in ours; naming one thing twice is left for the check to find."""
+    if isinstance(value, str):
+        return {"type": value}
+    if not isinstance(value, dict):
+        return value
+    ours = {
+        SYNONYMS.get(key, key) if SYNONYMS.get(key) not in value else key: item for key, item in value.items()
+    }
+    if ours.get("type") == "json_response":
+        ours["type"] = "json_link"
+    return ours

@@ -1,0 +1,91 @@
+"""What a spec says of its source as a whole, in the words of those who act on it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from urllib.parse import urlsplit
+
+from fff.errors import SecretError, SpecError
+from fff.web.secrets import Secrets
+from fff.web.types import HostPolicy, Window
+from fff_sources.adapter import SourceContext
+from fff_sources.http.response.backoff_hint import WaitInBody
+from fff_sources.http.response.jsonpath import parse_path
+from fff_sources.http.spec import spec
+
+
+def base_url_variable(source: str) -> str:
+    """The environment variable that overrides a source's base URL."""
+    return f"FFF_{re.sub('[^A-Z0-9]', '_', source.upper())}_BASE_URL"
+
+
+def check_base_url(context: SourceContext, base_url: str, *, overridden: bool) -> None:
+    """Raises SpecError where requests cannot start with the base URL; `overridden`: it is the variable's."""
+    try:
+        parts = urlsplit(base_url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1)
+    except ValueError:
+        usable = False
+    if usable and "@" not in parts.netloc:
+        return
+    what = "holds a user name" if usable else "is not an http or https URL"
+    message = f"the base URL of {context.name} {what}: {context.client.shown(base_url)}"
+    variable = base_url_variable(context.name)
+    if usable:
+        hint = "write it under client.auth: {type: http_basic, username: …, password: …}"
+    elif overridden:
+        hint = (
+            f"set it: export {variable}=https://…, or unset it to use the base_url of {context.document.file}"
+        )
+    else:
+        hint = f"write https://…, or set {variable}"
+    if overridden:
+        raise SpecError(f"{variable}: {message}", hint=hint)
+    raise context.document.error(("sources", context.name, "client", "base_url"), message, hint=hint)
+
+
+def missing_secrets(context: SourceContext, secrets: Secrets) -> list[SpecError]:
+    """The references to secrets that lead nowhere."""
+    found: list[SpecError] = []
+    for path, text in context.texts():
+        try:
+            secrets.fill(text)
+        except SecretError as error:
+            found.append(context.document.error(path, error.message, hint=error.hint))
+    return found
+
+
+def limiter_name(client: spec.Client) -> str:
+    """What a host's ceilings hold for, as far as specs tell it: sources of one host that prove alike who asks share it."""
+    scheme, _, rest = client.base_url.partition("://")
+    whose = hashlib.blake2b(repr(client.auth).encode(), digest_size=8).hexdigest()
+    return f"{scheme}://{rest.partition('/')[0].lower()} {whose}"
+
+
+def host_policy(client: spec.Client, *, overridden: bool = False) -> HostPolicy:
+    """The rules of the host; `overridden`: the user says where it is, be it in a private network."""
+    limit, retry, timeout = client.rate_limit, client.retry, client.timeout
+    return HostPolicy(
+        max_concurrency=limit.max_concurrency,
+        fill_rate=limit.fill_rate,
+        bucket_size=limit.bucket_size,
+        windows=(
+            *(() if limit.limit is None or limit.per is None else (Window(limit.limit, limit.per),)),
+            *(Window(one.limit, one.per) for one in limit.windows),
+        ),
+        connect_timeout=timeout.connect,
+        read_timeout=timeout.read,
+        total_timeout=timeout.total,
+        max_attempts=retry.max_attempts,
+        base_delay=retry.base_delay,
+        max_delay=retry.max_delay,
+        max_wait=retry.max_wait,
+        extra_statuses=frozenset(limit.extra_statuses),
+        remaining_header=limit.remaining_header,
+        reset_header=limit.reset_header,
+        wait_in_body=None if limit.backoff_path is None else WaitInBody(parse_path(limit.backoff_path)),
+        allowed_hosts=frozenset(client.allowed_hosts),
+        private_network=client.private_network or overridden,
+        max_body=int(client.max_body_mb * 2**20),
+    )

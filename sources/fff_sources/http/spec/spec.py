@@ -1,0 +1,317 @@
+"""The REST part of a source spec, checked: unknown keys, wrong kinds and wrong values are found before any request.
+
+The models say what a spec may hold; `check` reads one into them and reports what is wrong. Here are
+endpoints, tables and functions, and under one name with them what they are made of.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fff.schema import arrow_type
+from fff_sources.http.response.jsonpath import parse_path
+from fff_sources.http.spec.client import Client
+from fff_sources.http.spec.cost import RequestCost
+from fff_sources.http.spec.model import (
+    ONE_OR_MORE,
+    BatchSize,
+    BeforeValidator,
+    Delimiter,
+    Encoding,
+    Field,
+    PageSize,
+    Params,
+    Path,
+    Place,
+    SkipRows,
+    Spec,
+    SpecInvalid,
+    Text,
+    TypeName,
+    field_validator,
+    model_validator,
+    named,
+    short_for,
+    told_apart,
+)
+from fff_sources.http.spec.paging import (
+    Auto,
+    Cursor,
+    HeaderLink,
+    JsonLink,
+    Keyset,
+    Offset,
+    PageNumber,
+    Paginated,
+    PaginatorSpec,
+    SinglePage,
+    body_places,
+    in_our_words,
+)
+from fff_sources.http.templates import names
+
+__all__ = [
+    "Auto",
+    "Batch",
+    "BatchSize",
+    "Client",
+    "ColumnSpec",
+    "Cursor",
+    "Delimiter",
+    "Encoding",
+    "Endpoint",
+    "EndpointField",
+    "FunctionSpec",
+    "HeaderLink",
+    "JsonLink",
+    "KeyColumnSpec",
+    "Keyset",
+    "LookupSpec",
+    "Offset",
+    "OnResponse",
+    "OnStatus",
+    "PageNumber",
+    "PageSize",
+    "Paginated",
+    "PaginatorSpec",
+    "Params",
+    "Path",
+    "RequestCost",
+    "RestSpec",
+    "ScanSpec",
+    "Select",
+    "SinglePage",
+    "SkipRows",
+    "Sort",
+    "Spec",
+    "SpecInvalid",
+    "TableSpec",
+    "Text",
+    "TypeName",
+    "body_places",
+    "named",
+    "short_for",
+    "told_apart",
+]
+
+
+class OnResponse(Spec):
+    """What it means that an answer has this at a place: something at all, or a value."""
+
+    path: Path
+    equals: Any = None
+    action: Literal["fail", "retry", "empty", "slow_down", "accept"]
+
+
+class Select(Spec):
+    """The parameter that names the members of a record to send: joined by the separator or, without one, repeated."""
+
+    param: str
+    separator: str | None = Field(default=",", min_length=1)
+    always: list[str] = []
+
+
+class Sort(Spec):
+    """How a scan is asked to be sorted, and by which columns: `column` or column -> what the source calls it.
+
+    Without `direction_param`, `ascending` and `descending` are templates of the parameter's value; with it
+    they are the values of that parameter, and `param` carries the column alone. null: the source cannot do
+    it.
+    """
+
+    param: str
+    direction_param: str | None = None
+    ascending: Text | None = "{column}"
+    descending: Text | None = "-{column}"
+    columns: list[str] | dict[str, str] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _directions(cls, value: Any) -> Any:
+        if isinstance(value, dict) and value.get("direction_param") is not None:
+            return {"ascending": "asc", "descending": "desc", **value}
+        return value
+
+    @model_validator(mode="after")
+    def _names_the_column(self) -> Sort:
+        for text in (self.ascending, self.descending):
+            if text is not None and names(text) != (set() if self.direction_param else {"column"}):
+                raise ValueError(
+                    f"{text!r} must not name columns: {self.param} does"
+                    if self.direction_param
+                    else f"{text!r} must have {{column}} in it, and no other name"
+                )
+        return self
+
+
+class Endpoint(Spec):
+    """One request and how to read its answer. `path` may be left out only where another part supplies it."""
+
+    path: str | None = None
+    method: Literal["GET", "POST"] = "GET"
+    params: Params = {}
+    headers: dict[str, Text] = {}
+    body: Any = Field(default=None, alias="json")
+    body_paths: dict[str, Place] = {}
+    data_selector: Path = "$"
+    paginator: Annotated[PaginatorSpec, BeforeValidator(in_our_words)] = Auto(type="auto")
+    format: Literal["json", "ndjson", "csv", "xml", "html_table", "parquet"] = "json"
+    delimiter: str = Field(default=",", min_length=1, max_length=1)
+    comment: Delimiter | None = None
+    skip_rows: SkipRows = 0
+    encoding: Encoding | None = None
+    layout: Literal["rows", "columns", "header"] = "rows"
+    absent: Literal["error", "empty"] = "error"
+    select: Annotated[Select, short_for("param")] | None = None
+    sort: Sort | None = None
+    on_response: list[OnResponse] = []
+
+    @model_validator(mode="after")
+    def _of_its_format(self) -> Endpoint:
+        if self.layout != "rows" and self.format != "json":
+            raise ValueError(f"layout: {self.layout} is of JSON answers")
+        if self.comment is not None and self.format != "csv":
+            raise ValueError("comment is of CSV answers")
+        if self.skip_rows and self.format != "csv":
+            raise ValueError("skip_rows is of CSV answers")
+        if self.on_response and self.format not in ("json", "xml"):
+            raise ValueError(f"on_response reads JSON or XML, but format is {self.format}")
+        if self.encoding is not None and self.format == "parquet":
+            raise ValueError("encoding is of text, which parquet is not")
+        places = [*map(tuple, body_places(self.paginator).values())]
+        if places and self.method != "POST":
+            raise ValueError("what the paginator asks for can stand in the body of a POST alone")
+        if self.body_paths and self.method != "POST":
+            raise ValueError("body_paths: only a POST has a body")
+        places += [parse_path(path).names or () for path in self.body_paths.values()]
+        if places and not isinstance(self.body, dict | None):
+            raise ValueError("json must be a mapping for values to have places in it")
+        if any(one != other and one[: len(other)] == other for one in places for other in places):
+            raise ValueError("one place in the body is inside another")
+        if len(set(places)) < len(places):
+            raise ValueError("one place in the body cannot hold two values")
+        return self
+
+
+EndpointField = Annotated[Endpoint, short_for("path")]
+
+
+class ScanSpec(Spec):
+    """A way to read the whole table."""
+
+    endpoint: EndpointField
+    cost: RequestCost | None = None
+
+
+class Batch(Spec):
+    """Several keys in one request: joined by the separator or, without one, as a repeated parameter."""
+
+    size: int = Field(ge=2, le=10_000)
+    separator: str | None = Field(default=None, min_length=1)
+
+
+class LookupSpec(Spec):
+    """All rows with given values of the keys."""
+
+    keys: list[str] = Field(min_length=1)
+    endpoint: EndpointField
+    batch: Batch | None = None
+    cost: RequestCost | None = None
+
+    @model_validator(mode="after")
+    def _batch_has_one_key(self) -> LookupSpec:
+        if self.batch is not None and len(self.keys) > 1:
+            raise ValueError("a batch lookup takes one key column")
+        return self
+
+
+# ----------------------------------------------------------------------------------------------------- tables
+
+
+class ColumnSpec(Spec):
+    """A column: its Spark SQL type and its place in a record."""
+
+    type: str
+    path: Path | None = None
+    description: str = ""
+
+    @field_validator("type")
+    @classmethod
+    def _known_type(cls, name: str) -> str:
+        arrow_type(name)
+        return name
+
+
+class KeyColumnSpec(Spec):
+    """What a request can be given."""
+
+    name: str
+    require: Literal["required", "optional", "any_of"] = "optional"
+    operators: list[Literal["=", "in", "<", "<=", ">", ">=", "<>", "!=", "like"]] = ["="]
+    param: str | dict[str, str] | None = None
+
+
+class OnStatus(Spec):
+    """A status that is an answer: no rows."""
+
+    status_code: int = Field(ge=100, le=599)
+    action: Literal["empty", "ignore"]
+
+
+class TableSpec(Spec):
+    """A table. `endpoint` is merged under every endpoint of its scans and lookups."""
+
+    description: str = ""
+    primary_key: Annotated[list[str], ONE_OR_MORE] = []
+    columns: dict[str, Annotated[ColumnSpec, short_for("type")]] | None = None
+    key_columns: list[Annotated[KeyColumnSpec, short_for("name")]] = []
+    endpoint: EndpointField | None = None
+    scan: Annotated[list[ScanSpec], ONE_OR_MORE] = []
+    lookups: list[LookupSpec] = []
+    on_status: list[OnStatus] = []
+    on_response: list[OnResponse] = []
+    on_bad_record: Literal["fail", "null", "skip"] = "fail"
+    order: Literal["none"] | Annotated[list[str], ONE_OR_MORE] | None = None
+    cost: RequestCost | None = None
+
+
+class FunctionSpec(Spec):
+    """A function that SQL may call: one request for each different tuple of arguments, or for a batch of them.
+
+    `returns` says where in the record its value is: by default under `value`. No record is NULL.
+    """
+
+    description: str = ""
+    arguments: dict[str, Annotated[ColumnSpec, short_for("type")]] = Field(min_length=1)
+    returns: Annotated[ColumnSpec, short_for("type")]
+    endpoint: EndpointField
+    batch: Batch | None = None
+    on_status: list[OnStatus] = []
+    on_response: list[OnResponse] = []
+    cost: RequestCost | None = None
+
+
+class RestSpec(Spec):
+    """A whole source of type `rest`; `tables` already has the defaults merged in."""
+
+    type: Literal["rest"] = "rest"
+    description: str = ""
+    client: Client
+    cost: RequestCost | None = None
+    table_defaults: TableSpec | None = None
+    tables: dict[str, TableSpec] = {}
+    functions: dict[str, FunctionSpec] = {}
+    tests: list[str] = []
+
+    @field_validator("tables", mode="after")
+    @classmethod
+    def _some_tables(cls, tables: dict[str, TableSpec]) -> dict[str, TableSpec]:
+        if not tables:
+            raise ValueError("must name at least one table; leave it out where there are functions alone")
+        return tables
+
+    @model_validator(mode="after")
+    def _something(self) -> RestSpec:
+        if not self.tables and not self.functions:
+            raise ValueError("must have tables or functions")
+        return self

@@ -1,0 +1,164 @@
+"""What is wrong with tables although every part of them is well-formed: names, places and parameters that do not fit."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+from fff.errors import SpecError
+from fff.schema import arrow_type, is_sorted_alike
+from fff_sources.document import Document, Key
+from fff_sources.http.response.jsonpath import parse_path
+from fff_sources.http.response.verdicts import ENVELOPED
+from fff_sources.http.spec import spec
+from fff_sources.http.tables import named_params, param_of, placeholders
+
+_JSON_ONLY = (spec.Cursor, spec.Keyset, spec.JsonLink)
+_LIKE_JSON = frozenset({"json", "xml", "html_table", "ndjson"})
+
+
+def problems(source: str, declared: spec.RestSpec, document: Document) -> list[SpecError]:
+    """What is wrong with a spec although every part of it is well-formed."""
+    found: list[SpecError] = []
+    for name, table in declared.tables.items():
+        found += _Check(("sources", source, "tables", name), table, document).run()
+    return found
+
+
+class _Check:
+    """The checks of one table."""
+
+    def __init__(self, base: Sequence[Key], table: spec.TableSpec, document: Document) -> None:
+        self._base = tuple(base)
+        self._table = table
+        self._document = document
+        self.found: list[SpecError] = []
+
+    def run(self) -> list[SpecError]:
+        table = self._table
+        if not table.scan and not table.lookups:
+            self._add((), "has neither scan nor lookups", "say how to read it: scan: {endpoint: PATH}")
+        self._columns()
+        for part, names in (
+            ("primary_key", table.primary_key),
+            ("order", [name.removeprefix("-") for name in table.order or () if table.order != "none"]),
+            ("key_columns", [key.name for key in table.key_columns]),
+        ):
+            self._known_columns((part,), names)
+        self._params()
+        endpoints = [part.endpoint for part in table.scan] + [part.endpoint for part in table.lookups]
+        if table.on_response and endpoints and all(one.format not in ENVELOPED for one in endpoints):
+            self._add(
+                ("on_response",),
+                f"reads JSON or XML, and format is {endpoints[0].format} wherever it is read",
+            )
+        fixed = {key.name for key in table.key_columns if key.require == "required"}
+        keyed = fixed | {key.name for key in table.key_columns if key.require == "any_of"}
+        for number, scan in enumerate(table.scan):
+            self._endpoint(("scan", number, "endpoint"), scan.endpoint, keyed)
+        for number, lookup in enumerate(table.lookups):
+            self._known_columns(("lookups", number, "keys"), lookup.keys)
+            self._endpoint(("lookups", number, "endpoint"), lookup.endpoint, set(lookup.keys))
+        return self.found
+
+    def _add(self, path: Iterable[Key], message: str, hint: str | None = None) -> None:
+        self.found.append(self._document.error((*self._base, *path), message, hint=hint))
+
+    def _columns(self) -> None:
+        if self._table.columns is None:
+            if any(key.require != "optional" for key in self._table.key_columns) or not self._table.scan:
+                self._add((), "has no columns, and no first page to learn them from", "declare its columns")
+            return
+        if not self._table.columns:
+            self._add(("columns",), "is empty", "leave it out to have the columns inferred")
+        seen: dict[str, str] = {}
+        for column in self._table.columns:
+            other = seen.setdefault(column.lower(), column)
+            if other != column:
+                self._add(
+                    ("columns", column),
+                    f"differs from {other!r} only in case",
+                    "column names are case-insensitive",
+                )
+
+    def _params(self) -> None:
+        for number, key in enumerate(self._table.key_columns):
+            if isinstance(key.param, str) and {*key.operators} - {"in"} and not named_params(key):
+                said = ", ".join(f"{operator!r}: …" for operator in key.operators)
+                self._add(
+                    ("key_columns", number, "param"),
+                    f"{key.param!r} cannot say several operators",
+                    f"name a parameter for each: param: {{{said}}}",
+                )
+            if not isinstance(key.param, dict):
+                continue
+            for operator, param in key.param.items():
+                if operator not in key.operators:
+                    hint = f"operators: {' '.join(key.operators)}"
+                    self._add(("key_columns", number, "param", operator), "is none of the operators", hint)
+                elif list(key.param.values()).count(param) > 1:
+                    self._add(
+                        ("key_columns", number, "param", operator), f"{param!r} would say several operators"
+                    )
+
+    def _known_columns(self, path: Iterable[Key], names: Iterable[str]) -> None:
+        columns = self._table.columns
+        if columns is None:
+            return
+        for name in names:
+            if name not in columns:
+                close = difflib.get_close_matches(name, columns, n=1)
+                hint = f"did you mean {close[0]!r}?" if close else f"columns: {', '.join(columns)}"
+                self._add(path, f"{name!r} is not a column", hint)
+
+    def _sayable(self) -> set[str]:
+        """The parameters by which requests for the table may say keys, conditions, members and orders."""
+        table = self._table
+        names = {param for key in table.key_columns for param in named_params(key).values() if param}
+        keys = {key.name for key in table.key_columns if {*key.operators} & {"=", "in"}}
+        names |= {param_of(table, key) for key in keys.union(*(part.keys for part in table.lookups))}
+        endpoints = [part.endpoint for part in table.scan] + [part.endpoint for part in table.lookups]
+        for select, sort in ((one.select, one.sort) for one in endpoints):
+            names |= {select.param} if select is not None else set()
+            names |= {sort.param, sort.direction_param or sort.param} if sort is not None else set()
+        return names
+
+    def _sort(self, path: tuple[Key, ...], sort: spec.Sort | None) -> None:
+        columns = self._table.columns
+        if sort is None or columns is None:
+            return
+        self._known_columns((*path, "columns"), sort.columns)
+        for name in sort.columns:
+            if name in columns and not is_sorted_alike(arrow_type(columns[name].type)):
+                self._add(
+                    (*path, "columns"),
+                    f"{name} is of type {columns[name].type}, which sources may sort in other orders than SQL",
+                    "whole numbers, dates and times can be sorted by the source",
+                )
+
+    def _endpoint(self, path: tuple[Key, ...], endpoint: spec.Endpoint, filled: set[str]) -> None:
+        if endpoint.path is None:
+            self._add((*path, "path"), "is missing")
+        for name in sorted(placeholders(endpoint) - filled):
+            hint = f"declare {name} among the keys, or as a required key column" if name else None
+            self._add(path, f"nothing fills {{{name}}}", hint)
+        self._sort((*path, "sort"), endpoint.sort)
+        said = self._sayable()
+        for name in endpoint.body_paths.keys() - said:
+            hint = f"parameters: {', '.join(sorted(said))}" if said else None
+            self._add((*path, "body_paths", name), "is none of the parameters", hint)
+        if isinstance(endpoint.paginator, _JSON_ONLY) and endpoint.format not in _LIKE_JSON - {
+            "ndjson",
+            "html_table",
+        }:
+            self._add(
+                (*path, "paginator"),
+                f"{endpoint.paginator.type} reads the answer's JSON, but format is {endpoint.format}",
+            )
+        if endpoint.format in ("csv", "parquet"):
+            for column, part in (self._table.columns or {}).items():
+                steps = parse_path(part.path).steps if part.path is not None else ()
+                if len(steps) > 1 or any(step.kind != "name" for step in steps):
+                    self._add(
+                        ("columns", column), f"a path into {endpoint.format} must be the name of a column"
+                    )

@@ -1,0 +1,295 @@
+"""From a checked spec, or from what an adapter has found out, to tables: their access methods, and what each is asked with."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol, Self, runtime_checkable
+
+import pyarrow as pa
+
+from fff.catalog import KeyColumn, LookupMethod, ScanMethod, Table
+from fff.quals import Quals
+from fff.schema import Field, is_sorted_alike
+from fff.web.types import Response
+from fff_sources.http import templates
+from fff_sources.http.response.jsonpath import JsonPath, literal_path, parse_path
+from fff_sources.http.spec import spec
+
+if TYPE_CHECKING:
+    from fff_sources.http.response.bodies import BodyDecoder
+
+_WITHOUT_NAN = frozenset({"json", "ndjson"})
+
+
+@dataclass(frozen=True)
+class Question:
+    """What one request says, in a language that templates cannot speak.
+
+    Sent as it is: nothing is filled in.
+    """
+
+    path: str = ""  # joined to the base URL, escaped already
+    params: tuple[tuple[str, str], ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    json: object = None
+    form: Mapping[str, str] | None = None
+    accept: frozenset[int] = frozenset()  # statuses of failures that the body tells more about
+
+
+class Words(Protocol):
+    """How an access method asks where its endpoint's texts do not say it: a query language with literals of its own."""
+
+    def askable(self, keys: Sequence[tuple[object, ...]]) -> Sequence[tuple[object, ...]]:
+        """The keys that the language can say; no row can have any other."""
+
+    def question(
+        self, columns: Sequence[str], keys: Sequence[tuple[object, ...]], asked: Mapping[str, str]
+    ) -> Question:
+        """The request for some columns of the rows of these keys (all rows without any).
+
+        `asked` comes from the paginator.
+        """
+
+    def failure(self, response: Response) -> str | None:
+        """What an answer says went wrong although its status says nothing of the kind."""
+
+
+@runtime_checkable
+class QualifiedWords(Words, Protocol):
+    """Words that can say qualifiers as well."""
+
+    def qualified(self, quals: Quals) -> Self:
+        """The same words, which from now on say these on top of the keys."""
+
+
+@runtime_checkable
+class SortedWords(Words, Protocol):
+    """Words that can ask for an order as well."""
+
+    def sorted(self, by: str) -> Self:
+        """The same words, which ask for scans sorted by a column: falling with `-` before its name."""
+
+
+@dataclass(frozen=True)
+class HttpAccess:
+    """One access method as the source carries it out."""
+
+    endpoint: spec.Endpoint
+    keys: tuple[str, ...] = ()
+    params: Mapping[str, str] = field(default_factory=dict)  # keys that no template names -> parameter
+    batch: spec.Batch | None = None
+    words: Words | None = None  # in place of the endpoint's path, parameters and body
+    cost: spec.RequestCost | None = None  # as far as it has one of its own
+
+    @property
+    def is_projected(self) -> bool:
+        """Whether requests name the columns they want."""
+        return self.words is not None or self.endpoint.select is not None
+
+
+@dataclass(frozen=True)
+class PlannedTable:
+    """A table for the engine, and what the adapter alone needs to know about it."""
+
+    table: Table
+    spec: spec.TableSpec
+    paths: Mapping[str, JsonPath]  # column -> place in a record
+    declared: bool = True  # whether a spec says where the columns are, and not the table's first page
+    readers: dict[tuple[str, tuple[str, ...], bool], BodyDecoder] = field(default_factory=dict, compare=False)
+
+
+@dataclass(frozen=True)
+class FoundTable:
+    """A table as an adapter has found it or read it in the spec.
+
+    Without columns it has only a name so far.
+    """
+
+    name: str
+    columns: Mapping[str, tuple[str, JsonPath]] = field(default_factory=dict)  # name -> Spark SQL type, place
+    primary_key: tuple[str, ...] = ()
+    scan: HttpAccess | None = None
+    lookups: tuple[tuple[HttpAccess, int], ...] = ()  # and how many keys one request may carry
+    on_bad_record: Literal["fail", "null", "skip"] = "fail"
+    description: str = ""
+    sendable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # name -> operators beside the keys
+    sortable: Collection[str] = ()  # columns that scans can be sorted by, both ways
+
+    def planned(self, source: str, *, max_in_flight: int) -> PlannedTable:
+        """The table with all its access methods."""
+        lookups = _lookup_methods(self.name, self.lookups)
+        alone = dict.fromkeys(method.keys[0] for method in lookups if len(method.keys) == 1)
+        table = Table(
+            source=source,
+            name=self.name,
+            columns=tuple(Field.of(name, kind) for name, (kind, _) in self.columns.items()),
+            primary_key=self.primary_key,
+            key_columns=tuple(
+                self._key_column(name, is_key=name in alone)
+                for name in dict.fromkeys((*alone, *self.sendable))
+            ),
+            scans=() if self.scan is None else (ScanMethod(f"{self.name}.scan", self.scan),),
+            lookups=lookups,
+            max_in_flight=max_in_flight,
+            description=self.description,
+            sortable=tuple(by for name in self.sortable for by in (name, f"-{name}")),
+        )
+        rules = spec.TableSpec(on_bad_record=self.on_bad_record)
+        return PlannedTable(table, rules, {name: path for name, (_, path) in self.columns.items()})
+
+    def _key_column(self, name: str, *, is_key: bool) -> KeyColumn:
+        """What requests can be told of a column: as a key, and in the source's language beside keys."""
+        sendable = self.sendable.get(name, ())
+        operators = dict.fromkeys((*(("=", "in") if is_key else ()), *sendable))
+        return KeyColumn(name, operators=tuple(operators), sendable=tuple((one, None) for one in sendable))
+
+
+def plan_table(
+    source: str,
+    name: str,
+    declared: spec.TableSpec,
+    *,
+    max_in_flight: int,
+    columns: Mapping[str, spec.ColumnSpec] | None,
+) -> PlannedTable:
+    """A table with all its access methods. `columns` replaces the declared ones where they were inferred."""
+    columns = declared.columns if columns is None else columns
+    fields = tuple(Field.of(column, part.type) for column, part in (columns or {}).items())
+    paths = {
+        column: parse_path(part.path) if part.path is not None else literal_path(column)
+        for column, part in (columns or {}).items()
+    }
+    table = Table(
+        source=source,
+        name=name,
+        columns=fields,
+        primary_key=tuple(declared.primary_key),
+        key_columns=tuple(
+            KeyColumn(key.name, key.require, tuple(key.operators), _sendable(declared, key, fields))
+            for key in declared.key_columns
+        ),
+        scans=_scans(name, declared),
+        lookups=_lookups(name, declared),
+        max_in_flight=max_in_flight,
+        description=declared.description,
+        order=tuple(declared.order) if isinstance(declared.order, list) else (),
+        sortable=sortable(declared, fields),
+    )
+    return PlannedTable(table, declared, paths, declared.columns is not None)
+
+
+def _sendable(
+    declared: spec.TableSpec, key: spec.KeyColumnSpec, fields: Sequence[Field]
+) -> tuple[tuple[str, str | None], ...]:
+    """The operators that a key column names a parameter for.
+
+    A bare one is for `=`, else for the only operator.
+    """
+    named = named_params(key)
+    field = next((field for field in fields if field.name == key.name), None)
+    formats = {part.endpoint.format for part in declared.scan}
+    formats |= {part.endpoint.format for part in declared.lookups}
+    if (
+        field is not None and pa.types.is_floating(field.arrow) and not formats <= _WITHOUT_NAN
+    ):  # SQL has NaN above every number, where sources have it nowhere; JSON has no NaN at all
+        named = {operator: param for operator, param in named.items() if operator not in (">", ">=")}
+    return tuple(named.items())
+
+
+def sortable(declared: spec.TableSpec, fields: Sequence[Field]) -> tuple[str, ...]:
+    """What the scan can be asked to be sorted by, where there is one, so that it matters which rows come first."""
+    sort = declared.scan[0].endpoint.sort if len(declared.scan) == 1 else None
+    if sort is None:
+        return ()
+    names = [field.name for field in fields if field.name in sort.columns and is_sorted_alike(field.arrow)]
+    ways = (("", sort.ascending), ("-", sort.descending))
+    return tuple(f"{mark}{name}" for name in names for mark, text in ways if text is not None)
+
+
+def named_params(key: spec.KeyColumnSpec) -> dict[str, str | None]:
+    """The parameters of a key column by operator, `<>` for `!=`."""
+    operators = [operator for operator in key.operators if operator != "in"]
+    if isinstance(key.param, dict):
+        named = {operator: param for operator, param in key.param.items() if operator != "in"}
+    elif key.param is not None and ("=" in operators or len(operators) == 1):
+        named = {"=" if "=" in operators else operators[0]: key.param}
+    else:
+        named = {}
+    return {"<>" if operator == "!=" else operator: param for operator, param in named.items()}
+
+
+def _scans(name: str, declared: spec.TableSpec) -> tuple[ScanMethod, ...]:
+    """The scans; none where the source demands keys that only lookups can tell it."""
+    in_range = {key.name for key in declared.key_columns if {*named_params(key)} - {"="}}
+    for wanted, enough in (("required", all), ("any_of", any)):
+        demanded = [key.name in in_range for key in declared.key_columns if key.require == wanted]
+        if demanded and not enough(demanded):
+            return ()
+    return tuple(
+        ScanMethod(
+            f"{name}.scan" if number == 1 else f"{name}.scan[{number}]",
+            HttpAccess(scan.endpoint, cost=scan.cost),
+        )
+        for number, scan in enumerate(declared.scan, 1)
+        if not placeholders(scan.endpoint)
+    )
+
+
+def _lookups(name: str, declared: spec.TableSpec) -> tuple[LookupMethod, ...]:
+    accesses = [_access(declared, tuple(part.keys), part) for part in declared.lookups]
+    accesses += _derived(declared, {frozenset(access.keys) for access in accesses})
+    return _lookup_methods(
+        name, [(access, 1 if access.batch is None else access.batch.size) for access in accesses]
+    )
+
+
+def _lookup_methods(table: str, accesses: Sequence[tuple[HttpAccess, int]]) -> tuple[LookupMethod, ...]:
+    """The lookups with names of their own, each with how many keys one request may carry."""
+    methods: list[LookupMethod] = []
+    names: dict[str, int] = {}
+    for access, size in accesses:
+        name = f"{table}.lookup[{','.join(access.keys)}]" + (f"x{size}" if size > 1 else "")
+        names[name] = names.get(name, 0) + 1
+        name += f"#{names[name]}" if names[name] > 1 else ""
+        methods.append(LookupMethod(name, access.keys, size, access))
+    return tuple(methods)
+
+
+def _derived(declared: spec.TableSpec, known: set[frozenset[str]]) -> list[HttpAccess]:
+    """Lookups that follow from key columns: the scan's endpoint, with the key sent along."""
+    if not declared.scan:
+        return []
+    required = [
+        key.name
+        for key in declared.key_columns
+        if key.require == "required" and not ("=" not in key.operators and named_params(key))
+    ]
+    wanted: list[tuple[str, ...]] = [tuple(required)] if required else []
+    for key in declared.key_columns:
+        if key.require == "required" or (key.require == "optional" and required) or "=" not in key.operators:
+            continue
+        wanted.append((key.name,))
+    return [_access(declared, keys, declared.scan[0]) for keys in wanted if frozenset(keys) not in known]
+
+
+def _access(
+    declared: spec.TableSpec, keys: tuple[str, ...], part: spec.LookupSpec | spec.ScanSpec
+) -> HttpAccess:
+    named = placeholders(part.endpoint)
+    params = {key: param_of(declared, key) for key in keys if key not in named}
+    batch = part.batch if isinstance(part, spec.LookupSpec) else None
+    return HttpAccess(part.endpoint, keys, params, batch, cost=part.cost)
+
+
+def param_of(declared: spec.TableSpec, key: str) -> str:
+    """The parameter that carries a key: as its key column says, else of the column's own name."""
+    for column in declared.key_columns:
+        if column.name == key and column.param is not None:
+            return column.param if isinstance(column.param, str) else column.param.get("=", key)
+    return key
+
+
+def placeholders(endpoint: spec.Endpoint) -> set[str]:
+    """The columns an endpoint's texts name."""
+    return templates.names([endpoint.path or "", endpoint.params, endpoint.headers, endpoint.body])

@@ -1,0 +1,209 @@
+"""What a query will ask: said before it runs, from what earlier runs have left on the disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from fff.budget import Budget, Money
+from fff.federation import RunOptions
+from fff.forecast.estimate import Forecast, Interval
+from fff.forecast.history import REMEMBERED, MethodFacts, TableFacts, TableHistory
+from fff.forecast.words import forecast_data, forecast_lines, over_budget
+from fff.opening import open_federation
+from tests.api.conftest import Publish
+from tests.engine.site import Site, access
+
+INTS = {"a": "int", "b": "int"}
+PAGES = 20
+TABLES = {
+    "r": access("r", INTS),
+    "s": access("s", INTS, scan=False, lookups=["a"]) | {"primary_key": "a"},
+    "big": access("big", INTS),
+}
+JOIN = "SELECT r.a, s.b FROM web.r JOIN web.s ON r.b = s.a"
+SECRET = "hunter2"
+
+#: Runs a statement, if it is to be run: what was said of it beforehand, the words, and its report.
+Ask = Callable[..., Any]
+
+
+@pytest.fixture
+def ask(publish: Publish, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    rows = [(number, number % 30) for number in range(10 * PAGES)]
+    site = Site(
+        {
+            "r": (("a", "b"), rows),
+            "s": (("a", "b"), [(key, key) for key in range(30)]),
+            "big": (("a", "b"), [(number, number) for number in range(50 * PAGES)]),
+        }
+    )
+    spec = publish(site, TABLES, headers={"X-Key": "${env:PRICES_KEY}"}, rate_limit={"max_concurrency": 4})
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PRICES_KEY", SECRET)
+
+    async def asked(
+        sql: str, *, runs: bool = True, client: dict[str, Any] | None = None, **opened: Any
+    ) -> Any:
+        raw = yaml.safe_load(spec.read_text())
+        raw["sources"]["web"]["cost"] = {"per_request": 0.01, "currency": "USD"}
+        raw["sources"]["web"]["client"] |= client or {}
+        spec.write_text(yaml.safe_dump(raw))
+        async with open_federation([spec], **opened) as federation:
+            prepared = federation.prepare(sql)
+            forecast, told = federation.forecast(prepared), federation.explain(prepared)
+            if not runs:
+                return forecast, told, None
+            execution = federation.execute(prepared, RunOptions(seed=1))
+            async for _ in execution.batches():
+                pass
+            return forecast, told, execution.outcome.report
+
+    return asked
+
+
+def intervals(forecast: Forecast) -> dict[str, tuple[float, float | None]]:
+    return {one.name: (one.requests.low, one.requests.high) for one in forecast.access}
+
+
+async def test_the_second_run_knows_what_the_first_has_found(ask: Ask) -> None:
+    first, told, report = await ask(JOIN)
+    assert intervals(first) == {"r.scan": (1, None), "s.lookup[a]": (0, None)}
+    assert first.cost == {"USD": Interval(0.01, None)}
+    assert "web.r.scan: at least 1 request, at least 0.01 USD (its size is not known yet)" in told
+    assert "(how many different r.b there are is not known yet)" in told
+    assert {one["name"]: one["requests"] for one in report["access"]} == {"r.scan": 20, "s.lookup[a]": 30}
+    second, told, _ = await ask(JOIN, runs=False)
+    assert intervals(second) == {"r.scan": (18, 22), "s.lookup[a]": (27, 33)}
+    assert forecast_data(second)["total"]["cost"] == {"USD": [0.45, 0.55]}
+    assert second.seconds.low > 0
+    assert second.seconds.high is not None
+    assert "200 rows in 20 requests, seen 20" in told
+    assert "30 different r.b, seen 20" in told
+    assert "\n  in all: 45 to 55 requests, " in told
+
+
+async def test_what_is_known_of_a_table_serves_other_queries(ask: Ask) -> None:
+    await ask(JOIN)
+    for sql, wanted in {
+        "SELECT a FROM web.r": {"r.scan": (18, 22)},
+        "SELECT a FROM web.r LIMIT 3": {"r.scan": (1, 22)},
+        f"{JOIN} WHERE r.a < 7": {"r.scan": (18, 22), "s.lookup[a]": (0, 33)},
+        "SELECT b FROM web.s WHERE a IN (1, 2, 3)": {"s.lookup[a]": (3, 3)},
+        "SELECT b FROM web.s WHERE a IN (1, 2, 3) LIMIT 1": {"s.lookup[a]": (0, 3)},
+        "SELECT big.a FROM web.big JOIN web.s ON big.b = s.a": {
+            "big.scan": (1, None),
+            "s.lookup[a]": (0, None),
+        },
+        "SELECT a FROM web.r WHERE 1 = 2": {},
+    }.items():
+        forecast, _, report = await ask(sql)
+        assert intervals(forecast) == wanted, sql
+        for one in report["access"]:
+            low, high = wanted.get(one["name"], (0, 0))
+            assert low <= one["requests"]
+            assert high is None or one["requests"] <= high, sql
+
+
+async def test_the_first_page_of_a_limit_tells_the_size(ask: Ask) -> None:
+    await ask("SELECT a FROM web.big WHERE b >= 0 LIMIT 1")
+    forecast, _, report = await ask("SELECT a FROM web.big")
+    assert intervals(forecast) == {"big.scan": (90, 110)}
+    assert report["access"][0]["requests"] == 100
+
+
+async def test_the_stated_rates_are_kept(ask: Ask) -> None:
+    await ask("SELECT a FROM web.r")
+    forecast, _, _ = await ask(
+        "SELECT a FROM web.r", runs=False, client={"rate_limit": {"limit": 5, "per": 30}}
+    )
+    assert forecast.seconds.low == 90, "18 requests, 5 in any 30 s"
+
+
+async def test_what_is_kept_on_disk_may_spare_all_requests(ask: Ask) -> None:
+    await ask("SELECT a FROM web.r", cache=True)
+    forecast, told, report = await ask("SELECT a FROM web.r", cache=True)
+    assert report["access"][0]["requests"] == 0
+    assert intervals(forecast) == {"r.scan": (0, 22)}
+    assert "answers of earlier runs may serve" in told
+
+
+async def test_nothing_is_remembered_without_a_cache(ask: Ask, tmp_path: Path) -> None:
+    await ask(JOIN, cache=False)
+    assert not (tmp_path / "cache" / "fff" / "totals").exists()
+
+
+async def test_the_file_is_private_and_tells_no_secret(ask: Ask, tmp_path: Path) -> None:
+    await ask(JOIN)
+    folder = tmp_path / "cache" / "fff" / "totals"
+    assert {path.name for path in folder.iterdir()} == {"key", "tables.json"}
+    for path in (folder, *folder.iterdir()):
+        assert not stat.S_IMODE(path.stat().st_mode) & 0o077
+        assert path.is_dir() or SECRET.encode() not in path.read_bytes()
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"version": 2}', '{"version": 1, "tables": {"x": 1}}', '{"version": 1, "tables": [1]}'])  # fmt: skip
+async def test_a_damaged_file_is_none(ask: Ask, tmp_path: Path, damage: str) -> None:
+    await ask(JOIN)
+    (tmp_path / "cache" / "fff" / "totals" / "tables.json").write_text(damage)
+    forecast, _, _ = await ask(JOIN)
+    assert intervals(forecast) == {"r.scan": (1, None), "s.lookup[a]": (0, None)}
+    assert intervals((await ask(JOIN, runs=False))[0])["r.scan"] == (18, 22), "and it is written anew"
+
+
+async def test_a_folder_that_others_can_write_to_is_not_used(ask: Ask, tmp_path: Path) -> None:
+    folder = tmp_path / "cache" / "fff" / "totals"
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    await ask(JOIN)
+    assert not list(folder.iterdir())
+
+
+def test_two_processes_keep_what_both_have_found(tmp_path: Path) -> None:
+    one, other = TableHistory(tmp_path), TableHistory(tmp_path)
+    for history, number in ((one, 1), (other, 2)):
+        history._new = {
+            f"{number}-{part}": TableFacts("t", number + part) for part in range(REMEMBERED // 2 + 9)
+        }
+        history.save()
+    kept = json.loads((tmp_path / "tables.json").read_bytes())["tables"]
+    assert len(kept) == REMEMBERED
+    assert {name.partition("-")[0] for name in kept} == {"1", "2"}
+    assert min(facts["at"] for facts in kept.values()) >= 10, "those seen longest ago gave way"
+    assert [path.name for path in tmp_path.iterdir()] == ["tables.json"]
+
+
+def test_facts_come_back_as_they_were() -> None:
+    facts = TableFacts("web.r", 5.0, {"scan": MethodFacts(20, 200, 0, 0.05, 4)}, {"b": 30})
+    assert TableFacts.read(json.loads(json.dumps(asdict(facts)))) == facts
+
+
+async def test_a_budget_that_cannot_do_is_told_beforehand(ask: Ask) -> None:
+    await ask(JOIN)
+    forecast, _, _ = await ask(JOIN, runs=False)
+    assert over_budget([forecast], Budget(45, Money.said(0.45))) == []
+    assert over_budget([forecast], Budget(44, Money.said(0.449))) == [
+        "this takes at least 45 requests, and 44 are allowed: the answer will be partial",
+        "this costs at least 0.45 USD, and the budget is 0.449: the answer will be partial",
+    ]
+    assert over_budget([forecast, forecast], Budget(60)) != []
+    assert forecast_lines(Forecast(())) == []
+
+
+async def test_what_is_known_can_be_forgotten(ask: Ask) -> None:
+    await ask(JOIN)
+    history = TableHistory.of_user(os.environ, enabled=None)
+    history.clear("other")
+    assert intervals((await ask(JOIN, runs=False))[0])["r.scan"] == (18, 22)
+    history.clear("web")
+    assert intervals((await ask(JOIN))[0])["r.scan"] == (1, None)
+    history.clear(None)
+    assert intervals((await ask(JOIN, runs=False))[0])["r.scan"] == (1, None)

@@ -1,0 +1,220 @@
+"""Agents reach FFF by the protocol's own client, which talks to the process a user would start."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from fff.errors import FFFError, UsageError
+from tests.api.sites import JOIN, TABLES, site
+
+mcp = pytest.importorskip("mcp", reason="mcp is not installed")
+
+from mcp.client.streamable_http import streamable_http_client  # noqa: E402
+from mcp.shared._httpx_utils import create_mcp_http_client  # noqa: E402
+
+from fff_cli.mcp.agents import AgentLimits, Agents  # noqa: E402
+from fff_cli.mcp.replies import QueryReply, json_rows  # noqa: E402
+
+COMMAND = (sys.executable, "-m", "fff_cli", "mcp")
+
+
+@contextlib.asynccontextmanager
+async def client(*arguments: str) -> AsyncIterator[Any]:
+    server = mcp.StdioServerParameters(
+        command=COMMAND[0], args=[*COMMAND[1:], *arguments], env=dict(os.environ)
+    )
+    async with mcp.Client(server, read_timeout_seconds=60) as session:
+        yield session
+
+
+async def called(session: Any, tool: str, **arguments: Any) -> dict[str, Any]:
+    result = await session.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    return dict(result.structured_content)
+
+
+async def refused(session: Any, tool: str, **arguments: Any) -> str:
+    result = await session.call_tool(tool, arguments)
+    assert result.is_error
+    return str(result.content[0].text)
+
+
+async def test_an_agent_finds_describes_asks_and_pages(publish):
+    spec = publish(site(), TABLES)
+    async with client("-s", str(spec), "--only", "web", "--rows", "30") as session:
+        tools = {tool.name: tool for tool in (await session.list_tools()).tools}
+        assert set(tools) == {
+            "search_tables",
+            "describe_table",
+            "explain",
+            "query",
+            "fetch_rows",
+            "read_report",
+        }
+        assert all(tool.annotations.read_only_hint for tool in tools.values())
+        found = await called(session, "search_tables")
+        assert [one["table"] for one in found["tables"]] == ["web.r", "web.s"]
+        assert (await called(session, "search_tables", limit=1))["cut"] is True
+        described = await called(session, "describe_table", table="s")
+        assert described["columns"] == [
+            {"name": "a", "type": "int", "key": "any_of"},
+            {"name": "b", "type": "int", "key": ""},
+        ]
+        assert "web.s" in (await called(session, "explain", sql=JOIN))["plan"]
+
+        told: list[str] = []
+
+        async def hear(_progress: float, _total: float | None, message: str | None) -> None:
+            told.append(message or "")
+
+        result = await session.call_tool("query", {"sql": JOIN, "max_rows": 20}, progress_callback=hear)
+        first = result.structured_content
+        assert (first["complete"], first["cut"], first["row_count"], first["next_row"]) == (
+            True,
+            True,
+            45,
+            20,
+        )
+        assert first["missing"] == []
+        assert first["reason"] == ""
+        assert any("rows joined so far" in one for one in told)
+        rest = await called(session, "fetch_rows", handle=first["handle"], first_row=20, max_rows=999)
+        assert (len(rest["rows"]), rest["next_row"]) == (25, None)
+        assert rest["cut"], "a reply that has not all rows of the answer says so"
+        expected = sorted([n, 10 * (n * 3 % 7)] for n in range(45))
+        assert sorted(first["rows"] + rest["rows"]) == expected
+        report = await called(session, "read_report", handle=first["handle"])
+        assert report["complete"]
+        assert report["rows"] == 45
+        again = await called(session, "query", sql=JOIN)
+        assert again["requests"] == 0, "what one statement has read the next ones use"
+        bound = await called(session, "query", sql="SELECT b FROM web.s WHERE a = :key", params={"key": 3})
+        assert bound["rows"] == [[30]]
+        assert not bound["cut"]
+
+
+async def test_what_cannot_be_done_is_told_with_what_to_do(publish, tmp_path):
+    spec = publish(site(), TABLES)
+    secret = tmp_path / "private.csv"
+    secret.write_text("a\n1\n")
+    async with client("-s", str(spec), "--max-requests", "3") as session:
+        assert "did you mean web.r" in await refused(session, "query", sql="SELECT * FROM web.rr")
+        assert "nothing binds a" in await refused(session, "query", sql="SELECT * FROM s")
+        for name in (f"csv.`{secret}`", f"'{secret}'", "stdin", f"files.`{secret}`"):
+            await refused(session, "query", sql=f"SELECT * FROM {name}")
+        assert "run the statement again" in await refused(session, "fetch_rows", handle="guessed")
+        for statement in (
+            "DROP TABLE r",
+            "INSERT INTO r VALUES (1, 2)",
+            "SELECT reflect('java.lang.System', 'exit')",
+        ):
+            await refused(session, "query", sql=statement)
+        part = await called(session, "query", sql="SELECT a FROM r")
+        assert not part["complete"]
+        assert part["missing"][0]["table"] == "web.r"
+        assert part["requests"] <= 3
+        assert part["requests_left"] == 0
+        assert "are spent" in await refused(session, "query", sql="SELECT b FROM s WHERE a = 1")
+
+
+async def test_a_failing_source_makes_an_incomplete_reply(publish):
+    broken = site()
+    broken.faults[("r", "scan@20")] = 500
+    spec = publish(broken, TABLES)
+    async with Agents((spec,)) as agents:
+        reply = await asked(agents, "SELECT a FROM r")
+    assert not reply.complete
+    assert reply.missing[0].table == "web.r"
+    assert reply.reason
+
+
+async def test_a_reply_comes_by_its_deadline(publish):
+    slow = site()
+    slow.faults[("s", "3")] = "hang"
+    spec = publish(slow, TABLES)
+    async with Agents((spec,), AgentLimits(deadline=1.0)) as agents:
+        async with asyncio.timeout(20):
+            reply = await asked(agents, JOIN, deadline=600)
+        assert not reply.complete
+        assert 0 < len(reply.rows) < 45
+
+
+async def test_statements_at_once_share_the_requests_of_the_session(publish):
+    spec = publish(site(200), TABLES)
+    async with Agents((spec,), AgentLimits(max_requests=7)) as agents:
+        replies = await asyncio.gather(
+            *(asked(agents, f"SELECT a FROM r WHERE a <> {n}", max_requests=4) for n in range(3)),
+            return_exceptions=True,
+        )
+        assert agents.requests_left is not None
+    sent = [one.requests for one in replies if isinstance(one, QueryReply)]
+    assert sum(sent) <= 7
+    assert all(isinstance(one, QueryReply | UsageError) for one in replies)
+
+
+async def test_only_named_sources_are_seen(publish):
+    spec = publish(site(), TABLES)
+    async with Agents((spec,), AgentLimits(sources=("WEB",))) as agents:
+        assert (await agents.search("", 200)).found == 2
+        with pytest.raises(FFFError):
+            await asked(agents, "SELECT * FROM github.repos LIMIT 1")
+    with pytest.raises(UsageError, match="no source 'nowhere'"):
+        async with Agents((spec,), AgentLimits(sources=("nowhere",))):
+            pytest.fail("it opened")
+
+
+async def test_over_http_it_is_for_those_with_the_token(publish):
+    spec = publish(site(), TABLES)
+    environ = dict(os.environ, FFF_MCP_TOKEN="t0ken")
+    command = [*COMMAND, "-s", str(spec), "--only", "web", "--http", "0"]
+    with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:  # noqa: ASYNC220
+        try:
+            line = await asyncio.to_thread(process.stderr.readline)
+            url = re.search(r"http://\S+", line)[0]
+            assert "t0ken" not in await asyncio.to_thread(process.stderr.readline)
+            async with create_mcp_http_client(headers={"Authorization": "Bearer t0ken"}) as http:
+                transport = streamable_http_client(url, http_client=http)
+                async with mcp.Client(transport) as session:
+                    assert (await called(session, "query", sql="SELECT b FROM s WHERE a = 1"))["complete"]
+                assert (
+                    await http.post(url, headers={"Authorization": "Bearer other"}, json={})
+                ).status_code == 401
+        finally:
+            process.terminate()
+        assert await asyncio.to_thread(process.wait, 30) is not None
+
+
+def test_values_lose_nothing_on_their_way_into_json():
+    table = pa.table(
+        {
+            "n": pa.array([1, 2**60, None]),
+            "x": pa.array([0.1, float("nan"), float("-inf")]),
+            "d": pa.array([Decimal("1.10"), None, Decimal("99999999999999999999.01")]),
+            "l": pa.array([[1, None], None, []]),
+            "t": pa.array(["a\u202eb", "", None]),
+        }
+    )
+    assert json_rows(table) == [
+        [1, 0.1, "1.10", [1, None], "a\u202eb"],
+        [str(2**60), "nan", None, None, ""],
+        [None, "-inf", "99999999999999999999.01", [], None],
+    ]
+
+
+async def asked(agents: Agents, sql: str, **options: Any) -> QueryReply:
+    async def silent(_seconds: float, _words: str) -> None:
+        return
+
+    given = {"max_rows": 1000, "deadline": None, "max_requests": None, "tell": silent} | options
+    return await agents.query(sql, {}, **given)

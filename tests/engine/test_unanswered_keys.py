@@ -1,0 +1,163 @@
+"""Keys that no answer tells of: the answer says that it lacks them, unless another access method brings their rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from fff.access.disk.policy import RowCache
+from tests.engine.duck import over_duck
+from tests.engine.site import Row, Site, federated, run
+from tests.web.serving import Serve
+
+#: k is the key, n tells rows apart.
+ROWS: list[Row] = [(k, n) for n, k in enumerate(["a", "b", "b", "c", "a,b", "", ".."])]
+COLUMNS = {"k": "string", "n": "int"}
+
+
+@dataclass
+class Sloppy(Site):
+    """Answers `strays` with rows of other keys, and splits joined keys wherever there is a comma."""
+
+    tables: dict[str, tuple[tuple[str, ...], list[Row]]] = field(default_factory=dict)
+    strays: dict[str, list[Row]] = field(default_factory=dict)
+    asked: Counter[str] = field(default_factory=Counter)
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        self.asked[request.path_qs] += 1
+        match request.path.split("/"):
+            case [_, "scan"]:
+                rows = ROWS
+            case [_, "one", ".."]:
+                rows = []  # of what is behind the path when it is climbed
+            case [_, "one", key]:
+                rows = self.strays.get(key, [row for row in ROWS if row[0] == key])
+            case [_, "keys"]:
+                rows = [(key, at) for at, key in enumerate(request.query["of"].split(","))]
+            case _:
+                keys = request.query["k"].split(",")
+                rows = [row for key in keys for row in self.strays.get(key, [r for r in ROWS if r[0] == key])]
+        return web.json_response([{"k": k, "n": n} for k, n in rows])
+
+
+def tables(*lookups: str, scan: bool = False, of: str = "a,b,c") -> dict[str, dict[str, Any]]:
+    """`keys` is scanned, `t` looked up in these ways."""
+    known: dict[str, dict[str, Any]] = {
+        "path": {"keys": ["k"], "endpoint": {"path": "one/{k}"}},
+        "joined": {
+            "keys": ["k"],
+            "batch": {"size": 4, "separator": ","},
+            "endpoint": {"path": "some", "params": {"k": "{k}"}},
+        },
+        "alone": {"keys": ["k"], "endpoint": {"path": "some", "params": {"k": "{k}"}}},
+    }
+    table: dict[str, Any] = {"columns": COLUMNS, "lookups": [known[name] for name in lookups]}
+    if scan:
+        table["scan"] = {"endpoint": "scan"}
+    return {
+        "t": table,
+        "keys": {"columns": COLUMNS, "scan": {"endpoint": {"path": "keys", "params": {"of": of}}}},
+    }
+
+
+SQL = "SELECT t.k, t.n FROM web.keys x JOIN web.t t ON x.k = t.k"
+
+
+async def missing(serve: Serve, tmp_path: Path, site: Site, spec: dict[str, Any], sql: str = SQL) -> Any:
+    async with federated(serve, site, tmp_path, spec) as (federation, _):
+        over_duck(federation)
+        rows, execution = await run(federation, sql)
+    return rows, execution.outcome
+
+
+@pytest.mark.parametrize("way", ["path", "joined"])
+async def test_an_answer_of_nothing_but_strays_is_none(serve: Serve, tmp_path: Path, way: str) -> None:
+    site = Sloppy(strays={key: [("z", 7), ("y", 8)] for key in "abc"})
+    rows, outcome = await missing(serve, tmp_path, site, tables(way))
+    assert rows == []
+    assert (outcome.exit_code, outcome.complete) == (3, False)
+    assert {part.predicate for part in outcome.missing} == {"k = 'a'", "k = 'b'", "k = 'c'"}
+    assert all("rows of other keys and none of what was asked for" in part.reason for part in outcome.missing)
+
+
+async def test_strays_beside_right_rows_are_worth_a_warning(serve: Serve, tmp_path: Path) -> None:
+    site = Sloppy(strays={"a": [("z", 7), ("a", 0)], "c": []})
+    rows, outcome = await missing(serve, tmp_path, site, tables("path"))
+    assert rows == [("a", 0), ("b", 1), ("b", 2)]
+    assert (outcome.exit_code, outcome.missing) == (0, ())
+    assert ["1 rows did not have the key" in text for text in outcome.warnings] == [True]
+
+
+async def test_strays_alone_fail_their_keys_and_no_others(serve: Serve, tmp_path: Path) -> None:
+    site = Sloppy(strays={"b": [("z", 7)]})
+    rows, outcome = await missing(serve, tmp_path, site, tables("path"))
+    assert rows == [("a", 0), ("c", 3)]
+    assert [part.predicate for part in outcome.missing] == ["k = 'b'"]
+
+
+@pytest.mark.parametrize("keep", [False, True])
+async def test_neither_a_session_nor_a_later_run_takes_strays_for_an_answer(
+    serve: Serve, tmp_path: Path, keep: bool
+) -> None:
+    site = Sloppy(strays={"a": [("z", 7)]})
+    cache = RowCache(tmp_path / "cache", every=True)
+    async with federated(serve, site, tmp_path, tables("path"), keep=keep, cache=cache) as (federation, _):
+        for _ in range(3):
+            _, execution = await run(federation, SQL)
+            assert [part.predicate for part in execution.outcome.missing] == ["k = 'a'"]
+    assert (site.asked["/one/b"], site.asked["/one/a"]) == (1, 3)
+
+
+async def test_two_blocks_that_share_an_answer_of_strays_both_lack_it(serve: Serve, tmp_path: Path) -> None:
+    site = Sloppy(strays={"a": [("z", 7)]})
+    rows, outcome = await missing(serve, tmp_path, site, tables("path"), f"{SQL} UNION ALL {SQL}")
+    assert rows == [("b", 1), ("b", 1), ("b", 2), ("b", 2), ("c", 3), ("c", 3)]
+    assert (site.asked["/one/a"], outcome.complete) == (1, False)
+
+
+async def test_a_scan_that_ended_makes_keys_whole_that_no_request_can_carry(
+    serve: Serve, tmp_path: Path
+) -> None:
+    site = Sloppy()
+    spec = tables("path", scan=True, of="a,..")
+    rows, outcome = await missing(serve, tmp_path, site, spec)
+    assert rows == [("..", 6), ("a", 0)]
+    assert (outcome.exit_code, outcome.missing) == (0, ())
+
+
+@pytest.mark.parametrize("key", ["", ".."])
+async def test_a_key_that_no_path_can_hold_is_missing(serve: Serve, tmp_path: Path, key: str) -> None:
+    site = Sloppy()
+    rows, outcome = await missing(serve, tmp_path, site, tables("path", of=f"a,{key}"))
+    assert (rows, outcome.exit_code) == ([("a", 0)], 3)
+    assert [part.predicate for part in outcome.missing] == [f"k = '{key}'"]
+    assert "path" in outcome.missing[0].reason
+
+
+async def test_another_lookup_answers_keys_that_a_path_cannot_hold(serve: Serve, tmp_path: Path) -> None:
+    rows, outcome = await missing(serve, tmp_path, Sloppy(), tables("path", "alone", of="a,.."))
+    assert (rows, outcome.exit_code) == ([("..", 6), ("a", 0)], 0)
+
+
+async def test_a_key_with_the_separator_is_missing_where_only_batches_can_ask_for_it(
+    serve: Serve, tmp_path: Path
+) -> None:
+    rows, outcome = await missing(
+        serve, tmp_path, Sloppy(), tables("joined"), "SELECT k, n FROM web.t WHERE k IN ('a,b', 'b', 'c')"
+    )
+    assert rows == [("b", 1), ("b", 2), ("c", 3)]
+    assert [part.predicate for part in outcome.missing] == ["k = 'a,b'"]
+    assert "contains ',', which separates keys" in outcome.missing[0].reason
+
+
+async def test_a_key_with_the_separator_is_answered_by_a_lookup_without_batches(
+    serve: Serve, tmp_path: Path
+) -> None:
+    sql = "SELECT k, n FROM web.t WHERE k IN ('a,b', 'b')"
+    rows, outcome = await missing(serve, tmp_path, Sloppy(), tables("joined", "path"), sql)
+    assert (sorted(rows), outcome.exit_code) == ([("a,b", 4), ("b", 1), ("b", 2)], 0)

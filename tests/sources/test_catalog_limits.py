@@ -1,0 +1,95 @@
+"""No bundled source is asked more often than it says that it may be: in no window of time, the first included.
+
+Virtual time: each is driven through the limit of its own documentation, which stands in its spec's head.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fff.web.client import WebClient
+from fff.web.types import HostPolicy
+from fff_cli.commands.source import described
+from fff_sources.http.source import HttpSource
+from fff_sources.load import BUNDLED, lint, load_catalog
+from tests.web.simulated import SimulatedServer, drive
+
+#: Requests and seconds. Daily allowances that hang on a key are told by the servers themselves.
+STATED = {
+    "crossref": [(5, 1)],
+    "datacite": [(500, 300)],
+    "edgar": [(10, 1)],
+    "github": [],  # by the hour, and told in every answer
+    "ncbi": [(3, 1)],
+    "nvd": [(5, 30)],
+    "openalex": [(100, 1)],
+    "openfec": [(1000, 3600)],
+    "openmeteo": [(600, 60), (5000, 3600)],
+    "stackexchange": [(30, 1)],
+    "zenodo": [(60, 60), (30, 60), (2000, 3600)],
+}
+SECRETS = {"OPENFEC_API_KEY": "x", "CENSUS_API_KEY": "x", "SEC_CONTACT": "x"}
+
+
+def policy_of(name: str) -> HostPolicy:
+    catalog = load_catalog([BUNDLED / f"{name}.yaml"], environ=SECRETS, cwd=Path(BUNDLED), client=WebClient())
+    source = catalog.adapters[0]
+    assert isinstance(source, HttpSource)
+    return source.http.policy
+
+
+def test_every_stated_limit_is_driven_through() -> None:
+    says = re.compile(r"\d (requests|calls) (a|an|in) |requests in five minutes|in five minutes: \d")
+    heads = {
+        file.stem: file.read_text(encoding="utf-8").split("version:")[0] for file in BUNDLED.glob("*.yaml")
+    }
+    assert {name for name, head in heads.items() if says.search(head)} == set(STATED)
+
+
+@pytest.mark.parametrize("seconds", [0.01, 0.4])
+@pytest.mark.parametrize("name", [name for name, stated in STATED.items() if stated])
+def test_no_window_holds_more_than_the_source_admits(name: str, seconds: float) -> None:
+    policy, stated = policy_of(name), STATED[name]
+    server = SimulatedServer(latency=lambda rng: seconds * rng.uniform(0.2, 1.8))
+    shortest = min(stated, key=lambda one: one[1])
+    # Those of an hour end a query that would have to wait for the next one, so one less than they admit.
+    count = min([shortest[0] * 5, *(limit - 1 for limit, per in stated if per > policy.max_wait)])
+    ran = drive(server, count, **{field: getattr(policy, field) for field in HostPolicy.__dataclass_fields__})
+    assert len(ran.answers) == count
+    for limit, per in stated:
+        pairs = zip(server.admitted, server.admitted[limit:], strict=False)
+        assert all(later - earlier > per for earlier, later in pairs), (limit, per)
+
+
+def test_a_limit_is_used() -> None:
+    """As many as it admits go out at once, and the next ones as soon as they may."""
+    server = SimulatedServer(latency=lambda rng: 0.1)
+    drive(
+        server, 15, **{field: getattr(policy_of("nvd"), field) for field in HostPolicy.__dataclass_fields__}
+    )
+    assert [round(at // 30) for at in server.admitted] == [0] * 5 + [1] * 5 + [2] * 5
+    assert server.admitted[-1] < 62
+
+
+def test_a_table_says_what_its_host_is_sent_at_most() -> None:
+    catalog = load_catalog([], environ=SECRETS, cwd=Path(BUNDLED), client=WebClient())
+    (weather,) = catalog.find(["openmeteo", "forecast"])
+    assert (
+        "access methods (at most 4 requests at once, 600 in 60 s, 5,000 in 3,600 s, 10,000 in 86,400 s)"
+        in described(weather)
+    )
+
+
+@pytest.mark.parametrize("half", ["limit: 5", "per: 30"])
+def test_a_window_needs_both_its_numbers(tmp_path: Path, half: str) -> None:
+    file = tmp_path / "fff.yaml"
+    file.write_text(
+        f"version: 1\nsources: {{x: {{client: {{base_url: 'http://x.example', rate_limit: {{{half}}}}}, "
+        "tables: {t: {columns: {a: int}, scan: {endpoint: t}}}}}\n",
+        encoding="utf-8",
+    )
+    (error,) = lint(file)
+    assert "limit and per go together" in error.render()

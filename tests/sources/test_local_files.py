@@ -1,0 +1,245 @@
+"""Files of this machine as tables: named by a spec, or by the statement itself."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zipfile
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+import fff
+from fff.errors import QueryError, SourceError
+from fff.federation import Federation
+from fff.web.client import WebClient
+from fff_sources.files import local
+from fff_sources.load import load_catalog
+from tests.engine.site import run
+
+CSV = b"zip,n\n00501,1\n94704,2\n"
+ROWS = [("00501", 1), ("94704", 2)]
+
+
+def federation(folder: Path, *specs: str, client: WebClient | None = None) -> Federation:
+    client = client or WebClient()
+    paths = [Path(spec) for spec in specs]
+    return Federation(load_catalog(paths, environ={}, cwd=folder, client=client), client)
+
+
+async def rows(folder: Path, sql: str, *specs: str) -> list[tuple[object, ...]]:
+    client = WebClient()
+    async with federation(folder, *specs, client=client) as found:
+        await found.discover(sql)
+        result, execution = await run(found, sql)
+        assert execution.outcome.complete
+        assert client.requests_sent == 0
+        return sorted(result)
+
+
+def zipped(body: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("inside.csv", body)
+    return out.getvalue()
+
+
+def columnar(write: object, **options: object) -> bytes:
+    out = io.BytesIO()
+    table = pa.table(
+        {"zip": pa.array(["00501", "94704"]).dictionary_encode(), "n": pa.array([1, 2], pa.uint32())}
+    )
+    write(table, out, **options)  # type: ignore[operator]
+    return out.getvalue()
+
+
+FILES = {
+    "a.csv": CSV,
+    "semicolons.csv": CSV.replace(b",", b";"),
+    "tabs.tsv": CSV.replace(b",", b"\t"),
+    "packed.csv.gz": gzip.compress(CSV),
+    "packed.csv.zip": zipped(CSV),
+    "packed.csv.zst": pa.compress(CSV, codec="zstd", asbytes=True),
+    "list.json": b'[{"zip": "00501", "n": 1}, {"zip": "94704", "n": 2}]',
+    "lines.ndjson": b'{"zip": "00501", "n": 1}\n{"zip": "94704", "n": 2}\n',
+    "lines.json": b'{"zip": "00501", "n": 1}\n{"zip": "94704", "n": 2}\n',
+    "t.parquet": columnar(pyarrow.parquet.write_table),
+    "t.feather": columnar(pyarrow.feather.write_feather),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, body in FILES.items():
+        (tmp_path / name).write_bytes(body)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", FILES)
+async def test_a_file_is_a_table_by_its_name(folder: Path, name: str) -> None:
+    form = {"gz": "csv", "zip": "csv", "zst": "csv", "feather": "arrow"}.get(name.rsplit(".", 1)[1])
+    form = form or name.rsplit(".", 1)[1]
+    assert await rows(folder, f"SELECT zip, n FROM {form}.`{name}`") == ROWS
+    if name != "lines.json":  # which its ending calls a document
+        assert await rows(folder, f"SELECT zip, n FROM '{name}'") == ROWS
+    assert await rows(folder, f"SELECT x.n FROM {form}.`{folder / name}` x WHERE x.zip LIKE '94%'") == [(2,)]
+
+
+async def test_lines_may_be_called_json(folder: Path) -> None:
+    assert await rows(folder, "SELECT zip, n FROM 'lines.json'") == ROWS
+
+
+async def test_patterns_and_folders_stand_for_their_files(folder: Path) -> None:
+    (folder / "parts").mkdir()
+    for number in range(3):
+        (folder / "parts" / f"{number}.csv").write_bytes(f"k,v\n{number},x\n".encode())
+    (folder / "parts" / "_SUCCESS").write_bytes(b"")
+    expected = [(0, "x"), (1, "x"), (2, "x")]
+    assert await rows(folder, "SELECT * FROM csv.`parts/*.csv`") == expected
+    assert await rows(folder, "SELECT * FROM csv.`parts`") == expected
+    assert await rows(folder, "SELECT * FROM 'parts/[01].csv'") == expected[:2]
+
+
+async def test_files_whose_names_differ_in_case_are_two_tables(folder: Path) -> None:
+    (folder / "A.csv").write_bytes(b"zip,n\nx,3\n")
+    sql = "SELECT one.n, other.n AS m FROM 'a.csv' one JOIN 'A.csv' other ON one.n < other.n"
+    assert await rows(folder, sql) == [(1, 3), (2, 3)]
+
+
+async def test_files_join_with_one_another_and_once_more_with_themselves(folder: Path) -> None:
+    sql = "SELECT a.n, t.n AS m, b.n AS l FROM 'a.csv' a JOIN 't.parquet' t USING (zip) JOIN 'a.csv' b USING (zip)"
+    assert await rows(folder, sql) == [(1, 1, 1), (2, 2, 2)]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT n, v FROM 'keys.csv' JOIN 'texts.ndjson' USING (k)",
+        "SELECT n, v FROM 'keys.csv' NATURAL JOIN 'texts.ndjson'",
+        "SELECT f.n, t.v FROM 'texts.ndjson' t JOIN csv.`keys.csv` f ON t.k = (f.k)",
+    ],
+)
+async def test_cells_that_are_joined_with_text_are_text(folder: Path, sql: str) -> None:
+    (folder / "keys.csv").write_bytes(b"k,n\n1,1\n02,2\n3,3\n")
+    (folder / "texts.ndjson").write_bytes(b'{"k": "1", "v": 10}\n{"k": "02", "v": 20}\n{"k": "2", "v": 21}\n')
+    plain = b"k,n\n1,1\n2,2\n3,3\n"
+    assert await rows(folder, sql) == [(1, 10), (2, 20)]
+    (folder / "keys.csv").write_bytes(plain)  # a column of numbers, until somebody asks for texts
+    assert await rows(folder, sql) == [(1, 10), (2, 21)]
+
+
+async def test_what_was_read_as_numbers_is_read_anew_as_text(folder: Path) -> None:
+    (folder / "keys.csv").write_bytes(b"k,n\n1,1\n2,2\n")
+    (folder / "texts.ndjson").write_bytes(b'{"k": "1", "v": 10}\n')
+    async with federation(folder) as found:
+        for sql, wanted in (
+            ("SELECT k FROM 'keys.csv'", [(1,), (2,)]),
+            ("SELECT k FROM 'keys.csv' JOIN 'texts.ndjson' USING (k)", [("1",)]),
+            ("SELECT k FROM 'keys.csv'", [("1",), ("2",)]),
+        ):
+            await found.discover(sql)
+            assert sorted((await run(found, sql))[0]) == wanted
+
+
+async def test_numbers_stay_numbers_beside_numbers(folder: Path) -> None:
+    (folder / "keys.csv").write_bytes(b"k,n\n1,1\n2,2\n")
+    (folder / "numbers.ndjson").write_bytes(b'{"k": 1, "name": "1"}\n')
+    assert await rows(folder, "SELECT f.k FROM 'keys.csv' f JOIN 'numbers.ndjson' USING (k)") == [(1,)]
+
+
+@pytest.mark.parametrize("name", ["csv.`nowhere.csv`", "'nowhere.csv'", "parquet.`*.nothing`", "csv.`a\0b`"])
+async def test_a_file_that_is_not_there_is_told_with_its_place(folder: Path, name: str) -> None:
+    sql = f"SELECT * FROM {name}"
+    with pytest.raises(QueryError, match="unknown table") as caught:
+        await rows(folder, sql)
+    assert caught.value.span is not None
+    assert sql[caught.value.span.start : caught.value.span.end] == name
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "said"),
+    [
+        ("x.csv.gz", gzip.compress(CSV)[:-9], "x.csv.gz"),
+        ("x.csv.zip", b"PK\x03\x04 and no more", "cannot be unpacked"),
+        ("x.parquet", b"PAR1 and no more", "not valid parquet"),
+        ("empty.csv", b"", "nothing to tell columns from"),
+    ],
+)
+async def test_a_broken_file_is_one_clear_error(folder: Path, name: str, body: bytes, said: str) -> None:
+    (folder / name).write_bytes(body)
+    with pytest.raises(SourceError, match=said):
+        await rows(folder, f"SELECT * FROM '{name}'")
+
+
+async def test_a_spec_names_files_from_its_own_folder_on(folder: Path) -> None:
+    inner = folder / "specs"
+    inner.mkdir()
+    (inner / "fff.yaml").write_text(
+        "version: 1\nsources:\n  mine:\n    type: files\n    tables:\n"
+        "      short: ../a.csv\n      long: {path: ../t.parquet}\n      several: {paths: [../a.csv, ../packed.csv.gz]}\n"
+    )
+    assert await rows(
+        folder, "SELECT s.n, l.n AS m FROM short s JOIN long l USING (zip)", "specs/fff.yaml"
+    ) == [
+        (1, 1),
+        (2, 2),
+    ]
+    assert await rows(folder, "SELECT zip, n FROM several", "specs/fff.yaml") == sorted(ROWS * 2)
+
+
+async def test_a_source_of_a_spec_that_is_called_like_a_format_keeps_its_name(folder: Path) -> None:
+    (folder / "fff.yaml").write_text(
+        "version: 1\nsources:\n  csv:\n    type: files\n    tables: {mine: a.csv}\n"
+    )
+    assert await rows(folder, "SELECT zip, n FROM csv.mine") == ROWS
+    with pytest.raises(QueryError, match="unknown table"):
+        await rows(folder, "SELECT * FROM csv.`a.csv`")
+    assert await rows(folder, "SELECT zip, n FROM 'a.csv'") == ROWS
+
+
+async def test_a_changed_file_is_another_for_the_cache(folder: Path) -> None:
+    (folder / "fff.yaml").write_text("version: 1\nsources:\n  m: {type: files, tables: {t: a.csv}}\n")
+    found = federation(folder)
+    [table] = found.catalog.find(["m", "t"])
+    source = found.catalog.adapter_of(table)
+    before = source.fingerprint(table)  # type: ignore[attr-defined]
+    assert source.fingerprint(table) == before  # type: ignore[attr-defined]
+    (folder / "a.csv").write_bytes(CSV + b"1,3\n")
+    assert source.fingerprint(table) != before  # type: ignore[attr-defined]
+    await found.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter"),
+    [
+        (b"a,b\n1,2\n", ","),
+        (b"a;b\n1,5;2\n", ";"),
+        (b"a\tb\n1,2\t3\n", "\t"),
+        (b"a|b\n1|2\n", "|"),
+        (b"one\n1\n2\n", ","),
+        (b'a,b\n"x;y;z",2\n', ","),
+        (b"", ","),
+    ],
+)
+def test_delimiters(text: bytes, delimiter: str) -> None:
+    assert local.delimiter_of(text) == delimiter
+
+
+def test_statements_can_be_kept_from_naming_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "fff.yaml").write_text("version: 1\nsources:\n  here: {type: files, tables: {a: a.csv}}\n")
+    with fff.connect(local_files=False) as connection:
+        for name in (
+            "csv.`a.csv`",
+            "'a.csv'",
+            "local.`a.csv`",
+            "stdin",
+            "parquet.`t.parquet`",
+            "text.`a.csv`",
+        ):
+            with pytest.raises(QueryError):
+                connection.sql(f"SELECT * FROM {name}")
+        assert len(connection.sql("SELECT zip FROM here.a")) == 2, "which the spec names"

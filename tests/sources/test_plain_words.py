@@ -1,0 +1,73 @@
+"""What people meet most often when a source or a spec is wrong is told in their words, with what to do next."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fff.errors import SpecError
+from fff.schema import arrow_type
+from fff_sources.document import parse_document
+from fff_sources.http.diagnosis import diagnosis, members_told
+
+PAGE = b"<!-- x -->\n<!DOCTYPE html><html><head><title>\n Log  in &amp; go\x1b</title></head></html>"
+
+
+@pytest.mark.parametrize("form", ["json", "ndjson", "csv"])
+def test_a_page_of_html_is_told_by_its_title(form):
+    problem, hint = diagnosis(PAGE, form, None, "")
+    assert problem == "it is a page of HTML, titled 'Log in & go '"
+    assert "look at the address in a browser" in hint
+    assert diagnosis(b"<html><body>no title", form, None, "")[0] == "it is a page of HTML"
+
+
+def test_other_answers_are_left_to_their_readers():
+    assert diagnosis(b'{"a": <html>}', "json", None, "") == (None, None)
+    assert diagnosis(PAGE, "html_table", None, "") == (None, None)
+    assert diagnosis(b"\xff\x00", "parquet", None, "") == (None, None)
+    assert diagnosis("\ufeffa,b\n".encode(), "csv", None, "") == (None, None)
+
+
+def test_another_encoding_is_told_with_the_setting_for_it():
+    body = json.dumps([{"name": "Zürich"}], ensure_ascii=False).encode("latin-1")
+    for form in ("json", "csv"):
+        problem, hint = diagnosis(body, form, None, "")
+        assert problem == "it is not in UTF-8"
+        assert "encoding: latin-1" in hint
+    assert diagnosis(body, "json", "utf-16", "") == (None, None)  # somebody has said it already
+
+
+def test_half_an_answer_is_told_as_that():
+    problem, hint = diagnosis(b'{"a": [1', "json", None, "Input data was truncated")
+    assert problem == "it ends in the middle, after 8 bytes"
+    assert "try again" in hint
+
+
+def test_what_an_answer_has_is_told():
+    assert members_told(b'{"count": 2, "rows": [{"a": 1}]}') == "has 'count', 'rows' (an array: 'rows') and "
+    assert members_told(b'{"a": [], "b": []}') == "has 'a', 'b' and "
+    assert members_told(json.dumps({f"m{n}": 1 for n in range(20)}).encode()).endswith("'m11', … and ")
+    assert members_told(b"[1]") == members_told(b"{}") == members_told(b"{") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "told", "hint"),
+    [
+        ("a:\n\tb: 1\n", 2, "a tab, where YAML takes spaces alone", "indent with spaces"),
+        ("a:\n  b: 1\n c: 2\n", 3, "this line is indented like none", "count the spaces"),
+        ("a: b: c\n", 1, "mapping values are not allowed", "in quotes"),
+    ],
+)
+def test_yaml_that_is_indented_wrongly(text, line, told, hint):
+    with pytest.raises(SpecError) as caught:
+        parse_document(text, "f.yaml")
+    assert str(caught.value).startswith(f"f.yaml:{line}: not valid YAML: {told}")
+    assert hint in caught.value.hint
+
+
+def test_a_misspelt_type_is_told_with_the_one_that_was_meant():
+    with pytest.raises(ValueError, match=r"unknown type 'intt'; did you mean 'int'\?"):
+        arrow_type("intt")
+    with pytest.raises(ValueError, match=r"unknown type 'zzzzzz'$"):
+        arrow_type("zzzzzz")

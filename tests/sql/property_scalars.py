@@ -1,0 +1,366 @@
+"""Random scalar expressions over hard values, and the engine's values beside Spark's."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from property_values import LEFT
+
+from fff.dataflow.plan.expressions import Column, Evaluated, evaluate_rows
+from fff.errors import Span, SparkError
+from fff.spark.session import SparkEngine
+from fff.sql.analysis.predicates import Translator
+from fff.sql.binder.names import Relation, Scope
+from fff.sql.scalars.typed import LeftToSparkError, Typed
+from fff.sql.syntax.parse import parse_statement
+
+SCOPE = Scope.of(Relation("t", LEFT, 0, Span(0, 0), renamed=False))
+#: Expressions of one Spark job.
+BATCH = 60
+
+#: By the family of the result: what makes one, with the families of its parts in braces.
+SHAPES: dict[str, tuple[str, ...]] = {
+    "number": (
+        *(
+            "pmod({number}, {number})",
+            "pmod({whole}, 7)",
+            "try_add({number}, {number})",
+            "try_subtract({number}, {number})",
+            "try_multiply({whole}, {whole})",
+            "try_divide({number}, {number})",
+            "try_mod({number}, {number})",
+            "{exact} / {exact}",
+            "{exact} % {exact}",
+            "pmod({exact}, {exact})",
+            "{exact} div {exact}",
+            "zeroifnull({number})",
+            "nullifzero({number})",
+            "positive({number})",
+        ),
+        *("{number} + {number}", "{number} - {number}", "{number} * {number}", "{number} / {number}"),
+        *("{number} % {number}", "{whole} div {whole}", "-{number}", "abs({number})", "floor({number})"),
+        *("ceil({number})", "round({number}, 2)", "bround({number}, 1)", "sign({number})", "sqrt({number})"),
+        *("greatest({number}, {number})", "least({number}, {number})", "CAST({number} AS DOUBLE)"),
+        *("coalesce({number}, {number})", "if({truth}, {number}, {number})", "nullif({number}, {number})"),
+        *(
+            "CASE WHEN {truth} THEN {number} WHEN {truth} THEN {number} END",
+            "{whole}",
+            "d",
+            "f",
+            "m",
+            "n",
+            "1.5",
+        ),
+    ),
+    "whole": (
+        *(
+            "{whole} & {whole}",
+            "{whole} | {whole}",
+            "{whole} ^ 5",
+            "~{whole}",
+            "shiftleft({whole}, 3)",
+            "shiftright({whole}, 33)",
+            "ascii({text})",
+            "bit_length({text})",
+            "size(split({text}, 'a'))",
+            "element_at(a, {few})",
+            "try_element_at(a, -1)",
+            "element_at(mp, 'a')",
+            "extract(DOW FROM {date})",
+            "extract(YEAROFWEEK FROM {date})",
+            "date_part('DAYOFWEEK_ISO', {date})",
+            "unix_date({date})",
+            "unix_seconds({moment})",
+            "unix_millis({moment})",
+            "unix_micros({moment})",
+        ),
+        *(
+            "i",
+            "l",
+            "i8",
+            "i16",
+            "0",
+            "1",
+            "-3",
+            "100",
+            "length({text})",
+            "instr({text}, 'a')",
+            "year({date})",
+        ),
+        *("month({date})", "dayofyear({date})", "weekday({date})", "quarter({date})", "hour({moment})"),
+        *("minute({moment})", "second({moment})", "datediff({date}, {date})", "CAST({number} AS INT)"),
+        *(
+            "TRY_CAST({text} AS BIGINT)",
+            "CAST({truth} AS INT)",
+            "{whole} + {whole}",
+            "size(a)",
+            "a[0]",
+            "st.k",
+        ),
+        *("weekofyear({date})", "dayofweek({date})", "mp['a']", "octet_length({text})"),
+    ),
+    "text": (
+        *(
+            "regexp_extract({text}, '([a-z]+)', 1)",
+            "regexp_extract({text}, '^(.*?)(a|b)', 2)",
+            "regexp_extract({text}, r'(\\d+)-?(\\d*)$', 2)",
+            "regexp_extract({text}, '[^a]+', 0)",
+            "regexp_replace({text}, '[a-z]+', 'x')",
+            "regexp_replace({text}, r'[^\\w]', '-')",
+            "element_at(split({text}, '-'), -1)",
+            "try_element_at(split({text}, '[ab]', 2), 2)",
+            "split({text}, 'a')[0]",
+            "dayname({date})",
+            "monthname({date})",
+            "date_format({moment}, 'yyyy-MM-dd HH:mm:ss.SSS')",
+            "date_format({date}, 'EEEE, d MMMM yyyy')",
+            "date_format({moment}, 'E dd.M.yyyy H')",
+            "date_format({date}, 'MMM')",
+            "element_at(array({text}, s2), 2)",
+        ),
+        *("s", "s2", "v", "'a'", "'é5'", "upper({text})", "lower({text})", "initcap({text})", "trim({text})"),
+        *("ltrim({text})", "rtrim({text})", "trim(BOTH 'a' FROM {text})", "reverse({text})", "st.n"),
+        *("concat({text}, {text})", "{text} || {whole}", "concat_ws('-', {text}, {text})", "left({text}, 2)"),
+        *(
+            "right({text}, 3)",
+            "substring({text}, 2, 3)",
+            "substring({text}, -2)",
+            "replace({text}, 'a', 'bc')",
+        ),
+        *("lpad({text}, 5, 'xy')", "rpad({text}, 4)", "repeat({text}, 2)", "split_part({text}, 'a', 2)"),
+        *("substring_index({text}, 'a', -1)", "translate({text}, 'aA', 'x')", "CAST({whole} AS STRING)"),
+        *(
+            "CAST({date} AS STRING)",
+            "CAST({moment} AS STRING)",
+            "coalesce({text}, {text})",
+            "CAST(m AS STRING)",
+        ),
+        *("CASE {whole} WHEN 1 THEN {text} WHEN 5 THEN 'five' ELSE {text} END", "greatest({text}, {text})"),
+    ),
+    "date": (
+        *("next_day({date}, 'TU')", "date_from_unix_date({few})"),
+        *(
+            "dt",
+            "dt2",
+            "DATE '2020-02-29'",
+            "date_add({date}, {few})",
+            "date_sub({date}, 3)",
+            "{date} + {few}",
+        ),
+        *("add_months({date}, {few})", "last_day({date})", "trunc({date}, 'MM')", "trunc({date}, 'YEAR')"),
+        *(
+            "trunc({date}, 'WEEK')",
+            "CAST({moment} AS DATE)",
+            "TRY_CAST({text} AS DATE)",
+            "{date} - INTERVAL 3 DAY",
+        ),
+        *("{date} + INTERVAL '1' MONTH", "coalesce({date}, {date})", "if({truth}, {date}, {date})"),
+    ),
+    "moment": (
+        *(
+            "{moment} + INTERVAL 5 HOURS",
+            "{moment} - INTERVAL 1 MONTH",
+            "{moment} + INTERVAL '3' DAY",
+            "{moment} - INTERVAL 7 SECONDS",
+            "{moment} + INTERVAL 1 YEAR",
+        ),
+        *(
+            "ts",
+            "ts2",
+            "TIMESTAMP '2020-03-08 07:00:00Z'",
+            "date_trunc('HOUR', {moment})",
+            "CAST({date} AS TIMESTAMP)",
+        ),
+        *("date_trunc('MONTH', {moment})", "coalesce({moment}, {moment})", "CAST(tn AS TIMESTAMP)"),
+    ),
+    "exact": (
+        "m",
+        "n",
+        "q",
+        "i",
+        "l",
+        "i8",
+        "m2",
+        "7",
+        "0.3",
+        "{exact} + m",
+        "CAST({number} AS DECIMAL(12,3))",
+    ),
+    "few": ("i8", "i16", "1", "-1", "12", "400"),
+    "truth": (
+        *(
+            "isnan({number})",
+            "equal_null({text}, {text})",
+            "array_contains(a, {whole})",
+            "array_contains(split({text}, 'a'), {text})",
+            "{text} RLIKE 'a|b.'",
+            "regexp_like({text}, r'\\d')",
+        ),
+        *(
+            "b",
+            "{number} = {number}",
+            "{number} < {whole}",
+            "{text} = {text}",
+            "{text} >= {text}",
+            "{date} < {date}",
+        ),
+        *(
+            "{moment} <= {moment}",
+            "{date} = {moment}",
+            "{text} LIKE 'a%'",
+            "{text} LIKE '%a_'",
+            "{text} ILIKE '%A%'",
+        ),
+        *(
+            "{text} RLIKE '^[a-z]+$'",
+            "startswith({text}, 'a')",
+            "contains({text}, 'b')",
+            "{whole} IN (1, 5, NULL)",
+        ),
+        *(
+            "{text} IN ('a', {text})",
+            "{whole} BETWEEN 1 AND {number}",
+            "{truth} AND {truth}",
+            "{truth} OR {truth}",
+        ),
+        *(
+            "NOT {truth}",
+            "{number} IS NULL",
+            "{text} IS NOT NULL",
+            "({truth}) IS TRUE",
+            "{number} <=> {number}",
+        ),
+        *(
+            "{text} IS DISTINCT FROM {text}",
+            "CAST({text} AS BOOLEAN)",
+            "{text} = {whole}",
+            "{whole} <> 0 AND 7 / {whole} > 1",
+        ),
+    ),
+}
+
+
+def written(rng: random.Random, family: str = "", depth: int = 3) -> str:
+    """A random expression."""
+    family = family or rng.choice([one for one in SHAPES if one not in {"few", "exact"}])
+    shapes = SHAPES[family] if depth else [one for one in SHAPES[family] if "{" not in one]
+    text = rng.choice(shapes)
+    for inner in SHAPES:
+        while (mark := "{" + inner + "}") in text:
+            part = written(rng, inner, depth - 1)
+            text = text.replace(mark, f"({part})" if " " in part or part[0] == "-" else part, 1)
+    return text
+
+
+def translated(text: str) -> Typed:
+    """An expression over the table of hard values as the engine takes it. Raises LeftToSparkError."""
+    statement = parse_statement(f"SELECT {text} AS z FROM t")
+    return Translator(statement, SCOPE, {}).value(statement.tree.expressions[0].this)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """An expression that the engine takes, and what it says of it."""
+
+    text: str
+    value: Typed
+    found: Evaluated
+
+
+def taken(texts: Sequence[str], data: pa.Table) -> Iterator[Taken]:
+    """Those of some expressions that the engine takes."""
+    columns = [column.combine_chunks() for column in data.columns]
+
+    def resolve(column: Column) -> pa.Array:
+        return columns[column.index]
+
+    for text in texts:
+        try:
+            value = translated(text)
+        except LeftToSparkError:
+            continue
+        yield Taken(text, value, evaluate_rows(value.expr, resolve, data.num_rows))
+
+
+def differences(spark: SparkEngine, data: pa.Table, cases: Sequence[Taken]) -> list[str]:
+    """Where Spark gives other values or another type, or raises an error on a row that is not known to fail."""
+    wrong = [
+        f"{one.text}: fails, though it may not"
+        for one in cases
+        if one.found.failed is not None and not one.value.may_fail
+    ]
+    for start in range(0, len(cases), BATCH):
+        wrong += _compared(spark, data, cases[start : start + BATCH])
+    return wrong
+
+
+def _compared(spark: SparkEngine, data: pa.Table, cases: Sequence[Taken]) -> list[str]:
+    asked = ", ".join(f"{_guarded(one)} AS c{number}" for number, one in enumerate(cases))
+    try:
+        answer = spark.run_over(f"SELECT id, {asked} FROM t", {"t": data}).sort_by("id")
+    except SparkError as error:
+        if len(cases) == 1:
+            return [f"{cases[0].text}: {error}"]
+        half = len(cases) // 2
+        return _compared(spark, data, cases[:half]) + _compared(spark, data, cases[half:])
+    wrong = []
+    for number, one in enumerate(cases):
+        theirs = answer.column(number + 1).combine_chunks()
+        ours = one.found.values
+        if _nullable(ours.type) != _nullable(theirs.type):
+            wrong.append(f"{one.text}: engine {ours.type}, Spark {theirs.type}")
+        elif plain(ours) != plain(theirs):
+            row = next(
+                row
+                for row, pair in enumerate(zip(plain(ours), plain(theirs), strict=True))
+                if pair[0] != pair[1]
+            )
+            wrong.append(f"{one.text}: row {row}: engine {plain(ours)[row]!r}, Spark {plain(theirs)[row]!r}")
+    return wrong
+
+
+def _nullable(kind: pa.DataType) -> pa.DataType:
+    """The type without what is known of the items of an array."""
+    return pa.list_(kind.value_type) if pa.types.is_list(kind) else kind
+
+
+def _guarded(one: Taken) -> str:
+    """The expression for Spark, without the rows on which it is to fail."""
+    if one.found.failed is None:
+        return f"({one.text})"
+    rows = ", ".join(map(str, np.flatnonzero(one.found.failed.rows)))
+    return f"CASE WHEN id IN ({rows}) THEN NULL ELSE ({one.text}) END"
+
+
+def plain(values: pa.Array) -> list[object]:
+    """Values to compare: doubles by their bits, NaNs alike; days and microseconds, which Python's dates do not reach."""
+    if pa.types.is_floating(values.type):
+        return [None if one is None else float(one).hex() for one in values.to_pylist()]
+    if pa.types.is_timestamp(values.type):
+        values = values.cast(pa.int64())
+    if pa.types.is_date(values.type):
+        values = values.cast(pa.int32())
+    listed: list[object] = values.to_pylist()
+    return listed
+
+
+def not_raised(spark: SparkEngine, data: pa.Table, cases: Sequence[Taken]) -> list[str]:
+    """Of the first rows on which expressions are known to fail, those on which Spark raises no such error."""
+    wrong = []
+    for one in cases:
+        if one.found.failed is None:
+            continue
+        row = int(np.argmax(one.found.failed.rows))
+        known = one.found.failed.message.partition("]")[0].strip("[").partition(".")[0]
+        try:
+            answer = spark.run_over(f"SELECT {one.text} AS c FROM t WHERE id = {row}", {"t": data})
+        except SparkError as error:
+            if known not in str(error) and "overflow" not in str(error):
+                wrong.append(f"{one.text}: row {row}: engine {known}, Spark {error}")
+        else:
+            wrong.append(f"{one.text}: row {row}: engine {known}, Spark {answer.column(0).to_pylist()}")
+    return wrong

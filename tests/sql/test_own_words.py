@@ -1,0 +1,78 @@
+"""What Spark says of a statement names what its user wrote, and nothing that the engine made up."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from planner_fakes import DEMO
+
+from fff.errors import SparkError
+from fff.federation import Federation
+from fff.spark.session import SparkEngine
+from fff.sql import prepare
+
+ONE = "SELECT max(day) FROM FEC GROUP BY zip"
+TWO = "SELECT upper(F.zip), C.year FROM FEC F, crime C WHERE F.zip = C.zip ORDER BY F.day"
+SAME = "SELECT md5(F.zip), md5(C.zip) FROM FEC F, crime C WHERE F.zip = C.zip"
+APART = "SELECT max(F.id) FROM FEC F FULL JOIN crime ON crime.zip = F.zip"
+
+
+@pytest.mark.parametrize(
+    ("sql", "said", "told"),
+    [
+        (ONE, "`__fff_block`.`day` is not there: [`__fff_block`.`zip`]", "`FEC`.`day` is not there: [`FEC`.`zip`]"),
+        (ONE, 'cannot resolve "(__fff_block.day + 1)"', 'cannot resolve "(FEC.day + 1)"'),
+        (ONE, "`__fff_block`.`day`.`x`, and `__fff_block`", "`FEC`.`day`.`x`, and `FEC`"),
+        (ONE, "the view `__fff_block` and `__fff_other`.`zip`", "the view `FEC` and `zip`"),
+        (TWO, "`__fff_block`.`day` or `__fff_block`.`year`", "`F`.`day` or `C`.`year`"),
+        (TWO, "the view `__fff_block` of __fff_rows_1", "the view these tables of this query"),
+        (SAME, "[`__fff_block`.`_F_zip`, `_C_zip`] + _C_zip", "[`F`.`zip`, `C`.`zip`] + C.zip"),
+        (APART, "`__fff_2`.`zip`, `__fff_1`.`id`", "`crime`.`zip`, `F`.`id`"),
+        (APART, "[A.B] 'x.__fff' is no `F`.`nope`; _F_zip", "[A.B] 'x.__fff' is no `F`.`nope`; _F_zip"),
+    ],
+)  # fmt: skip
+def test_names_are_those_of_the_statement(sql: str, said: str, told: str) -> None:
+    upper = prepare(sql, DEMO).upper
+    assert upper is not None
+    error = upper.words.told(SparkError(said, hint="a hint"))
+    assert (error.message, error.hint) == (told, "a hint")
+
+
+STATEMENTS = [
+    "SELECT DISTINCT zip FROM FEC ORDER BY FEC.day",
+    "SELECT DISTINCT F.zip, C.year FROM FEC F, crime C WHERE F.zip = C.zip ORDER BY F.day",
+    "SELECT DISTINCT F.zip, C.zip AS z FROM FEC F, crime C WHERE F.zip = C.zip ORDER BY F.day",
+    "SELECT max(F.id) FROM FEC F GROUP BY F.zip ORDER BY F.day",
+    "SELECT max(FEC.id) FROM FEC LEFT JOIN crime USING (zip) GROUP BY FEC.zip ORDER BY crime.year",
+    "SELECT DISTINCT zip FROM (FEC NATURAL JOIN crime) ORDER BY FEC.day",
+    "SELECT count(*) FROM (SELECT DISTINCT a.zip FROM FEC a, crime b WHERE a.zip = b.zip ORDER BY a.day)",
+]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("sql", STATEMENTS)
+async def test_what_spark_refuses_is_told_in_them(spark: SparkEngine, sql: str) -> None:
+    prepared = prepare(sql, DEMO)
+    assert prepared.upper is not None
+    views = {
+        block.view: pa.schema([(one.name, one.arrow) for one in block.fields]).empty_table()
+        for block in prepared.blocks
+    }
+    with pytest.raises(SparkError) as raw:
+        spark.check(prepared.upper.sql, views)
+    told = prepared.upper.words.told(raw.value).render()
+    assert "__fff" not in told
+    assert "_F_" not in told
+    assert "cannot be resolved" in told
+
+
+@pytest.mark.spark
+async def test_it_is_told_so_through_the_front_door() -> None:
+    """Without a source: the rows are the statement's own, and the names those of its views."""
+    async with Federation(DEMO) as federation:
+        execution = federation.execute(
+            federation.prepare("SELECT DISTINCT zip FROM FEC WHERE 1 = 0 ORDER BY FEC.day")
+        )
+        with pytest.raises(SparkError, match=r"`FEC`\.`day` cannot be resolved"):
+            async for _ in execution.batches():
+                pass

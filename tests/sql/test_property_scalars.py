@@ -1,0 +1,171 @@
+"""What the engine computes, Spark computes alike: random expressions over hard values, Spark being the judge.
+
+A difference prints the seed of its run; FFF_FUZZ_SEED repeats it, FFF_FUZZ_COUNT sets the length of the long run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import property_scalars
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from property_scalars import Taken, differences, not_raised, plain, taken, translated, written
+from property_values import rows
+
+from fff.dataflow.kernels.registry import KERNELS
+from fff.spark.session import SparkEngine
+from fff.sql.scalars.functions import FUNCTIONS, SYNONYMS
+from fff.sql.scalars.typed import LeftToSparkError
+
+FIXED_SEED = 7
+FEW, ROWS = 240, 100
+#: Of all expressions written, the share the engine takes. Measured: 0.6.
+SHARE = 0.45
+#: What Spark said, and its version; `test_frozen_values_are_still_those_of_spark` tells when it has to be written anew.
+FROZEN = json.loads((Path(__file__).with_name("scalars.json")).read_text(encoding="utf-8"))
+
+
+def sample(seed: int, count: int) -> tuple[pa.Table, list[Taken]]:
+    rng = random.Random(f"scalars {seed}")
+    data = rows(rng, ROWS)
+    return data, list(taken([written(rng) for _ in range(count)], data))
+
+
+@pytest.fixture(scope="module")
+def fixed() -> tuple[pa.Table, list[Taken]]:
+    return sample(FIXED_SEED, FEW)
+
+
+def shown(case: Taken) -> list[str | None]:
+    return [None if value is None else str(value) for value in plain(case.found.values)]
+
+
+@pytest.mark.parametrize("text", FROZEN["values"])
+def test_frozen_values(text: str) -> None:
+    [case] = taken([text], rows(random.Random("frozen"), 40))
+    assert case.found.failed is None
+    assert shown(case) == FROZEN["values"][text]
+
+
+def test_the_engine_takes_a_fair_share(fixed: tuple[pa.Table, list[Taken]]) -> None:
+    assert len(fixed[1]) > SHARE * FEW
+    failing = [case for case in fixed[1] if case.found.failed is not None]
+    assert len(failing) > FEW / 20
+    assert any(not case.found.failed.rows.all() for case in failing if case.found.failed is not None)
+
+
+@pytest.mark.spark
+def test_frozen_values_are_still_those_of_spark(spark: SparkEngine) -> None:
+    data = rows(random.Random("frozen"), 40)
+    cases = list(taken(list(FROZEN["values"]), data))
+    assert len(cases) == len(FROZEN["values"])
+    assert not differences(spark, data, cases)
+
+
+@pytest.mark.spark
+def test_fixed_expressions(spark: SparkEngine, fixed: tuple[pa.Table, list[Taken]]) -> None:
+    data, cases = fixed
+    assert not differences(spark, data, cases)
+    assert not not_raised(spark, data, [case for case in cases if case.found.failed is not None][:8])
+
+
+#: Kernels that are wrong in one point each.
+BROKEN: dict[str, Callable[..., object]] = {
+    "upper": lambda args, _: pc.ascii_upper(args[0]),
+    "length": lambda args, _: pc.binary_length(args[0]),
+    "floor": lambda args, kind: pc.round(args[0]).cast(kind),
+    "trim": lambda args, _: pc.utf8_trim_whitespace(args[0]),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_kernel_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KERNELS, name, BROKEN[name])
+    data = rows(random.Random("frozen"), 40)
+    said = {case.text: shown(case) for case in taken(list(FROZEN["values"]), data)}
+    assert any(said[text] != values for text, values in FROZEN["values"].items())
+
+
+def test_the_page_lists_what_the_table_has() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "sql.md").read_text(encoding="utf-8")
+    assert [name for name in FUNCTIONS if f"`{name}`" not in page] == []
+
+
+def test_every_function_of_the_table_is_tested() -> None:
+    """By its own name, among the random shapes or the frozen values."""
+    written_there = " ".join(
+        (*FROZEN["values"], *(one for some in property_scalars.SHAPES.values() for one in some))
+    )
+    names = {name: [name, *(one for one, other in SYNONYMS.items() if other == name)] for name in FUNCTIONS}
+    missing = [
+        name for name, all_names in names.items() if not any(f"{one}(" in written_there for one in all_names)
+    ]
+    assert not missing
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "md5(s)",
+            "CAST(d AS STRING)",
+            "CAST(d AS DECIMAL(10,2))",
+            "w / m",
+            "CAST(w AS INT)",
+            "s RLIKE 'a++'",
+        ),
+        *(
+            "s RLIKE s2",
+            "s LIKE s2",
+            "s LIKE 'a!' ESCAPE '!'",
+            "round(f, 1)",
+            "repeat(s, 100000)",
+            "rand()",
+            "x = x2",
+        ),
+        *(
+            "upper(x)",
+            "length(a)",
+            "i + b",
+            "CAST(ts AS DOUBLE)",
+            "CAST(s AS TIMESTAMP)",
+            "date_add(dt, 1.5)",
+            *(
+                "exp(d)",
+                "pmod(q, w)",
+                "w * w",
+                "try_add(dt, 1)",
+                "i & d",
+                "array(1, s)",
+                "array_contains(a, l)",
+            ),
+            *("regexp_extract(s, '(a*)*', 1)", "regexp_extract(s, 'a', 1)", "regexp_replace(s, 'a*', 'b')"),
+            *("regexp_replace(s, '(a)', '$1')", "split(s, '^a')", r"s RLIKE '\\b'", "s RLIKE '[^a]$'"),
+            *(
+                "s RLIKE '(a{900}){900}'",
+                "date_format(ts, 'YYYY')",
+                "date_format(s, 'yyyy')",
+                "next_day(dt, s)",
+            ),
+            *("date_format(ts, 'yyyy-ww')", "extract(SECOND FROM ts)", "ts + INTERVAL 1 YEAR 2 MONTH"),
+        ),
+    ],
+)
+def test_what_is_not_proven_is_left_to_spark(text: str) -> None:
+    with pytest.raises(LeftToSparkError):
+        translated(text)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_many_expressions(spark: SparkEngine) -> None:
+    size, seed = 600, int(os.environ["FFF_FUZZ_LONG_SEED"])
+    for number in range(-(-int(os.environ.get("FFF_FUZZ_COUNT", "1200")) // size)):
+        data, cases = sample(seed + number, size)
+        assert not differences(spark, data, cases), f"FFF_FUZZ_SEED={seed + number}"

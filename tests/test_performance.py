@@ -1,0 +1,37 @@
+"""The page of ratios is what was measured, and a ratio above its bar fails the check."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.performance import DOCS, MEASURES, Measure, Result, main, page
+
+
+def test_the_page_shows_what_was_measured_and_nothing_above_its_bar() -> None:
+    results = [Result(**one) for one in json.loads((DOCS / "performance.json").read_text("utf-8"))]
+    assert (DOCS / "performance.md").read_text("utf-8") == page(results)
+    promised = [(one.name, one.against, one.bar, one.target) for one in MEASURES]
+    assert [(one.name, one.against, one.bar, one.target) for one in results] == promised
+    assert all(one.kept for one in results)
+
+
+@pytest.mark.parametrize(("ours", "code"), [(2.9, 0), (3.1, 1)])
+def test_the_check_fails_where_a_ratio_exceeds_its_bar(ours: float, code: int, tmp_path: Path) -> None:
+    asked: list[bool] = []
+
+    def timed(short: bool) -> tuple[float, float]:
+        asked.append(short)
+        return ours, 1.0
+
+    measures = [Measure("this", "that", 3.0, 1.0, "how", timed)]
+    assert main(["--check"], measures, tmp_path) == code
+    assert set(asked) == {True}
+    assert list(tmp_path.iterdir()) == [], "only the long form is written down"
+    assert main([], measures, tmp_path) == 0
+    assert asked[-1] is False
+    written = json.loads((tmp_path / "performance.json").read_text("utf-8"))
+    assert (written[0]["ratio"], written[0]["bar"]) == (ours, 3.0)
+    assert ("**3.10**" in (tmp_path / "performance.md").read_text("utf-8")) == bool(code)

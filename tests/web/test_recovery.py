@@ -1,0 +1,181 @@
+"""After a refusal: as fast again as a hand-written script, none asked again too early, and no more refusals than it has.
+
+The script keeps so many requests in flight, and waits with each as its refusal said; others go on meanwhile.
+Virtual time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from fff.stats import AccessMeter
+from fff.web.transport import Outgoing, RawResponse
+from fff.web.types import HostPolicy
+from tests.web import simulated
+from tests.web.simulated import Bucket, FixedWindow, Limit, SimulatedServer, SlidingWindow, Tell, drive
+
+IN_FLIGHT = 8
+
+
+@dataclass
+class Refusing(SimulatedServer):
+    """Refuses by number and key of a request, asks for a wait of a second, and notes who comes before it is over."""
+
+    refuses: Callable[[int, int, int], bool] = lambda number, key, times: False
+    slowly: bool = False  # a refusal takes as long as an answer
+    count: int = 0
+    early: int = 0
+    until: dict[int, float] = field(default_factory=dict)
+    times: dict[int, int] = field(default_factory=dict)
+
+    async def send(self, out: Outgoing) -> RawResponse:
+        now, key, number = asyncio.get_running_loop().time(), int(out.url.rsplit("/", 1)[1]), self.count
+        self.count += 1
+        self.early += now < self.until.get(key, 0.0) - 1e-6
+        times = self.times[key] = self.times.get(key, 0) + 1
+        if not self.refuses(number, key, times):
+            return await super().send(out)
+        self.refused.append(now)
+        await asyncio.sleep(self.latency(self.rng) if self.slowly else 0.002)
+        self.until[key] = asyncio.get_running_loop().time() + 1
+        return RawResponse(429, {"retry-after": "1"}, b"")
+
+
+def by_hand(server: SimulatedServer, count: int) -> float:
+    """How long the script takes."""
+
+    async def work(left: Iterator[int]) -> None:
+        for number in left:
+            while True:
+                url = f"http://simulated.example/{number}"
+                answer = await server.send(Outgoing("GET", url, {}, None, None, frozenset(), HostPolicy()))
+                if answer.status != 429:
+                    break
+                await asyncio.sleep(float(answer.headers.get("retry-after", "1")))
+
+    async def main() -> float:
+        left = iter(range(count))
+        await asyncio.gather(*(work(left) for _ in range(IN_FLIGHT)))
+        return asyncio.get_running_loop().time()
+
+    took: float = simulated.run(main())
+    return took
+
+
+WHICH: dict[str, Callable[[int, int, int], bool]] = {
+    "the first five": lambda number, key, times: number < 5,
+    "five of the first eight": lambda number, key, times: 3 <= number < 8,
+    "every twentieth request": lambda number, key, times: number % 20 == 19 and number < 100,
+    "every twentieth key, once": lambda number, key, times: key % 20 == 7 and times == 1,
+    "the last key of twenty, once": lambda number, key, times: key % 20 == 19 and times == 1,
+    "five far apart and near": lambda number, key, times: number in (10, 22, 41, 60, 75),
+}
+
+
+@pytest.mark.parametrize("seconds", [0.005, 0.05, 0.2])
+@pytest.mark.parametrize("slowly", [False, True])
+@pytest.mark.parametrize("which", WHICH)
+def test_five_refusals_among_a_hundred_cost_what_they_cost_by_hand(
+    which: str, slowly: bool, seconds: float
+) -> None:
+    def made() -> Refusing:
+        return Refusing(
+            refuses=WHICH[which], slowly=slowly, latency=lambda rng: seconds * rng.uniform(0.8, 1.2)
+        )
+
+    script, server = made(), made()
+    reference = by_hand(script, 100)
+    ran = drive(server, 100, max_concurrency=IN_FLIGHT)
+    assert len(set(ran.answers)) == 100
+    assert len(server.refused) == 5 <= len(script.refused)
+    assert ran.took <= 1.5 * reference
+    assert server.early == 0
+
+
+def test_five_refusals_in_a_row_cost_two_waits() -> None:
+    """The one that finds out whether the host refuses all is refused: the host is left alone as long as it asked."""
+    server = Refusing(refuses=lambda number, key, times: 40 <= number < 45)
+    ran = drive(server, 100, max_concurrency=IN_FLIGHT)
+    assert ran.took < 2 + 1.5 * 100 * 0.05 / IN_FLIGHT
+    assert server.early == 0
+
+
+RULES: dict[str, Callable[[], Limit]] = {
+    "fixed windows": lambda: FixedWindow(100, 10),
+    "short fixed windows": lambda: FixedWindow(20, 1),
+    "a window that had begun": lambda: FixedWindow(100, 10, phase=6),
+    "sliding windows": lambda: SlidingWindow(100, 10),
+    "short sliding windows": lambda: SlidingWindow(20, 1),
+    "a few in a long window": lambda: SlidingWindow(5, 30),
+    "a bucket": lambda: Bucket(20, 10),
+    "a quick bucket": lambda: Bucket(20, 30),
+}
+
+
+@pytest.mark.parametrize(
+    ("rule", "tell"),
+    [(rule, simulated.retry_after) for rule in RULES]
+    + [
+        (rule, simulated.nothing) for rule in RULES if "long" not in rule
+    ],  # which is given up on after five attempts
+)
+def test_limits_are_used_as_by_hand_with_fewer_refusals(rule: str, tell: Tell) -> None:
+    script, server = (SimulatedServer(RULES[rule](), tell=tell) for _ in range(2))
+    assert server.limit is not None
+    count = int(min(600, 100 * server.limit.rate))
+    reference = by_hand(script, count)
+    ran = drive(server, count, max_concurrency=IN_FLIGHT)
+    assert len(set(ran.answers)) == count
+    assert len(server.refused) <= len(script.refused)
+    assert ran.took <= 1.5 * reference
+
+
+@pytest.mark.parametrize("latency", [0.02, 0.05])
+@pytest.mark.parametrize("at_once", [2, 5, 12])
+def test_a_bound_on_concurrency_is_used_as_by_hand(at_once: int, latency: float) -> None:
+    script, server = (
+        SimulatedServer(at_once=at_once, tell=simulated.one_second, latency=lambda rng: latency)
+        for _ in range(2)
+    )
+    reference = by_hand(script, 400)
+    ran = drive(server, 400, max_concurrency=IN_FLIGHT)
+    assert len(server.refused) <= len(script.refused)
+    assert ran.took <= 1.5 * reference
+
+
+def test_a_wait_of_one_request_is_shown_and_ends_in_time() -> None:
+    """Another that takes long, and so tells nothing, holds nobody back for longer than the refusal asked for."""
+    meter = AccessMeter()
+    seen: list[float | None] = []
+
+    def latency(rng: random.Random) -> float:
+        seen.append(meter.resumes_in)
+        return 20.0 if len(server.admitted) == 3 else 0.05
+
+    server = Refusing(refuses=lambda number, key, times: number == 1, latency=latency)
+    ran = drive(server, 40, meter=meter, max_concurrency=3)
+    assert ran.took < 23
+    assert len([at for at in server.admitted if at < 2]) >= 20
+    assert any(left is not None and 0 < left <= 1 for left in seen)
+    assert 0.9 <= meter.throttled_s < 2
+    assert not meter.gates
+
+
+def test_an_incident_is_over_when_it_is_over() -> None:
+    """A host that refuses everything for two seconds is asked at full speed within two of its waits."""
+
+    def incident(server: Refusing) -> Callable[[int, int, int], bool]:
+        return lambda number, key, times: 3 <= asyncio.get_running_loop().time() < 5
+
+    server = Refusing()
+    server.refuses = incident(server)
+    ran = drive(server, 1600, max_concurrency=IN_FLIGHT)
+    full = IN_FLIGHT / 0.052
+    after = [at for at in server.admitted if 7 <= at < 8]
+    assert len(after) >= 0.8 * full
+    assert ran.took <= 1.5 * (1600 / full + 2)
