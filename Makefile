@@ -37,13 +37,13 @@ demo: $(READY)
 check test: export PYTHONDONTWRITEBYTECODE =
 
 check: $(READY)
-	$(BIN)/python -m pytest -m 'not slow and not spark' -n 2 -q --durations=10 $(PYTEST_ARGS)
+	sh .ci/tests $(BIN)/python -m 'not slow and not spark' -q --durations=10 $(PYTEST_ARGS)
 
 test: $(READY)
-	$(BIN)/python -m pytest -m 'not slow' -n 2 --durations=10 $(PYTEST_ARGS)
+	sh .ci/tests $(BIN)/python -m 'not slow' --durations=10 $(PYTEST_ARGS)
 
 slow: $(READY)
-	$(BIN)/python -m pytest -m slow -n 2 $(PYTEST_ARGS)
+	sh .ci/tests $(BIN)/python -m slow $(PYTEST_ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

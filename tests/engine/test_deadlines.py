@@ -120,8 +120,10 @@ async def test_a_deadline_ends_joins_under_way(
     monkeypatch.setattr(router_module, "PROBE_PAIRS", 50)
     site = product()
     async with federated(serve, site, tmp_path, TABLES) as (federation, _):
-        execution = federation.execute(federation.prepare(PRODUCT), RunOptions(seed=1, deadline=0.4))
-        rows = await rows_of(execution)
+        for deadline in (0.4, 1.6, 6.4):  # a busy machine needs longer until it joins at all
+            execution = federation.execute(federation.prepare(PRODUCT), RunOptions(seed=1, deadline=deadline))
+            if rows := await rows_of(execution):
+                break
     outcome = execution.outcome
     assert 0 < len(rows) < 120**3
     assert max(Counter(rows).values()) == 1
@@ -129,7 +131,7 @@ async def test_a_deadline_ends_joins_under_way(
     assert {(part.table, part.predicate) for part in outcome.missing} == {
         (f"web.{name}", "not joined yet") for name in "rst"
     }
-    assert (outcome.reason or "").startswith("the deadline of 0.4 s passed (fetching ")
+    assert (outcome.reason or "").startswith(f"the deadline of {deadline} s passed (fetching ")
     assert "joining" in (outcome.reason or "")
 
 
