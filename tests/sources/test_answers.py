@@ -191,6 +191,10 @@ async def test_what_went_wrong_beside_no_records(
             "title": "Access denied",
         },
         {
+            "warnings": [],
+            "notes": "Results are limited to 10 rows per page. Recent data may be incomplete. Nothing was not truncated, no more results are available",
+        },
+        {
             "issue": [{"severity": "information"}],
             "responseCode": "OK",
             "success": 1,
@@ -233,6 +237,11 @@ async def test_words_that_say_that_all_is_well(
         {"rowLimitExceeded": "true"},
         {"failed_shards": 2},
         {"hasIncompleteResults": True},
+        {"warnings": ["only the first 10 rows are shown"]},
+        {"warnings": [{"code": 7, "message": "Result set truncated"}]},
+        {"message": "Results limited to 1,000 rows"},
+        {"note": "partial results"},
+        {"notice": "More results are available: refine the query"},
     ],
     ids=str,
 )
@@ -246,7 +255,9 @@ async def test_a_part_is_told_of_beside_records(
 
     url = (await serve(handler)).url
     reader = read(source(url, f"data_selector: items, paginator: {{type: {paginator}}}"))
-    follows = paginator == "offset" and beside.keys() & {"truncated", "exceededTransferLimit"}
+    follows = paginator == "offset" and beside.keys() & {
+        "truncated", "exceededTransferLimit", "warnings", "message", "note", "notice",
+    }  # fmt: skip
     for read_all in (reader.scan("t"), reader.lookup("t", 1)):
         reader.truncated.clear()
         assert await read_all == ROWS
@@ -255,6 +266,27 @@ async def test_a_part_is_told_of_beside_records(
         )
         # Words that speak of a next page as well are told of as such.
         assert all("the answer says" in text or "there is more" in text for text in reader.truncated)
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "is_part"),
+    [
+        ("X-Partial-Results", "true", True),
+        ("X-Incomplete-Results", "1", True),
+        ("Warning", '199 - "Partial results"', True),
+        ("X-Partial-Results", "false", False),
+        ("Warning", '110 - "Response is stale"', False),
+    ],
+)
+async def test_a_part_is_told_of_in_the_header(
+    serve: Serve, read: Read, field: str, text: str, *, is_part: bool
+) -> None:
+    async def handler(_: web.Request) -> web.Response:
+        return web.json_response({"items": ROWS}, headers={field: text})
+
+    reader = read(source((await serve(handler)).url))
+    assert await reader.scan("t") == ROWS
+    assert bool(reader.truncated) is is_part
 
 
 async def test_pages_fetched_side_by_side_tell_of_parts_too(serve: Serve, read: Read) -> None:

@@ -173,6 +173,22 @@ def without(place: int) -> Answers:
     ]
 
 
+def in_turn(rows: int) -> Answers:
+    """The same, where rows of the keys take turns."""
+    return lambda keys, counts: [
+        key for turn in range(max(counts.values())) for key in keys if counts.get(key, 0) > turn
+    ][:rows]
+
+
+def all_but_last(keys: list[str], counts: dict[str, int]) -> list[str]:
+    """Also of a request for one key."""
+    return [key for key in keys[:-1] for _ in range(counts.get(key, 0))]
+
+
+def all_but_first(keys: list[str], counts: dict[str, int]) -> list[str]:
+    return [key for key in keys[1:] for _ in range(counts.get(key, 0))]
+
+
 def never(lost: str) -> Answers:
     return lambda keys, counts: [
         key for key in keys for _ in range(counts.get(key, 0)) if len(keys) == 1 or key != lost
@@ -209,6 +225,9 @@ TEN = "abcdefghij"
         pytest.param(
             cut_to(7), {"a": 1, "b": 1, "c": 1, "d": 1, "e": 9, "f": 9}, "abcdef", 1, id="as before"
         ),
+        pytest.param(in_turn(6), dict.fromkeys(TEN, 2), TEN, 3, id="a cap, and rows in turn"),
+        pytest.param(all_but_last, dict.fromkeys(TEN, 1), TEN, 4, id="never the last"),
+        pytest.param(all_but_first, dict.fromkeys(TEN, 1), TEN, 4, id="never the first"),
         *(pytest.param(without(at), dict.fromkeys(TEN, 1), TEN, 4, id=f"not the {at}th") for at in range(5)),
         *(pytest.param(never(key), dict.fromkeys("abcd", 1), "abxcd", 3, id=f"never {key}") for key in "d"),
     ],

@@ -6,11 +6,11 @@ key, or cut their answers after some rows, and answer as if nothing were wrong: 
 brought nothing is asked for again now and then, which costs a few requests a method and no more:
 
 * while no answer has rows of two keys, or of one that was neither the first nor the last: one request an answer, four at most;
-* when keys of an answer bring nothing, the first time and when their share jumps: one of them alone, all others of them
-  turned round in one request; three times at most;
+* when keys of an answer bring nothing, the first time and when their share jumps: one of them alone, all of them turned
+  round in one request, with a key or two that brought rows; three times at most;
 * the first time that an answer looks cut (as long as the longest before, or a round number of rows, or with fewer rows of
-  its last key than of any other): that key alone, or one without rows. One row for every key is no sign of
-  anything.
+  its last key than of any other): that key alone and, where that is whole, the one of the fewest rows; or one without
+  rows. One row for every key is no sign of anything.
 """
 
 from __future__ import annotations
@@ -161,7 +161,10 @@ class BatchTrust:
         self._share = share
         middle = len(empty) // 2
         if not await self._has_more(asked, found, empty[middle : middle + 1], ask):
-            await self._has_more(asked, found, [*empty[:middle], *empty[middle + 1 :]][::-1], ask)
+            # Keys with rows at both ends: whoever drops one place of every request drops another key here.
+            ends = {*list(found)[:1], *list(found)[-1:]}
+            again = [key for key in asked[::-1] if key in ends or key in set(empty)]
+            await self._has_more(asked, found, again, ask)
         return True
 
     async def _judge_length(
@@ -177,8 +180,10 @@ class BatchTrust:
         self._length_checked = True
         if rows == len(found):  # what was cut off then is all of a key
             await self._has_more(asked, found, empty[len(empty) // 2 :][:1], ask)
-        elif last is not None and last in found:
-            await self._has_more(asked, found, [last], ask)
+        elif last is not None and last in found and not await self._has_more(asked, found, [last], ask):
+            fewest = min(found, key=lambda key: found[key])  # where rows of the keys take turns
+            if found[fewest] < found[last]:
+                await self._has_more(asked, found, [fewest], ask)
 
     async def _has_more(
         self, asked: Sequence[Key], found: dict[Key, int], keys: Sequence[Key], ask: Ask

@@ -41,7 +41,7 @@ from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.response.records import Origin
 from fff_sources.http.response.streaming import LINES, Arriving, Piece
 from fff_sources.http.response.values import shown
-from fff_sources.http.response.verdicts import ENVELOPED, SpokenVerdict, said_around
+from fff_sources.http.response.verdicts import ENVELOPED, SpokenVerdict, part_by, said_around
 from fff_sources.http.spec import spec
 
 
@@ -366,7 +366,9 @@ class Reading:
         records = sum(block.records for block in blocks) + (self._early if begun else 0)
         if not records and (fault := said.fault or said.refusal) is not None:
             raise self._fault(self._says(fault), response.url)
-        parts = [Page(self.body.empty(), self._says(part))] if (part := said.fault or said.part) else []
+        accepted = verdict is not None and verdict.action == "accept"
+        part = said.fault or said.part or (None if accepted else part_by(response.headers))
+        parts = [] if part is None else [Page(self.body.empty(), self._says(part))]
         self._cut = said.cut
         if isinstance(paginator, paginators.SinglePagePaginator):  # looks at nothing; the way of most lookups
             body = self.body.text(response) if self.endpoint.format in WORDED else b""

@@ -56,7 +56,11 @@ LAST: Final = re.compile(
 #: Some of these say as well that a text or a job is whole: what they say of an end is not believed.
 NO_END: Final = _words("truncated done isdone finished isfinished end final eof")
 #: Members that count what is left; in these, and in those that begin like a question, 0 and 1 are no and yes.
-LEFT: Final = re.compile(rf"(?:num(?:ber)?(?:of)?)?(?:remaining|more)(?:{_KINDS})(?:count)?|more")
+LEFT: Final = re.compile(
+    rf"(?:num(?:ber)?(?:of)?)?(?:remaining|more)(?:{_KINDS})(?:count)?|(?:{_KINDS})(?:remaining|left)(?:count)?|more"
+)
+#: The same, or what is left of a quota.
+PERHAPS_LEFT: Final = _words("remaining left")
 ASKING: Final = re.compile(r"(?:is|has|have|are)[a-z]+")
 
 # ----------------------------------------------------------------------------------------------- what is next
@@ -71,11 +75,12 @@ NEXT: Final = re.compile(
 #: A value that is given may stand for that, or for the place of this page.
 PERHAPS_NEXT: Final = _words(
     "token cursor marker bookmark scrollid continuation pagetoken searchafter after exclusivestartkey"
+    " more moreurl morelink moreresultsurl moreresultslink older olderurl olderlink"
 )
 #: Members of an object that is a link; which page it leads to is told by one of `RELATIONS`, or by the
 #: object's name.
 HREFS: Final = ("href", "url", "uri", "link")
-RELATIONS: Final = ("rel", "relation", "relationship", "@rel", "@relation")
+RELATIONS: Final = ("rel", "relation", "relationship", "@rel", "@relation", "name")
 #: Where the value of a member goes in the next question, where its name leaves no doubt.
 CURSORS: Final[Mapping[str, str]] = {
     "next_cursor": "cursor",
@@ -110,13 +115,14 @@ _THINGS = "results?|rows?|records?|recs|items?|elements?|entr(?:y|ies)|hits?|doc
 _GUESSED = "(?:approx(?:imate)?|estimated)?"
 #: A number of records, of all pages.
 TOTAL: Final = re.compile(
-    rf"{_GUESSED}total(?:number)?(?:of)?(?:count|number|available|found|matched|{_THINGS})(?:count|found|available|matched)?"
+    rf"{_GUESSED}tot(?:al)?(?:number)?(?:of)?(?:count|cnt|number|available|found|matched|{_THINGS})(?:count|found|available|matched)?"
     rf"|{_GUESSED}(?:count|number)(?:of)?total(?:{_THINGS})?|num(?:ber)?(?:found|matched)|numberofrecords|nbhits|recordsfiltered"
     r"|odatacount|(?:overall|full)count"
 )
 #: That, or something else: the records of this page, or a sum.
 PERHAPS_TOTAL: Final = re.compile(
-    rf"total|count|found|matched|ntotal|totalsize|n(?:um)?(?:ber)?(?:of)?(?:{_THINGS})|(?:{_THINGS})(?:count|total)|retcount|allcount"
+    rf"total|count|found|matched|available|ntotal|totalsize|n(?:um|b|o)?(?:ber)?(?:of)?(?:{_THINGS})|(?:{_THINGS})(?:count|cnt|total|found|available)"
+    r"|retcount|allcount"
 )
 #: Those that are one where the words around them speak of pages, the likeliest first.
 PLAIN_TOTALS: Final = ("total", "count", "matched", "totalsize")
@@ -134,6 +140,14 @@ BESIDE_TOTAL: Final = _words(
 PAGES: Final = re.compile(
     r"pages|(?:total|num(?:ber)?|nb|no)(?:of)?pages?|pages?(?:count|total)|lastpage|maxpage"
 )
+
+#: `Showing 1 to 10 of 37`, `items 0-9/37`: the last record of an answer, and how many there are.
+SPOKEN: Final = re.compile(
+    r"(?:.*\D)?\d[\d,]*\s*(?:-|\u2013|to|through)\s*(\d[\d,]*)\s+(?:out\s+)?of\s+(?:about\s+)?(\d[\d,]*)\b.*|(?:\w+\s+)?\d+-(\d+)/(\d+)",
+    re.IGNORECASE,
+)
+#: `page 1 of 4`, and `1/4` under the name of a page: the same of pages.
+SPOKEN_PAGE: Final = re.compile(r"(?:(page)\s+)?(\d+)\s*(?:of|/)\s*(\d+)", re.IGNORECASE)
 
 # -------------------------------------------------------------------------------------------------- positions
 
@@ -185,6 +199,8 @@ HEADERS: Final[Mapping[str, str]] = {
     "x-has-more": "has_more",
     "x-has-next-page": "has_more",
 }
+#: Fields that may hold a cursor for the next page, or that of this one.
+HEADER_CURSORS: Final = _words("cursor scrollid continuation pagetoken bookmark")
 #: What stands before the words in the name of a field; and fields that speak of the message itself.
 _HEADER_PREFIX = re.compile(
     r"x-|(?:pagination|paging|page|list|collection|results?|records?|items?|search|query)-"
@@ -280,6 +296,8 @@ def header_word(field: str) -> str | None:
             return "total_pages"
         if PERHAPS_TOTAL.fullmatch(plain):
             return field
+        if plain in HEADER_CURSORS:
+            return "cursor"
         prefix = _HEADER_PREFIX.match(field)
         if prefix is None:
             return None

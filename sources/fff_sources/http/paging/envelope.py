@@ -22,7 +22,8 @@ from fff_sources.http.response.jsonpath import JsonPath
 _NAMES = re.compile(rb'"([^"\\]{1,40})"\s*:')
 _EDGE = 4096  # bytes at both ends of a body, where what surrounds the records stands
 _URL = re.compile(r"[A-Za-z][\w+.-]*://|/|\?|\.{1,2}/|[\w./-]+\?[\w.~%\[\]-]+=")
-_NUMBER = re.compile(r"[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+")
+_NUMBER = re.compile(r"([0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.0+)?")
+_LONGEST_SENTENCE = 100  # characters, of one that tells how many there are
 _LONGEST_NUMBER = 12  # digits, of one that is written as text
 _NOTHING = ("", "null", "none", "false", "0", "-1", 0, -1, False, None)
 
@@ -77,6 +78,8 @@ class ToldMore:
     resumption: str | None = None  # of OAI-PMH
     total: Total | None = None  # of records
     perhaps_total: Total | None = None  # that, or something else
+    perhaps_left: tuple[str, int] | None = None  # a number of records that are left, or something else
+    spoken: str | None = None  # in words and numbers, that there is more
     pages: tuple[str, int] | None = None
     pages_exact: bool = True
     page: tuple[str, int | None] | None = (
@@ -116,13 +119,17 @@ class ToldMore:
         certain = self.sign(received)
         if certain is not None or self.says_no:
             return certain
-        if self.pages is not None and self.pages[1] > 1 and (self.page or normal(self.pages[0]) != "pages"):
+        if self.pages is not None and self.pages[1] > 1:
             return f"{self.pages[1]} by {self.pages[0]!r}"
         if (part := _part_of(self.perhaps_total, received)) is not None:
             return part
         if self.total is not None and self.total.or_more and received:
             return f"at least {self.total.rows} by {self.total.word!r}"
         known = self.total is not None and self.total.exact
+        if self.perhaps_left is not None and not known:
+            return f"{self.perhaps_left[1]} by {self.perhaps_left[0]!r}"
+        if self.spoken is not None:
+            return self.spoken
         return repr(self.perhaps_next[0]) if self.perhaps_next and received and not known else None
 
 
@@ -180,6 +187,8 @@ class _Words:
             resumption=self._resumption(),
             total=total,
             perhaps_total=perhaps,
+            perhaps_left=self._perhaps_left(),
+            spoken=self._spoken(),
             pages=self._pages(),
             pages_exact=not any(says_estimate(members, "pages") for _, members in self._objects),
             page=self._page(),
@@ -234,8 +243,9 @@ class _Words:
                     return link
             elif conventions.NEXT.fullmatch(normal(name)) is None:
                 continue
-            elif isinstance(value, dict):
-                if (link := _made(value)) is not None:
+            elif isinstance(value, dict | list):
+                inner = value[0] if isinstance(value, list) and len(value) == 1 else value
+                if isinstance(inner, dict) and (link := _made(inner)) is not None:
                     return link
             elif (
                 isinstance(value, str)
@@ -256,12 +266,32 @@ class _Words:
 
     def _perhaps_next(self) -> tuple[str, object] | None:
         found = self._first(
-            lambda word, container: (
-                word in conventions.PERHAPS_NEXT and container not in ("cursors", "headers")
-            ),
+            lambda word, container: word in conventions.PERHAPS_NEXT and container != "cursors",
             lambda value: isinstance(value, str) and _is_given(value),
         )
         return None if found is None else found[1:]
+
+    def _perhaps_left(self) -> tuple[str, int] | None:
+        for container, name, value in self._all():
+            if normal(name) in conventions.PERHAPS_LEFT and not conventions.OF_LIMITS.search(container):
+                left = number(value)
+                return (name, left) if left else None
+        return None
+
+    def _spoken(self) -> str | None:
+        for _, name, value in self._all():
+            if not isinstance(value, str) or len(value) > _LONGEST_SENTENCE:
+                continue
+            found = conventions.SPOKEN.fullmatch(value.strip())
+            here, whole = (found[1] or found[3], found[2] or found[4]) if found else ("0", "0")
+            page = None if found else conventions.SPOKEN_PAGE.fullmatch(value.strip())
+            if page is not None and (
+                page[1] or conventions.PAGES.fullmatch(normal(name)) or normal(name) in conventions.PAGE
+            ):
+                here, whole = page[2], page[3]
+            if (number(here) or 0) < (number(whole) or 0):
+                return f"{name}: {value}"
+        return None
 
     def _spread(self) -> Mapping[str, object]:
         for _, name, value in self._all():
@@ -292,9 +322,9 @@ class _Words:
                 rank = _rank(word)
                 if not rank and conventions.PERHAPS_TOTAL.fullmatch(word) is None:
                     continue
-                total = _total(name, value, members)
+                sure = beside or rank == _CERTAIN_TOTAL or isinstance(value, dict)
+                total = None if isinstance(value, float) and not sure else _total(name, value, members)
                 if total is not None:
-                    sure = beside or rank == _CERTAIN_TOTAL or isinstance(value, dict)
                     ranked.append((rank if sure else 0, total))
         certain = max((one for one in ranked if one[0]), key=lambda one: one[0], default=None)
         unsure = [total for rank, total in ranked if not rank]
@@ -353,7 +383,9 @@ def _total(name: str, value: object, members: Mapping[str, object]) -> Total | N
 
 
 def _leads_to_next(link: Mapping[str, object]) -> bool:
-    return any(str(link.get(name, "")).lower().rpartition("/")[2] == "next" for name in conventions.RELATIONS)
+    told = (link.get(name) for name in conventions.RELATIONS)
+    names = (str(one) for value in told for one in (value if isinstance(value, list) else [value]))
+    return any("next" in name.lower().rpartition("/")[2].split() for name in names)
 
 
 def _made(link: Mapping[str, object]) -> NextPage | None:
@@ -403,12 +435,12 @@ def _is_given(value: object) -> bool:
 
 
 def number(value: object) -> int | None:
-    """A whole number, also one that is written as text; None of anything else, a sum with a fraction among it."""
+    """A whole number, also one that is written as text or with nothing behind its point; None of anything else."""
     if isinstance(value, bool):
         return None
-    if isinstance(value, int):
-        return value if value >= 0 else None
+    if isinstance(value, int | float):
+        return int(value) if value >= 0 and value == value // 1 else None
     text = value.get("#text") if isinstance(value, dict) else value
-    if isinstance(text, str) and len(text) < _LONGEST_NUMBER and _NUMBER.fullmatch(text):
-        return int(text.replace(",", ""))
+    if isinstance(text, str) and len(text) < _LONGEST_NUMBER and (found := _NUMBER.fullmatch(text.strip())):
+        return int(found[1].replace(",", ""))
     return None

@@ -7,7 +7,7 @@ from fff_sources.http.paging.auto import AutoPaginator
 from fff_sources.http.paging.consistency import Totals
 from fff_sources.http.paging.cursors import CursorPaginator
 from fff_sources.http.paging.envelope import mentions_more, told_more
-from fff_sources.http.paging.links import link_next
+from fff_sources.http.paging.links import speaks_of_next
 from fff_sources.http.paging.paginators import PageAnswer, PaginationError, Paginator
 from fff_sources.http.response.jsonpath import WHOLE, JsonPath, parse_path
 from fff_sources.http.spec import spec
@@ -95,7 +95,7 @@ def overlooked(endpoint: spec.Endpoint, answer: PageAnswer, totals: Totals, rece
     told_here = counted and paginator.total == "exact" and not totals.is_told
     sign = told.total_sign(received) if told_here else None
     if not isinstance(paginator, spec.PageNumber | spec.Offset):
-        linked = link_next(answer.headers.get("link", "")) is not None
+        linked = speaks_of_next(answer.headers.get("link", ""))
         led = told.leads_on() or ("Link header" if linked and not told.says_no else None)
         sign = led if led is not None and (answer.records or told.has_more is not None) else sign
     if sign is None:

@@ -63,14 +63,22 @@ class LinkPaginator(Chained):
         return found
 
 
-_LINK = re.compile(r'<([^>]*)>((?:\s*;\s*[\w*-]+\s*(?:=\s*(?:"(?:[^"\\]|\\.)*"|[^\s",;]+))?)*)')
-_REL = re.compile(r';\s*rel\s*=\s*(?:"([^"]*)"|([^\s",;]+))', re.IGNORECASE)
+_VALUE = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s",;]+)"""
+_LINK = re.compile(rf"<([^>]*)>((?:\s*;\s*[\w*-]+\s*(?:=\s*{_VALUE})?)*)")
+_PARAM = re.compile(rf";\s*([\w*-]+)\s*(?:=\s*({_VALUE}))?")
+#: The same in a field that is not written as RFC 8288 has it.
+_MEANS_NEXT = re.compile(r"""\brel\s*=\s*["']?(?:[^"',;]*\s)?next\b""", re.IGNORECASE)
 
 
 def link_next(header: str, relation: str = "next") -> str | None:
     """The target of rel="next" (or another relation) in a Link header (RFC 8288), or None."""
     for match in _LINK.finditer(header):
-        rel = _REL.search(match[2])
-        if rel is not None and relation in (rel[1] or rel[2] or "").lower().split():
+        rels = (param[2] or "" for param in _PARAM.finditer(match[2]) if param[1].lower() == "rel")
+        if relation in next(rels, "").strip("\"'").lower().split():  # of several the first counts
             return match[1].strip()
     return None
+
+
+def speaks_of_next(header: str) -> bool:
+    """Whether a Link header has a next page at all, also where nothing can follow it."""
+    return link_next(header) is not None or _MEANS_NEXT.search(header) is not None

@@ -86,6 +86,24 @@ _REFUSAL = re.compile(
     r"|exceeded (?:your|the|its|\w+ limit))\b",
     re.IGNORECASE,
 )
+#: Where an answer with records may say in a sentence that they are not all.
+_NOTES = _REMARKS | {
+    "warnings",
+    "messages",
+    "notes",
+    "notices",
+    "comment",
+    "comments",
+    "status",
+    "statusmessage",
+}
+_SHORTENED = re.compile(
+    r"(?<!not )(?<!not been )\b(?:truncated|limited to (?:the )?(?:first |top |maximum of )?\d[\d,]* (?:rows?|results?|records?|items?|entries|features|matches)(?! (?:per|a|each|for each|every)\b)"
+    r"|(?:showing|returned|returning|displaying)?(?:\bonly )(?:the )?first \d[\d,]*|(?:partial|incomplete) (?:results?|response|answer)"
+    r"|(?<!no )(?:more|additional|further) (?:results?|rows|records|items|data|matches) (?:are |is |were )?(?:available|exist|found)"
+    r"|(?:results?|rows|records|response|answer) (?:is|are|was|were) (?:partial|incomplete))\b",
+    re.IGNORECASE,
+)
 #: Where an object says in a sentence what went wrong.
 _SENTENCES = (
     "message", "detail", "details", "description", "error_description", "error_message", "errmsg", "error_msg", "err_msg", "msg", "reason", "title",
@@ -130,6 +148,15 @@ def said_around(levels: Sequence[Mapping[str, Raw]]) -> SpokenVerdict:
     return SpokenVerdict(
         found.get("fault"), found.get("part"), found.get("cut"), "nothing" in found, found.get("refusal")
     )
+
+
+def part_by(headers: Mapping[str, str]) -> str | None:
+    """What says, beside an answer of any format, that it is not all."""
+    for name, text in headers.items():
+        flagged = _PARTS.fullmatch(normal(name.removeprefix("x-"))) is not None and _is_given(text)
+        if flagged or (name == "warning" and _SHORTENED.search(text)):
+            return f"{name}: {text}"
+    return None
 
 
 class Rules:
@@ -184,6 +211,8 @@ def _kind(word: str, raw: Raw) -> str | None:
     if _STATES.fullmatch(word) is not None:
         value = decode(raw)
         return "fault" if _is_failed(value) else "refusal" if _is_refused(value) else None
+    if word in _NOTES and any(_SHORTENED.search(one) for one in _texts(raw)):
+        return "cut"
     if word in _REMARKS and kind_of(raw) == '"':
         return "refusal" if _REFUSAL.search(decode(raw, type=str)) else None
     if word == _ISSUE and any(one.get("severity") in _SEVERE for one in _objects(raw)):
@@ -208,6 +237,18 @@ def _kind(word: str, raw: Raw) -> str | None:
 def _objects(raw: Raw) -> list[Mapping[str, object]]:
     value = decode(raw)
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _texts(raw: Raw) -> list[str]:
+    """A sentence, or those of a list and of the objects in it."""
+    value = decode(raw) if kind_of(raw) in '"[' else None
+    found = (
+        [text for name in _SENTENCES if isinstance(text := one.get(name), str)]
+        if isinstance(one, dict)
+        else [one]
+        for one in (value if isinstance(value, list) else [value])
+    )
+    return [text for texts in found for text in texts if isinstance(text, str)]
 
 
 def _is_given(value: object) -> bool:
