@@ -103,15 +103,8 @@ def _one(text: str) -> Iterator[str]:
     yield re.escape(text)
     if len(text) != 1:
         return
-    number, units = ord(text), text.encode("utf-16-be")
     if not text.isascii() or not text.isalnum():
-        # However often it was escaped, and with or without the zeros.
-        yield "".join(rf"\\+u{_hex(units[at : at + 2])}" for at in range(0, len(units), 2))
-        yield rf"\\+(?:U0*|u\{{0*|x\{{?0*){_hexed(f'{number:x}')}\}}?"
-        yield rf"&(?:amp;)*#0*{number};?"
-        yield rf"&(?:amp;)*#[xX]0*{_hexed(f'{number:x}')};?"
-        if text in _NAMED:
-            yield rf"&(?:amp;)*{_NAMED[text]};?"
+        yield from _escapes(text)
         for name in _ENCODINGS:
             try:
                 data = text.encode(name)
@@ -120,13 +113,35 @@ def _one(text: str) -> Iterator[str]:
             yield "".join(rf"%(?:25)*{_hexed(f'{byte:02x}')}" for byte in data)
             yield "".join(rf"\\+x{_hexed(f'{byte:02x}')}" for byte in data)
             yield "".join(rf"={_hexed(f'{byte:02x}')}" for byte in data)
-            yield from (re.escape(read) for read in _misread(data))
+            yield from map(_read_as, dict.fromkeys(_misread(data)))
     if text == " ":
         yield r"\+|&(?:amp;)*nbsp;"
     if text in "\"'/\\":
         yield rf"\\+{re.escape(text)}"
     if text in "\n\r\t\b\f":
         yield rf"\\+{json.dumps(text)[2:-1]}"
+
+
+def _escapes(char: str) -> Iterator[str]:
+    """As its number or its name, however often it was escaped, and with or without the zeros."""
+    number, units = ord(char), char.encode("utf-16-be", "surrogatepass")
+    yield "".join(rf"\\+u{_hex(units[at : at + 2])}" for at in range(0, len(units), 2))
+    yield rf"\\+(?:U0*|u\{{0*|x\{{?0*){_hexed(f'{number:x}')}\}}?"
+    yield rf"&(?:amp;)*#0*{number};?"
+    yield rf"&(?:amp;)*#[xX]0*{_hexed(f'{number:x}')};?"
+    if char in _NAMED:
+        yield rf"&(?:amp;)*{_NAMED[char]};?"
+
+
+def _read_as(text: str) -> str:
+    """What somebody took a character for, who may have escaped it then."""
+    if not text.strip("\ufffd"):
+        return re.escape(text)
+    return "".join(f"(?:{'|'.join([re.escape(char), *_escapes(char), *_percents(char)])})" for char in text)
+
+
+def _percents(char: str) -> Iterator[str]:
+    yield "".join(rf"%(?:25)*{_hexed(f'{byte:02x}')}" for byte in char.encode("utf-8", "surrogatepass"))
 
 
 def _misread(data: bytes) -> Iterator[str]:
