@@ -143,11 +143,14 @@ async def test_a_reply_comes_by_its_deadline(publish):
     slow = site()
     slow.faults[("s", "3")] = "hang"
     spec = publish(slow, TABLES)
-    async with Agents((spec,), AgentLimits(deadline=1.0)) as agents:
-        async with asyncio.timeout(20):
-            reply = await asked(agents, JOIN, deadline=600)
+    for deadline in (0.6, 3.0, 15.0):  # a busy machine needs longer for the first rows
+        async with Agents((spec,), AgentLimits(deadline=deadline)) as agents:
+            async with asyncio.timeout(60):
+                reply = await asked(agents, JOIN, deadline=600)
         assert not reply.complete
-        assert 0 < len(reply.rows) < 45
+        if reply.rows:
+            break
+    assert 0 < len(reply.rows) < 45
 
 
 async def test_statements_at_once_share_the_requests_of_the_session(publish):

@@ -21,7 +21,7 @@ from fff.stats import AccessStats, Missing
 from fff_cli.run.account import closing_lines
 from fff_cli.run.reports import Reports, bare
 from tests.cli.fake_engine import snapshot
-from tests.cli.terminal import FAKE, REAL, Terminal, environment, fake
+from tests.cli.terminal import FAKE, REAL, Terminal, ended, environment, fake, under_way
 
 
 def test_rows_go_to_standard_output_and_the_closing_line_to_standard_error():
@@ -322,12 +322,10 @@ def test_the_first_batch_is_out_while_the_run_goes_on():
 @pytest.mark.parametrize("scene", ["stuck", "blocked"])
 def test_the_second_interrupt_aborts_and_leaves_nothing_behind(scene, tmp_path):
     arguments = [*FAKE, "query", scene, "-O", str(tmp_path / "out.csv")]
-    with subprocess.Popen(
-        arguments, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment()
+    with ended(
+        subprocess.Popen(arguments, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment())
     ) as run:
-        while not list(tmp_path.iterdir()):  # the temporary file: the run is under way
-            assert run.poll() is None
-            os.sched_yield()
+        under_way(run, tmp_path)
         run.send_signal(signal.SIGINT)
         assert run.stderr.readline() == b"stopping with what is there; Ctrl-C again aborts\n"
         run.send_signal(signal.SIGINT)
@@ -339,12 +337,10 @@ def test_the_second_interrupt_aborts_and_leaves_nothing_behind(scene, tmp_path):
 @pytest.mark.slow
 def test_termination_leaves_nothing_behind_either(tmp_path):
     arguments = [*FAKE, "query", "stuck", "-O", str(tmp_path / "out.csv")]
-    with subprocess.Popen(
-        arguments, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=environment()
+    with ended(
+        subprocess.Popen(arguments, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=environment())
     ) as run:
-        while not list(tmp_path.iterdir()):
-            assert run.poll() is None
-            os.sched_yield()
+        under_way(run, tmp_path)
         run.terminate()
         assert run.wait(60) == 128 + signal.SIGTERM
     assert list(tmp_path.iterdir()) == []
