@@ -18,6 +18,7 @@ from fff.errors import SourceError
 from fff.federation import Outcome
 from fff.result.report import make_report
 from fff.stats import AccessStats, Missing
+from fff_cli.app import run as run_here
 from fff_cli.run.account import closing_lines
 from fff_cli.run.reports import Reports, bare
 from tests.cli.fake_engine import snapshot
@@ -565,17 +566,14 @@ def test_what_runs_on_comes_to_its_end_before_the_process(how):
     assert (done.returncode, done.stdout, done.stderr) == (5, "worked\n", "")
 
 
-def test_a_plan_over_files_is_told_without_a_spec(tmp_path):
+def test_a_plan_over_files_is_told_without_a_spec(tmp_path, monkeypatch, capsys):
     (tmp_path / "names.csv").write_text("zip,name\n94704,Ann\n00501,Bo\n")
-    command = [*REAL, "explain", "SELECT name FROM 'names.csv' WHERE zip = '00501'"]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
-    )
-    assert "names.csv" in done.stdout
-    assert "zip = '00501'" in done.stdout
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FFF_SOURCES", raising=False)
+    assert run_here(["explain", "SELECT name FROM 'names.csv' WHERE zip = '00501'"]) == 0
+    told = capsys.readouterr().out
+    assert "names.csv" in told
+    assert "zip = '00501'" in told
     for name in ("names.csv", "'names.csv'", "csv.`names.csv`"):
-        command = [*REAL, "source", "show", name]
-        done = subprocess.run(
-            command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
-        )
-        assert "zip" in done.stdout
+        assert run_here(["source", "show", name]) == 0
+        assert "zip" in capsys.readouterr().out
