@@ -109,7 +109,10 @@ async def test_what_cannot_be_done_is_told_with_what_to_do(publish, tmp_path):
     spec = publish(site(), TABLES)
     secret = tmp_path / "private.csv"
     secret.write_text("a\n1\n")
-    async with Agents((spec,), AgentLimits(max_requests=3)) as agents, mcp.Client(server_of(agents)) as session:
+    async with (
+        Agents((spec,), AgentLimits(max_requests=3)) as agents,
+        mcp.Client(server_of(agents)) as session,
+    ):
         assert "did you mean web.r" in await refused(session, "query", sql="SELECT * FROM web.rr")
         assert "nothing binds a" in await refused(session, "query", sql="SELECT * FROM s")
         for name in (f"csv.`{secret}`", f"'{secret}'", "stdin", f"files.`{secret}`"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import functools
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -107,9 +108,9 @@ async def test_no_source_at_all_is_no_result_over_all_blocks(serve: Serve, tmp_p
             await run(federation, LEFT)
 
 
-def looked_up(execution: Execution) -> int:
-    """How many rows lookups have brought."""
-    return sum(one.rows for one in execution.snapshot().access if one.kind == "lookup")
+def looked_up(execution: Execution, rows: int) -> bool:
+    """Whether lookups have brought so many rows."""
+    return sum(one.rows for one in execution.snapshot().access if one.kind == "lookup") == rows
 
 
 @pytest.mark.parametrize("how", ["interrupt", "deadline"])
@@ -126,7 +127,8 @@ async def test_all_blocks_stop_together(serve: Serve, tmp_path: Path, how: str) 
             execution = federation.execute(federation.prepare(sql), RunOptions(seed=1, deadline=deadline))
             reading = asyncio.create_task(rows_of(execution))
             if how == "interrupt":
-                await until(lambda: site.hanging.is_set() and looked_up(execution) == len(site.tables["s"][1]))
+                await until(site.hanging.is_set)
+                await until(functools.partial(looked_up, execution, len(site.tables["s"][1])))
                 execution.interrupt()
             async with asyncio.timeout(60):
                 rows = await reading

@@ -277,9 +277,11 @@ async def test_the_newest_result_is_told_in_place_of_the_last(
         execution = federation.execute(federation.prepare(GROUPED), options)
         reading = asyncio.create_task(rows_of(execution))
         await until(
-            lambda: execution.snapshot().spark.refreshes > 0
-            and len(sample := execution.snapshot().sample) == 7
-            and sum(row[-1] for row in sample) == 120 * 120  # type: ignore[misc]
+            lambda: (
+                execution.snapshot().spark.refreshes > 0
+                and len(sample := execution.snapshot().sample) == 7
+                and sum(row[-1] for row in sample) == 120 * 120
+            )  # type: ignore[misc]
         )
         spark.final.set()
         execution.interrupt()

@@ -6,7 +6,6 @@ import asyncio
 import collections
 import json
 import random
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
