@@ -33,8 +33,9 @@ $(READY):
 demo: $(READY)
 	@$(BIN)/fff demo
 
-# What was compiled once is not compiled again by the next run, whatever the environment says.
-check test: export PYTHONDONTWRITEBYTECODE =
+# What was compiled once is not compiled again, by the next run or by each process that tests start, whatever the
+# environment says.
+check test slow fuzz: export PYTHONDONTWRITEBYTECODE =
 
 check: $(READY)
 	sh .ci/tests $(BIN)/python -m 'not slow and not spark' -q --durations=10 $(PYTEST_ARGS)

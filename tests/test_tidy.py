@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import re
 import sys
 import tomllib
@@ -15,6 +16,15 @@ import pytest
 
 #: One worker parses all modules, once.
 pytestmark = pytest.mark.xdist_group("tidy")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _uncollected() -> Iterator[None]:
+    """A million nodes that stay: to look through them again and again takes four times as long as to parse them."""
+    gc.disable()
+    yield
+    gc.enable()
+
 
 PROJECT = Path(__file__).resolve().parent.parent
 ROOTS = {
@@ -69,11 +79,16 @@ class Module:
         return ast.parse(self.text)
 
     @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All of the tree: walking costs more than what is looked for."""
+        return tuple(ast.walk(self.tree))
+
+    @cached_property
     def imports(self) -> set[str]:
         """Full names, with the imported attribute where there is one."""
         found: set[str] = set()
         package = self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Import):
                 found |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
@@ -86,7 +101,7 @@ class Module:
 
     @property
     def strings(self) -> set[str]:
-        constants = (node.value for node in ast.walk(self.tree) if isinstance(node, ast.Constant))
+        constants = (node.value for node in self.nodes if isinstance(node, ast.Constant))
         return {value for value in constants if isinstance(value, str)}
 
 
@@ -150,7 +165,7 @@ def test_the_pure_core_is_pure() -> None:
         impure |= {name for name in module.imports if name.startswith("random.") and name != "random.Random"}
         impure |= {
             f"random.{node.attr}"
-            for node in ast.walk(module.tree)
+            for node in module.nodes
             if isinstance(node, ast.Attribute)
             and isinstance(node.value, ast.Name)
             and node.value.id == "random"
@@ -176,7 +191,7 @@ def untidy(module: Module) -> Iterator[str]:
     if module.name.partition(".")[0] != "fff_cli" and module.name not in PROGRAMS:
         prints = [
             node.lineno
-            for node in ast.walk(module.tree)
+            for node in module.nodes
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
         ]
         if prints:
@@ -246,7 +261,9 @@ def calls(node: ast.AST) -> set[str]:
     """The names of what is called there."""
     called = (part.func for part in ast.walk(node) if isinstance(part, ast.Call))
     return {
-        ast.unparse(one).rpartition(".")[2] for one in called if isinstance(one, ast.Name | ast.Attribute)
+        one.id if isinstance(one, ast.Name) else one.attr
+        for one in called
+        if isinstance(one, ast.Name | ast.Attribute)
     }
 
 
@@ -255,14 +272,15 @@ def idle_tests(found: Iterable[Module]) -> list[str]:
     functions = [
         (module.name, node)
         for module in found
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
     judges = {node.name for _, node in functions if checks(node)}
+    called = [(node.name, calls(node)) for _, node in functions if node.name not in judges]
     known = 0
     while known != len(judges):
         known = len(judges)
-        judges |= {node.name for _, node in functions if node.name not in judges and calls(node) & judges}
+        judges |= {name for name, helpers in called if helpers & judges}
     return [
         f"{module}.{node.name}"
         for module, node in functions
@@ -382,7 +400,7 @@ def named_twice(found: tuple[Module, ...]) -> dict[str, object]:
     """The classes that share a name, by it."""
     named: dict[str, list[str]] = {}
     for module in found:
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, ast.ClassDef):
                 named.setdefault(node.name, []).append(module.name)
     return {name: places for name, places in named.items() if len(places) > 1}

@@ -11,7 +11,10 @@ import yaml
 from aiohttp import web
 
 from fff.api.loop import LoopThread
+from tests.engine.patience import no_page_is_late
 from tests.engine.site import Site
+
+__all__ = ["no_page_is_late", "publish"]
 
 #: Serves a site and writes a spec whose source `web` it is; the path of the spec.
 Publish = Callable[..., Path]

@@ -177,8 +177,11 @@ def test_priorities_change_no_answer(publish: Publish) -> None:
 def test_a_deadline_gives_what_is_there(publish: Publish) -> None:
     served = site()
     served.faults["r", "scan@20"] = "hang"
-    with fff.connect(publish(served, TABLES), deadline=0.2) as federation:
-        part = federation.sql("SELECT a FROM web.r")
+    with fff.connect(publish(served, TABLES), deadline=3600) as federation:
+        for deadline in (0.2, 0.8, 3.2, 12.8):  # a busy machine needs longer for the first page
+            part = federation.sql("SELECT a FROM web.r", deadline=deadline)
+            if len(part):
+                break
     assert not part.complete
     assert 0 < len(part) < 45
 

@@ -25,6 +25,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client  # noqa: E402
 
 from fff_cli.mcp.agents import AgentLimits, Agents  # noqa: E402
 from fff_cli.mcp.replies import QueryReply, json_rows  # noqa: E402
+from fff_cli.mcp.server import server_of  # noqa: E402
 
 COMMAND = (sys.executable, "-m", "fff_cli", "mcp")
 
@@ -108,7 +109,10 @@ async def test_what_cannot_be_done_is_told_with_what_to_do(publish, tmp_path):
     spec = publish(site(), TABLES)
     secret = tmp_path / "private.csv"
     secret.write_text("a\n1\n")
-    async with client("-s", str(spec), "--max-requests", "3") as session:
+    async with (
+        Agents((spec,), AgentLimits(max_requests=3)) as agents,
+        mcp.Client(server_of(agents)) as session,
+    ):
         assert "did you mean web.r" in await refused(session, "query", sql="SELECT * FROM web.rr")
         assert "nothing binds a" in await refused(session, "query", sql="SELECT * FROM s")
         for name in (f"csv.`{secret}`", f"'{secret}'", "stdin", f"files.`{secret}`"):
@@ -143,11 +147,14 @@ async def test_a_reply_comes_by_its_deadline(publish):
     slow = site()
     slow.faults[("s", "3")] = "hang"
     spec = publish(slow, TABLES)
-    async with Agents((spec,), AgentLimits(deadline=1.0)) as agents:
-        async with asyncio.timeout(20):
-            reply = await asked(agents, JOIN, deadline=600)
+    for deadline in (0.6, 3.0, 15.0):  # a busy machine needs longer for the first rows
+        async with Agents((spec,), AgentLimits(deadline=deadline)) as agents:
+            async with asyncio.timeout(60):
+                reply = await asked(agents, JOIN, deadline=600)
         assert not reply.complete
-        assert 0 < len(reply.rows) < 45
+        if reply.rows:
+            break
+    assert 0 < len(reply.rows) < 45
 
 
 async def test_statements_at_once_share_the_requests_of_the_session(publish):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -14,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 import termios
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -67,6 +70,24 @@ def fake(
         code = int(server.stdout.readline())
         out, err = (path.read_text(encoding="utf-8") for path in streams[1:])
     return subprocess.CompletedProcess(arguments, code, out, err)
+
+
+@contextlib.contextmanager
+def ended(process: subprocess.Popen) -> Iterator[subprocess.Popen]:
+    """A process that ends with the block: what fails meanwhile is told at once, and nobody waits for what is stuck."""
+    with process:
+        try:
+            yield process
+        except BaseException:
+            process.kill()
+            raise
+
+
+def under_way(run: subprocess.Popen, folder: Path) -> None:
+    """Wait until a run has its temporary file in that folder, without taking a processor from it."""
+    while not list(folder.iterdir()):
+        assert run.poll() is None
+        time.sleep(0.01)
 
 
 @dataclass

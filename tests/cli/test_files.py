@@ -12,7 +12,7 @@ import pytest
 from fff_cli.output import files
 from fff_cli.output.files import NewFile
 from fff_cli.output.formats import FORMATS
-from tests.cli.terminal import FAKE, environment, fake
+from tests.cli.terminal import FAKE, ended, environment, fake, under_way
 
 SAID = "the partial result is in {!r}"
 
@@ -131,10 +131,9 @@ def test_a_full_disk_leaves_the_old_file_and_no_other(partial, tmp_path):
 
 def test_the_first_interrupt_leaves_a_partial_file(tmp_path):
     arguments = [*FAKE, "query", "wait", "-O", str(tmp_path / "out.csv")]
-    with subprocess.Popen(arguments, stderr=subprocess.PIPE, env=environment(), text=True) as run:
+    with ended(subprocess.Popen(arguments, stderr=subprocess.PIPE, env=environment(), text=True)) as run:
         assert run.stderr is not None
-        while not list(tmp_path.iterdir()):
-            assert run.poll() is None
+        under_way(run, tmp_path)
         run.send_signal(2)
         said = run.stderr.read()
     assert run.returncode == 3, said

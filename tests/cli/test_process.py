@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -18,10 +17,11 @@ from fff.errors import SourceError
 from fff.federation import Outcome
 from fff.result.report import make_report
 from fff.stats import AccessStats, Missing
+from fff_cli.app import run as run_here
 from fff_cli.run.account import closing_lines
 from fff_cli.run.reports import Reports, bare
 from tests.cli.fake_engine import snapshot
-from tests.cli.terminal import FAKE, REAL, Terminal, environment, fake
+from tests.cli.terminal import FAKE, REAL, Terminal, ended, environment, fake, under_way
 
 
 def test_rows_go_to_standard_output_and_the_closing_line_to_standard_error():
@@ -322,12 +322,10 @@ def test_the_first_batch_is_out_while_the_run_goes_on():
 @pytest.mark.parametrize("scene", ["stuck", "blocked"])
 def test_the_second_interrupt_aborts_and_leaves_nothing_behind(scene, tmp_path):
     arguments = [*FAKE, "query", scene, "-O", str(tmp_path / "out.csv")]
-    with subprocess.Popen(
-        arguments, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment()
+    with ended(
+        subprocess.Popen(arguments, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment())
     ) as run:
-        while not list(tmp_path.iterdir()):  # the temporary file: the run is under way
-            assert run.poll() is None
-            os.sched_yield()
+        under_way(run, tmp_path)
         run.send_signal(signal.SIGINT)
         assert run.stderr.readline() == b"stopping with what is there; Ctrl-C again aborts\n"
         run.send_signal(signal.SIGINT)
@@ -339,12 +337,10 @@ def test_the_second_interrupt_aborts_and_leaves_nothing_behind(scene, tmp_path):
 @pytest.mark.slow
 def test_termination_leaves_nothing_behind_either(tmp_path):
     arguments = [*FAKE, "query", "stuck", "-O", str(tmp_path / "out.csv")]
-    with subprocess.Popen(
-        arguments, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=environment()
+    with ended(
+        subprocess.Popen(arguments, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=environment())
     ) as run:
-        while not list(tmp_path.iterdir()):
-            assert run.poll() is None
-            os.sched_yield()
+        under_way(run, tmp_path)
         run.terminate()
         assert run.wait(60) == 128 + signal.SIGTERM
     assert list(tmp_path.iterdir()) == []
@@ -569,17 +565,14 @@ def test_what_runs_on_comes_to_its_end_before_the_process(how):
     assert (done.returncode, done.stdout, done.stderr) == (5, "worked\n", "")
 
 
-def test_a_plan_over_files_is_told_without_a_spec(tmp_path):
+def test_a_plan_over_files_is_told_without_a_spec(tmp_path, monkeypatch, capsys):
     (tmp_path / "names.csv").write_text("zip,name\n94704,Ann\n00501,Bo\n")
-    command = [*REAL, "explain", "SELECT name FROM 'names.csv' WHERE zip = '00501'"]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
-    )
-    assert "names.csv" in done.stdout
-    assert "zip = '00501'" in done.stdout
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FFF_SOURCES", raising=False)
+    assert run_here(["explain", "SELECT name FROM 'names.csv' WHERE zip = '00501'"]) == 0
+    told = capsys.readouterr().out
+    assert "names.csv" in told
+    assert "zip = '00501'" in told
     for name in ("names.csv", "'names.csv'", "csv.`names.csv`"):
-        command = [*REAL, "source", "show", name]
-        done = subprocess.run(
-            command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
-        )
-        assert "zip" in done.stdout
+        assert run_here(["source", "show", name]) == 0
+        assert "zip" in capsys.readouterr().out

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from fff_cli.app import run
 from fff_cli.options.arguments import QueryArguments
 from fff_cli.shell.history import history_file
 from fff_cli.shell.repl import run_shell
@@ -285,7 +286,7 @@ def test_what_was_typed_is_told_and_saved(piped, tmp_path):
     assert "error: \\e needs a terminal" in piped("\\e")[2]
 
 
-def test_specs_are_read_anew_while_the_session_goes_on(tmp_path):
+def test_specs_are_read_anew_while_the_session_goes_on(tmp_path, monkeypatch, capfd):
     def spec(name: str, rows: str) -> Path:
         (tmp_path / f"{name}.csv").write_text(rows)
         file = tmp_path / f"{name}.yaml"
@@ -297,20 +298,22 @@ def test_specs_are_read_anew_while_the_session_goes_on(tmp_path):
     one, two = spec("one", "a\n1\n"), spec("two", "b\n2\n")
     (tmp_path / "broken.yaml").write_text("version: 1\nsources: []\n")
     program = f"SELECT a FROM one.t;\n\\source {two}\nSELECT b FROM two.t;\n\\l\n\\reload\nSELECT a, b FROM one.t AS o, two.t AS t;\n"
-    command = [sys.executable, "-m", "fff_cli", "shell", "-s", str(one)]
-    run = lambda text: subprocess.run(  # noqa: E731
-        command, input=text, capture_output=True, text=True, cwd=tmp_path, timeout=100, check=False
-    )
-    done = run(program)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("a\n1\nb\n2\none  1 table\ntwo  1 table\nand ")
-    assert done.stdout.endswith("a,b\n1,2\n")
-    assert "added: 2 tables" in done.stderr
-    assert "read anew: 2 tables" in done.stderr
-    assert run(f"\\source {one}").stderr.startswith(f"error: '{one}' adds nothing")
-    broken = run("\\source broken.yaml\n")
-    assert broken.returncode == 2
-    assert "broken.yaml" in broken.stderr
+    monkeypatch.chdir(tmp_path)
+
+    def typed(text: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        return run(["shell", "-s", str(one)]), *capfd.readouterr()
+
+    code, out, err = typed(program)
+    assert code == 0, err
+    assert out.startswith("a\n1\nb\n2\none  1 table\ntwo  1 table\nand ")
+    assert out.endswith("a,b\n1,2\n")
+    assert "added: 2 tables" in err
+    assert "read anew: 2 tables" in err
+    assert typed(f"\\source {one}")[2].startswith(f"error: '{one}' adds nothing")
+    code, _, err = typed("\\source broken.yaml\n")
+    assert code == 2
+    assert "broken.yaml" in err
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the editor is a script")

@@ -191,7 +191,9 @@ class TestCommand:
 #: As small as they run at all.
 SMALL = "0.02"
 #: Real time, or many instances: with the slow tests.
-SLOW = frozenset({"S-1rt", "S-2rt", "S-4rt", "O2", "O3", "G2", "G3", "G4", "G9", "G10", "E11"})
+SLOW = frozenset(
+    {"S-1rt", "S-2rt", "S-4rt", "O1", "O2", "O3", "G2", "G3", "G4", "G9", "G10", "G11", "G12", "E11"}
+)
 
 
 @pytest.mark.parametrize(

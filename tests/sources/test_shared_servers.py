@@ -6,7 +6,6 @@ import asyncio
 import collections
 import json
 import random
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -107,7 +106,6 @@ async def test_a_server_that_admits_fewer_than_declared_is_read_exactly(tools: P
             ):
                 rows.update(page.rows.column(0).to_pylist())
 
-        began = time.monotonic()
         await asyncio.gather(*(one(f"k{n:04d}") for n in range(250)))
         await client.close()
         stats = await get(f"{url}/_stats")
@@ -115,7 +113,6 @@ async def test_a_server_that_admits_fewer_than_declared_is_read_exactly(tools: P
     assert stats["max_inflight"] <= 8
     assert meter.throttled == stats["s_429"] <= 40
     assert meter.limited_by == "throttled"
-    assert time.monotonic() - began < 15
 
 
 RECORDED = """

@@ -180,7 +180,7 @@ async def test_the_bound_of_an_answer_fits_its_size(serve: Serve) -> None:
         began = loop.time()
         with pytest.raises(WireError, match="no answer in time"):
             await network.send(Outgoing("GET", f"{server.url}/drip", policy=policy))
-        assert 0.3 < loop.time() - began < 3
+        assert 0.3 < loop.time() - began < 60, "long before all of it has come"
         began = loop.time()
         answer = await network.send(Outgoing("GET", f"{server.url}/flow", policy=policy))
         assert len(answer.body) == 8 * 400_000

@@ -7,11 +7,33 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 
 ABORTED = 130
 GRACE_S = 1.0  # how long an aborted run may clean up behind itself before it is ended from outside
+
+
+@contextlib.contextmanager
+def handled(
+    handlers: Mapping[signal.Signals, Callable[[int, FrameType | None], None]], restored: Callable[[], bool]
+) -> Iterator[None]:
+    """Handle signals at once, and wake the running loop for them; what handled them before comes back if `restored`.
+
+    A signal that comes just before the loop falls asleep, or to another thread, is otherwise seen only when it wakes.
+    """
+    loop = asyncio.get_running_loop()
+    before = {number: signal.getsignal(number) for number in handlers}
+    for number, handler in handlers.items():
+        loop.add_signal_handler(number, lambda: None)  # the loop listens; who is called is the next line's
+        signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        if restored():
+            for number, previous in before.items():
+                loop.remove_signal_handler(number)
+                signal.signal(number, previous)
 
 
 class Interrupts:
@@ -52,15 +74,9 @@ class Interrupts:
             timer.daemon = True
             timer.start()
 
-        before = {
-            number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        }
-        try:
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        with handled(dict.fromkeys(numbers, handle), lambda: self.exit_code is None):
             yield
-        finally:
-            if self.exit_code is None:
-                for number, handler in before.items():
-                    signal.signal(number, handler)
 
     def _end(self) -> None:
         # In a thread of its own: whatever the interrupted code holds locked, the process ends.

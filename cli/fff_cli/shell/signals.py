@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from fff.errors import FFFError
-from fff_cli.run.interrupts import ABORTED, GRACE_S, Interrupts
+from fff_cli.run.interrupts import ABORTED, GRACE_S, Interrupts, handled
 
 T = TypeVar("T")
 
@@ -52,13 +52,8 @@ class SessionInterrupts(Interrupts):
             self._end_soon()
 
         handlers = {signal.SIGINT: self._interrupted, signal.SIGTERM: end, signal.SIGHUP: end}
-        before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-        try:
+        with handled(handlers, lambda: self.exit_code is None):
             yield
-        finally:
-            if self.exit_code is None:
-                for number, handler in before.items():
-                    signal.signal(number, handler)
 
     def _interrupted(self, _number: int, _frame: FrameType | None) -> None:
         if self._running is None:
