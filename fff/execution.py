@@ -31,7 +31,7 @@ from fff.runtime.block_run import RunningBlock, uses_of
 from fff.runtime.driver import Meters
 from fff.runtime.ending import Ending
 from fff.schema import Field, result_field
-from fff.sql import Prepared
+from fff.sql import KeySource, Prepared
 from fff.sql.analysis.priorities import priority
 from fff.sql.analysis.soundness import causes_among
 from fff.stats import Missing, Outcome, Snapshot, SparkStats
@@ -292,7 +292,7 @@ class Execution:
         for other in self._blocks:
             for number, feed in other.feeds.items():
                 for source in _sources(other, number, block.number):
-                    feed.add([batch.column(column) for column in source])
+                    feed.add(source.of(batch))
         if self._row_sink is not None:
             batch = self._row_sink.add(block.number, batch)
         elif self._spark_sink is not None:
@@ -415,9 +415,9 @@ def _doubt_text(doubtful: Sequence[str], missing: Sequence[Missing]) -> str:
     return f"rows may be wrong, not only missing: {which} {were} not read in full, and the query has {', '.join(doubtful)}"
 
 
-def _sources(fed: RunningBlock, table: int, block: int) -> Sequence[tuple[int, ...]]:
-    """The output columns of a block that are keys of a table that is fed."""
+def _sources(fed: RunningBlock, table: int, block: int) -> Sequence[KeySource]:
+    """What of a block are keys of a table that is fed."""
     for feed in fed.query.feeds:
         if feed.table == table:
-            return [source.columns for source in feed.sources if source.block == block]
+            return [source for source in feed.sources if source.block == block]
     raise InternalError(f"nothing feeds table {table} of {fed.query.view}")

@@ -36,13 +36,16 @@ class KeyFeed:
         table: the table of the block that is fed; its columns are the keys.
         sources: the blocks that find keys.
         query: what is to be run for the keys when those blocks have ended, if they are not simply what those find.
+        distinct: each once, and none with a NULL; else all rows that they find.
     """
 
     name = ""
 
-    def __init__(self, table: Table, sources: Collection[int], query: KeyQuery | None = None) -> None:
+    def __init__(
+        self, table: Table, sources: Collection[int], query: KeyQuery | None = None, *, distinct: bool = True
+    ) -> None:
         self.tables = (table,)
-        self.query = query
+        self.query, self._distinct = query, distinct
         self._schema = pa.schema([(field.name, field.arrow) for field in table.columns])
         self._numbers = KeyNumbers(self._schema.types)
         self._open = {*sources, _QUERY} if query is not None else set(sources)
@@ -59,6 +62,11 @@ class KeyFeed:
             for array, kind in zip(columns, self._schema.types, strict=True)
         ]
         if self._closed or not len(arrays[0]):
+            return
+        if not self._distinct:
+            self.keys += len(arrays[0])
+            self._unread.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+            self._news.set()
             return
         numbers = self._numbers.number(arrays)
         # Numbers are dense in order of arrival, so what is new has a number that no key had before.

@@ -236,7 +236,7 @@ class Eddy:
 
         An empty table: no further result. Once a combination is missing from an answer, it comes no more.
         """
-        if not self.started:
+        if not self.started or self.block.plan.recursion is not None:
             return None
         return in_flight.open_values(self.router, columns)
 
@@ -445,7 +445,7 @@ class Eddy:
     def _halt(self, reason: str) -> list[Instruction]:
         """Stop fetching, and join no further."""
         out = self._cancel(reason)
-        if self.has_work:
+        if self.has_work or self.block.rounds.waiting:
             self.block.missing.unjoined(reason)
             self._later.clear()
             self.router.drop()
@@ -467,7 +467,8 @@ class Eddy:
             self.block.missing.clear()  # any n rows are the whole answer
             self.finished = True
             return [*out, Finish(complete=True, reason="limit")]
-        if self.started and not self.has_work and self._quiet():
+        idle = self.started and not self.has_work and self._quiet()
+        if idle and not (self.block.rounds.advance(self._ingest) and self.has_work):
             assert not self.router.parked_tuples(), "tuples are parked and nothing is under way"
             self.finished = True
             missing = bool(self.block.missing)

@@ -15,6 +15,7 @@ from fff.dataflow.missing import MissingParts
 from fff.dataflow.plan.batch import TupleBatch
 from fff.dataflow.plan.expressions import Column
 from fff.dataflow.plan.plan import BlockPlan, LookupPlan
+from fff.dataflow.rounds import Rounds
 from fff.dataflow.routing.bounds import within
 from fff.dataflow.routing.constraints import Binding, Constant, Constraints
 from fff.dataflow.routing.selection import Selections
@@ -57,6 +58,7 @@ class Block:
         self.limiters = _limiters(self.lookups)
         self.selections = Selections(plan, self.stems)
         self.missing = MissingParts(plan)
+        self.rounds = Rounds(plan.recursion, self.stems, self.scans, self.missing)
         #: Aliases whose rows start chains and carry stamps.
         self.fires = [
             alias.kind == "inner" and (all_fire or (alias.active and number not in self.constraints.waiting))

@@ -348,7 +348,7 @@ class _BlockEstimate:
             block = self._prepared.blocks[source.block]
             other = _BlockEstimate(block, self._prepared, self._catalog, self._history, kept=self._kept)
             keys: float | None = 1.0
-            for index in source.columns:
+            for index in (one for one in source.columns if isinstance(one, int)):
                 column = block.plan.output[index]
                 name = f"{block.plan.aliases[column.alias].name}.{block.plan.field_of(column).name}"
                 some = other._distinct(name)[0].high

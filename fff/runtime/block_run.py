@@ -68,7 +68,8 @@ class RunningBlock:
         self.finish: Finish | None = None
         #: By table of the plan.
         self.feeds: Mapping[int, KeyFeed] = {
-            feed.table: KeyFeed(query.tables[feed.table], feed.blocks, feed.query) for feed in query.feeds
+            feed.table: KeyFeed(query.tables[feed.table], feed.blocks, feed.query, distinct=feed.distinct)
+            for feed in query.feeds
         }
         self.access = [
             self._table_access(ordinal, table, catalog, meters) for ordinal, table in enumerate(query.tables)

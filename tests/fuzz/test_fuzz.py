@@ -24,6 +24,7 @@ from tests.fuzz.cases import Case, case
 from tests.fuzz.core import make_core, make_merging
 from tests.fuzz.generate import Instance, Knobs
 from tests.fuzz.oracle import by_duckdb
+from tests.fuzz.recursion import recurring
 from tests.fuzz.reference import ReferenceEddy
 from tests.fuzz.shrink import failure, shrink
 from tests.fuzz.variants import more_access, turned
@@ -92,6 +93,11 @@ def long_seed() -> int:
 
 
 @pytest.mark.slow
+def test_rows_that_results_make_come_level_by_level() -> None:
+    for seed in range(FIRST, FIRST + 60):
+        check(recurring(seed), make_core)
+
+
 def test_answers_that_come_merged_change_nothing() -> None:
     for seed in range(50):
         check(case(2_000_000 + seed), make_merging)

@@ -74,6 +74,12 @@ def test_a_plan_is_explained_in_a_row() -> None:
         ("TABLE r", "SELECT * FROM r"),
         ("TABLE r UNION ALL (TABLE r) LIMIT 3", "SELECT * FROM r UNION ALL (SELECT * FROM r) LIMIT 3"),
         ("WITH q AS (TABLE s) TABLE q", "WITH q AS (SELECT * FROM s) SELECT * FROM q"),
+        ("SELECT x FROM r |> UNION ALL SELECT x FROM s", "SELECT x FROM r |> UNION ALL (SELECT x FROM s)"),
+        ("TABLE r |> UNION TABLE r |> LIMIT 3", "SELECT * FROM r |> UNION (SELECT * FROM r) |> LIMIT 3"),
+        (
+            "TABLE r |> EXCEPT DISTINCT VALUES (1), (2) ORDER BY 1",
+            "SELECT * FROM r |> EXCEPT DISTINCT (VALUES (1), (2)) ORDER BY 1",
+        ),
         ("SELECT x FROM r WHERE x IN (TABLE s)", "SELECT x FROM r WHERE x IN (SELECT * FROM s)"),
     ],
 )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import random
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -111,3 +115,55 @@ def test_long_chains_are_planned() -> None:
     assert len(conjuncts.only_block.plan.predicates) == 3000
     either = prepare("SELECT id FROM FEC WHERE " + " OR ".join(f"id = {n}" for n in range(3000)), DEMO)
     assert either.only_block.conjuncts[0].where == "engine"
+
+
+#: Words of statements that can be planned, and what makes other statements of them.
+STATEMENTS = [
+    re.findall(r"\w+|'[^']*'|\s+|[^\w\s]", part.partition("\n--\n")[0].strip())
+    for part in (Path(__file__).parent / "statements.txt").read_text(encoding="utf-8").split("\n====\n")
+]
+GRAFTS = (
+    *("|>", "|> UNION SELECT 1", "|> EXCEPT ALL TABLE FEC", "|> AS (5)", "|> AGGREGATE count(*)", "|> PIVOT"),
+    *("|> EXTEND 1 AS x", "|> ORDER BY 1", "UNION", "(", ")", "[", "VALUES (1)", "TABLE FEC", "TABLESAMPLE"),
+    *("WITH", "RECURSIVE", "LATERAL VIEW", "EXISTS", "IN", "NOT", "::", "OVER", "FULL JOIN", "range(3)"),
+    *("GROUPING SETS", "INTERVAL", "CASE", "CAST(", "explode(", "LIMIT", "WINDOW", "UNPIVOT", "*", ","),
+)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_statements_with_parts_torn_out_and_grafted(seed: int) -> None:
+    rng = random.Random(seed)
+    words = [word for statement in STATEMENTS for word in statement if word.strip()]
+    for _ in range(100):
+        parts = list(rng.choice(STATEMENTS))
+        for _ in range(rng.randint(1, 3)):
+            at = rng.randrange(len(parts))
+            match rng.randrange(4):
+                case 0:
+                    del parts[at : max(at + rng.randint(1, 3), at + 1 - len(parts))]
+                    parts = parts or ["SELECT"]
+                case 1:
+                    parts.insert(at, f" {rng.choice(GRAFTS)} ")
+                case 2:
+                    parts.insert(at, f" {rng.choice(words)} ")
+                case _:
+                    parts[at] = rng.choice(words)
+        survives("".join(parts))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT zip FROM FEC |> UNION (SELECT 1) OR x",
+        "SELECT |> UNION SELECT 1 zip FROM FEC WHERE 1 = 0",
+        "SELECT * |> AS (5)",
+        "SELECT zip FROM FEC TABLESAMPLE LIMIT 0",
+        "SELECT zip FROM FEC TABLESAMPLE f NATURAL JOIN crime",
+        "SELECT zip FROM FEC |> UNION",
+        "SELECT zip FROM FEC |> UNION ALL",
+    ],
+)
+def test_halves_are_syntax_errors(sql: str) -> None:
+    with pytest.raises(FFFError) as raised:
+        prepare(sql, DEMO)
+    assert "^" in raised.value.render()

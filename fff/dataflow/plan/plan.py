@@ -109,6 +109,14 @@ class Predicate:
 
 
 @dataclass(frozen=True)
+class Recursion:
+    """A table some of whose rows the block's own results make: `values`, over its output (`Column(0, place)`), by column."""
+
+    table: int
+    values: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
 class BlockPlan:
     """Everything an eddy needs to know."""
 
@@ -118,6 +126,7 @@ class BlockPlan:
     predicates: tuple[Predicate, ...] = ()
     output: tuple[Column, ...] = ()
     limit: int | None = None  # stop once this many rows are out
+    recursion: Recursion | None = None
 
     def field_of(self, column: Column) -> Field:
         """The field a column reference names."""

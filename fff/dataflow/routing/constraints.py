@@ -260,6 +260,8 @@ class Constraints:
         stuck = [
             x for x in everything if self._connected(x, feasibly=True) != self._connected(x, feasibly=False)
         ]
+        if self.plan.recursion is not None:  # its rows come after its scan has ended, too
+            stuck = [x for x in stuck if self.plan.aliases[x].table != self.plan.recursion.table]
         free = 0
         for alias in everything:
             if self.plan.aliases[alias].active and alias not in stuck and alias not in self.guarded:

@@ -384,6 +384,8 @@ class Router(Parking):
     def taken(self) -> list[TupleBatch]:
         """The results found since the last call."""
         found, self.found = self.found, []
+        for batch in found if self.block.plan.recursion is not None else ():
+            self.block.rounds.take(self.block.gather(batch))
         return found
 
     def prioritize(self, predicates: Sequence[Expr]) -> None:
@@ -418,6 +420,7 @@ class Router(Parking):
         self.waiting.clear()
         self.parked.clear()
         self._waking.clear()
+        self.block.rounds.drop()
 
     def validate(self) -> None:
         """Assert that every tuple is accounted for (ledger I3)."""

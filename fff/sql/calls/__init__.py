@@ -8,6 +8,7 @@ Out: a `Statement` without any, whose FROM has a table for each.
     find           Calls of functions that cost a request
     guards         For which rows the value of a call matters
     outer_apply    Calls made for the rows that everything else has left
+    recursion      Blocks that find the keys of recursive queries, level by level
     spelled_out    Rows that a statement spells out (VALUES, range, explode) as tables
     subqueries     Subqueries of WHERE that mean a semi or an anti join
     substitute     What stands in the text for a call whose function's table is in FROM

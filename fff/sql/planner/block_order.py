@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fff.catalog import LookupMethod, ScanMethod, Table
-from fff.dataflow.plan.expressions import Column
+from fff.dataflow.plan.expressions import Column, Expr, Literal
+from fff.dataflow.plan.plan import Recursion
 from fff.errors import InfeasibleQuery, InternalError, Span
 from fff.schema import Field, comparison_kind
 from fff.sql.analysis.conjuncts import Conjunct, classify
 from fff.sql.analysis.equalities import place
 from fff.sql.analysis.key_queries import KeyText
-from fff.sql.analysis.predicates import pinned
+from fff.sql.analysis.predicates import map_columns, pinned
 from fff.sql.analysis.pushdown import narrowed
 from fff.sql.analysis.semi_joins import KeyEdge, Restrictions
 from fff.sql.binder.names import Relation, Scope
@@ -42,6 +43,15 @@ class _Keys:
     columns: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True)
+class Walk:
+    """A relation of a block whose rows are those of some drafts and those that the block's own results make, by column."""
+
+    relation: Relation
+    values: Mapping[int, Expr]
+    first: tuple[tuple[Draft, tuple[Expr, ...]], ...]
+
+
 @dataclass(eq=False)
 class Draft:
     """A block whose columns and keys are not all known yet. The first relations of `block` are those of `sources`."""
@@ -56,6 +66,8 @@ class Draft:
     limit: int | None = None  # so many rows are enough
     ordered: tuple[Column, ...] | None = None  # the output, where its order counts
     hesitant: bool = False  # some rows may turn out to be enough
+    helps: bool = False  # it finds keys for others, and no view of its rows is read
+    walk: Walk | None = None
     _needed: set[Column] = field(default_factory=set)
 
     @property
@@ -123,7 +135,7 @@ class Draft:
             first = any_rows(self.settled, limit)
         elif free and self.above is not None:
             first = first_rows(self.settled, self.above)
-        return self.settled.block_query(
+        query = self.settled.block_query(
             output,
             view=view,
             fields=view_fields(self.block, output) if view else (),
@@ -133,6 +145,30 @@ class Draft:
             at_hand=at_hand,
             hesitant=self.hesitant,
         )
+        return query if self.walk is None else self._recursive(query, self.walk, drafts)
+
+    def _recursive(self, query: BlockQuery, walk: Walk, drafts: Sequence[Draft]) -> BlockQuery:
+        """The block with the rows that its results make."""
+        output, number = self.output, self.settled.access.table_of(walk.relation)
+        names = [column.name.lower() for column in walk.relation.table.columns]
+        planned = [names.index(column.name.lower()) for column in query.plan.tables[number].columns]
+        values = tuple(
+            map_columns(walk.values[index], lambda column: Column(0, output.index(column)))
+            for index in planned
+        )
+        plan = replace(query.plan, recursion=Recursion(number, values))
+        sources = []
+        for draft, exprs in walk.first:
+            [at] = [at for at, one in enumerate(drafts) if one is draft]
+            cells = [exprs[index] for index in planned]
+            columns = (draft.output.index(one) if isinstance(one, Column) else one for one in cells)
+            sources.append(KeySource(at, tuple(one for one in columns if isinstance(one, int | Literal))))
+        narrow = tuple(walk.relation.table.columns[index] for index in planned)
+        tables = tuple(
+            replace(table, columns=narrow) if at == number else table for at, table in enumerate(query.tables)
+        )
+        feeds = (Feed(number, tuple(sources), distinct=False),) if sources else ()
+        return replace(query, plan=plan, tables=tables, feeds=(*query.feeds, *feeds))
 
     def join_keys(self, keys: _Keys, pairs: Sequence[tuple[Column, Column]]) -> None:
         """Join a table of keys to the block."""
@@ -200,8 +236,8 @@ def _advised(draft: Draft, error: InfeasibleQuery, restrictions: Restrictions) -
     scopes = {source.scope for source in draft.sources}
     if any(query.recursive and not scopes.isdisjoint(query.branches) for query in restrictions.tree.queries):
         error.hint = (
-            "a recursive query cannot ask for keys step by step: join the table with itself once for each step, "
-            "or run one query for each in a program"
+            "a recursive query asks for keys step by step where its first SELECTs are of columns and constants, its last "
+            "one is of joins and expressions that the engine computes, and both are of the same types, under UNION ALL"
         )
     elif any(isinstance(source.node, exp.Lateral) for scope in scopes for source in scope.sources):
         error.hint = (

@@ -56,11 +56,17 @@ def _feeds(prepared: Prepared, block: BlockQuery) -> list[str]:
         for source in feed.sources:
             other = prepared.blocks[source.block].plan
             names = [
-                f"{other.aliases[other.output[index].alias].name}.{other.field_of(other.output[index]).name}"
-                for index in source.columns
+                f"{other.aliases[other.output[one].alias].name}.{other.field_of(other.output[one]).name}"
+                if isinstance(one, int)
+                else parameters.render("", one.value)
+                for one in source.columns
             ]
             keys = ", ".join(column.name for column in fed.columns)
-            lines.append(f"{fed.name} ({keys}): distinct {', '.join(names)} of block {source.block + 1}")
+            distinct = "distinct " if feed.distinct else ""
+            lines.append(f"{fed.name} ({keys}): {distinct}{', '.join(names)} of block {source.block + 1}")
+    if block.plan.recursion is not None:
+        made = block.plan.tables[block.plan.recursion.table].name
+        lines.append(f"{made}: what this block's own rows make, level by level, each once")
     return lines
 
 

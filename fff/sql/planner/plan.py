@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+import pyarrow as pa
+
 from fff.budget import Money
 from fff.catalog import Table
-from fff.dataflow.plan.expressions import Column, Expr
+from fff.dataflow.plan.expressions import Column, Expr, Literal
 from fff.dataflow.plan.plan import BlockPlan
 from fff.errors import InternalError, Span
 from fff.schema import Field
@@ -85,7 +87,16 @@ class KeySource:
     """Output columns of an earlier block whose values are keys."""
 
     block: int  # ordinal among the statement's blocks, always smaller than that of the block that is fed
-    columns: tuple[int, ...]  # of that block's output, parallel to the fed table's columns
+    columns: tuple[
+        int | Literal, ...
+    ]  # of that block's output, parallel to the fed table's columns; or the same in each row
+
+    def of(self, rows: pa.RecordBatch) -> list[pa.Array]:
+        """The keys that some rows of the block give."""
+        return [
+            rows.column(one) if isinstance(one, int) else pa.repeat(one.scalar, len(rows))
+            for one in self.columns
+        ]
 
 
 @dataclass(frozen=True)
@@ -113,6 +124,7 @@ class Feed:
     table: int  # ordinal among the block plan's tables
     sources: tuple[KeySource, ...]
     query: KeyQuery | None = None  # then there are no sources
+    distinct: bool = True  # else every row comes, with its NULLs
 
     @property
     def blocks(self) -> frozenset[int]:

@@ -24,6 +24,7 @@ from fff.sql.binder.grouping import check_grouping
 from fff.sql.binder.names import parts_of
 from fff.sql.binder.row_bounds import Bounds
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
+from fff.sql.calls.recursion import followed
 from fff.sql.calls.subqueries import Subquery, subqueries
 from fff.sql.planner.block import BlockParts
 from fff.sql.planner.block_order import Draft, settle, table_draft
@@ -72,7 +73,18 @@ def plan_queries(
         return _of_one_block(draft, params, at_hand)
     restrictions = Restrictions.of(tree)
     taken = {source for draft in drafts.values() for source in draft.sources}
-    order = settle([*drafts.values(), *_single(tree, taken, restrictions, bounds, params)], restrictions)
+
+    def settled(first: Sequence[Draft]) -> list[Draft]:
+        alone = _single(tree, taken, restrictions, bounds, params)
+        return settle([*first, *drafts.values(), *alone], restrictions)
+
+    try:
+        order = settled(())
+    except InfeasibleQuery:
+        first = followed(tree, catalog, params, restrictions)
+        if not first:
+            raise
+        order = settled(first)
     return _of_many(tree, order, params, at_hand)
 
 
@@ -193,13 +205,19 @@ def _of_many(
     statement = tree.statement
     edits = shared_edits(statement, params)
     for number, draft in enumerate(order):
+        if draft.helps:
+            continue
         if draft.above is None:
             edits += _table_edits(tree, draft.sources[0], _view(number))
         else:
             block = draft.settled.block
             residual = draft.settled.residual + draft.settled.undecided
             edits += block_edits(block, draft.above, residual, draft.output, _view(number))
-    joined = {draft.sources[0].scope: draft.above.reasons for draft in order if draft.above is not None}
+    joined = {
+        draft.sources[0].scope: draft.above.reasons
+        for draft in order
+        if draft.above is not None and not draft.helps
+    }
     why, place = _why(tree, joined), Span(0, len(statement.sql))
     texts = {text.query: text for draft in order for text in draft.texts}
     views = {query: f"__fff_keys_{number + 1}" for number, query in enumerate(texts)}
@@ -216,7 +234,8 @@ def _of_many(
     return Prepared(
         sql=statement.sql,
         blocks=tuple(
-            draft.block_query(_view(number), order, queries, at_hand) for number, draft in enumerate(order)
+            draft.block_query("" if draft.helps else _view(number), order, queries, at_hand)
+            for number, draft in enumerate(order)
         ),
         upper=UpperQuery(
             finished(applied(statement.sql, place, edits)),
@@ -236,6 +255,7 @@ def _of_many(
                         view_fields(draft.settled.block, draft.output),
                     )
                     for number, draft in enumerate(order)
+                    if not draft.helps
                 ]
             ),
         ),

@@ -18,6 +18,7 @@ from fff.sql.syntax.statement import (
     Token,
     TokenType,
     depths_of,
+    exp,
     parser,
     token_span,
     tokenize,
@@ -97,7 +98,15 @@ def _parse(text: str, tokens: list[Token]) -> Node:
         raise _syntax_error(text, tokens, error) from error
     except RecursionError as error:
         raise QueryError("the SQL is nested too deeply to be read") from error
-    except (SqlglotError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+    except (
+        SqlglotError,
+        AssertionError,
+        AttributeError,
+        IndexError,
+        KeyError,
+        TypeError,
+        ValueError,
+    ) as error:
         # What the parser itself stumbles over is not SQL that Spark would take either.
         raise QueryError(
             "syntax error: this cannot be read as SQL", sql=text, span=token_span(tokens[0])
@@ -108,7 +117,20 @@ def _parse(text: str, tokens: list[Token]) -> Node:
             f'syntax error at "{tokens[0].text}"', sql=text, span=token_span(tokens[0]), hint=_BEGIN
         )
     check_reads(text, tokens, tree)
+    _refuse_halves(text, tokens, tree)
     return tree
+
+
+def _refuse_halves(text: str, tokens: Sequence[Token], tree: Node) -> None:
+    """What the parser takes though a part of it is not there."""
+    if any(not cte.args["alias"].this for cte in tree.find_all(exp.CTE)):
+        span = next((token_span(one) for one in tokens if one.token_type is TokenType.ALIAS), None)
+        raise QueryError("syntax error: a query is given no name", sql=text, span=span)
+    for token, after in pairwise([*tokens, tokens[0]]):
+        open_ = token.token_type is TokenType.TABLE_SAMPLE and after.token_type is not TokenType.L_PAREN
+        if open_ and tree.find(exp.TableSample):
+            message = "syntax error: TABLESAMPLE says in brackets how much"
+            raise QueryError(message, sql=text, span=token_span(token))
 
 
 def _syntax_error(text: str, tokens: Sequence[Token], error: ParseError) -> QueryError:
