@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 import aiohttp
 
 from benchmarks.serving import served
+from fff.access.disk.policy import RowCache
 from fff.federation import Federation, RunOptions
 from fff.web.client import WebClient
 from fff_sources.load import load_catalog
@@ -37,14 +38,18 @@ sources:
 """
 
 
-async def ours(url: str, ceiling: int) -> tuple[float, float]:
-    """Seconds of the whole run, of the clock and of the processor: one page, then all its keys."""
+async def ours(url: str, ceiling: int, *, kept: bool = False) -> tuple[float, float]:
+    """Seconds of the whole run, of the clock and of the processor: one page, then all its keys.
+
+    `kept`: the answers are kept on disk.
+    """
     with TemporaryDirectory() as folder:
         file = Path(folder) / "bench.yaml"
         file.write_text(SPEC.format(url=url, ceiling=ceiling), encoding="utf-8")
         client = WebClient()
+        cache = RowCache(Path(folder) / "cache", every=True) if kept else None
         async with Federation(
-            load_catalog([file], environ={}, cwd=Path(folder), client=client), client
+            load_catalog([file], environ={}, cwd=Path(folder), client=client), client, cache=cache
         ) as federation:
             sql = "SELECT k.payload FROM bench.t0 JOIN bench.k ON k.unique2 = t0.unique2"
             execution = federation.execute(federation.prepare(sql), RunOptions(seed=1))
@@ -69,6 +74,17 @@ async def bare(url: str, ceiling: int, keys: int) -> tuple[float, float]:
             await response.json()
         await asyncio.gather(*(work() for _ in range(ceiling)))
         return time.perf_counter() - started, time.process_time() - worked
+
+
+def processor(keys: int, *, kept: bool) -> tuple[float, float]:
+    """Seconds of the processor for lookups of 5 ms, 32 in flight, and for as many of the bare loop.
+
+    `kept`: of lookups whose answers are kept on disk, and of lookups whose answers are not.
+    """
+    with served(keys, keys, 0.005) as url:
+        _, worked = asyncio.run(ours(url, 32, kept=kept))
+        _, beside = asyncio.run(ours(url, 32) if kept else bare(url, 32, keys))
+    return worked, beside
 
 
 def main() -> None:

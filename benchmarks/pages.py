@@ -67,6 +67,26 @@ async def join(federation: Federation) -> float:
     return time.perf_counter() - started
 
 
+def processor(rows: int, page: int) -> float:
+    """Seconds of the processor to the last joined row, from loopback HTTP, of the second run."""
+
+    async def spent(url: str) -> float:
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / "bench.yaml"
+            file.write_text(spec(url), encoding="utf-8")
+            client = WebClient()
+            async with Federation(
+                load_catalog([file], environ={}, cwd=Path(folder), client=client), client
+            ) as federation:
+                await join(federation)
+                started = time.process_time()
+                await join(federation)
+                return time.process_time() - started
+
+    with served(rows, page) as url:
+        return asyncio.run(spent(url))
+
+
 async def measure(url: str, runs: int) -> tuple[float, float]:
     """Medians of download and join, in turn."""
     with TemporaryDirectory() as folder:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from benchmarks import engine, reading, start, writing
+from benchmarks import engine, lookups, pages, reading, start, writing
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 ROUNDS = 3
@@ -65,6 +65,21 @@ def small_pages(short: bool) -> tuple[float, float]:
     """Pages of 100 rows and of 10,000."""
     data = engine.make_data(3, 20_000 if short else 100_000)
     return engine.join("adaptive", data, 100), engine.join("adaptive", data, 10_000)
+
+
+def small_http_pages(short: bool) -> tuple[float, float]:
+    """Pages of 100 rows and of 10,000, read, joined and handed on."""
+    rows = 10_000 if short else 20_000
+    return pages.processor(rows, 100), pages.processor(rows, 10_000)
+
+
+def looked_up(*, kept: bool) -> Round:
+    """Lookups beside the same requests without any engine, or kept on disk beside not kept."""
+
+    def measured(short: bool) -> tuple[float, float]:
+        return lookups.processor(500 if short else 2_000, kept=kept)
+
+    return measured
 
 
 def pair_keys(short: bool) -> tuple[float, float]:
@@ -130,12 +145,17 @@ def started(short: bool) -> tuple[float, float]:
     return start.spent(start.first_request), start.spent(start.imports)
 
 
-ENGINE, READING, WRITING, START = (
-    f"python -m benchmarks.{name}" for name in ("engine", "reading", "writing", "start")
+ENGINE, READING, WRITING, START, PAGES, LOOKUPS = (
+    f"python -m benchmarks.{name}" for name in ("engine", "reading", "writing", "start", "pages", "lookups")
 )
 MEASURES = (
     Measure("a row, ten times as many rows (3 tables, pages of 10,000)", "as many", 2.2, 1.2, ENGINE, growth),
     Measure("pages of 100 rows", "pages of 10,000", 32.0, 4.0, ENGINE, small_pages),
+    Measure(
+        "pages of 100 rows over HTTP, read and joined", "pages of 10,000", 15.0, 4.0, PAGES, small_http_pages
+    ),
+    Measure("a lookup", "bare aiohttp", 9.0, 2.0, LOOKUPS, looked_up(kept=False)),
+    Measure("a lookup kept on disk", "one that is not", 2.5, 1.2, LOOKUPS, looked_up(kept=True)),
     Measure("keys of two columns, neither selective", "keys of one", 2.5, 4.0, ENGINE, pair_keys),
     Measure("a key between two columns", "keys that are equal", 8.0, 4.0, ENGINE, range_join),
     Measure("join in memory, pages of 1,000", "DuckDB, 1 thread", 16.0, 4.0, ENGINE, against_duckdb(1_000)),

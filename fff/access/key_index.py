@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from fff.dataflow.arrays import EMPTY, Bools, Int64
+from fff.dataflow.arrays import EMPTY, Bools, Int64, numpy_mask
 from fff.dataflow.store.domains import Domain, PairDomain
 from fff.schema import ArrowType
 
@@ -38,9 +39,22 @@ class KeyNumbers:
 def having(rows: pa.RecordBatch, columns: Sequence[str], keys: Sequence[tuple[object, ...]]) -> Bools:
     """Which rows have one of the keys in the columns."""
     arrays = [rows.column(name) for name in columns]
+    if len(keys) == 1 and None not in keys[0] and all(_plain(array.type) for array in arrays):
+        return _equal(arrays, keys[0])  # most lookups are for one key: nothing has to be numbered for it
     numbers = KeyNumbers([array.type for array in arrays])
     wanted = numbers.number_keys(keys)
     found: Bools = np.isin(numbers.number(arrays), wanted)
+    return found
+
+
+def _plain(kind: ArrowType) -> bool:
+    """Whether values are equal to the eddy exactly where Arrow finds them equal."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_string(kind))
+
+
+def _equal(arrays: Sequence[pa.Array], key: tuple[object, ...]) -> Bools:
+    same = [pc.equal(array, pa.scalar(value, array.type)) for array, value in zip(arrays, key, strict=True)]
+    found: Bools = np.logical_and.reduce([numpy_mask(mask) for mask in same])
     return found
 
 
@@ -48,7 +62,8 @@ def rows_having(
     rows: pa.RecordBatch, columns: Sequence[str], keys: Sequence[tuple[object, ...]]
 ) -> pa.RecordBatch:
     """The rows that have one of the keys in the columns."""
-    return rows.filter(pa.array(having(rows, columns, keys))) if len(rows) else rows
+    found = having(rows, columns, keys) if len(rows) else np.ones(0, np.bool_)
+    return rows if found.all() else rows.filter(pa.array(found))
 
 
 class KeyIndex:

@@ -280,9 +280,9 @@ class Eddy:
         scan = self.block.scans[event.table][event.index]
         if scan.state is not ScanState.RUNNING:
             return []
-        assert scan.credit > 0, "a page without credit"
-        scan.credit -= 1
-        scan.pages += 1
+        assert scan.credit >= event.count, "a page without credit"
+        scan.credit -= event.count
+        scan.pages += event.count
         scan.rows += len(event.rows)
         scan.stalled = False
         self._held.add((event.table, event.index))

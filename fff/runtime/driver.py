@@ -11,7 +11,7 @@ import itertools
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass, field, replace
 from typing import cast
 
 import pyarrow as pa
@@ -44,7 +44,7 @@ from fff.dataflow.plan.events import (
     WakeAt,
 )
 from fff.errors import SourceError
-from fff.limits import ROUTE_SLICE_S, SCAN_WINDOW
+from fff.limits import ROUTE_SLICE_S, SCAN_WINDOW, SMALL_PAGE
 from fff.runtime.stall_detector import PageGaps
 from fff.stats import AccessMeter
 
@@ -176,18 +176,22 @@ class BlockDriver:
         await asyncio.sleep(0)
 
     def _heard(self) -> list[tuple[float, Event]]:
-        """The events of this turn and when they came, lookup answers that come one after another merged."""
+        """The events of this turn and when they came.
+
+        Lookup answers that come one after another are merged, and so are small pages of a scan that do.
+        """
         heard, self._events = self._events, deque()
         merged: list[tuple[float, Event]] = []
-        for lookups, some in itertools.groupby(
-            heard, lambda entry: isinstance(entry[1], LookupRows | LookupEnd)
-        ):
+        for kind, some in itertools.groupby(heard, _kind):
             entries = list(some)
-            if lookups:
-                answers = [event for _, event in entries]
-                rows = tuple(event for event in answers if isinstance(event, LookupRows))
-                ends = tuple(event for event in answers if isinstance(event, LookupEnd))
-                merged.append((entries[-1][0], LookupAnswers(rows, ends)))
+            last, events = entries[-1][0], [event for _, event in entries]
+            if kind is _LOOKUPS:
+                rows = tuple(event for event in events if isinstance(event, LookupRows))
+                ends = tuple(event for event in events if isinstance(event, LookupEnd))
+                merged.append((last, LookupAnswers(rows, ends)))
+            elif kind is not None:
+                pages = [event for event in events if isinstance(event, ScanRows)]
+                merged.append((last, pages[0] if len(pages) == 1 else _together(pages)))
             else:
                 merged += entries
         return merged
@@ -272,6 +276,8 @@ class BlockDriver:
                     truncated = truncated or page.truncated
                     rows += len(page.rows)
                     self.post(ScanRows(table, index, page.rows, page.total_rows, page.pages))
+                    if len(page.rows) >= SMALL_PAGE:
+                        await asyncio.sleep(0)  # reading a few more could take long: others have their turn
             self.post(ScanFailed(table, index, truncated) if truncated else ScanEnd(table, index, rows))
             if truncated:
                 self._truncated(access, truncated)
@@ -345,6 +351,26 @@ class BlockDriver:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+_LOOKUPS = object()
+
+
+def _kind(entry: tuple[float, Event]) -> object:
+    """What an event can be merged with; None: with nothing."""
+    match entry[1]:
+        case LookupRows() | LookupEnd():
+            return _LOOKUPS
+        case ScanRows(table=table, index=index, rows=rows) if len(rows) < SMALL_PAGE:
+            return table, index
+        case _:
+            return None
+
+
+def _together(pages: Sequence[ScanRows]) -> ScanRows:
+    """Pages that one scan has brought one after another, as one."""
+    rows = pa.concat_batches([page.rows for page in pages])
+    return replace(pages[-1], rows=rows, count=len(pages))
 
 
 def _closing(pages: AsyncIterator[Page]) -> aclosing[AsyncGenerator[Page]]:

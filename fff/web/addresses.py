@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from functools import lru_cache
 from urllib.parse import urlsplit, urlunsplit
 
 #: Addresses that no name of a public host leads to, but for one that is to reach somebody else's network from inside.
@@ -38,6 +39,7 @@ def is_private_address(text: str) -> bool:
     return any(address.version == network.version and address in network for network in _PRIVATE)
 
 
+@lru_cache(maxsize=1024)
 def is_private_name(host: str) -> bool:
     """Whether whoever writes a host so must know where it leads: an address, or a name without a public ending."""
     try:

@@ -111,7 +111,7 @@ class WebClient:
             SourceError: no answer with a status of 2xx or in `req.accept` could be had.
             BudgetExhausted: the meter's budget is used up.
         """
-        key = origin_of(req.url), req.credentials.identity
+        key = self._origin(req.url), req.credentials.identity
         breaker: Breaker | None = meter.breakers.get(key)
         if breaker is None:
             breaker = meter.breakers[key] = Breaker(req.policy)
@@ -455,13 +455,17 @@ class WebClient:
         text = " ".join("".join(char if char.isprintable() else " " for char in text).split())
         return text if len(text) <= _EXCERPT else text[:_EXCERPT] + "…"
 
-    def _limiter(self, req: Request) -> HostLimiter:
-        end = req.url.find("/", req.url.find("//") + 2)
-        root = req.url if end < 0 else req.url[:end]
+    def _origin(self, url: str) -> str:
+        """Scheme, host and port of a URL; its path is not looked at more than once for each beginning."""
+        end = url.find("/", url.find("//") + 2)
+        root = url if end < 0 else url[:end]
         origin = self._origins.get(root)
         if origin is None:
-            origin = self._origins[root] = origin_of(req.url)
-        key = (origin, req.credentials.identity)
+            origin = self._origins[root] = origin_of(url)
+        return origin
+
+    def _limiter(self, req: Request) -> HostLimiter:
+        key = (self._origin(req.url), req.credentials.identity)
         limiter = self._limiters.get(key)
         if limiter is None:
             limiter = self._limiters[key] = HostLimiter(req.policy, self._clock)

@@ -10,7 +10,7 @@ from typing import IO
 
 import pyarrow as pa
 
-from fff.access.key_index import KeyNumbers
+from fff.access.key_index import KeyNumbers, rows_having
 
 Key = tuple[object, ...]
 
@@ -43,6 +43,8 @@ def unpacked(body: bytes | None, schema: pa.Schema) -> pa.RecordBatch:
 
 def by_key(rows: pa.RecordBatch, columns: Sequence[str], keys: Sequence[Key]) -> list[pa.RecordBatch]:
     """For each key, in their order, the rows that have it. Rows with none of the keys are left out."""
+    if len(keys) == 1:
+        return [rows_having(rows, columns, keys)]
     arrays = [rows.column(name) for name in columns]
     numbers = KeyNumbers([array.type for array in arrays])
     wanted = numbers.number_keys(keys)

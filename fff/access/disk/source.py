@@ -58,14 +58,18 @@ class CachedSource:
         self._loading = asyncio.Lock()
         self._whole: pa.Table | None = None  # a scan from disk, for lookups
         self._looked: dict[tuple[str, ...], KeyIndex | None] = {}
+        self._named: dict[tuple[str, ...], tuple[bytes, ...]] = {}  # shapes by key columns
+        self._schemas: dict[tuple[str, ...], pa.Schema] = {}
 
-    def _shapes(self, keys: Sequence[str] = ()) -> tuple[bytes, ...]:
+    def _shapes(self, keys: tuple[str, ...] = ()) -> tuple[bytes, ...]:
         """Names in the store: first the one to keep answers under, then those whose rows hold all that is wanted as well.
 
         What is said of a key column is said by the key: other bounds on it make no other answer.
         """
-        quals = (self._table.quals_beside(keys), self._table.quals, ())
-        return tuple(dict.fromkeys(map(self._shape, quals)))
+        if keys not in self._named:
+            quals = (self._table.quals_beside(keys), self._table.quals, ())
+            self._named[keys] = tuple(dict.fromkeys(map(self._shape, quals)))
+        return self._named[keys]
 
     @property
     def _place(self) -> tuple[str, str]:
@@ -76,8 +80,11 @@ class CachedSource:
         names = (field.name for field in self._table.columns)
         return tuple(name for name in names if self._wide or name in needed)
 
-    def _schema(self, columns: Sequence[str]) -> pa.Schema:
-        return pa.schema([(one.name, one.arrow) for one in map(self._table.column, columns) if one])
+    def _schema(self, columns: tuple[str, ...]) -> pa.Schema:
+        if columns not in self._schemas:
+            fields = [(one.name, one.arrow) for one in map(self._table.column, columns) if one]
+            self._schemas[columns] = pa.schema(fields)
+        return self._schemas[columns]
 
     # -------------------------------------------------------------------------------------------------- scans
 

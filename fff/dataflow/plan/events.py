@@ -24,7 +24,7 @@ class Start:
 
 @dataclass(frozen=True)
 class ScanRows:
-    """A page of scan `index` of `table`: columns of the table plan, in order.
+    """A page of scan `index` of `table`, or `count` of them: columns of the table plan, in order.
 
     `total`, `pages`: how many rows and pages it says it has in all.
     """
@@ -34,6 +34,7 @@ class ScanRows:
     rows: pa.RecordBatch
     total: int | None = None
     pages: int | None = None
+    count: int = 1
 
 
 @dataclass(frozen=True)

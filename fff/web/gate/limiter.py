@@ -284,6 +284,8 @@ class HostLimiter:
 
     def _check_wait(self, now: float) -> None:
         """Raise WaitTooLong, here and for all who wait, where the server's wait is longer than the policy allows."""
+        if self._paused_until <= now and not self._budgets and not self._windows:
+            return
         ends = [self._paused_until, *(b.ends for b in self._budgets.values() if b.exhausted(self._in_flight))]
         window = self._window_delay(now)
         if (wait := max(window, max(ends) - now)) <= self._max_wait:
@@ -341,10 +343,10 @@ class HostLimiter:
         return None, None
 
     def _window_delay(self, now: float) -> float:
-        return max((window.delay(now) for window in self._windows.values()), default=0.0)
+        return max([window.delay(now) for window in self._windows.values()]) if self._windows else 0.0
 
     def _even(self, now: float) -> float:
-        return min((budget.even_rate(now) for budget in self._budgets.values()), default=0.0)
+        return min([budget.even_rate(now) for budget in self._budgets.values()]) if self._budgets else 0.0
 
     def _pump(self) -> None:
         """Start every waiter that may start; set the timer when only time stands in the way."""

@@ -73,9 +73,9 @@ def _segments(access: HttpAccess, texts: Sequence[str]) -> list[str]:
 
 def as_sent(table: Table, names: Sequence[str], keys: Sequence[Key]) -> Sequence[Key]:
     """The keys with every 32-bit float as the number of fewest digits that reads back as the same."""
-    short = [_is_single(table, name) for name in names]
-    if not any(short):
+    if not any(isinstance(value, float) for key in keys for value in key):
         return keys
+    short = [_is_single(table, name) for name in names]
     return [
         tuple(shortest(value) if cut else value for value, cut in zip(key, short, strict=True))
         for key in keys

@@ -1,0 +1,109 @@
+"""Small pages of a scan that are here together are taken in as one; a page has its price whatever its size."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from fff.catalog import Catalog, LookupMethod, Page, ScanMethod, Table
+from fff.dataflow.eddy import Eddy
+from fff.dataflow.plan.events import Event, Instruction, ScanEnd, ScanRows
+from fff.federation import Federation
+from fff.limits import SCAN_WINDOW, SMALL_PAGE
+from fff.schema import Field
+from fff.stats import AccessMeter
+from tests.engine.site import run
+
+
+@dataclass
+class Ready:
+    """Tables `l` and `r` of the same numbers, whose pages are there as soon as they are asked for."""
+
+    rows: int
+    page: int
+    name: str = "s"
+    given: int = 0
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        columns = (Field.of("k", "bigint"),)
+        return [Table(self.name, name, columns, scans=(ScanMethod("scan"),)) for name in "lr"]
+
+    async def scan(
+        self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
+    ) -> AsyncGenerator[Page]:
+        for start in range(0, self.rows, self.page):
+            self.given += 1
+            keys = range(start, min(start + self.page, self.rows))
+            yield Page(pa.record_batch({"k": pa.array(keys, pa.int64())}), total_rows=self.rows)
+
+    def lookup(
+        self,
+        table: Table,
+        method: LookupMethod,
+        columns: Sequence[str],
+        keys: Sequence[tuple[object, ...]],
+        *,
+        meter: AccessMeter,
+    ) -> AsyncGenerator[Page]:
+        raise AssertionError("no lookup is declared")
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def heard(monkeypatch: pytest.MonkeyPatch) -> list[Event]:
+    """What eddies are told of scans."""
+    told: list[Event] = []
+    handle = Eddy.handle
+
+    def noted(eddy: Eddy, event: Event) -> list[Instruction]:
+        if isinstance(event, ScanRows | ScanEnd):
+            told.append(event)
+        return handle(eddy, event)
+
+    monkeypatch.setattr(Eddy, "handle", noted)
+    return told
+
+
+async def read(source: Ready, sql: str) -> list[Any]:
+    catalog = Catalog()
+    catalog.add(source)
+    async with Federation(catalog) as federation:
+        rows, execution = await run(federation, sql)
+    assert execution.outcome.complete
+    return sorted(rows)
+
+
+async def test_pages_that_are_here_together_are_taken_in_as_one(heard: list[Event]) -> None:
+    source = Ready(rows=2_450, page=100)
+    found = await read(source, "SELECT l.k FROM l JOIN r ON l.k = r.k")
+    assert found == [(key,) for key in range(2_450)]
+    for table in (0, 1):
+        pages = [one for one in heard if isinstance(one, ScanRows) and one.table == table]
+        assert sum(page.count for page in pages) == 25
+        assert 1 < max(page.count for page in pages) <= SCAN_WINDOW
+        assert [key for page in pages for key in page.rows.column(0).to_pylist()] == list(range(2_450))
+        assert {page.total for page in pages} == {2_450}
+    assert [one.rows for one in heard if isinstance(one, ScanEnd)] == [2_450, 2_450]
+
+
+async def test_a_large_page_is_taken_in_before_the_next_is_read(heard: list[Event]) -> None:
+    source = Ready(rows=6 * SMALL_PAGE, page=SMALL_PAGE)
+    assert len(await read(source, "SELECT l.k FROM l JOIN r ON l.k = r.k")) == 6 * SMALL_PAGE
+    pages = [one for one in heard if isinstance(one, ScanRows)]
+    assert [page.count for page in pages] == [1] * 12
+    first = [page.table for page in pages[:4]]
+    assert sorted(first[:2]) == sorted(first[2:]) == [0, 1], "two scans take turns"
+
+
+async def test_where_few_rows_are_wanted_pages_come_one_by_one(heard: list[Event]) -> None:
+    source = Ready(rows=2_000, page=100)
+    assert len(await read(source, "SELECT k FROM l WHERE k >= 150 LIMIT 20")) == 20
+    assert [one.count for one in heard if isinstance(one, ScanRows)] == [1, 1]
+    assert source.given <= 3
