@@ -371,13 +371,6 @@ def test_what_an_eddy_tells_may_be_asked_for() -> None:
     )
 
 
-#: Names that two parts of the engine still have in common.
-SAID_TWICE = {
-    *("Call", "Clock", "Column", "Constant", "Outcome", "Request", "Result", "_Reader", "_Writer"),
-    "InternalError",  # PEP 249 calls one of its own so
-}
-
-
 def named_twice(found: tuple[Module, ...]) -> dict[str, object]:
     """The classes that share a name, by it."""
     named: dict[str, list[str]] = {}
@@ -390,9 +383,7 @@ def named_twice(found: tuple[Module, ...]) -> dict[str, object]:
 
 def test_a_class_is_called_like_no_other() -> None:
     wrong = named_twice(modules())
-    new = {name: places for name, places in wrong.items() if name not in SAID_TWICE}
-    assert not new, "several classes are called\n" + offenders(new)
-    assert wrong.keys() >= SAID_TWICE, "no longer said twice: take it from the list"
+    assert not wrong, "several classes are called\n" + offenders(wrong)
 
 
 def test_a_name_that_two_classes_have_is_found(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from fff.api.loop import LoopThread
 from fff.api.result import RecordBatch, Result
 from fff.api.run import BackgroundRun
 from fff.errors import UsageError
-from fff.federation import Outcome
+from fff.federation import RunOutcome
 from fff.stats import Missing, Snapshot
 
 _T = TypeVar("_T")
@@ -25,7 +25,7 @@ class _Once:
     def __init__(self, begin: Begin) -> None:
         self._begin = begin
         self._begun = False
-        self._outcome: Outcome | None = None
+        self._outcome: RunOutcome | None = None
 
     def _start(self) -> AbstractAsyncContextManager[BackgroundRun]:
         if self._begun:
@@ -34,7 +34,7 @@ class _Once:
         return self._begin()
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> RunOutcome:
         """How the statement ended; raises UsageError before it has."""
         if self._outcome is None:
             raise UsageError("the statement has not come to its end")
@@ -156,7 +156,7 @@ class Batches(_Steps[RecordBatch]):
         self._inner = inner
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> RunOutcome:
         """How the statement ended; raises UsageError before it has."""
         return self._inner.outcome
 

@@ -13,7 +13,7 @@ from fff.errors import UsageError
 from fff.stats import Missing
 
 if TYPE_CHECKING:
-    from fff.federation import Outcome
+    from fff.federation import RunOutcome
 
 ArrowTable: TypeAlias = pa.Table
 ArrowSchema: TypeAlias = pa.Schema
@@ -35,7 +35,7 @@ class Result:
         self,
         schema: ArrowSchema,
         batches: Sequence[RecordBatch],
-        outcome: Outcome,
+        outcome: RunOutcome,
         own_frame: Callable[[ArrowTable], Any],
     ) -> None:
         self._table = pa.Table.from_batches(batches, schema=schema)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from fff.budget import BudgetExhausted
 from fff.catalog import LookupMethod, Page, ScanMethod, Table
-from fff.errors import InternalError, SourceError, UsageError
+from fff.errors import InvariantError, SourceError, UsageError
 from fff.functions.declared import PythonFunction
 from fff.functions.frames import PAGE, Frame
 from fff.functions.threads import in_thread, told_in_a_line
@@ -69,7 +69,7 @@ class PythonFunctions:
         del meter, window
         frame = method.endpoint
         if not isinstance(frame, Frame):
-            raise InternalError(f"{table.full_name} is a function and cannot be scanned")
+            raise InvariantError(f"{table.full_name} is a function and cannot be scanned")
         for rows in frame.rows.select(list(columns)).to_batches(max_chunksize=PAGE):
             yield Page(rows, total_rows=len(frame.rows))
             await asyncio.sleep(0)  # others have their turn
@@ -87,7 +87,7 @@ class PythonFunctions:
         del table
         function = method.endpoint
         if not isinstance(function, PythonFunction):
-            raise InternalError(f"{method.name} is not the lookup of a Python function")
+            raise InvariantError(f"{method.name} is not the lookup of a Python function")
         for start in range(0, len(keys), function.batch_size):
             some = keys[start : start + function.batch_size]
             values = await self._values(function, some, meter)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fff.errors import InternalError, SparkError
+from fff.errors import InvariantError, SparkError
 from fff.spark.temp_folders import make_scratch, remove_scratch
 
 if TYPE_CHECKING:
@@ -65,13 +65,13 @@ class Spool:
         """Add rows; the batch must have the spool's column types.
 
         Raises:
-            InternalError: the batch has other columns, or the spool is closed.
+            InvariantError: the batch has other columns, or the spool is closed.
             SparkError: earlier rows could not be written.
         """
         if self._closed:
-            raise InternalError("rows appended to a closed spool")
+            raise InvariantError("rows appended to a closed spool")
         if batch.schema.types != self.schema.types:
-            raise InternalError(f"spool of {self.schema.types} was given {batch.schema.types}")
+            raise InvariantError(f"spool of {self.schema.types} was given {batch.schema.types}")
         with self._lock:
             self.rows += batch.num_rows
             self.bytes += batch.nbytes

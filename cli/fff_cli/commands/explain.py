@@ -16,7 +16,7 @@ from fff_cli.output.formats import emit, emit_outline
 from fff_cli.run.progress import say
 
 if TYPE_CHECKING:
-    from fff.federation import Federation, Outcome, Prepared
+    from fff.federation import Federation, Prepared, RunOutcome
 
 
 def run_explain(arguments: QueryArguments, *, analyze: bool) -> int:
@@ -66,7 +66,7 @@ async def _explain(arguments: QueryArguments, *, analyze: bool) -> int:
 
 async def _ran(
     federation: Federation, statement: Prepared, arguments: QueryArguments, budget: Budget | None
-) -> Outcome:
+) -> RunOutcome:
     execution = federation.execute(statement, run_options(arguments, live=False), budget)
     async for _ in execution.batches():
         pass

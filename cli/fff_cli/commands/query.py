@@ -38,7 +38,7 @@ from fff_cli.run.progress import JsonLines, Lines, Progress, Quiet, Steering, sa
 from fff_cli.run.reports import Reports, exit_code_of
 
 if TYPE_CHECKING:
-    from fff.federation import Execution, Federation, Outcome, Prepared
+    from fff.federation import Execution, Federation, Prepared, RunOutcome
     from fff.options import RunOptions
 
 #: Formats whose results run into each other without a blank line between them.
@@ -359,7 +359,7 @@ class ScriptRun:
             text_cells=self._arguments.safe_csv,
         )
 
-    def close(self, outcome: Outcome, execution: Execution) -> None:
+    def close(self, outcome: RunOutcome, execution: Execution) -> None:
         """Tell how a statement ended."""
         snapshot = execution.snapshot()
         self._progress.closing(outcome, snapshot, verbose=self._arguments.verbose)

@@ -39,11 +39,13 @@ def write_listing(rows: Sequence[tuple[str, ...]], chosen: str) -> None:
     names = ["table", "columns", "key columns", "access", "description"]
     screen = output_screen()
     if chosen == "table" and screen is not None and screen.color:
-        from fff_cli.output.drawing import Column, cell, rendered, table  # noqa: PLC0415 - only a terminal pays for rich
+        from fff_cli.output.drawing import DrawnColumn, cell, rendered, table  # noqa: PLC0415 - only a terminal pays for rich
 
         # Names whole, and of the rest as much as there is room for: `fff source show` tells all about a table.
         shown = [
-            Column(name, [cell(printable(row[at])) for row in rows], False, rank, _LEGIBLE if at else None)
+            DrawnColumn(
+                name, [cell(printable(row[at])) for row in rows], False, rank, _LEGIBLE if at else None
+            )
             for at, (name, rank) in enumerate(zip(names, (0, 4, 2, 3, 1), strict=True))
         ]
         emit(rendered(table(shown, screen.width, "bold")[0], screen.width))

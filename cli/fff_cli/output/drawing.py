@@ -22,7 +22,7 @@ from fff_cli.output.values import line_printable
 
 __all__ = [
     "Cell",
-    "Column",
+    "DrawnColumn",
     "Group",
     "ProgressBar",
     "RenderableType",
@@ -84,7 +84,7 @@ def bar(share: float, columns: int | None = None, style: str = "green") -> Progr
 
 
 @dataclass(frozen=True)
-class Column:
+class DrawnColumn:
     """A column: `rank` 0 is never left out, of the others the highest goes first. `right` holds numbers, never cut."""
 
     title: str
@@ -105,7 +105,7 @@ class Column:
 
 
 def table(
-    columns: Sequence[Column], room: int, style: str = "dim", rows: Mapping[int, str] | None = None
+    columns: Sequence[DrawnColumn], room: int, style: str = "dim", rows: Mapping[int, str] | None = None
 ) -> tuple[Table, int]:
     """The columns that `room` terminal columns hold, and how many had none. `rows`: the style of some of the rows."""
     kept = list(columns)
@@ -119,7 +119,7 @@ def table(
     return drawn, len(columns) - len(kept)
 
 
-def _sizes(columns: Sequence[Column], room: int) -> list[int]:
+def _sizes(columns: Sequence[DrawnColumn], room: int) -> list[int]:
     """Widths that fit: the widest texts give way first."""
     wanted = [(column.wanted, column.least) for column in columns]
     cap = max(most for most, _ in wanted)

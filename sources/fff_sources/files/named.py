@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, 
 from pathlib import Path
 
 from fff.catalog import LookupMethod, Page, ScanMethod, Table
-from fff.errors import InternalError
+from fff.errors import InvariantError
 from fff.schema import Field
 from fff.stats import AccessMeter
 from fff.web.client import WebClient
@@ -139,7 +139,7 @@ class NamedFiles:
     ) -> AsyncIterator[Page]:
         """Files have no index."""
         del method, columns, keys, meter
-        raise InternalError(f"{table.full_name} is a file and has no lookup")
+        raise InvariantError(f"{table.full_name} is a file and has no lookup")
 
     async def close(self) -> None:
         """Nothing is open."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fff.catalog import Table
-from fff.errors import InternalError, SourceError
+from fff.errors import InvariantError, SourceError
 from fff.stats import AccessMeter
 from fff.web.types import HostPolicy, Request, Response
 from fff.web.validators import ResponseMemory
@@ -121,7 +121,7 @@ class Exchange:
             for name in columns:
                 column = planned.table.column(name)
                 if column is None:
-                    raise InternalError(f"{planned.table.full_name} has no column {name}")
+                    raise InvariantError(f"{planned.table.full_name} has no column {name}")
                 plans.append(ColumnPlan(column, planned.paths[column.name]))
             decoder = RecordDecoder(
                 plans,

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from fff.access.key_index import having
 from fff.budget import Money
 from fff.catalog import LookupMethod, Page, ScanMethod, Table
-from fff.errors import InternalError, SourceError, SpecError
+from fff.errors import InvariantError, SourceError, SpecError
 from fff.stats import AccessMeter
 from fff.web.secrets import Secrets
 from fff.web.validators import ResponseMemory
@@ -218,7 +218,7 @@ class HttpSource:
     ) -> AsyncGenerator[Page]:
         """The rows of a range of pages."""
         if not isinstance(part, ScanPart):
-            raise InternalError(f"{part!r} is no part of a scan of {self.name}")
+            raise InvariantError(f"{part!r} is no part of a scan of {self.name}")
         reading = self._reading(table, method, columns, meter, part)
         async with contextlib.aclosing(reading.part(part, window)) as pages:
             async for page in pages:
@@ -277,5 +277,5 @@ class HttpSource:
 def access_of(method: ScanMethod | LookupMethod) -> HttpAccess:
     """What an access method of such a source is carried out with."""
     if not isinstance(method.endpoint, HttpAccess):
-        raise InternalError(f"{method.name} is not an access method over HTTP")
+        raise InvariantError(f"{method.name} is not an access method over HTTP")
     return method.endpoint
