@@ -38,7 +38,8 @@ def run(
         seeds: how many; without a number as many as the manual's page has, or 1.
         controls: whether negative controls are run; if nothing is said, for the manual.
         folder: where NAME.md, .csv, .json, .png and .svg go.
-        docs: instead of all that, rewrite their sections of DIR/experiments.md and their plots in DIR/experiments.
+        docs: instead of all that, rewrite their sections of DIR/experiments.md and their plots in
+            DIR/experiments.
         show: takes what each experiment found.
         say: takes how it went on the whole.
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from fff_experiments.experiment import Experiment, Findings
 from fff_experiments.judging import Judged
 
-#: What the page of the manual says before its first experiment; sections follow, one for each, headed by its name.
+#: What the page of the manual says before its first experiment; sections follow, one for each, headed by its
+#: name.
 INTRODUCTION = """\
 # The papers' experiments, re-run
 

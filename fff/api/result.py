@@ -26,9 +26,9 @@ _TEXT_WIDTH = 40  # characters of one value
 class Result:
     """The rows of a statement in memory.
 
-    Iterating gives tuples of Python values, `len` the number of rows; `fetchone` and its like go through them once. What
-    reads Arrow data (pyarrow, pandas, polars, DuckDB) takes it as it is. It stays as it is when its connection
-    is closed; only `to_spark` may then no longer find a Spark.
+    Iterating gives tuples of Python values, `len` the number of rows; `fetchone` and its like go through them
+    once. What reads Arrow data (pyarrow, pandas, polars, DuckDB) takes it as it is. It stays as it is when
+    its connection is closed; only `to_spark` may then no longer find a Spark.
     """
 
     def __init__(
@@ -107,8 +107,8 @@ class Result:
         """The rows as a Spark DataFrame.
 
         Args:
-            session: the Spark session it shall belong to. Without one: the session that is active in this process, else
-                one in FFF's own Spark, whose data frames live as long as the connection.
+            session: the Spark session it shall belong to. Without one: the session that is active in this
+                process, else one in FFF's own Spark, whose data frames live as long as the connection.
 
         Raises:
             SparkError: Spark cannot be started, or does not take the rows.

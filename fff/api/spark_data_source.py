@@ -1,7 +1,7 @@
 """The Spark data source `fff`: a Spark job reads a federated query as it reads any table.
 
-Spark runs this in Python processes of its own: one plans (`schema`, `partitions`), others read, perhaps on other
-machines. Each of them opens a connection. pyspark's names come from `fff.spark.bridge`.
+Spark runs this in Python processes of its own: one plans (`schema`, `partitions`), others read, perhaps on
+other machines. Each of them opens a connection. pyspark's names come from `fff.spark.bridge`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""SQLAlchemy's `fff://` URLs: tables are read, described and reflected, never written. The only importer of sqlalchemy."""
+"""SQLAlchemy's `fff://` URLs: tables are read, described and reflected, never written.
+
+The only importer of sqlalchemy.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Intervals of requests, seconds and money. Retries, and what a source keeps on disk for later runs, are in no upper end.
 
-A lower end holds whatever the tables turn out to be; where nothing is known, one request and no more. Upper ends rest on
-what earlier runs have found, give or take a tenth, and are not there where nothing was found.
+A lower end holds whatever the tables turn out to be; where nothing is known, one request and no more. Upper
+ends rest on what earlier runs have found, give or take a tenth, and are not there where nothing was found.
 """
 
 from __future__ import annotations
@@ -90,7 +90,10 @@ def cost_of(access: Iterable[AccessForecast]) -> dict[str, Interval]:
 
 
 def forecast(prepared: Prepared, catalog: Catalog, history: TableHistory, *, kept: bool = False) -> Forecast:
-    """What a statement will ask; sends nothing. `kept`: answers of earlier runs may serve it, whatever the specs say."""
+    """What a statement will ask; sends nothing.
+
+    `kept`: answers of earlier runs may serve it, whatever the specs say.
+    """
     found: dict[tuple[str, str, str], AccessForecast] = {}
     for block in prepared.blocks:
         if block.fetches:
@@ -182,7 +185,7 @@ class _BlockEstimate:
             return found, True
         return self._history.of(self._catalog, table, ()), False
 
-    # ---------------------------------------------------------------------------------------------------- scans
+    # -------------------------------------------------------------------------------------------------- scans
 
     def _scan(self, number: int, scan: ScanMethod) -> tuple[Interval, list[str]]:
         table, planned = self._block.tables[number], self._block.plan.tables[number]
@@ -202,7 +205,7 @@ class _BlockEstimate:
             return Interval(max(1, _less(known.requests)), high), [seen]
         return Interval(1 if begins else 0, high), [seen]
 
-    # -------------------------------------------------------------------------------------------------- lookups
+    # ------------------------------------------------------------------------------------------------ lookups
 
     def _lookup(self, number: int, lookup: LookupMethod) -> tuple[Interval, list[str]]:
         table, planned = self._block.tables[number], self._block.plan.tables[number]

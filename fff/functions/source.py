@@ -49,7 +49,10 @@ class PythonFunctions:
         return known is not None
 
     def add_frame(self, frame: Frame) -> bool:
-        """Add a frame, or put it in the place of another of its name; whether there was one. Raises UsageError."""
+        """Add a frame, or put it in the place of another of its name; whether there was one.
+
+        Raises UsageError.
+        """
         if frame.name.lower() in self._functions:
             raise UsageError(f"a function is called {frame.name} already", hint="give the table another name")
         known = self._frames.pop(frame.name.lower(), None)

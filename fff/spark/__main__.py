@@ -1,6 +1,7 @@
 """`python -m fff.spark`: asks Spark how many arguments each of its functions takes, and writes it down.
 
-The answer is `fff/sql/syntax/function_arities.py`, which is checked in, so that a wrong number is told before Spark is up.
+The answer is `fff/sql/syntax/function_arities.py`, which is checked in, so that a wrong number is told before
+Spark is up.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from fff.errors import SparkError
 from fff.spark.session import SparkEngine
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
 
-#: Numbers of arguments that are tried: for one of them, functions that do not take any number say how many they take.
+#: Numbers of arguments that are tried: for one of them, functions that do not take any number say how many
+#: they take.
 _TRIED = (12, 0)
 _TOLD = re.compile(r"WRONG_NUM_ARGS\S* The `(\w+)` requires (?:\[([\d, ]+)\]|(\d+)|(>=?) (\d+)) parameters")
 _FILE = Path(fff.sql.__file__).parent / "syntax" / "function_arities.py"

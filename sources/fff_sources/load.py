@@ -38,8 +38,8 @@ def load_catalog(
 
     The usual places are FFF_SOURCES (a path list) or, where it is not set, `./fff.yaml`, `./sources/` and
     `$XDG_CONFIG_HOME/fff/`. A source of a name that came before is left out. Nothing is sent; no secret is
-    looked up. What is found in the working folder is nobody's word yet: see `trust`. Files of this machine are
-    tables by their names, unless a source of a spec is called like their format, or `local_files` is off.
+    looked up. What is found in the working folder is nobody's word yet: see `trust`. Files of this machine
+    are tables by their names, unless a source of a spec is called like their format, or `local_files` is off.
     The bundled sources are offered: each is a file of its name, read when somebody asks for it.
 
     Raises:

@@ -33,7 +33,10 @@ class Experiments(Protocol):
         show: Callable[[str], None],
         say: Callable[[str], None],
     ) -> bool:
-        """Run them one after another; whether every acceptance holds with most seeds, and can fail. Raises UsageError."""
+        """Run them one after another; whether every acceptance holds with most seeds, and can fail.
+
+        Raises UsageError.
+        """
 
 
 def list_experiments() -> int:

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def run_explain(arguments: QueryArguments, *, analyze: bool) -> int:
-    """Print how each statement would run, or ran; the exit code. Raises what reading and running them raises."""
+    """Print how each statement would run, or ran; the exit code.
+
+    Raises what reading and running them raises.
+    """
     return asyncio.run(_explain(arguments, analyze=analyze))
 
 

@@ -41,7 +41,8 @@ def write_listing(rows: Sequence[tuple[str, ...]], chosen: str) -> None:
     if chosen == "table" and screen is not None and screen.color:
         from fff_cli.output.drawing import DrawnColumn, cell, rendered, table  # noqa: PLC0415 - only a terminal pays for rich
 
-        # Names whole, and of the rest as much as there is room for: `fff source show` tells all about a table.
+        # Names whole, and of the rest as much as there is room for: `fff source show` tells all about a
+        # table.
         shown = [
             DrawnColumn(
                 name, [cell(printable(row[at])) for row in rows], False, rank, _LEGIBLE if at else None

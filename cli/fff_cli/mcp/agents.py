@@ -52,8 +52,8 @@ class AgentLimits:
 class Agents:
     """The tools over one federation, for as long as the context is open.
 
-    What one statement has read of tables the next ones use. Results are found by handles that cannot be guessed, so that
-    clients of one server do not see each other's.
+    What one statement has read of tables the next ones use. Results are found by handles that cannot be
+    guessed, so that clients of one server do not see each other's.
     """
 
     specs: Sequence[Path] = ()

@@ -17,8 +17,9 @@ GRACE_S = 1.0  # how long an aborted run may clean up behind itself before it is
 class Interrupts:
     """Signals of one run.
 
-    `gentle` is called for the first Ctrl-C; while it is None there is nothing to keep, and the first one aborts.
-    `emergency` undoes what must not stay (a temporary file, a hidden cursor) when there is no time to unwind.
+    `gentle` is called for the first Ctrl-C; while it is None there is nothing to keep, and the first one
+    aborts. `emergency` undoes what must not stay (a temporary file, a hidden cursor) when there is no time to
+    unwind.
     """
 
     def __init__(self) -> None:

@@ -102,7 +102,10 @@ class Steering:
 
 
 class Progress:
-    """Tells how a run gets on. The base says nothing; `start` and `stop` bracket a run, `clear` makes room."""
+    """Tells how a run gets on.
+
+    The base says nothing; `start` and `stop` bracket a run, `clear` makes room.
+    """
 
     draws = False  # whether whoever looks wants more than plain words
 

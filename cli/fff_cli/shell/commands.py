@@ -54,7 +54,10 @@ class Command:
 
 
 async def run_command(session: ShellSession, line: str) -> list[Item]:
-    """Do a command line; gives the statements and commands of the file it names, if any. Raises UsageError, Leave."""
+    """Do a command line; gives the statements and commands of the file it names, if any.
+
+    Raises UsageError, Leave.
+    """
     name, _, argument = line.partition(" ")
     name, argument = name.strip().removesuffix(";"), argument.strip()
     command = COMMANDS.get(name)

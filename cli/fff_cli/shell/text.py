@@ -1,6 +1,7 @@
 """Typed text cut into statements and commands, while it may still be unfinished. Nothing here knows a terminal.
 
-Checking SQL is the engine's; this only has to know where strings, quoted names and comments end, as Spark has it.
+Checking SQL is the engine's; this only has to know where strings, quoted names and comments end, as Spark has
+it.
 """
 
 from __future__ import annotations

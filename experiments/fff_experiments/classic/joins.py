@@ -55,8 +55,9 @@ class HashRippleJoin(Join):
 class BlockRippleJoin(Join):
     """For predicates that are no equalities, or none at all: blocks of one side meet all of the other side so far.
 
-    A corner is reached when a block has been joined; the next block is of the side that has more tuples waiting, so the
-    corners follow the rates of the inputs. A block is cut short when nothing else is queued, so no tuple waits for more.
+    A corner is reached when a block has been joined; the next block is of the side that has more tuples
+    waiting, so the corners follow the rates of the inputs. A block is cut short when nothing else is queued,
+    so no tuple waits for more.
     """
 
     def __init__(
@@ -107,7 +108,8 @@ class IndexJoin(Join):
     """Asks an index for the matches of each tuple: a selection, but one that may return more than it takes.
 
     Args:
-        cache: answers by key. Its own unless another join's is given; an index that is not to be cached leaves it empty.
+        cache: answers by key. Its own unless another join's is given; an index that is not to be cached
+            leaves it empty.
     """
 
     def __init__(

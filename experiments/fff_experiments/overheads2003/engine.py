@@ -1,7 +1,7 @@
 """What O1 to O3 run on the real engine: selections and star joins in the core, fed by hand.
 
-Here a batch takes one decision. How often is decided is varied at one size of batches; what small batches cost is told apart,
-for a static plan.
+Here a batch takes one decision. How often is decided is varied at one size of batches; what small batches
+cost is told apart, for a static plan.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ BATCH = 1000
 DECIDING = (BATCH, 10 * BATCH)
 #: Rows of a table where batches of one tuple are tried.
 FEW = 300
-#: What the default policy may cost where there is nothing to save, over the static plan. Ours: the paper's policy orders by rank.
+#: What the default policy may cost where there is nothing to save, over the static plan. Ours: the paper's
+#: policy orders by rank.
 DEFAULT_MOST = 1.4
 
 

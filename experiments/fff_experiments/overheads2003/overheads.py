@@ -1,7 +1,8 @@
 """O1 to O3: what routing costs where there is nothing to gain by it (Deshpande 2003). Every order costs the same.
 
-Each is run on the paper's synchronous eddy (`experiments/fff_experiments/classic/synchronous.py`), tuple by tuple, beside plans without an eddy in the
-same language; and apart from that on the real engine (`overheads_engine`), which moves batches, beside its own static plan.
+Each is run on the paper's synchronous eddy (`experiments/fff_experiments/classic/synchronous.py`), tuple by
+tuple, beside plans without an eddy in the same language; and apart from that on the real engine
+(`overheads_engine`), which moves batches, beside its own static plan.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def frequencies(trial: TrialRequest) -> tuple[int, ...]:
     return (1,) * len(FREQUENCIES) if trial.control == CONTROL else FREQUENCIES
 
 
-# ------------------------------------------------------------------------------------------------------ selections
+# ------------------------------------------------------------------------------------------------- selections
 
 
 def _delayed(column: int, bound: int, delay_s: float | None) -> Test:
@@ -174,7 +175,7 @@ def run_selections(trial: TrialRequest, repeats: int = REPEATS) -> Findings:
     )
 
 
-# ----------------------------------------------------------------------------------------------------------- joins
+# ------------------------------------------------------------------------------------------------------ joins
 
 
 def star_query(tables: Sequence[Sequence[Row]]) -> ClassicQuery:

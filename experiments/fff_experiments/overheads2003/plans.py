@@ -1,6 +1,7 @@
 """The plans without an eddy that O1 to O3 compare with: loops, hash joins, symmetric hash joins and index joins by hand.
 
-Results of joins are tuples of rows, one of each table; all tables are joined with the first on their first column.
+Results of joins are tuples of rows, one of each table; all tables are joined with the first on their first
+column.
 """
 
 from __future__ import annotations

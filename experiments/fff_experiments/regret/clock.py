@@ -1,7 +1,8 @@
 """G12: two lookups on one host, and two functions with ceilings of their own, on this machine's clock, HTTP and all.
 
-R has pages of 100 rows in 50 ms, lookups take 50 ms, and the host admits 16 requests at once; a fifth of R's rows have a match in
-A, 95 % in B, or the other way round for the second half of them. The functions take 20 ms, eight calls at once each.
+R has pages of 100 rows in 50 ms, lookups take 50 ms, and the host admits 16 requests at once; a fifth of R's
+rows have a match in A, 95 % in B, or the other way round for the second half of them. The functions take 20
+ms, eight calls at once each.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """G11: lookups that share what holds them back, and lookups that do not. Requests and time against what was possible.
 
-Rows of R are looked up in tables that each let a share of them pass. Tables are on hosts: a host admits so many requests at
-once, or so many a second, whichever of its tables they ask. The bounds are those of a fluid that splits over all static orders,
-solved on the rows that were really there; what is spent is requests.
+Rows of R are looked up in tables that each let a share of them pass. Tables are on hosts: a host admits so
+many requests at once, or so many a second, whichever of its tables they ask. The bounds are those of a fluid
+that splits over all static orders, solved on the rows that were really there; what is spent is requests.
 """
 
 from __future__ import annotations

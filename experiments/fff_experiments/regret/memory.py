@@ -1,8 +1,8 @@
 """G9: what the memory of a past run is worth to the default policy, and what it costs where it is of another world.
 
-A world is drawn with twice the tuples: a first run has one half, the run that is judged has the other. It starts knowing
-nothing, or with what the first run taught, or with what a run in another world taught, which has the same moves under the
-same names and in all else nothing in common.
+A world is drawn with twice the tuples: a first run has one half, the run that is judged has the other. It
+starts knowing nothing, or with what the first run taught, or with what a run in another world taught, which
+has the same moves under the same names and in all else nothing in common.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from fff_experiments.regret.worlds import Setup, Shape, World, draw
 #: Tuples of each run, and after how many it is judged.
 _TUPLES, _AT = 1000, (100, 300, 1000)
 _STARTS = ("cold", "warm", "wrong")
-#: What the literature asks: half the cold excess after 100 tuples, and this at most; this much more under a wrong past.
+#: What the literature asks: half the cold excess after 100 tuples, and this at most; this much more under a
+#: wrong past.
 _WARM, _HURT = 0.06, 0.03
 _JOINS: tuple[Shape, ...] = ("star", "chain", "tree")
 

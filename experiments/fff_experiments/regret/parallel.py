@@ -1,8 +1,8 @@
 """G4 and G10: filters that work side by side, as web services do. Time against spend, and results against time.
 
-Each filter serves one tuple at a time; tuples wait in the eddy, the furthest-travelled goes first. What is spent is seconds
-of service. The bounds are those of a fluid that splits over all static orders (Condon et al. 2006), solved exactly on
-the tuples that were really there.
+Each filter serves one tuple at a time; tuples wait in the eddy, the furthest-travelled goes first. What is
+spent is seconds of service. The bounds are those of a fluid that splits over all static orders (Condon et al.
+2006), solved exactly on the tuples that were really there.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The states that tuples may still come to, and the cheapest way through them.
 
-From a state S each move M leads to one state S+M, so the states below S form a lattice, and the least expected cost of
-finishing a tuple is V(S) = min over M of c(S, M) + f(S, M) V(S+M), where f is the fan-out. For predicates that commute this
-is exact whatever their correlation, as S says which of them have passed.
+From a state S each move M leads to one state S+M, so the states below S form a lattice, and the least
+expected cost of finishing a tuple is V(S) = min over M of c(S, M) + f(S, M) V(S+M), where f is the fan-out.
+For predicates that commute this is exact whatever their correlation, as S says which of them have passed.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ class Lattice:
     def _too_wide(self, state: TupleState) -> bool:
         """Whether moves that do not hinder one another lead to more states than are looked through.
 
-        What is open stays open until it is taken, so that every set of such moves leads to a state of its own; only
-        Cartesian products wait again for what they bring to be joined.
+        What is open stays open until it is taken, so that every set of such moves leads to a state of its
+        own; only Cartesian products wait again for what they bring to be joined.
         """
         free = {
             (move.alias, move.predicate)
@@ -189,7 +189,10 @@ def solve_bills(
 
 
 def _by_rank(state: TupleState, moves: Sequence[Move], belief: Belief) -> Valued:
-    """Without looking ahead: most tuples removed per cost first. The figures are ranks, turned so that less is better."""
+    """Without looking ahead: most tuples removed per cost first.
+
+    The figures are ranks, turned so that less is better.
+    """
     options = []
     for move in moves:
         cost, fan_out = belief(state, move)

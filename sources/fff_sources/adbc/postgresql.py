@@ -1,6 +1,7 @@
 """PostgreSQL: its catalog, its types, and how values are compared there.
 
-Keys and constants travel as texts in parameters and are cast there to the column's type, which an index takes.
+Keys and constants travel as texts in parameters and are cast there to the column's type, which an index
+takes.
 """
 
 from __future__ import annotations

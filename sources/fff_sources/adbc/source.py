@@ -84,7 +84,7 @@ class AdbcSource:
             found.append(context.document.error(place, said, hint=hint))
         return found + missing_secrets(context, context.secrets())
 
-    # -------------------------------------------------------------------------------------------------------- tables
+    # ------------------------------------------------------------------------------------------------- tables
 
     @property
     def tables(self) -> Sequence[Table]:
@@ -109,7 +109,10 @@ class AdbcSource:
         self._tables[name] = Table(self.name, name, (), description=table.description)
 
     async def discover(self, names: Collection[str], *, meter: AccessMeter) -> None:
-        """Ask for the columns of those of the named tables that have none yet. Raises SourceError, SecretError."""
+        """Ask for the columns of those of the named tables that have none yet.
+
+        Raises SourceError, SecretError.
+        """
         for name in names:
             if name in self._tables and not self._tables[name].columns:
                 await self._describe(name, meter)
@@ -172,7 +175,7 @@ class AdbcSource:
             ),
         )
 
-    # ------------------------------------------------------------------------------------------------ access methods
+    # ----------------------------------------------------------------------------------------- access methods
 
     async def scan(
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
@@ -314,7 +317,10 @@ class AdbcSource:
                 self._ending.append(connection.abandon(rows))
 
     def _uri(self, table: str | None) -> str:
-        """What the driver takes, secrets filled in and a password in it known as one. Raises SecretError, SourceError."""
+        """What the driver takes, secrets filled in and a password in it known as one.
+
+        Raises SecretError, SourceError.
+        """
         uri = self._context.secrets().fill(self._declared.uri)
         if self._declared.driver == "sqlite":
             path = self._context.document.folder / Path(uri).expanduser()

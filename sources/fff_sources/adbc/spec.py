@@ -12,7 +12,10 @@ from fff_sources.http.spec.model import Field
 
 
 class AdbcTable(spec.Spec):
-    """A table or view. `table` is its name in the database where that differs, `columns` are types in place of those found."""
+    """A table or view.
+
+    `table` is its name in the database where that differs, `columns` are types in place of those found.
+    """
 
     description: str = ""
     table: str | None = None

@@ -1,7 +1,7 @@
 """SQLite: its catalog, what its columns hold, and how values are compared there.
 
-A column holds values of any kind, whatever is declared. So each is read as the type its affinity stands for, and a value
-of another kind fails the reading instead of turning into something else.
+A column holds values of any kind, whatever is declared. So each is read as the type its affinity stands for,
+and a value of another kind fails the reading instead of turning into something else.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A JSON Schema of spec files, for editors: made from the models that check specs, so that the two cannot drift apart.
 
-It is a little more lenient than they are, never stricter: paths, types and what hangs together are left to `lint`.
+It is a little more lenient than they are, never stricter: paths, types and what hangs together are left to
+`lint`.
 """
 
 from __future__ import annotations

@@ -57,7 +57,8 @@ class NamedFiles:
     def named(self, name: str) -> Table | None:
         """The table of a file, where there is one: standard input, or a path or pattern that meets a file.
 
-        Names of files differ in case, those of tables do not: the second of two such files is called otherwise.
+        Names of files differ in case, those of tables do not: the second of two such files is called
+        otherwise.
         """
         place = STDIN if name.lower() == STANDARD_INPUT and self.name == FILES else name
         known = next((table for table, here in self._places.items() if here == place), None)

@@ -1,16 +1,17 @@
 """Whether a source really answers every key of a request for several.
 
 Some sources read one key of a repeated parameter and no other, or the first few of a list, or take the joined
-text for one
-key, or cut their answers after some rows, and answer as if nothing were wrong: rows would be lost without a word. So what
-brought nothing is asked for again now and then, which costs a few requests a method and no more:
+text for one key, or cut their answers after some rows, and answer as if nothing were wrong: rows would be
+lost without a word. So what brought nothing is asked for again now and then, which costs a few requests a
+method and no more:
 
-* while no answer has rows of two keys, or of one that was neither the first nor the last: one request an answer, four at most;
-* when keys of an answer bring nothing, the first time and when their share jumps: one of them alone, all others of them
-  turned round in one request; three times at most;
-* the first time that an answer looks cut (as long as the longest before, or a round number of rows, or with fewer rows of
-  its last key than of any other): that key alone, or one without rows. One row for every key is no sign of
-  anything.
+* while no answer has rows of two keys, or of one that was neither the first nor the last: one request an
+  answer, four at most;
+* when keys of an answer bring nothing, the first time and when their share jumps: one of them alone, all
+  others of them turned round in one request; three times at most;
+* the first time that an answer looks cut (as long as the longest before, or a round number of rows, or with
+  fewer rows of its last key than of any other): that key alone, or one without rows. One row for every key
+  is no sign of anything.
 """
 
 from __future__ import annotations

@@ -76,7 +76,10 @@ class Exchange:
         policy: HostPolicy | None = None,
         filled: bool = True,
     ) -> Reading:
-        """The pages of the rows of these keys (all rows without any). `filled`: rows of one key have it where the answer leaves it out."""
+        """The pages of the rows of these keys (all rows without any).
+
+        `filled`: rows of one key have it where the answer leaves it out.
+        """
         table = planned.table
         if self._warning is None:
             self._warning = self._context.warning()

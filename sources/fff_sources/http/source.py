@@ -89,7 +89,7 @@ class HttpSource:
         for parts in (declared.tables, getattr(declared, "functions", None)):
             self._costs |= {name: part.cost for name, part in (parts or {}).items()}
 
-    # -------------------------------------------------------------------------------------------------------- tables
+    # ------------------------------------------------------------------------------------------------- tables
 
     @property
     def tables(self) -> Sequence[Table]:
@@ -118,7 +118,7 @@ class HttpSource:
         """Those of the named tables whose columns are not known yet."""
         return [table.name for table in self.tables if not table.columns and table.name in names]
 
-    # ------------------------------------------------------------------------------------------------ access methods
+    # ----------------------------------------------------------------------------------------- access methods
 
     async def scan(
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
@@ -200,7 +200,8 @@ class HttpSource:
         access = access_of(method)
         if not is_divisible(access.endpoint):
             return []
-        # The first page goes with a part: where requests name columns, it must have all that may be wanted of it.
+        # The first page goes with a part: where requests name columns, it must have all that may be wanted of
+        # it.
         known = self._planned[table.name].table.columns
         wanted = [column.name for column in known[: None if access.is_projected else 1]]
         reading = self._reading(table, method, wanted, meter)
@@ -249,7 +250,7 @@ class HttpSource:
         narrowed = replace(planned.table, quals=quals, rows_wanted=table.rows_wanted, sort=table.sort)
         return replace(planned, table=narrowed)
 
-    # ------------------------------------------------------------------------------------------------- kept on disk
+    # ------------------------------------------------------------------------------------------- kept on disk
 
     def cache_ttl(self) -> float | None:
         """`client.cache.ttl`."""
@@ -264,7 +265,10 @@ class HttpSource:
         self.http.memory = memory
 
     def fingerprint(self, table: Table) -> bytes:
-        """A digest of the source's part of the spec, all secrets filled in, and of the table. Raises SecretError."""
+        """A digest of the source's part of the spec, all secrets filled in, and of the table.
+
+        Raises SecretError.
+        """
         return fingerprint(type(self), self._context, self.http.secrets, table, self._planned[table.name])
 
     def reads_whole_records(self, table: Table) -> bool:

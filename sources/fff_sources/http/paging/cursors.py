@@ -16,7 +16,8 @@ class CursorPaginator(Chained):
         sent: parameter -> place of its value in the answer.
         spread: the place of an object whose every member is a parameter (OpenFEC's `last_indexes`).
         start_params: parameters of the first question.
-        reusable: the source sends one cursor with every page and moves on by itself; the pages must differ then.
+        reusable: the source sends one cursor with every page and moves on by itself; the pages must differ
+            then.
     """
 
     def __init__(

@@ -26,7 +26,8 @@ def columns_of(form: BodyFormat, body: BodyDecoder, response: Response) -> dict[
     Call it under `body.explained`. Of names that differ only in case, queries could reach but the first; so
     it alone is one.
 
-    Text stays text, whatever it looks like: zip codes keep their zeros. Objects and arrays become their JSON text.
+    Text stays text, whatever it looks like: zip codes keep their zeros. Objects and arrays become their JSON
+    text.
     """
     if not response.body.strip():
         return {}
