@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -305,21 +306,8 @@ def experiment(  # noqa: PLR0917 - the options of the command, which typer reads
     """Re-run the papers' experiments; exits with 1 unless every acceptance holds."""
     from fff_cli.commands.experiment import list_experiments, run_experiments  # noqa: PLC0415
 
-    def run_them() -> int:
-        return (
-            list_experiments()
-            if listed
-            else run_experiments(
-                names or (),
-                seed=seed,
-                scale=scale,
-                seeds=seeds,
-                controls=controls,
-                folder=folder,
-                docs=docs,
-            )
-        )
-
+    how = {"seed": seed, "scale": scale, "seeds": seeds, "controls": controls, "folder": folder, "docs": docs}
+    run_them = list_experiments if listed else partial(run_experiments, names or (), **how)
     raise typer.Exit(told(run_them, verbose))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -23,7 +24,36 @@ _TEXT_ROWS = 10
 _TEXT_WIDTH = 40  # characters of one value
 
 
-class Result:
+class Ended(ABC):
+    """What is told of a statement that has come to its end; of one still to be iterated over a UsageError before."""
+
+    @property
+    @abstractmethod
+    def outcome(self) -> RunOutcome:
+        """How the statement ended."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the answer rests on everything the sources hold; else `missing` tells what it lacks."""
+        return self.outcome.complete
+
+    @property
+    def missing(self) -> tuple[Missing, ...]:
+        """The parts of tables that could not be read, or were not, and why."""
+        return self.outcome.missing
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is worth knowing and no error."""
+        return self.outcome.warnings
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """The account of the run as JSON-ready values, the same as `fff query --report` writes."""
+        return self.outcome.report
+
+
+class Result(Ended):
     """The rows of a statement in memory.
 
     Iterating gives tuples of Python values, `len` the number of rows; `fetchone` and its like go through them
@@ -44,24 +74,9 @@ class Result:
         self._fetched = 0  # rows that `fetchone` and its like have given
 
     @property
-    def complete(self) -> bool:
-        """Whether the answer rests on everything the sources hold; else `missing` tells what it lacks."""
-        return self._outcome.complete
-
-    @property
-    def missing(self) -> tuple[Missing, ...]:
-        """The parts of tables that could not be read, or were not, and why."""
-        return self._outcome.missing
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What is worth knowing and no error."""
-        return self._outcome.warnings
-
-    @property
-    def report(self) -> dict[str, Any]:
-        """The account of the run as JSON-ready values, the same as `fff query --report` writes."""
-        return self._outcome.report
+    def outcome(self) -> RunOutcome:
+        """How the statement ended."""
+        return self._outcome
 
     @property
     def schema(self) -> ArrowSchema:
