@@ -439,8 +439,8 @@ class Catalog:
                 return self._named(".".join(parts[1:]), parts[0].lower())
             return [hit[1]]
         known = (table for adapter, table in self._tables.values() if not isinstance(adapter, Naming))
-        found = [table for table in known if table.name.lower() == wanted]
-        own = [table for table in found if table.source.lower() not in self._from_offers]
+        named = [table for table in known if table.name.lower() == wanted]
+        own = [table for table in named if table.source.lower() not in self._from_offers]
         own = (
             own or self._named(parts[0]) or [table for table in self.tables() if table.name.lower() == wanted]
         )

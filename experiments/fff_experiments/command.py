@@ -90,10 +90,10 @@ def _write(experiment: Experiment, judged: Judged, *, folder: Path, plots: bool)
 def _document(experiment: Experiment, judged: Judged, *, docs: Path) -> None:
     plotting.draw(experiment, judged.findings, docs / "experiments", ("svg",))
     page = docs / "experiments.md"
-    found = writing.sections(page.read_text(encoding="utf-8")) if page.exists() else {}
+    sections = writing.sections(page.read_text(encoding="utf-8")) if page.exists() else {}
     plot = f"experiments/{experiment.name}.svg"
-    found[experiment.name] = writing.as_markdown(experiment, judged, plot=plot)
-    page.write_text(writing.page_of(list(experiments()), found), encoding="utf-8")
+    sections[experiment.name] = writing.as_markdown(experiment, judged, plot=plot)
+    page.write_text(writing.page_of(list(experiments()), sections), encoding="utf-8")
     policies = docs / "policies.md"
     if policies.exists():
         text = policies.read_text(encoding="utf-8")

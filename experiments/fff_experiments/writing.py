@@ -216,5 +216,5 @@ def with_table(page: str, experiment: Experiment, findings: Findings) -> str:
     """A page with the experiment's table anew between `<!-- table NAME -->` and `<!-- end -->`, where it has these."""
     table = "\n".join(_markdown_table(findings.columns, findings.rows))
     mark = f"<!-- table {experiment.name} -->"
-    found = re.compile(rf"{re.escape(mark)}\n.*?<!-- end -->", re.DOTALL)
-    return found.sub(lambda _: f"{mark}\n{table}\n<!-- end -->", page)
+    pattern = re.compile(rf"{re.escape(mark)}\n.*?<!-- end -->", re.DOTALL)
+    return pattern.sub(lambda _: f"{mark}\n{table}\n<!-- end -->", page)

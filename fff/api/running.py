@@ -196,9 +196,9 @@ class AsyncConnection:
         Raises:
             UsageError: it is no frame, or has a column that SQL cannot have.
         """
-        found = Frame.of(name, frame)
-        self.federation.register_frame(found)
-        self._frames[name.lower()] = found
+        lent = Frame.of(name, frame)
+        self.federation.register_frame(lent)
+        self._frames[name.lower()] = lent
 
     async def explain(self, sql: str, params: Mapping[str, object] | None = None) -> str:
         """What would run, as text; tables are not read. Raises QueryError, UsageError."""

@@ -158,8 +158,8 @@ class PythonFunctions:
 
 async def _run(run: Callable[..., object], arguments: Sequence[object]) -> object:
     """Call a function: a coroutine function in the event loop, any other in a thread of its own."""
-    found = run(*arguments) if inspect.iscoroutinefunction(run) else await in_thread(run, arguments)
-    return await found if inspect.isawaitable(found) else found
+    value = run(*arguments) if inspect.iscoroutinefunction(run) else await in_thread(run, arguments)
+    return await value if inspect.isawaitable(value) else value
 
 
 def _typed(function: PythonFunction, found: object, count: int) -> pa.Array:

@@ -143,12 +143,12 @@ def access_names(table: Table) -> list[str]:
 def find(catalog: Catalog, name: str) -> Table:
     """The table a name means; raises UsageError with names that are close, or the several it can mean."""
     name = name.replace("`", "").strip("'")
-    found = catalog.find(name.split(".")) or catalog.find([name])  # a file's name has dots of its own
-    if len(found) == 1:
-        return found[0]
-    if found:
+    tables = catalog.find(name.split(".")) or catalog.find([name])  # a file's name has dots of its own
+    if len(tables) == 1:
+        return tables[0]
+    if tables:
         raise UsageError(
-            f"{name!r} is in several sources", hint="one of " + ", ".join(one.full_name for one in found)
+            f"{name!r} is in several sources", hint="one of " + ", ".join(one.full_name for one in tables)
         )
     close = catalog.suggest(name)
     raise UsageError(

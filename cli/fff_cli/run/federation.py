@@ -42,12 +42,12 @@ async def read_anew(
         catalog = load_catalog(sources, environ=environ, cwd=Path.cwd(), client=client)
         for path in more:
             known = {adapter.name for adapter in catalog.adapters}
-            found = load_catalog([path], environ=environ, cwd=Path.cwd(), client=client).adapters
-            if all(adapter.name in known for adapter in found):
+            adapters = load_catalog([path], environ=environ, cwd=Path.cwd(), client=client).adapters
+            if all(adapter.name in known for adapter in adapters):
                 raise UsageError(
                     f"{str(path)!r} adds nothing: there are sources of its names", hint="\\l lists them"
                 )
-            for adapter in found:
+            for adapter in adapters:
                 catalog.add(adapter)
         return catalog
 

@@ -84,8 +84,8 @@ def as_command(sql: str) -> str | None:
     r"""The command that SHOW TABLES and DESCRIBE stand for: `\d`; None for any other statement."""
     if _SHOW.fullmatch(sql):
         return "\\d"
-    if found := _DESCRIBE.fullmatch(sql):
-        return f"\\d {found[1]}"
+    if described := _DESCRIBE.fullmatch(sql):
+        return f"\\d {described[1]}"
     return None
 
 

@@ -65,8 +65,8 @@ class ShellSession:
 
     def option(self, name: str) -> object:
         r"""An option of the statements to come, as `\set` shows it."""
-        found = getattr(self.arguments if name == "rows" else self.arguments.run, name)
-        return {None: "off", sys.maxsize: "all"}.get(found, found)
+        value = getattr(self.arguments if name == "rows" else self.arguments.run, name)
+        return {None: "off", sys.maxsize: "all"}.get(value, value)
 
     def set_option(self, name: str, value: object) -> None:
         """Set an option for the statements to come."""

@@ -191,11 +191,11 @@ class ClassicEddy:
         module = self.modules[number]
         module.busy -= 1
         state = TupleState(item.span, item.done)
-        found = module.process(item)
-        module.produced += len(found)
-        if found:
-            self._policy.observe(Outcome(state, Move(predicate=number), taken=0, produced=len(found)))
-        for result in found:
+        results = module.process(item)
+        module.produced += len(results)
+        if results:
+            self._policy.observe(Outcome(state, Move(predicate=number), taken=0, produced=len(results)))
+        for result in results:
             self._return(result, number)
         self._start(number)
         self._turn()

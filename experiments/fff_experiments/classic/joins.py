@@ -89,17 +89,17 @@ class BlockRippleJoin(Join):
     def process(self, item: RoutedTuple) -> Sequence[RoutedTuple]:
         """Nothing until a block is full or nothing else is queued; then all that the waiting tuples match."""
         self._waiting[0 if item.span >> self.sides[0] & 1 else 1].append(item)
-        found: list[RoutedTuple] = []
+        matches: list[RoutedTuple] = []
         while True:
             side = 0 if len(self._waiting[0]) >= len(self._waiting[1]) else 1
             waiting = self._waiting[side]
             if not waiting or (len(waiting) < self._block and self.queue):
-                return found
+                return matches
             for one in waiting:
                 for other in self._swept[1 - side]:
                     joined = self.concatenated(one, other.rows, other.span, other.done)
                     if joined is not None:
-                        found.append(joined)
+                        matches.append(joined)
             self._swept[side].extend(waiting)
             waiting.clear()
 

@@ -55,7 +55,7 @@ DEFAULT_MOST = 1.4
 
 def ratios(runs: Sequence[Callable[[], object]], repeats: int) -> list[float]:
     """Times relative to the first run: medians over rounds in which each runs once, so that a slow moment hits all alike."""
-    found: list[list[float]] = [[] for _ in runs]
+    seconds_of_runs: list[list[float]] = [[] for _ in runs]
     gc.collect()
     for _ in range(repeats):
         times = []
@@ -65,9 +65,9 @@ def ratios(runs: Sequence[Callable[[], object]], repeats: int) -> list[float]:
             run()
             times.append(time.process_time() - began)
         gc.enable()
-        for values, seconds in zip(found, times, strict=True):
+        for values, seconds in zip(seconds_of_runs, times, strict=True):
             values.append(seconds / times[0])
-    return [statistics.median(values) for values in found]
+    return [statistics.median(values) for values in seconds_of_runs]
 
 
 def star(tables: int, *, indexed: bool) -> BlockPlan:

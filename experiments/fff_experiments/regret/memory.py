@@ -57,7 +57,7 @@ def _start(start: str, world: World, told: Past, other: World, control: str) -> 
 
 def excesses(shape: Shape, instances: int, seed: int, control: str = "") -> dict[str, list[Excess]]:
     """By how a run starts, the excess over the best static order in hindsight after so many tuples."""
-    found: dict[str, list[list[float]]] = {start: [[] for _ in _AT] for start in _STARTS}
+    by_start: dict[str, list[list[float]]] = {start: [[] for _ in _AT] for start in _STARTS}
     worlds = [halves(shape, seed * 100_003 + number) for number in range(instances)]
     pasts = [taught(first, seed + number) for number, (first, _) in enumerate(worlds)]
     for number, (_, world) in enumerate(worlds):
@@ -65,9 +65,9 @@ def excesses(shape: Shape, instances: int, seed: int, control: str = "") -> dict
         for start, of in zip(_STARTS, (number, number, number - 1), strict=True):
             policy = _start(start, world, pasts[of], worlds[of][0], control)
             total = np.cumsum(spent(world, policy, seed + number))
-            for values, tuples, least in zip(found[start], _AT, best, strict=True):
+            for values, tuples, least in zip(by_start[start], _AT, best, strict=True):
                 values.append(float(total[tuples - 1]) / least - 1)
-    return {start: [Excess(tuple(values)) for values in some] for start, some in found.items()}
+    return {start: [Excess(tuple(values)) for values in some] for start, some in by_start.items()}
 
 
 def run_memory(trial: TrialRequest) -> Findings:

@@ -95,7 +95,7 @@ class World:
 
     def orders(self) -> list[tuple[int, ...]]:
         """Every static order that the bindings allow."""
-        found = []
+        legal = []
         for order in itertools.permutations(range(self.setup.modules)):
             done = 0
             for module in order:
@@ -103,8 +103,8 @@ class World:
                     break
                 done |= 1 << module
             else:
-                found.append(order)
-        return found
+                legal.append(order)
+        return legal
 
     def static(self, order: Sequence[int], begin: int, end: int) -> float:
         """What a static order would have spent on some of the tuples."""

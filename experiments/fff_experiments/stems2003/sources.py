@@ -161,9 +161,9 @@ class TimedIndexJoin(IndexJoin):
 
     def process(self, item: RoutedTuple) -> Sequence[RoutedTuple]:
         """As the index join does."""
-        found = super().process(item)
-        self.found.append((self._end, len(found)))
-        return found
+        matches = super().process(item)
+        self.found.append((self._end, len(matches)))
+        return matches
 
     @property
     def probes(self) -> Steps:

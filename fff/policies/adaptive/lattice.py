@@ -93,16 +93,16 @@ class Lattice:
     ) -> tuple[tuple[TupleState, tuple[tuple[Move, TupleState], ...]], ...]:
         if self._too_wide(state):
             return ()
-        found: dict[TupleState, tuple[tuple[Move, TupleState], ...]] = {}
+        transitions: dict[TupleState, tuple[tuple[Move, TupleState], ...]] = {}
         todo = [state]
         while todo:
             here = todo.pop()
-            if here in found:
+            if here in transitions:
                 continue
-            if len(found) >= MAX_STATES:
+            if len(transitions) >= MAX_STATES:
                 return ()
             steps = tuple((move, after(here, move)) for move in self._moves[here])
-            found[here] = steps
+            transitions[here] = steps
             for move, there in steps:
                 if there not in self._moves:
                     self._moves[there] = (
@@ -111,7 +111,7 @@ class Lattice:
                         else _left(self._moves[here], move)
                     )
                 todo.append(there)
-        return tuple(sorted(found.items(), key=lambda item: -item[0].weight))
+        return tuple(sorted(transitions.items(), key=lambda item: -item[0].weight))
 
     def _too_wide(self, state: TupleState) -> bool:
         """Whether moves that do not hinder one another lead to more states than are looked through.

@@ -84,14 +84,14 @@ def moves_of(plan: BlockPlan) -> Iterator[tuple[TupleState, Move]]:
         for number, alias in enumerate(plan.aliases)
         if alias.active and alias.kind == "inner"
     )
-    found = set(todo)
+    reached = set(todo)
     while todo:
         state = todo.popleft()
         for move in () if constraints.finished(state) else sober(constraints.legal(state)):
             yield state, move
             there = after(state, move)
-            if there not in found and len(found) < MAX_STATES:
-                found.add(there)
+            if there not in reached and len(reached) < MAX_STATES:
+                reached.add(there)
                 todo.append(there)
 
 

@@ -109,11 +109,11 @@ def misfit(columns: Sequence[DatabaseColumn]) -> str:
 
 def first_of_case(columns: Sequence[DatabaseColumn]) -> dict[str, DatabaseColumn]:
     """Columns by name; of those that differ only in case queries could reach but the first."""
-    found: dict[str, DatabaseColumn] = {}
+    by_lower_name: dict[str, DatabaseColumn] = {}
     for column in columns:
-        if column.name.lower() not in {name.lower() for name in found}:
-            found[column.name] = column
-    return found
+        if column.name.lower() not in {name.lower() for name in by_lower_name}:
+            by_lower_name[column.name] = column
+    return by_lower_name
 
 
 def key_of(columns: Mapping[str, DatabaseColumn]) -> tuple[str, ...]:

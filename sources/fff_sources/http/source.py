@@ -55,32 +55,32 @@ class HttpSource:
     @classmethod
     def from_spec(cls, context: SourceContext) -> Self:
         """The source of a document; raises SpecError for the first thing that is wrong with it."""
-        declared, found = cls._checked(context)
-        if declared is not None and not found:
+        declared, problems = cls._checked(context)
+        if declared is not None and not problems:
             source = cls(declared, context)
             source._declare_costs(declared)
             return source
-        first = found[0]
-        if len(found) > 1:
-            more = f"{len(found) - 1} more: fff source lint {context.document.file}"
+        first = problems[0]
+        if len(problems) > 1:
+            more = f"{len(problems) - 1} more: fff source lint {context.document.file}"
             first.hint = f"{first.hint}; {more}" if first.hint else more
         raise first
 
     @classmethod
     def lint(cls, context: SourceContext) -> list[SpecError]:
         """Everything that is wrong with the source, secrets that cannot be found included."""
-        declared, found = cls._checked(context)
+        declared, problems = cls._checked(context)
         if declared is None:
-            return found
+            return problems
         secrets = Secrets(context.environ, context.document.folder, context.client.redactor)
-        return found + missing_secrets(context, secrets)
+        return problems + missing_secrets(context, secrets)
 
     @classmethod
     def _checked(cls, context: SourceContext) -> tuple[Any, list[SpecError]]:
-        declared, found = cls.read(context)
+        declared, problems = cls.read(context)
         if declared is not None:
-            found = [*found, *cost_problems(context.name, declared, context.document)]
-        return declared, found
+            problems = [*problems, *cost_problems(context.name, declared, context.document)]
+        return declared, problems
 
     def _declare_costs(self, declared: Any) -> None:
         """Take on what the spec says requests cost."""
@@ -186,9 +186,9 @@ class HttpSource:
                     yield page
         for key, doubt, filled in wanted.alone:
             async with contextlib.aclosing(read([key], filled=filled)) as pages:
-                found = [page async for page in pages]
-            if any(len(page.rows) and having(page.rows, access.keys, [key]).any() for page in found):
-                for page in found:
+                pages_read = [page async for page in pages]
+            if any(len(page.rows) and having(page.rows, access.keys, [key]).any() for page in pages_read):
+                for page in pages_read:
                     yield page
             else:
                 yield unanswered(doubt, [key])

@@ -76,16 +76,16 @@ def _kind(value: Raw) -> str:
 
 
 def _common(kinds: Iterable[str]) -> str:
-    found = set(kinds)
-    if len(found) == 1:
-        return found.pop()
-    return "double" if found == {"bigint", "double"} else "string"
+    types = set(kinds)
+    if len(types) == 1:
+        return types.pop()
+    return "double" if types == {"bigint", "double"} else "string"
 
 
 def _parquet_columns(body: bytes) -> dict[str, str]:
     """Columns whose types FFF has; the others stay out."""
-    found = {}
+    columns = {}
     for part in read_schema(body):
         with contextlib.suppress(ValueError):
-            found[part.name] = spark_type(part.type)
-    return found
+            columns[part.name] = spark_type(part.type)
+    return columns
