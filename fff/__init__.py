@@ -29,9 +29,9 @@
     functions/  functions of Python that SQL may call: tables too, looked up by their arguments
     simulation/ the real engine in virtual time
 
-`dataflow` and `policies` are pure: events in, instructions out, no I/O and no clock, so that a seed replays a run. Imports
-point one way: fff_cli -> fff_sources -> fff, and inside fff from the end of a query's path to its beginning.
-docs/architecture.md follows one query through the files; docs/glossary.md explains the words.
+`dataflow` and `policies` are pure: events in, instructions out, no I/O and no clock, so that a seed replays
+a run. Imports point one way: fff_cli -> fff_sources -> fff, and inside fff from the end of a query's path to
+its beginning. docs/architecture.md follows one query through the files; docs/glossary.md explains the words.
 """
 
 from __future__ import annotations
@@ -94,43 +94,19 @@ __all__ = [
     "spark_data_source",
 ]
 
-#: Where each public name is; they are imported on first use, so that `import fff` costs nothing.
-_HOMES = {
-    "fff.api": (
-        "AsyncBatches",
-        "AsyncConnection",
-        "AsyncStream",
-        "Batches",
-        "Connection",
-        "Result",
-        "Stream",
-        "connect",
-        "connect_async",
-        "show",
-    ),
-    "fff.errors": (
-        "FFFError",
-        "InfeasibleQuery",
-        "QueryError",
-        "SecretError",
-        "SourceError",
-        "SparkError",
-        "SpecError",
-        "UnsupportedSQL",
-        "UsageError",
-    ),
-    "fff.api.spark_data_source": ("spark_data_source",),
-    "fff.stats": ("Missing", "Snapshot"),
-}
+#: Where public names are, most of them in `fff.api`; they are imported on first use, so that `import fff`
+#: costs nothing.
+_HOMES = {"spark_data_source": "fff.api.spark_data_source", "Missing": "fff.stats", "Snapshot": "fff.stats"}
+_ERRORS = ("Error", "Query", "SQL")  # what the names of `fff.errors` end in
 
 
 def __getattr__(name: str) -> object:
-    for home, names in _HOMES.items():
-        if name in names:
-            found: object = getattr(importlib.import_module(home), name)
-            globals()[name] = found
-            return found
-    raise AttributeError(f"module 'fff' has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module 'fff' has no attribute {name!r}")
+    home = _HOMES.get(name, "fff.errors" if name.endswith(_ERRORS) else "fff.api")
+    found: object = getattr(importlib.import_module(home), name)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,7 @@
 """What sources offer: tables, columns, access methods; and the two calls by which the engine reads them.
 
-The engine knows sources only through this page. Adapters (`fff_sources`) implement `SourceAdapter` and are found
-through the entry-point group `fff.sources`.
+The engine knows sources only through this page. Adapters (`fff_sources`) implement `SourceAdapter` and are
+found through the entry-point group `fff.sources`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Requirement = Literal["required", "optional", "any_of"]
 class KeyColumn:
     """A column a request can be given, and the operators the source applies to it.
 
-    `sendable` are the operators that every request for the table can say beside its keys, each with the parameter that
-    does (None: it is said in the source's own language). The source must then give at least the rows for which the
-    comparison is true in SQL.
+    `sendable` are the operators that every request for the table can say beside its keys, each with the
+    parameter that does (None: it is said in the source's own language). The source must then give at least
+    the rows for which the comparison is true in SQL.
     """
 
     name: str
@@ -43,7 +43,10 @@ class KeyColumn:
 
 @dataclass(frozen=True)
 class ScanMethod:
-    """One way to read a whole table, page by page. Several on one table compete (mirrors). `price` is that of a request."""
+    """One way to read a whole table, page by page.
+
+    Several on one table compete (mirrors). `price` is that of a request.
+    """
 
     name: str
     endpoint: object = None  # the adapter's own description; opaque to the engine
@@ -54,9 +57,9 @@ class ScanMethod:
 class LookupMethod:
     """One index access: all rows having given values of `keys`. A request may carry up to `batch_size` keys.
 
-    `limiter`: what holds its requests back (a host and who asks there, a pool of threads), by a name of the adapter's
-    choosing: methods that name the same share one ceiling, `Table.max_in_flight`. Without a name it is the source's.
-    `price` is that of a request.
+    `limiter`: what holds its requests back (a host and who asks there, a pool of threads), by a name of the
+    adapter's choosing: methods that name the same share one ceiling, `Table.max_in_flight`. Without a name it
+    is the source's. `price` is that of a request.
     """
 
     name: str
@@ -71,9 +74,9 @@ class LookupMethod:
 class Table:
     """A web table: its columns in order, and every way to reach its rows.
 
-    What requests can be spared for is a statement's to say: `quals` hold for every row that it can use (the rest may be
-    left out of any answer), of a scan it takes no more than `rows_wanted` rows, and the first by `sort` will do. Sources
-    may ignore all three; pages say what order they come in.
+    What requests can be spared for is a statement's to say: `quals` hold for every row that it can use (the
+    rest may be left out of any answer), of a scan it takes no more than `rows_wanted` rows, and the first by
+    `sort` will do. Sources may ignore all three; pages say what order they come in.
     """
 
     source: str
@@ -141,10 +144,10 @@ class Table:
 class Page:
     """Rows of one answer: the asked columns, in the asked order, in their declared Arrow types.
 
-    `truncated` says why the answer is known not to hold every match (a page cap, a hit limit); such an answer never
-    counts as complete. Where that is so for some of the keys of a lookup only, `unanswered` names them, and the answer to
-    the others stands. `total_rows` is the source's own total where it tells one (an estimate: it decides what is read
-    first, never what counts as read), `pages` that of its pages.
+    `truncated` says why the answer is known not to hold every match (a page cap, a hit limit); such an answer
+    never counts as complete. Where that is so for some of the keys of a lookup only, `unanswered` names them,
+    and the answer to the others stands. `total_rows` is the source's own total where it tells one (an
+    estimate: it decides what is read first, never what counts as read), `pages` that of its pages.
     `order`: what the pages of this scan come ordered by, as the source promises, with `-` before what falls.
     """
 
@@ -157,7 +160,10 @@ class Page:
 
 
 class SourceAdapter(Protocol):
-    """A source: a declaration and two asynchronous generators. Both raise SourceError; ending normally means EOT."""
+    """A source: a declaration and two asynchronous generators.
+
+    Both raise SourceError; ending normally means EOT.
+    """
 
     name: str
 
@@ -168,7 +174,10 @@ class SourceAdapter(Protocol):
     def scan(
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
     ) -> AsyncIterator[Page]:
-        """Every row of the table. `window` bounds how many pages may be under way at once where pages are independent."""
+        """Every row of the table.
+
+        `window` bounds how many pages may be under way at once where pages are independent.
+        """
 
     def lookup(
         self,
@@ -193,7 +202,10 @@ class Discovering(Protocol):
     """A source that may not know the columns of its tables before it has asked."""
 
     async def discover(self, names: Collection[str], *, meter: AccessMeter) -> None:
-        """Find out the columns of those of the named tables that have none yet. Raises SourceError, SecretError."""
+        """Find out the columns of those of the named tables that have none yet.
+
+        Raises SourceError, SecretError.
+        """
 
 
 @runtime_checkable
@@ -205,7 +217,10 @@ class Listing(SourceAdapter, Protocol):
         """Whether `tables` are all there are."""
 
     async def list_tables(self, *, meter: AccessMeter) -> None:
-        """Find out which tables there are; their columns are left to `discover`. Raises SourceError, SecretError."""
+        """Find out which tables there are; their columns are left to `discover`.
+
+        Raises SourceError, SecretError.
+        """
 
 
 @runtime_checkable
@@ -278,8 +293,9 @@ class Divisible(Protocol):
 class Catalog:
     """The tables a query may name.
 
-    Sources that are only offered come after all others and are read when somebody needs them: one of them when a
-    statement names it, all of them when tables are listed or a table's own name is in no source that was added.
+    Sources that are only offered come after all others and are read when somebody needs them: one of them
+    when a statement names it, all of them when tables are listed or a table's own name is in no source that
+    was added.
     """
 
     adapters: list[SourceAdapter] = field(default_factory=list)
@@ -412,8 +428,8 @@ class Catalog:
     def find(self, parts: Sequence[str]) -> list[Table]:
         """Tables that a name of one or two parts can mean: none, one, or (ambiguous) several.
 
-        A table's own name means one of an offered source only where no other source has a table of that name, and a
-        function only where no table has it.
+        A table's own name means one of an offered source only where no other source has a table of that name,
+        and a function only where no table has it.
         """
         wanted = ".".join(parts).lower()
         if len(parts) > 1:
@@ -423,8 +439,8 @@ class Catalog:
                 return self._named(".".join(parts[1:]), parts[0].lower())
             return [hit[1]]
         known = (table for adapter, table in self._tables.values() if not isinstance(adapter, Naming))
-        found = [table for table in known if table.name.lower() == wanted]
-        own = [table for table in found if table.source.lower() not in self._from_offers]
+        named = [table for table in known if table.name.lower() == wanted]
+        own = [table for table in named if table.source.lower() not in self._from_offers]
         own = (
             own or self._named(parts[0]) or [table for table in self.tables() if table.name.lower() == wanted]
         )

@@ -9,7 +9,7 @@
     │   ├── SpecError         2   a source spec: file, key path, line
     │   └── SecretError       2   a secret that cannot be found
     └── SourceError           4   a web source: URL without secrets, status, attempts
-    InternalError                 a bug in FFF; never caught as one of the above
+    InvariantError                a bug in FFF; never caught as one of the above
 
 Foreign exceptions (aiohttp, pyspark, sqlglot, pydantic) are turned into these at one border each.
 """
@@ -169,7 +169,7 @@ class SourceError(FFFError):
         return "check path and params of the endpoint in the source's spec"
 
 
-class InternalError(Exception):
+class InvariantError(Exception):
     """A bug in FFF. Never raised for anything a user or a source did."""
 
 

@@ -18,7 +18,7 @@ from fff.budget import Budget
 from fff.catalog import Catalog
 from fff.dataflow.plan.events import Cancel, Enough, Halt
 from fff.dataflow.plan.expressions import Expr
-from fff.errors import FFFError, InternalError, QueryError, SourceError
+from fff.errors import FFFError, InvariantError, QueryError, SourceError
 from fff.forecast.history import TableHistory
 from fff.limits import WRITE_MILLION_S
 from fff.options import RunOptions
@@ -34,7 +34,7 @@ from fff.schema import Field, result_field
 from fff.sql import KeySource, Prepared
 from fff.sql.analysis.priorities import priority
 from fff.sql.analysis.soundness import causes_among
-from fff.stats import Missing, Outcome, Snapshot, SparkStats
+from fff.stats import Missing, RunOutcome, Snapshot, SparkStats
 
 if TYPE_CHECKING:
     from fff.access.semijoin_feed import KeyFeed
@@ -99,14 +99,14 @@ class Execution:
         self._phase: Literal["fetching", "aggregating", "done"] = "fetching"
         self._spark_rows = 0  # of Spark's result
         self._newest: dict[int, deque[pa.RecordBatch]] = {}  # by block: what it found last
-        self._outcome: Outcome | None = None
+        self._outcome: RunOutcome | None = None
         self.schema: tuple[Field, ...] | None = None if self._row_sink is None else self._row_sink.schema
         self._priorities: tuple[str, ...] = ()
         if options.prioritize:
             self.prioritize(*options.prioritize)
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> RunOutcome:
         """How the run ended; only after `batches` has ended."""
         assert self._outcome is not None, "the run has not ended"
         return self._outcome
@@ -364,7 +364,7 @@ class Execution:
         if doubtful:
             warnings = (*warnings, _doubt_text(doubtful, snapshot.missing))
         sql, seed, routed = self.prepared.sql, self.seed, [audited(block) for block in self._blocks]
-        self._outcome = Outcome(
+        self._outcome = RunOutcome(
             complete=complete,
             exit_code=exit_code,
             reason=reason,
@@ -420,4 +420,4 @@ def _sources(fed: RunningBlock, table: int, block: int) -> Sequence[KeySource]:
     for feed in fed.query.feeds:
         if feed.table == table:
             return [source for source in feed.sources if source.block == block]
-    raise InternalError(f"nothing feeds table {table} of {fed.query.view}")
+    raise InvariantError(f"nothing feeds table {table} of {fed.query.view}")

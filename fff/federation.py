@@ -28,14 +28,14 @@ from fff.runtime.block_run import uses_of
 from fff.sql.planner.explain import explain
 from fff.sql.planner.plan import Prepared
 from fff.sql.planner.prepare import compared_with_text, prepare, table_names
-from fff.stats import Outcome
+from fff.stats import RunOutcome
 from fff.web.client import WebClient
 
 if TYPE_CHECKING:
     from fff.access.disk.policy import RowCache
     from fff.spark.session import SparkEngine
 
-__all__ = ["Execution", "Federation", "Outcome", "Prepared", "RunOptions"]
+__all__ = ["Execution", "Federation", "Prepared", "RunOptions", "RunOutcome"]
 
 
 class Federation:

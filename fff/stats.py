@@ -318,7 +318,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """How a run ended. `exit_code` and `report` are those of the contract.
 
     `doubts`: what in the statement may have made rows of a partial answer wrong, as LEFT JOIN; where there is nothing,

@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -44,6 +45,8 @@ from fff_cli.options.shared import (
     SparkRemote,
     Sql,
     Verbose,
+    argument,
+    option,
     typer,
 )
 from fff_cli.source_app import source_app
@@ -82,7 +85,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+        bool, option("--version", "Print the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
     pass
@@ -99,12 +102,10 @@ def query(  # noqa: PLR0917 - the options of the command, which typer reads off 
     safe_csv: SafeCsv = False,
     output_file: Annotated[
         Path | None,
-        typer.Option(
-            "-O",
-            "--output-file",
-            metavar="FILE",
-            help="Where the result goes; the format follows the ending. (default: standard output)",
-            rich_help_panel="The result",
+        option(
+            "-O --output-file FILE",
+            "Where the result goes; the format follows the ending. (default: standard output)",
+            panel="The result",
         ),
     ] = None,
     live: Live = None,
@@ -152,21 +153,12 @@ def explain(  # noqa: PLR0917 - the options of the command, which typer reads of
     verbose: Verbose = False,
 ) -> None:
     """Show how a query would run and what it will ask, without sending a request; with --analyze run it and show how it was routed."""
+    given = dict(locals())
     from fff_cli.commands.explain import run_explain  # noqa: PLC0415
     from fff_cli.options.arguments import QueryArguments  # noqa: PLC0415
 
-    arguments = QueryArguments.typed(
-        sql=sql,
-        sources=sources,
-        files=files,
-        params=params,
-        output=output,
-        policy=policy,
-        seed=seed,
-        max_requests=max_requests,
-        budget=budget,
-        on_source_error="partial",
-    )
+    del given["analyze"]
+    arguments = QueryArguments.typed(**given, on_source_error="partial")
     raise typer.Exit(told(lambda: run_explain(arguments, analyze=analyze), verbose))
 
 
@@ -213,9 +205,7 @@ def cache_stats(output: Format = None, verbose: Verbose = False) -> None:
 
 @cache_app.command("clear")
 def cache_clear(
-    source: Annotated[
-        str | None, typer.Option("--source", metavar="NAME", help="Only what is kept of this source.")
-    ] = None,
+    source: Annotated[str | None, option("--source NAME", "Only what is kept of this source.")] = None,
     verbose: Verbose = False,
 ) -> None:
     """Forget what is kept."""
@@ -229,16 +219,12 @@ app.command()(mcp)
 
 @app.command()
 def login(
-    source: Annotated[
-        str | None, typer.Argument(metavar="SOURCE", help="The source to log in to.", show_default=False)
-    ] = None,
+    source: Annotated[str | None, argument("SOURCE", "The source to log in to.")] = None,
     sources: Sources = None,
     device: Annotated[
-        bool, typer.Option("--device", help="With a code that is typed elsewhere, not in a browser here.")
+        bool, option("--device", "With a code that is typed elsewhere, not in a browser here.")
     ] = False,
-    listed: Annotated[
-        bool, typer.Option("--list", help="Tell which sources somebody is logged in to.")
-    ] = False,
+    listed: Annotated[bool, option("--list", "Tell which sources somebody is logged in to.")] = False,
     verbose: Verbose = False,
 ) -> None:
     """Log in to a source whose API asks for a person; later runs renew what that gave."""
@@ -257,7 +243,7 @@ def login(
 
 @app.command()
 def logout(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The source to log out of.")],
+    source: Annotated[str, argument("SOURCE", "The source to log out of.")],
     sources: Sources = None,
     verbose: Verbose = False,
 ) -> None:
@@ -270,22 +256,13 @@ def logout(
 @app.command()
 def demo(
     serve: Annotated[
-        bool,
-        typer.Option("--serve", help="Only keep the demo sources up, and print the spec that reads them."),
+        bool, option("--serve", "Only keep the demo sources up, and print the spec that reads them.")
     ] = False,
     port: Annotated[
         int,
-        typer.Option(
-            metavar="N",
-            min=0,
-            max=65535,
-            help="Port of the demo sources; 0 takes a free one.",
-            show_default=False,
-        ),
+        option("N", "Port of the demo sources; 0 takes a free one.", min=0, max=65535, show_default=False),
     ] = 0,
-    seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Seed of the demo's rows and delays.", show_default=False)
-    ] = None,
+    seed: Annotated[int | None, option("N", "Seed of the demo's rows and delays.")] = None,
     prioritize: Prioritize = None,
     verbose: Verbose = False,
 ) -> None:
@@ -307,65 +284,30 @@ def demo(
 @app.command()
 def experiment(  # noqa: PLR0917 - the options of the command, which typer reads off the signature
     names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[NAME]...", help="Which, as --list tells; all by default.", show_default=False
-        ),
+        list[str] | None, argument("[NAME]...", "Which, as --list tells; all by default.")
     ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="Tell which there are, and run none.")] = False,
-    seed: Annotated[int, typer.Option(metavar="N", help="Random seed of all of them.")] = 1,
+    listed: Annotated[bool, option("--list", "Tell which there are, and run none.")] = False,
+    seed: Annotated[int, option("N", "Random seed of all of them.")] = 1,
     seeds: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="How many seeds, from that one on; 5 for the manual, else 1.",
-            show_default=False,
-        ),
+        int | None, option("N", "How many seeds, from that one on; 5 for the manual, else 1.", min=1)
     ] = None,
-    scale: Annotated[
-        float, typer.Option(metavar="X", min=0.01, max=10, help="Size, as a share of the full one.")
-    ] = 1.0,
+    scale: Annotated[float, option("X", "Size, as a share of the full one.", min=0.01, max=10)] = 1.0,
     controls: Annotated[
-        bool | None,
-        typer.Option(
-            "--controls/--no-controls",
-            help="Run the negative controls, as for the manual.",
-            show_default=False,
-        ),
+        bool | None, option("--controls/--no-controls", "Run the negative controls, as for the manual.")
     ] = None,
-    folder: Annotated[
-        Path, typer.Option("-O", "--output", metavar="DIR", help="Where tables, numbers and plots go.")
-    ] = Path("experiments"),
+    folder: Annotated[Path, option("-O --output DIR", "Where tables, numbers and plots go.")] = Path(
+        "experiments"
+    ),
     docs: Annotated[
-        Path | None,
-        typer.Option(
-            "--docs",
-            metavar="DIR",
-            help="Rewrite their sections of the manual in DIR instead.",
-            show_default=False,
-        ),
+        Path | None, option("--docs DIR", "Rewrite their sections of the manual in DIR instead.")
     ] = None,
     verbose: Verbose = False,
 ) -> None:
     """Re-run the papers' experiments; exits with 1 unless every acceptance holds."""
     from fff_cli.commands.experiment import list_experiments, run_experiments  # noqa: PLC0415
 
-    def run_them() -> int:
-        return (
-            list_experiments()
-            if listed
-            else run_experiments(
-                names or (),
-                seed=seed,
-                scale=scale,
-                seeds=seeds,
-                controls=controls,
-                folder=folder,
-                docs=docs,
-            )
-        )
-
+    how = {"seed": seed, "scale": scale, "seeds": seeds, "controls": controls, "folder": folder, "docs": docs}
+    run_them = list_experiments if listed else partial(run_experiments, names or (), **how)
     raise typer.Exit(told(run_them, verbose))
 
 

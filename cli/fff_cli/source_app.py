@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from fff_cli.options.shared import SETTINGS, Format, Sources, Verbose, typer
+from fff_cli.options.shared import SETTINGS, Format, Sources, Verbose, argument, option, typer
 from fff_cli.telling import told
 
 source_app = typer.Typer(
@@ -26,7 +26,7 @@ def source_list(sources: Sources = None, output: Format = None, verbose: Verbose
 
 @source_app.command("show")
 def source_show(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="source.table, or table.")],
+    table: Annotated[str, argument("TABLE", "source.table, or table.")],
     sources: Sources = None,
     verbose: Verbose = False,
 ) -> None:
@@ -37,9 +37,7 @@ def source_show(
 
 
 @source_app.command("lint")
-def source_lint(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A source spec.")], verbose: Verbose = False
-) -> None:
+def source_lint(file: Annotated[Path, argument("FILE", "A source spec.")], verbose: Verbose = False) -> None:
     """Check a source spec; every mistake with its line and key."""
     from fff_cli.commands.source import lint_file  # noqa: PLC0415
 
@@ -48,17 +46,12 @@ def source_lint(
 
 @source_app.command("test")
 def source_test(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A source spec.")],
-    table: Annotated[
-        str | None, typer.Option("--table", metavar="T", help="Only what has to do with this table.")
-    ] = None,
+    file: Annotated[Path, argument("FILE", "A source spec.")],
+    table: Annotated[str | None, option("--table T", "Only what has to do with this table.")] = None,
     output: Annotated[
-        str | None,
-        typer.Option(
-            "-o", "--output", metavar="FORMAT", help="json, or any format of results. (default: text)"
-        ),
+        str | None, option("-o --output FORMAT", "json, or any format of results. (default: text)")
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="What may be wrong counts as wrong.")] = False,
+    strict: Annotated[bool, option("--strict", "What may be wrong counts as wrong.")] = False,
     verbose: Verbose = False,
 ) -> None:
     """Try a spec out: its tests, and every access method with a request or two."""
@@ -69,23 +62,16 @@ def source_test(
 
 @source_app.command("init")
 def source_init(  # noqa: PLR0917 - the options of the command, which typer reads off the signature
-    url: Annotated[
-        str | None, typer.Argument(metavar="URL", help="A sample: a list, or one thing.", show_default=False)
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option("--name", metavar="N", help="The source's name. (default: from the host)")
-    ] = None,
+    url: Annotated[str | None, argument("URL", "A sample: a list, or one thing.")] = None,
+    name: Annotated[str | None, option("--name N", "The source's name. (default: from the host)")] = None,
     openapi: Annotated[
-        str | None,
-        typer.Option("--openapi", metavar="FILE_OR_URL", help="Draft from an OpenAPI 3 document instead."),
+        str | None, option("--openapi FILE_OR_URL", "Draft from an OpenAPI 3 document instead.")
     ] = None,
     header: Annotated[
-        list[str] | None,
-        typer.Option("-H", "--header", metavar="'NAME: VALUE'", help="Send this too; repeatable."),
+        list[str] | None, option("-H --header 'NAME: VALUE'", "Send this too; repeatable.")
     ] = None,
     file: Annotated[
-        Path | None,
-        typer.Option("-O", "--output-file", metavar="FILE", help="A new file. (default: standard output)"),
+        Path | None, option("-O --output-file FILE", "A new file. (default: standard output)")
     ] = None,
     verbose: Verbose = False,
 ) -> None:
@@ -97,9 +83,9 @@ def source_init(  # noqa: PLR0917 - the options of the command, which typer read
 
 @source_app.command("trust")
 def source_trust(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A source spec.")] = Path("fff.yaml"),
-    listed: Annotated[bool, typer.Option("--list", help="Only show which specs are trusted.")] = False,
-    revoke: Annotated[bool, typer.Option("--revoke", help="Trust it no longer.")] = False,
+    file: Annotated[Path, argument("FILE", "A source spec.")] = Path("fff.yaml"),
+    listed: Annotated[bool, option("--list", "Only show which specs are trusted.")] = False,
+    revoke: Annotated[bool, option("--revoke", "Trust it no longer.")] = False,
     verbose: Verbose = False,
 ) -> None:
     """Let a spec that is found in the working folder use the secrets it names, until it changes."""

@@ -47,13 +47,13 @@ MODULES: tuple[str, ...] = (
 
 def experiments() -> dict[str, Experiment]:
     """Every experiment by its name, in order."""
-    found: dict[str, Experiment] = {}
+    by_name: dict[str, Experiment] = {}
     for module in MODULES:
         some: Sequence[Experiment] = importlib.import_module(module).EXPERIMENTS
         for experiment in some:
-            assert experiment.name not in found, f"two experiments are called {experiment.name}"
-            found[experiment.name] = experiment
-    return found
+            assert experiment.name not in by_name, f"two experiments are called {experiment.name}"
+            by_name[experiment.name] = experiment
+    return by_name
 
 
 def choose(names: Sequence[str]) -> list[Experiment]:

@@ -38,7 +38,8 @@ def run(
         seeds: how many; without a number as many as the manual's page has, or 1.
         controls: whether negative controls are run; if nothing is said, for the manual.
         folder: where NAME.md, .csv, .json, .png and .svg go.
-        docs: instead of all that, rewrite their sections of DIR/experiments.md and their plots in DIR/experiments.
+        docs: instead of all that, rewrite their sections of DIR/experiments.md and their plots in
+            DIR/experiments.
         show: takes what each experiment found.
         say: takes how it went on the whole.
 
@@ -89,10 +90,10 @@ def _write(experiment: Experiment, judged: Judged, *, folder: Path, plots: bool)
 def _document(experiment: Experiment, judged: Judged, *, docs: Path) -> None:
     plotting.draw(experiment, judged.findings, docs / "experiments", ("svg",))
     page = docs / "experiments.md"
-    found = writing.sections(page.read_text(encoding="utf-8")) if page.exists() else {}
+    sections = writing.sections(page.read_text(encoding="utf-8")) if page.exists() else {}
     plot = f"experiments/{experiment.name}.svg"
-    found[experiment.name] = writing.as_markdown(experiment, judged, plot=plot)
-    page.write_text(writing.page_of(list(experiments()), found), encoding="utf-8")
+    sections[experiment.name] = writing.as_markdown(experiment, judged, plot=plot)
+    page.write_text(writing.page_of(list(experiments()), sections), encoding="utf-8")
     policies = docs / "policies.md"
     if policies.exists():
         text = policies.read_text(encoding="utf-8")

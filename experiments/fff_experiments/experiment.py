@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-#: Who works for whom: one processor that all modules share, a server of its own for each, or the machine's own clock.
+#: Who works for whom: one processor that all modules share, a server of its own for each, or the machine's
+#: own clock.
 Resources = Literal["one shared CPU", "independent servers", "real time"]
 
 
@@ -14,8 +15,8 @@ Resources = Literal["one shared CPU", "independent servers", "real time"]
 class TrialRequest:
     """One run of an experiment that is asked for.
 
-    `scale`: the share of the full size; what is claimed is claimed of 1.0. `control`: one of the experiment's negative
-    controls, which stands in for what the claims are about; none where it is empty.
+    `scale`: the share of the full size; what is claimed is claimed of 1.0. `control`: one of the experiment's
+    negative controls, which stands in for what the claims are about; none where it is empty.
     """
 
     seed: int = 1
@@ -31,7 +32,8 @@ class TrialRequest:
 class Check:
     """One acceptance: what the paper claims, what must hold here, what was found.
 
-    `shows`: what a claim shows that no negative control can fail, because it is about the set-up or about all plans alike.
+    `shows`: what a claim shows that no negative control can fail, because it is about the set-up or about all
+    plans alike.
     """
 
     claim: str
@@ -83,8 +85,9 @@ class Findings:
 class Experiment:
     """One experiment: how it is called, where it comes from, what it claims, and how to run it.
 
-    The same trial gives the same findings unless `resources` is "real time". `controls`: by name, what each negative
-    control puts in the place of what the claims are about; each claim fails under one of them, or says what it shows.
+    The same trial gives the same findings unless `resources` is "real time". `controls`: by name, what each
+    negative control puts in the place of what the claims are about; each claim fails under one of them, or
+    says what it shows.
     """
 
     name: str  # as typed: E1, O2, S-4, G1

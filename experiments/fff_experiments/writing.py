@@ -13,7 +13,8 @@ from pathlib import Path
 from fff_experiments.experiment import Experiment, Findings
 from fff_experiments.judging import Judged
 
-#: What the page of the manual says before its first experiment; sections follow, one for each, headed by its name.
+#: What the page of the manual says before its first experiment; sections follow, one for each, headed by its
+#: name.
 INTRODUCTION = """\
 # The papers' experiments, re-run
 
@@ -215,5 +216,5 @@ def with_table(page: str, experiment: Experiment, findings: Findings) -> str:
     """A page with the experiment's table anew between `<!-- table NAME -->` and `<!-- end -->`, where it has these."""
     table = "\n".join(_markdown_table(findings.columns, findings.rows))
     mark = f"<!-- table {experiment.name} -->"
-    found = re.compile(rf"{re.escape(mark)}\n.*?<!-- end -->", re.DOTALL)
-    return found.sub(lambda _: f"{mark}\n{table}\n<!-- end -->", page)
+    pattern = re.compile(rf"{re.escape(mark)}\n.*?<!-- end -->", re.DOTALL)
+    return pattern.sub(lambda _: f"{mark}\n{table}\n<!-- end -->", page)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from fff.catalog import LookupMethod, Page, ScanMethod, Table
 from fff.dataflow.plan.expressions import evaluate_rows
-from fff.errors import InternalError, QueryError
+from fff.errors import InvariantError, QueryError
 from fff.sql.calls.computed_keys import Computed
 from fff.stats import AccessMeter
 
@@ -29,7 +29,7 @@ class LocalSource:
         del meter, window
         rows = method.endpoint
         if not isinstance(rows, pa.Table):
-            raise InternalError(f"{table.full_name} has no rows of its own")
+            raise InvariantError(f"{table.full_name} has no rows of its own")
         for batch in rows.select(list(columns)).combine_chunks().to_batches():
             yield Page(batch, total_rows=len(rows))
             await asyncio.sleep(0)  # others have their turn
@@ -47,7 +47,7 @@ class LocalSource:
         del meter
         computed = method.endpoint
         if not isinstance(computed, Computed):
-            raise InternalError(f"{method.name} computes nothing")
+            raise InvariantError(f"{method.name} computes nothing")
         *arguments, value = table.columns
         known = {
             field.name: pa.array(values, field.arrow)

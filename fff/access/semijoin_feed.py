@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from fff.access.key_index import KeyNumbers
 from fff.catalog import LookupMethod, Page, ScanMethod, Table
-from fff.errors import InternalError, QueryError, SourceError
+from fff.errors import InvariantError, QueryError, SourceError
 from fff.limits import FEED_PAGE_ROWS
 from fff.schema import comparison_kind
 from fff.sql.planner.plan import KeyQuery
@@ -152,7 +152,7 @@ class KeyFeed:
     ) -> AsyncGenerator[Page]:
         """A feed answers none."""
         _ = method, columns, keys, meter
-        raise InternalError(f"the keys {table.name} were asked by key")
+        raise InvariantError(f"the keys {table.name} were asked by key")
         yield  # makes it the generator that it stands in for
 
     async def close(self) -> None:

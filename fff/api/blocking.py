@@ -26,8 +26,9 @@ def connect(*sources: Source, **options: Unpack[ConnectOptions]) -> Connection:
     """A connection to the web tables that source specs describe. Sends nothing.
 
     Args:
-        *sources: spec files, or folders of them. Without any: those that the command line would use, `FFF_SOURCES` or
-            else `./fff.yaml`, `./sources/` and `$XDG_CONFIG_HOME/fff/`. The bundled catalog comes last.
+        *sources: spec files, or folders of them. Without any: those that the command line would use,
+            `FFF_SOURCES` or else `./fff.yaml`, `./sources/` and `$XDG_CONFIG_HOME/fff/`. The bundled catalog
+            comes last.
         **options: for its statements, which may override those up to `on_source_error` one by one:
 
             policy: the routing policy by name, `"adaptive"` unless it is said.
@@ -35,16 +36,19 @@ def connect(*sources: Source, **options: Unpack[ConnectOptions]) -> Connection:
             seed: of the random numbers that routing draws; fresh ones without. The report names the one used.
             deadline: seconds after which the answer to a statement is there, whole or not.
             max_requests: the number of requests after which it does.
-            budget: the money that requests may cost, as 0.5 or '0.50 EUR'; the one that would cost more is not sent.
-            on_source_error: `"fail"` (unless it is said): a source that cannot be read in full raises SourceError.
-                `"partial"`: the result then says what it lacks, in `Result.complete` and `Result.missing`.
+            budget: the money that requests may cost, as 0.5 or '0.50 EUR'; the one that would cost more is
+                not sent.
+            on_source_error: `"fail"` (unless it is said): a source that cannot be read in full raises
+                SourceError. `"partial"`: the result then says what it lacks, in `Result.complete` and
+                `Result.missing`.
             spark_master: where Spark runs, once a statement needs it; `local[*]` unless it is said.
             spark_remote: a Spark Connect server to use instead, `sc://…`.
-            keep: keep what statements read of tables for those that follow, until `Connection.reset`; without it every
-                statement asks the sources.
-            cache: keep what sources answer on disk for later runs, and take what is kept: of every source, of none, or
-                (None, unless it is said) of those whose spec says so.
-            cache_ttl: seconds that answers on disk count as fresh, in place of what specs say; for every source.
+            keep: keep what statements read of tables for those that follow, until `Connection.reset`; without
+                it every statement asks the sources.
+            cache: keep what sources answer on disk for later runs, and take what is kept: of every source, of
+                none, or (None, unless it is said) of those whose spec says so.
+            cache_ttl: seconds that answers on disk count as fresh, in place of what specs say; for every
+                source.
 
     Raises:
         SpecError: a spec is wrong.
@@ -105,13 +109,14 @@ class Connection:
         Args:
             sql: one statement of Spark SQL.
             params: values of its `:name` parameters: numbers, strings, Booleans, dates, datetimes, None.
-            **options: `policy`, `seed`, `deadline`, `max_requests`, `budget`, `on_source_error`, as for `fff.connect`; `prioritize`,
-                conditions such as `"state = 'CA'"` whose rows are fetched first.
+            **options: `policy`, `seed`, `deadline`, `max_requests`, `budget`, `on_source_error`, as for
+                `fff.connect`; `prioritize`, conditions such as `"state = 'CA'"` whose rows are fetched first.
 
         Raises:
             QueryError: the SQL is wrong or cannot be run.
             UsageError: a parameter or an option is wrong, or the connection is closed.
-            SourceError: a source could not be read in full, unless `on_source_error="partial"`; or none at all.
+            SourceError: a source could not be read in full, unless `on_source_error="partial"`; or none at
+                all.
         """
         return self._loop.run(self._inner.sql(sql, params, **options))
 
@@ -205,9 +210,9 @@ class Connection:
     ) -> list[StatementPart]:
         """The statement in at most so many parts, for as many readers, who may be elsewhere.
 
-        None where it cannot be divided: only rows of one table whose pages can be asked for one by one, as the first page
-        tells, come in parts. That page is fetched here, and by no reader. Raises QueryError, UsageError,
-        SourceError.
+        None where it cannot be divided: only rows of one table whose pages can be asked for one by one, as
+        the first page tells, come in parts. That page is fetched here, and by no reader. Raises QueryError,
+        UsageError, SourceError.
         """
         return self._loop.run(self._inner.divide(sql, params, parts=parts))
 
@@ -234,7 +239,10 @@ class Connection:
         interval: float = INTERVAL_S,
         **options: Unpack[StatementOptions],
     ) -> None:
-        """Run one statement and show its result; in a notebook also how it gets on. Arguments and errors: those of `sql`."""
+        """Run one statement and show its result; in a notebook also how it gets on.
+
+        Arguments and errors: those of `sql`.
+        """
         show_stream(self.stream(sql, params, interval=interval, **options))
 
     def _repr_html_(self) -> str:

@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Any, Generic, Self, TypeAlias, TypeVar
+from typing import Generic, Self, TypeAlias, TypeVar
 
 from fff.api.loop import LoopThread
-from fff.api.result import RecordBatch, Result
+from fff.api.result import Ended, RecordBatch, Result
 from fff.api.run import BackgroundRun
 from fff.errors import UsageError
-from fff.federation import Outcome
-from fff.stats import Missing, Snapshot
+from fff.federation import RunOutcome
+from fff.stats import Snapshot
 
 _T = TypeVar("_T")
 
 Begin: TypeAlias = Callable[[], AbstractAsyncContextManager[BackgroundRun]]
 
 
-class _Once:
+class _Once(Ended):
     """What an iteration leaves behind."""
 
     def __init__(self, begin: Begin) -> None:
         self._begin = begin
         self._begun = False
-        self._outcome: Outcome | None = None
+        self._outcome: RunOutcome | None = None
 
     def _start(self) -> AbstractAsyncContextManager[BackgroundRun]:
         if self._begun:
@@ -34,31 +34,11 @@ class _Once:
         return self._begin()
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> RunOutcome:
         """How the statement ended; raises UsageError before it has."""
         if self._outcome is None:
             raise UsageError("the statement has not come to its end")
         return self._outcome
-
-    @property
-    def complete(self) -> bool:
-        """Whether the answer rests on everything the sources hold; UsageError before the end."""
-        return self.outcome.complete
-
-    @property
-    def missing(self) -> tuple[Missing, ...]:
-        """The parts of tables that could not be read, or were not, and why; UsageError before the end."""
-        return self.outcome.missing
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What is worth knowing and no error; UsageError before the end."""
-        return self.outcome.warnings
-
-    @property
-    def report(self) -> dict[str, Any]:
-        """The account of the run as JSON-ready values; UsageError before the end."""
-        return self.outcome.report
 
 
 class AsyncStream(_Once):
@@ -148,7 +128,7 @@ class Stream(_Steps[Snapshot]):
         return self._inner.result
 
 
-class Batches(_Steps[RecordBatch]):
+class Batches(_Steps[RecordBatch], Ended):
     """The rows of one statement as they are found. A `for` loop runs it; how it ended is known after."""
 
     def __init__(self, owner: object, loop: LoopThread, inner: AsyncBatches) -> None:
@@ -156,29 +136,9 @@ class Batches(_Steps[RecordBatch]):
         self._inner = inner
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> RunOutcome:
         """How the statement ended; raises UsageError before it has."""
         return self._inner.outcome
-
-    @property
-    def complete(self) -> bool:
-        """Whether the answer rests on everything the sources hold; UsageError before the end."""
-        return self._inner.complete
-
-    @property
-    def missing(self) -> tuple[Missing, ...]:
-        """The parts of tables that could not be read, or were not, and why; UsageError before the end."""
-        return self._inner.missing
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What is worth knowing and no error; UsageError before the end."""
-        return self._inner.warnings
-
-    @property
-    def report(self) -> dict[str, Any]:
-        """The account of the run as JSON-ready values; UsageError before the end."""
-        return self._inner.report
 
 
 def _stepped(loop: LoopThread, source: AsyncGenerator[_T]) -> Generator[_T]:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 
 from fff.catalog import Catalog, Divisible, LookupMethod, Page, ScanMethod, SourceAdapter, Table
-from fff.errors import InternalError
+from fff.errors import InvariantError
 from fff.federation import Federation, Prepared
 from fff.quals import Quals
 from fff.sql.planner.plan import Cut
@@ -76,7 +76,7 @@ class _PartOfSource:
     ) -> AsyncIterator[Page]:
         """The rows of the part."""
         if not isinstance(self._whole, Divisible):
-            raise InternalError(f"{self.name} has no parts")
+            raise InvariantError(f"{self.name} has no parts")
         table = replace(self._table, quals=self._part.quals)  # pages were counted under them
         return self._whole.scan_part(table, method, columns, self._part.share, meter=meter, window=window)
 
@@ -91,7 +91,7 @@ class _PartOfSource:
     ) -> AsyncIterator[Page]:
         """Rows of other parts would come too."""
         del columns, keys, meter
-        raise InternalError(f"{table.full_name} is read in part and has no lookup {method.name}")
+        raise InvariantError(f"{table.full_name} is read in part and has no lookup {method.name}")
 
     async def close(self) -> None:
         """The source is closed with the federation it is of."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -13,7 +14,7 @@ from fff.errors import UsageError
 from fff.stats import Missing
 
 if TYPE_CHECKING:
-    from fff.federation import Outcome
+    from fff.federation import RunOutcome
 
 ArrowTable: TypeAlias = pa.Table
 ArrowSchema: TypeAlias = pa.Schema
@@ -23,19 +24,48 @@ _TEXT_ROWS = 10
 _TEXT_WIDTH = 40  # characters of one value
 
 
-class Result:
+class Ended(ABC):
+    """What is told of a statement that has come to its end; of one still to be iterated over a UsageError before."""
+
+    @property
+    @abstractmethod
+    def outcome(self) -> RunOutcome:
+        """How the statement ended."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the answer rests on everything the sources hold; else `missing` tells what it lacks."""
+        return self.outcome.complete
+
+    @property
+    def missing(self) -> tuple[Missing, ...]:
+        """The parts of tables that could not be read, or were not, and why."""
+        return self.outcome.missing
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is worth knowing and no error."""
+        return self.outcome.warnings
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """The account of the run as JSON-ready values, the same as `fff query --report` writes."""
+        return self.outcome.report
+
+
+class Result(Ended):
     """The rows of a statement in memory.
 
-    Iterating gives tuples of Python values, `len` the number of rows; `fetchone` and its like go through them once. What
-    reads Arrow data (pyarrow, pandas, polars, DuckDB) takes it as it is. It stays as it is when its connection
-    is closed; only `to_spark` may then no longer find a Spark.
+    Iterating gives tuples of Python values, `len` the number of rows; `fetchone` and its like go through them
+    once. What reads Arrow data (pyarrow, pandas, polars, DuckDB) takes it as it is. It stays as it is when
+    its connection is closed; only `to_spark` may then no longer find a Spark.
     """
 
     def __init__(
         self,
         schema: ArrowSchema,
         batches: Sequence[RecordBatch],
-        outcome: Outcome,
+        outcome: RunOutcome,
         own_frame: Callable[[ArrowTable], Any],
     ) -> None:
         self._table = pa.Table.from_batches(batches, schema=schema)
@@ -44,24 +74,9 @@ class Result:
         self._fetched = 0  # rows that `fetchone` and its like have given
 
     @property
-    def complete(self) -> bool:
-        """Whether the answer rests on everything the sources hold; else `missing` tells what it lacks."""
-        return self._outcome.complete
-
-    @property
-    def missing(self) -> tuple[Missing, ...]:
-        """The parts of tables that could not be read, or were not, and why."""
-        return self._outcome.missing
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What is worth knowing and no error."""
-        return self._outcome.warnings
-
-    @property
-    def report(self) -> dict[str, Any]:
-        """The account of the run as JSON-ready values, the same as `fff query --report` writes."""
-        return self._outcome.report
+    def outcome(self) -> RunOutcome:
+        """How the statement ended."""
+        return self._outcome
 
     @property
     def schema(self) -> ArrowSchema:
@@ -107,8 +122,8 @@ class Result:
         """The rows as a Spark DataFrame.
 
         Args:
-            session: the Spark session it shall belong to. Without one: the session that is active in this process, else
-                one in FFF's own Spark, whose data frames live as long as the connection.
+            session: the Spark session it shall belong to. Without one: the session that is active in this
+                process, else one in FFF's own Spark, whose data frames live as long as the connection.
 
         Raises:
             SparkError: Spark cannot be started, or does not take the rows.

@@ -28,8 +28,8 @@ class BackgroundRun:
 
     async def _read(self) -> None:
         try:
-            async with contextlib.aclosing(self.execution.batches()) as found:
-                async for batch in found:
+            async with contextlib.aclosing(self.execution.batches()) as batches:
+                async for batch in batches:
                     self._found.append(batch)
                     self._ahead += 1
                     self._news.set()

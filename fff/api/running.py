@@ -96,7 +96,8 @@ class AsyncConnection:
         Raises:
             QueryError: the SQL is wrong or cannot be run.
             UsageError: a parameter or an option is wrong, or the connection is closed.
-            SourceError: a source could not be read in full, unless `on_source_error="partial"`; or none at all.
+            SourceError: a source could not be read in full, unless `on_source_error="partial"`; or none at
+                all.
         """
         async with self._run(sql, params, options) as run:
             await run.ended()
@@ -152,12 +153,14 @@ class AsyncConnection:
         never for NULL.
 
         Args:
-            name: what SQL calls it, in any case; `python.name` where a source has a function of that name, too.
-            function: a coroutine function, or a plain one, which runs in a thread. A call that raises or takes too long is
-                made again, then counts as a source's failure for its arguments.
+            name: what SQL calls it, in any case; `python.name` where a source has a function of that name,
+                too.
+            function: a coroutine function, or a plain one, which runs in a thread. A call that raises or
+                takes too long is made again, then counts as a source's failure for its arguments.
             arguments: their names and types in Spark SQL, in order; values are passed by position.
             returns: the type of its value in Spark SQL. None is NULL.
-            batch_size: over 1, the function takes a list for each argument, of at most so many values, and gives a list.
+            batch_size: over 1, the function takes a list for each argument, of at most so many values, and
+                gives a list.
             max_concurrency: how many calls may run at once.
             timeout: seconds that one call may take; None: any time.
             retries: how often a call that failed is made again.
@@ -187,15 +190,15 @@ class AsyncConnection:
 
         Args:
             name: letters, digits and _; SQL takes it in any case.
-            frame: of Arrow, pandas, polars or Spark, or a relation of DuckDB: whatever can hand over Arrow data. Its rows
-                are those it has now.
+            frame: of Arrow, pandas, polars or Spark, or a relation of DuckDB: whatever can hand over Arrow
+                data. Its rows are those it has now.
 
         Raises:
             UsageError: it is no frame, or has a column that SQL cannot have.
         """
-        found = Frame.of(name, frame)
-        self.federation.register_frame(found)
-        self._frames[name.lower()] = found
+        lent = Frame.of(name, frame)
+        self.federation.register_frame(lent)
+        self._frames[name.lower()] = lent
 
     async def explain(self, sql: str, params: Mapping[str, object] | None = None) -> str:
         """What would run, as text; tables are not read. Raises QueryError, UsageError."""
@@ -244,9 +247,9 @@ class AsyncConnection:
     ) -> list[StatementPart]:
         """The statement in at most so many parts, for as many readers, who may be elsewhere.
 
-        None where it cannot be divided: only rows of one table whose pages can be asked for one by one, as the first page
-        tells, come in parts. That page is fetched here, and by no reader. Raises QueryError, UsageError,
-        SourceError.
+        None where it cannot be divided: only rows of one table whose pages can be asked for one by one, as
+        the first page tells, come in parts. That page is fetched here, and by no reader. Raises QueryError,
+        UsageError, SourceError.
         """
         return await divide(self.federation.catalog, await self._prepare(sql, params), parts)
 

@@ -1,7 +1,7 @@
 """The Spark data source `fff`: a Spark job reads a federated query as it reads any table.
 
-Spark runs this in Python processes of its own: one plans (`schema`, `partitions`), others read, perhaps on other
-machines. Each of them opens a connection. pyspark's names come from `fff.spark.bridge`.
+Spark runs this in Python processes of its own: one plans (`schema`, `partitions`), others read, perhaps on
+other machines. Each of them opens a connection. pyspark's names come from `fff.spark.bridge`.
 """
 
 from __future__ import annotations
@@ -194,12 +194,12 @@ def _params(options: Mapping[str, str], sql: str) -> dict[str, object]:
 
     given = {name.removeprefix(_PARAM): text for name, text in options.items() if name.startswith(_PARAM)}
     names = {name.lower(): name for name in parameter_names(sql)} if given else {}
-    found: dict[str, object] = {}
+    params: dict[str, object] = {}
     for key, text in given.items():
         lower, _, kind = key.partition(":")
         name = names.get(lower, lower)
-        found[name] = typed(f"{_PARAM}{name}", kind, text) if kind else inferred(text)
-    return found
+        params[name] = typed(f"{_PARAM}{name}", kind, text) if kind else inferred(text)
+    return params
 
 
 def _cast(batch: RecordBatch, schema: pa.Schema) -> RecordBatch:

@@ -17,7 +17,7 @@ from fff.dataflow.plan.expressions import Column
 from fff.dataflow.plan.plan import BlockPlan, LookupPlan
 from fff.dataflow.rounds import Rounds
 from fff.dataflow.routing.bounds import within
-from fff.dataflow.routing.constraints import Binding, Constant, Constraints
+from fff.dataflow.routing.constraints import Binding, Constraints, PinnedKey
 from fff.dataflow.routing.selection import Selections
 from fff.dataflow.store.assign_domains import wire
 from fff.dataflow.store.identity import Identity
@@ -128,7 +128,7 @@ class Block:
         module = self.lookups[table][binding.lookup]
         numbers = []
         for column, source in zip(module.plan.columns, binding.sources, strict=True):
-            if isinstance(source, Constant):
+            if isinstance(source, PinnedKey):
                 numbers.append(np.full(len(batch), self.constant(table, column, source.value), np.int64))
             else:
                 numbers.append(self.numbers(batch, *source))

@@ -9,8 +9,9 @@ Out: connections and cursors as every tool of Python for databases knows them.
     exceptions    the exceptions of PEP 249, and which of them each error of FFF is
     types         types as PEP 249 compares them
 
-Parameters are values, bound as such, never pasted as text. An answer that is incomplete raises OperationalError, whatever
-made it so; with `on_source_error="partial"` it is a warning instead. The words are explained in docs/glossary.md.
+Parameters are values, bound as such, never pasted as text. An answer that is incomplete raises
+OperationalError, whatever made it so; with `on_source_error="partial"` it is a warning instead. The words are
+explained in docs/glossary.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Connections of PEP 249: one `fff.Connection` each. Web tables are only read, so there are no transactions."""
+"""Connections of PEP 249: one `fff.Connection` each.
+
+Web tables are only read, so there are no transactions.
+"""
 
 from __future__ import annotations
 

@@ -81,8 +81,9 @@ class DatabaseCursor:
         Raises:
             ProgrammingError: the SQL or a parameter is wrong.
             NotSupportedError: valid SQL that FFF does not run.
-            OperationalError: a source could not be read; or the answer is incomplete for whatever reason (a deadline, a
-                ceiling of requests), unless the connection was made with `on_source_error="partial"`: a warning then.
+            OperationalError: a source could not be read; or the answer is incomplete for whatever reason (a
+                deadline, a ceiling of requests), unless the connection was made with
+                `on_source_error="partial"`: a warning then.
             InterfaceError: the cursor is closed.
         """
         if self._federation is None:

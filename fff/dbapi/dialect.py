@@ -1,4 +1,7 @@
-"""SQLAlchemy's `fff://` URLs: tables are read, described and reflected, never written. The only importer of sqlalchemy."""
+"""SQLAlchemy's `fff://` URLs: tables are read, described and reflected, never written.
+
+The only importer of sqlalchemy.
+"""
 
 from __future__ import annotations
 
@@ -159,8 +162,8 @@ class FFFDialect(default.DefaultDialect):  # type: ignore[misc]  # sqlalchemy is
 
     def _tables(self, connection: Any, *, own: bool = False) -> list[Table]:
         federation = connection.connection.dbapi_connection.federation
-        found = federation.own_tables() if own else federation.tables()
-        return [table for table in found if not table.function]
+        tables = federation.own_tables() if own else federation.tables()
+        return [table for table in tables if not table.function]
 
     def _table(self, connection: Any, name: str, schema: str | None) -> Table:
         for table in self._tables(connection, own=schema is None) or self._tables(connection):

@@ -1,7 +1,7 @@
 """Intervals of requests, seconds and money. Retries, and what a source keeps on disk for later runs, are in no upper end.
 
-A lower end holds whatever the tables turn out to be; where nothing is known, one request and no more. Upper ends rest on
-what earlier runs have found, give or take a tenth, and are not there where nothing was found.
+A lower end holds whatever the tables turn out to be; where nothing is known, one request and no more. Upper
+ends rest on what earlier runs have found, give or take a tenth, and are not there where nothing was found.
 """
 
 from __future__ import annotations
@@ -81,23 +81,26 @@ def seconds_of(access: Sequence[AccessForecast]) -> Interval:
 
 def cost_of(access: Iterable[AccessForecast]) -> dict[str, Interval]:
     """What requests cost, by currency."""
-    found: dict[str, Interval] = {}
+    by_currency: dict[str, Interval] = {}
     for one in access:
         if one.price is not None:
             cost = one.requests.times(float(one.price.amount))
-            found[one.price.currency] = found.get(one.price.currency, Interval(0, 0)) + cost
-    return found
+            by_currency[one.price.currency] = by_currency.get(one.price.currency, Interval(0, 0)) + cost
+    return by_currency
 
 
 def forecast(prepared: Prepared, catalog: Catalog, history: TableHistory, *, kept: bool = False) -> Forecast:
-    """What a statement will ask; sends nothing. `kept`: answers of earlier runs may serve it, whatever the specs say."""
-    found: dict[tuple[str, str, str], AccessForecast] = {}
+    """What a statement will ask; sends nothing.
+
+    `kept`: answers of earlier runs may serve it, whatever the specs say.
+    """
+    forecasts: dict[tuple[str, str, str], AccessForecast] = {}
     for block in prepared.blocks:
         if block.fetches:
             for one in _BlockEstimate(block, prepared, catalog, history, kept=kept).access():
                 place = one.source, one.table, one.name
-                found[place] = _both(found[place], one) if place in found else one
-    return Forecast(tuple(found.values()))
+                forecasts[place] = _both(forecasts[place], one) if place in forecasts else one
+    return Forecast(tuple(forecasts.values()))
 
 
 def _both(one: AccessForecast, other: AccessForecast) -> AccessForecast:
@@ -141,7 +144,7 @@ class _BlockEstimate:
 
     def access(self) -> list[AccessForecast]:
         """Every access method of the block."""
-        found = []
+        intervals = []
         for number, (table, planned) in enumerate(
             zip(self._block.tables, self._block.plan.tables, strict=True)
         ):
@@ -149,11 +152,11 @@ class _BlockEstimate:
                 continue
             for one in planned.scans:
                 scan = next(method for method in table.scans if method.name == one.name)
-                found.append(self._of(table, "scan", scan, *self._scan(number, scan)))
+                intervals.append(self._of(table, "scan", scan, *self._scan(number, scan)))
             for two in planned.lookups:
                 lookup = next(method for method in table.lookups if method.name == two.name)
-                found.append(self._of(table, "lookup", lookup, *self._lookup(number, lookup)))
-        return found
+                intervals.append(self._of(table, "lookup", lookup, *self._lookup(number, lookup)))
+        return intervals
 
     def _of(
         self,
@@ -177,12 +180,12 @@ class _BlockEstimate:
 
     def _facts(self, table: Table) -> tuple[TableFacts | None, bool]:
         """What is known of a table, and whether that is of just the rows that are asked for."""
-        found = self._history.of(self._catalog, table, table.quals)
-        if found is not None or not table.quals:
-            return found, True
+        facts = self._history.of(self._catalog, table, table.quals)
+        if facts is not None or not table.quals:
+            return facts, True
         return self._history.of(self._catalog, table, ()), False
 
-    # ---------------------------------------------------------------------------------------------------- scans
+    # -------------------------------------------------------------------------------------------------- scans
 
     def _scan(self, number: int, scan: ScanMethod) -> tuple[Interval, list[str]]:
         table, planned = self._block.tables[number], self._block.plan.tables[number]
@@ -202,7 +205,7 @@ class _BlockEstimate:
             return Interval(max(1, _less(known.requests)), high), [seen]
         return Interval(1 if begins else 0, high), [seen]
 
-    # -------------------------------------------------------------------------------------------------- lookups
+    # ------------------------------------------------------------------------------------------------ lookups
 
     def _lookup(self, number: int, lookup: LookupMethod) -> tuple[Interval, list[str]]:
         table, planned = self._block.tables[number], self._block.plan.tables[number]

@@ -1,7 +1,7 @@
 """What earlier runs have found of tables: sizes, pages, different keys, seconds a request; a small file for each user.
 
-It holds numbers, and names of tables and columns. A table goes by a keyed digest of all that its rows depend on, so that what is
-known of one is never taken for another, and nobody learns a secret from it.
+It holds numbers, and names of tables and columns. A table goes by a keyed digest of all that its rows depend
+on, so that what is known of one is never taken for another, and nobody learns a secret from it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ class MethodFacts:
 
 @dataclass(frozen=True)
 class TableFacts:
-    """What is known of a table, or of the rows of it for which some qualifiers hold. `at`: when it was seen."""
+    """What is known of a table, or of the rows of it for which some qualifiers hold.
+
+    `at`: when it was seen.
+    """
 
     table: str
     at: float
@@ -82,7 +85,10 @@ class TableHistory:
 
     @classmethod
     def of_user(cls, environ: Mapping[str, str], *, enabled: bool | None) -> TableHistory:
-        """The one beside the cache of rows; in memory alone where nothing is to be kept on disk. Raises UsageError."""
+        """The one beside the cache of rows; in memory alone where nothing is to be kept on disk.
+
+        Raises UsageError.
+        """
         rows = cache_folder(environ)
         if rows is None or enabled is False or byte_limit(environ) == 0:
             return cls()

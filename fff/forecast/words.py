@@ -57,10 +57,10 @@ def over_budget(forecasts: Iterable[Forecast], budget: Budget) -> list[str]:
 
 
 def _by_source(access: Iterable[AccessForecast]) -> dict[str, list[AccessForecast]]:
-    found: dict[str, list[AccessForecast]] = {}
+    by_source: dict[str, list[AccessForecast]] = {}
     for one in access:
-        found.setdefault(one.source, []).append(one)
-    return found
+        by_source.setdefault(one.source, []).append(one)
+    return by_source
 
 
 def _requests(access: Iterable[AccessForecast]) -> Interval:

@@ -18,7 +18,8 @@ MAX_BATCH = 10_000
 class PythonFunction:
     """A function that takes the given arguments by position; lists of them, and gives a list, where `batch_size` is over 1.
 
-    `timeout` is in seconds, for one call. `retries` counts the calls after a first one that raised or took too long.
+    `timeout` is in seconds, for one call. `retries` counts the calls after a first one that raised or took
+    too long.
     """
 
     name: str

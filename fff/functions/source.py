@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from fff.budget import BudgetExhausted
 from fff.catalog import LookupMethod, Page, ScanMethod, Table
-from fff.errors import InternalError, SourceError, UsageError
+from fff.errors import InvariantError, SourceError, UsageError
 from fff.functions.declared import PythonFunction
 from fff.functions.frames import PAGE, Frame
 from fff.functions.threads import in_thread, told_in_a_line
@@ -49,7 +49,10 @@ class PythonFunctions:
         return known is not None
 
     def add_frame(self, frame: Frame) -> bool:
-        """Add a frame, or put it in the place of another of its name; whether there was one. Raises UsageError."""
+        """Add a frame, or put it in the place of another of its name; whether there was one.
+
+        Raises UsageError.
+        """
         if frame.name.lower() in self._functions:
             raise UsageError(f"a function is called {frame.name} already", hint="give the table another name")
         known = self._frames.pop(frame.name.lower(), None)
@@ -69,7 +72,7 @@ class PythonFunctions:
         del meter, window
         frame = method.endpoint
         if not isinstance(frame, Frame):
-            raise InternalError(f"{table.full_name} is a function and cannot be scanned")
+            raise InvariantError(f"{table.full_name} is a function and cannot be scanned")
         for rows in frame.rows.select(list(columns)).to_batches(max_chunksize=PAGE):
             yield Page(rows, total_rows=len(frame.rows))
             await asyncio.sleep(0)  # others have their turn
@@ -87,7 +90,7 @@ class PythonFunctions:
         del table
         function = method.endpoint
         if not isinstance(function, PythonFunction):
-            raise InternalError(f"{method.name} is not the lookup of a Python function")
+            raise InvariantError(f"{method.name} is not the lookup of a Python function")
         for start in range(0, len(keys), function.batch_size):
             some = keys[start : start + function.batch_size]
             values = await self._values(function, some, meter)
@@ -155,8 +158,8 @@ class PythonFunctions:
 
 async def _run(run: Callable[..., object], arguments: Sequence[object]) -> object:
     """Call a function: a coroutine function in the event loop, any other in a thread of its own."""
-    found = run(*arguments) if inspect.iscoroutinefunction(run) else await in_thread(run, arguments)
-    return await found if inspect.isawaitable(found) else found
+    value = run(*arguments) if inspect.iscoroutinefunction(run) else await in_thread(run, arguments)
+    return await value if inspect.isawaitable(value) else value
 
 
 def _typed(function: PythonFunction, found: object, count: int) -> pa.Array:

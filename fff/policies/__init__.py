@@ -40,8 +40,8 @@ def make_policy(
     """A policy by name. `fixed:B,A,C` gives the order of the aliases; plain `fixed` takes that of the FROM clause.
 
     `windowed-lottery:200` gives the window, in tuples; `lottery:costs` divides tickets by measured costs, and
-    `rank:10` reconsiders every ten tuples of a state. `prefer` weighs time against requests, `past` is what earlier runs
-    taught; only `adaptive` heeds them.
+    `rank:10` reconsiders every ten tuples of a state. `prefer` weighs time against requests, `past` is what
+    earlier runs taught; only `adaptive` heeds them.
 
     Raises:
         UsageError: no such policy, or an order that does not name each alias once.

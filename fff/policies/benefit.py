@@ -1,10 +1,11 @@
 """Benefit over cost (S4 section 4.1, ledger R6): most value for the user per second, as soon as possible.
 
-The benefit of a move is the number of matches it brings, times what they are worth to the user; its cost the time that the
-tuple spends there. Both are estimated per (TupleState, move). An access method that stands idle costs no time that
-anybody would otherwise use, one with a backlog costs the backlog. So lookups beside a scan (accelerators) are taken while
-they have room: they bring matches that the scan has not brought yet, and a join runs partly by index, partly by hash.
-Tuples that the user has prioritised are worth `URGENT` times as much, and may queue for a lookup.
+The benefit of a move is the number of matches it brings, times what they are worth to the user; its cost the
+time that the tuple spends there. Both are estimated per (TupleState, move). An access method that stands idle
+costs no time that anybody would otherwise use, one with a backlog costs the backlog. So lookups beside a scan
+(accelerators) are taken while they have room: they bring matches that the scan has not brought yet, and a
+join runs partly by index, partly by hash. Tuples that the user has prioritised are worth `URGENT` times as
+much, and may queue for a lookup.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lottery scheduling (S1 section 4.3): a module earns a ticket per tuple taken and pays one per tuple returned.
 
-Tickets say nothing of costs, which the paper leaves to back-pressure. Where nothing pushes back, tickets are divided by the
-measured cost of a tuple (ledger P32): `lottery:costs`.
+Tickets say nothing of costs, which the paper leaves to back-pressure. Where nothing pushes back, tickets are
+divided by the measured cost of a tuple (ledger P32): `lottery:costs`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Rank ordering per TupleState (S3 section 2.1.4): most tuples removed per unit of cost first.
 
-The rank of a move is (1 - fan-out) / cost. Fan-out is measured per (TupleState, move), so correlation between joins is
-seen, and centred on what the move does to tuples of any state. Cost is in seconds, as measured where somebody measures (the paper instruments its operators): a probe costs
-`PROBE_S`, a new key asked for `REQUEST_S` until requests of the move have been timed.
+The rank of a move is (1 - fan-out) / cost. Fan-out is measured per (TupleState, move), so correlation between
+joins is seen, and centred on what the move does to tuples of any state. Cost is in seconds, as measured where
+somebody measures (the paper instruments its operators): a probe costs `PROBE_S`, a new key asked for
+`REQUEST_S` until requests of the move have been timed.
 """
 
 from __future__ import annotations
@@ -62,7 +63,10 @@ class Rank:
         self._routed: dict[TupleState, int] = {}
 
     def choose(self, state: TupleState, moves: Sequence[Move], rng: random.Random) -> Move:
-        """The move of highest rank; now and then any. Lookups beside a scan are left to the constraints' fallbacks."""
+        """The move of highest rank; now and then any.
+
+        Lookups beside a scan are left to the constraints' fallbacks.
+        """
         scanned = {move.alias for move in moves if move.lookup is None and move.predicate is None}
         sober = [move for move in moves if move.lookup is None or move.alias not in scanned]
         if rng.random() < EXPLORE:

@@ -17,8 +17,8 @@ class WindowedLottery:
     """Draws with the tickets banked in the last window; those of this one are held in escrow until it ends.
 
     Args:
-        window: tuples taken that make a window. The paper gives no length; it has to be short beside the changes that
-            it is to follow, and long beside the noise.
+        window: tuples taken that make a window. The paper gives no length; it has to be short beside the
+            changes that it is to follow, and long beside the noise.
     """
 
     name = "windowed-lottery"

@@ -24,7 +24,7 @@ from fff.simulation.source import SimulatedSource, SimulatedTable
 from fff.sql.analysis.priorities import priority
 from fff.sql.planner.plan import BlockQuery
 from fff.sql.planner.prepare import prepare
-from fff.stats import Outcome
+from fff.stats import RunOutcome
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ class StatementRun:
     """What a whole statement brought."""
 
     rows: pa.Table
-    outcome: Outcome
+    outcome: RunOutcome
     seconds: float
     recorder: RunRecorder
 

@@ -1,6 +1,7 @@
 """`python -m fff.spark`: asks Spark how many arguments each of its functions takes, and writes it down.
 
-The answer is `fff/sql/syntax/function_arities.py`, which is checked in, so that a wrong number is told before Spark is up.
+The answer is `fff/sql/syntax/function_arities.py`, which is checked in, so that a wrong number is told before
+Spark is up.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from fff.errors import SparkError
 from fff.spark.session import SparkEngine
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
 
-#: Numbers of arguments that are tried: for one of them, functions that do not take any number say how many they take.
+#: Numbers of arguments that are tried: for one of them, functions that do not take any number say how many
+#: they take.
 _TRIED = (12, 0)
 _TOLD = re.compile(r"WRONG_NUM_ARGS\S* The `(\w+)` requires (?:\[([\d, ]+)\]|(\d+)|(>=?) (\d+)) parameters")
 _FILE = Path(fff.sql.__file__).parent / "syntax" / "function_arities.py"
@@ -46,16 +48,16 @@ def _call(name: str, count: int) -> str:
 
 def arities(refusal: Callable[[str], str]) -> dict[str, str]:
     """What each function takes; `refusal` gives what Spark says of a query that it refuses."""
-    found = {}
+    by_function = {}
     for name in sorted(SPARK_FUNCTIONS):
         for count in _TRIED:
             told = _TOLD.search(refusal(_call(name, count)))
             if told is None or told[1] != name:
                 continue
             many = None if told[5] is None else f"{int(told[5]) + (told[4] == '>')}+"
-            found[name] = _extended(name, many or (told[2] or told[3]).replace(" ", ""), refusal)
+            by_function[name] = _extended(name, many or (told[2] or told[3]).replace(" ", ""), refusal)
             break
-    return found
+    return by_function
 
 
 def refusal(engine: SparkEngine, sql: str) -> str:
@@ -71,10 +73,10 @@ def main() -> None:
     """Write the file."""
     with SparkEngine() as engine:
         engine.wait()
-        found = arities(lambda sql: refusal(engine, sql))
+        by_function = arities(lambda sql: refusal(engine, sql))
         version = engine.run_over("SELECT version()", {}).column(0)[0].as_py().split()[0]
     lines, line = [], ""
-    for name, counts in found.items():
+    for name, counts in by_function.items():
         entry = f"{name}:{counts}"
         if len(line) + len(entry) > 100:
             lines.append(line)

@@ -1,6 +1,7 @@
 """The only module that imports pyspark and py4j: connects to a JVM or a Spark Connect server, and runs SQL there.
 
-What comes out of pyspark stays quiet (its loggers, its warnings), and its exceptions end here as `SparkError`.
+What comes out of pyspark stays quiet (its loggers, its warnings), and its exceptions end here as
+`SparkError`.
 """
 
 from __future__ import annotations
@@ -129,7 +130,10 @@ class Session:
     def check(
         self, sql: str, views: Mapping[str, Spool | pa.Table], stop: threading.Event | None = None
     ) -> pa.Table:
-        """Let Spark judge a query over the named data without running it: its columns' names and types. Raises SparkError."""
+        """Let Spark judge a query over the named data without running it: its columns' names and types.
+
+        Raises SparkError.
+        """
         with self._over(views, stop):
             self._check(sql)
             return _nullable(self.spark.sql(f"DESCRIBE QUERY {sql}").toArrow())
@@ -137,8 +141,9 @@ class Session:
     def _check(self, sql: str) -> None:
         """Whatever the planner let pass, Spark is asked for nothing but queries: it runs commands the moment it sees them.
 
-        What DESCRIBE QUERY takes is a query in Spark's own grammar, on a server as well, and nothing is run for it. A
-        script, which is part of a query in that grammar, is found in the plan, where that can be had.
+        What DESCRIBE QUERY takes is a query in Spark's own grammar, on a server as well, and nothing is run
+        for it. A script, which is part of a query in that grammar, is found in the plan, where that can be
+        had.
         """
         if sql in self._queries:
             return
@@ -154,7 +159,10 @@ class Session:
     def _over(
         self, views: Mapping[str, Spool | pa.Table], stop: threading.Event | None
     ) -> Iterator[Callable[[], None]]:
-        """The named data as views, which are gone afterwards. What is yielded raises SparkError once `stop` is set."""
+        """The named data as views, which are gone afterwards.
+
+        What is yielded raises SparkError once `stop` is set.
+        """
         _be_quiet()
         with _mapped(), _held(views, self._reads_files) as held, self._stopped_by(stop) as check:
             try:
@@ -169,7 +177,8 @@ class Session:
     def _stopped_by(self, stop: threading.Event | None) -> Iterator[Callable[[], None]]:
         """Cancel the jobs of this thread once `stop` is set. What is yielded raises SparkError from then on.
 
-        A job may begin just as the others are cancelled, so that they are cancelled again and again until the end.
+        A job may begin just as the others are cancelled, so that they are cancelled again and again until the
+        end.
         """
         if stop is None:
             yield lambda: None
@@ -273,7 +282,8 @@ def frame_in(spark: Any, table: pa.Table) -> Any:
 def use_this_python() -> None:
     """Let the workers of a Spark on this machine be this Python, unless somebody has said which one they shall be.
 
-    Spark takes the first python3 in PATH otherwise, which knows nothing of an environment that is not activated.
+    Spark takes the first python3 in PATH otherwise, which knows nothing of an environment that is not
+    activated.
     """
     context = SparkContext._active_spark_context  # noqa: SLF001 - asking the public way would start one
     if context is None or not context.master.startswith("local"):
@@ -386,7 +396,10 @@ def _frame_of(spark: Any, table: pa.Table) -> Any:
 
 
 def _types(schema: pa.Schema) -> Any:
-    """The schema in Spark's words. Any column name at all may come in; Spark's readers are spared the odd ones."""
+    """The schema in Spark's words.
+
+    Any column name at all may come in; Spark's readers are spared the odd ones.
+    """
     fields = [pa.field(f"c{index}", kind) for index, kind in enumerate(schema.types)]
     return from_arrow_schema(pa.schema(fields), prefer_timestamp_ntz=True)
 
@@ -394,7 +407,8 @@ def _types(schema: pa.Schema) -> Any:
 def _unsliced(table: pa.Table) -> pa.Table:
     """The same table as pyspark can take it.
 
-    It trips over columns of no chunk at all, and over nested columns that are a slice of longer ones: those are copied.
+    It trips over columns of no chunk at all, and over nested columns that are a slice of longer ones: those
+    are copied.
     """
     if not table.num_rows:
         return pa.Table.from_batches([pa.RecordBatch.from_pylist([], schema=table.schema)])

@@ -16,9 +16,9 @@ FIRST_COST_S = 0.3
 class RefreshPacer:
     """Decides from the time, what refreshing cost so far and what changed; it reads no clock.
 
-    Two rules hold at once: all refreshes together, the next one included, stay within the share of the time since the
-    start, and each is followed by a pause in proportion to its own cost, so that a long quiet spell is not paid
-    back by a burst.
+    Two rules hold at once: all refreshes together, the next one included, stay within the share of the time
+    since the start, and each is followed by a pause in proportion to its own cost, so that a long quiet spell
+    is not paid back by a burst.
     """
 
     started: float  # seconds on the caller's clock

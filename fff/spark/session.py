@@ -45,8 +45,9 @@ class SparkEngine:
         remote: a Spark Connect server, `sc://…`.
         log_file: where Spark may log; nowhere without one.
 
-    pyspark allows one JVM per process, so engines of the same master share it; the last one to stop ends it. Where a
-    Spark job is already running in this process, the engine is a guest in its session's JVM and leaves it alone.
+    pyspark allows one JVM per process, so engines of the same master share it; the last one to stop ends it.
+    Where a Spark job is already running in this process, the engine is a guest in its session's JVM and
+    leaves it alone.
     """
 
     def __init__(
@@ -71,8 +72,8 @@ class SparkEngine:
     def start(self, *, warm_up: bool = True) -> None:
         """Begin to start Spark, in the background; returns at once. Further calls do nothing.
 
-        Unless somebody waits already, a first small query loads what the real one will need; `warm_up` False leaves it
-        out, for callers whose own first query comes early and may be slow.
+        Unless somebody waits already, a first small query loads what the real one will need; `warm_up` False
+        leaves it out, for callers whose own first query comes early and may be slow.
         """
         if self._thread is None:
             self._wanted = not warm_up
@@ -97,8 +98,8 @@ class SparkEngine:
     def run(self, sql: str, view: str, data: Spool | pa.Table) -> pa.Table:
         """The result of the SQL, to which the data is known as `view`.
 
-        Waits for Spark to be ready, and for an earlier query of this engine. Timestamps are in UTC, arithmetic is
-        ANSI, decimals are exact.
+        Waits for Spark to be ready, and for an earlier query of this engine. Timestamps are in UTC,
+        arithmetic is ANSI, decimals are exact.
 
         Raises:
             SparkError: Spark refused the SQL or failed, or was stopped meanwhile.
@@ -108,7 +109,10 @@ class SparkEngine:
     def run_over(
         self, sql: str, views: Mapping[str, Spool | pa.Table], stop: threading.Event | None = None
     ) -> pa.Table:
-        """As `run`, over any number of named tables. Ends soon, in an error, once `stop` is set; it is set when it ends."""
+        """As `run`, over any number of named tables.
+
+        Ends soon, in an error, once `stop` is set; it is set when it ends.
+        """
         with self._asking() as session:
             return session.query(sql, views, stop)
 
@@ -265,7 +269,8 @@ class _SharedJVM:
         if guest is not None:
             return guest
         local = engine.master.startswith("local")
-        # With it set, pyspark takes every session of the process for a remote one. FFF's own option is --spark-remote.
+        # With it set, pyspark takes every session of the process for a remote one. FFF's own option is
+        # --spark-remote.
         os.environ.pop("SPARK_REMOTE", None)
         self._users, self._master = {engine}, engine.master
         try:

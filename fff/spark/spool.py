@@ -1,8 +1,8 @@
 """The rows of a block on their way to Spark: in memory while few, in Parquet files of about 100,000 rows when many.
 
-Files are written once and never touched again, so a running query and the fetching do not disturb each other. Rows
-that do not fill a file yet are written to a file of their own for each query that wants them, and that file goes with
-the query: there are never small files to merge.
+Files are written once and never touched again, so a running query and the fetching do not disturb each other.
+Rows that do not fill a file yet are written to a file of their own for each query that wants them, and that
+file goes with the query: there are never small files to merge.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fff.errors import InternalError, SparkError
+from fff.errors import InvariantError, SparkError
 from fff.spark.temp_folders import make_scratch, remove_scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
-#: Fewer rows are handed over in memory, which costs Spark as much as reading them from a file; more go to files of this
-#: many rows, which it reads faster than smaller ones (measured in design section 8).
+#: Fewer rows are handed over in memory, which costs Spark as much as reading them from a file; more go to
+#: files of this many rows, which it reads faster than smaller ones (measured in design section 8).
 FILE_ROWS = 100_000
 #: Wide rows fill a file, and memory, long before that.
 FILE_BYTES = 64 << 20
@@ -33,8 +33,8 @@ FILE_BYTES = 64 << 20
 class Spool:
     """An append-only table that Spark reads while it grows.
 
-    `append` is meant for one thread; queries may read from others. Files are written by a thread of the spool's own,
-    so that appending waits for the disk only when it is a whole file ahead of it.
+    `append` is meant for one thread; queries may read from others. Files are written by a thread of the
+    spool's own, so that appending waits for the disk only when it is a whole file ahead of it.
     """
 
     def __init__(
@@ -65,13 +65,13 @@ class Spool:
         """Add rows; the batch must have the spool's column types.
 
         Raises:
-            InternalError: the batch has other columns, or the spool is closed.
+            InvariantError: the batch has other columns, or the spool is closed.
             SparkError: earlier rows could not be written.
         """
         if self._closed:
-            raise InternalError("rows appended to a closed spool")
+            raise InvariantError("rows appended to a closed spool")
         if batch.schema.types != self.schema.types:
-            raise InternalError(f"spool of {self.schema.types} was given {batch.schema.types}")
+            raise InvariantError(f"spool of {self.schema.types} was given {batch.schema.types}")
         with self._lock:
             self.rows += batch.num_rows
             self.bytes += batch.nbytes

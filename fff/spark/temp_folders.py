@@ -34,10 +34,10 @@ def sweep() -> None:
 
 def _is_ours(folder: Path) -> bool:
     try:
-        found = folder.lstat()
+        status = folder.lstat()
     except FileNotFoundError:  # another process swept it first
         return False
-    return found.st_uid == os.getuid() and not folder.is_symlink()
+    return status.st_uid == os.getuid() and not folder.is_symlink()
 
 
 def _is_alive(pid: int) -> bool:

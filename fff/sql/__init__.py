@@ -16,17 +16,17 @@ The words are explained in docs/glossary.md.
 from __future__ import annotations
 
 from fff.sql.planner.explain import explain
-from fff.sql.planner.plan import BlockQuery, Feed, KeySource, Prepared, Result, UpperQuery
+from fff.sql.planner.plan import BlockQuery, BranchUnion, Feed, KeySource, Prepared, UpperQuery
 from fff.sql.planner.prepare import parameter_names, prepare, table_names
 from fff.sql.syntax.params import unused as unused_parameter
 from fff.sql.syntax.statement import split_statements
 
 __all__ = [
     "BlockQuery",
+    "BranchUnion",
     "Feed",
     "KeySource",
     "Prepared",
-    "Result",
     "UpperQuery",
     "explain",
     "parameter_names",

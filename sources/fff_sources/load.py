@@ -38,8 +38,8 @@ def load_catalog(
 
     The usual places are FFF_SOURCES (a path list) or, where it is not set, `./fff.yaml`, `./sources/` and
     `$XDG_CONFIG_HOME/fff/`. A source of a name that came before is left out. Nothing is sent; no secret is
-    looked up. What is found in the working folder is nobody's word yet: see `trust`. Files of this machine are
-    tables by their names, unless a source of a spec is called like their format, or `local_files` is off.
+    looked up. What is found in the working folder is nobody's word yet: see `trust`. Files of this machine
+    are tables by their names, unless a source of a spec is called like their format, or `local_files` is off.
     The bundled sources are offered: each is a file of its name, read when somebody asks for it.
 
     Raises:
@@ -52,9 +52,9 @@ def load_catalog(
         document = read_document(file) if strict else _spec_or_none(file)
         if document is None:
             continue
-        found = outer_problems(document)
-        if found:
-            raise found[0]
+        problems = outer_problems(document)
+        if problems:
+            raise problems[0]
         standing = None if own else SpecStanding(document, store, named)
         for name in document.data["sources"]:
             shadows = str(name).lower() in bundled
@@ -86,24 +86,24 @@ def lint(
     cwd = cwd or Path.cwd()
     environ = os.environ if environ is None else environ
     client = client or WebClient()
-    found: list[SpecError] = []
+    problems: list[SpecError] = []
     for file in _folder_or_file(path, cwd):
         try:
             document = read_document(file)
         except SpecError as error:
-            found.append(error)
+            problems.append(error)
             continue
         outer = outer_problems(document)
-        found += outer
+        problems += outer
         if outer and not _readable(document):
             continue
         for name in document.data["sources"]:
             context = SourceContext(name, document, environ, cwd, client)
             try:
-                found += _factory(context).lint(context)
+                problems += _factory(context).lint(context)
             except SpecError as error:
-                found.append(error)
-    return sorted(found, key=lambda error: (error.file or "", error.line or 0))
+                problems.append(error)
+    return sorted(problems, key=lambda error: (error.file or "", error.line or 0))
 
 
 def bundled_names() -> frozenset[str]:
@@ -176,25 +176,25 @@ def outer_problems(document: Document) -> list[SpecError]:
     data = document.data
     if not isinstance(data, dict):
         return [document.error((), "is not a spec: it must have version: and sources:")]
-    found = list(document.problems)
+    problems = list(document.problems)
     for key in data:
         if key not in ("version", "sources"):
             close = difflib.get_close_matches(str(key), ["version", "sources"], n=1)
             hint = f"did you mean {close[0]!r}?" if close else "known here: sources, version"
-            found.append(document.error((str(key),), "unknown key", hint=hint))
+            problems.append(document.error((str(key),), "unknown key", hint=hint))
     if "version" not in data:
-        found.append(document.error(("version",), "is missing", hint=f"add version: {VERSION}"))
+        problems.append(document.error(("version",), "is missing", hint=f"add version: {VERSION}"))
     elif data["version"] != VERSION or isinstance(data["version"], bool):
-        found.append(document.error(("version",), f"must be {VERSION}, not {data['version']!r}"))
+        problems.append(document.error(("version",), f"must be {VERSION}, not {data['version']!r}"))
     sources = data.get("sources")
     if not isinstance(sources, dict) or not sources:
-        found.append(document.error(("sources",), "must name at least one source"))
-        return found
+        problems.append(document.error(("sources",), "must name at least one source"))
+        return problems
     for name in sources:
         if not isinstance(name, str) or not name.replace("_", "a").replace("-", "a").isalnum():
             problem = "a source's name is letters, digits, - and _"
-            found.append(document.error(("sources", str(name)), problem))
-    return found
+            problems.append(document.error(("sources", str(name)), problem))
+    return problems
 
 
 def _factory(context: SourceContext) -> AdapterFactory:

@@ -22,11 +22,11 @@ import pyarrow as pa
 
 from fff.budget import Budget
 from fff.catalog import Catalog, KeyColumn, LookupMethod, ScanMethod, Table
-from fff.errors import FFFError, InternalError, QueryError, SourceError, Span
+from fff.errors import FFFError, InvariantError, QueryError, SourceError, Span
 from fff.options import RunOptions
 from fff.schema import Field
 from fff.sql import Prepared, split_statements
-from fff.stats import AccessStats, Missing, Outcome, RoutingShare, Snapshot, SparkStats
+from fff.stats import AccessStats, Missing, RoutingShare, RunOutcome, Snapshot, SparkStats
 
 ACCESS = (
     AccessStats("demo", "FEC", "scan", (), "FEC.scan", "running", requests=7, rows=7000, total_rows=20000, in_flight=1),
@@ -36,13 +36,13 @@ ACCESS = (
 MISSING = (Missing("demo.Crime", "zip = '99999'", "HTTP 503 after 5 attempts"),)
 
 
-def outcome(**fields: Any) -> Outcome:
+def outcome(**fields: Any) -> RunOutcome:
     """How a run ended; complete unless it is said."""
     values: dict[str, Any] = {
         "complete": True, "exit_code": 0, "reason": None, "rows": 0, "elapsed_s": 1.25, "missing": (), "warnings": (),
         "make_report": dict,
     }  # fmt: skip
-    return Outcome(**(values | fields))
+    return RunOutcome(**(values | fields))
 
 
 def snapshot(**changes: Any) -> Snapshot:
@@ -191,7 +191,7 @@ class Execution:
 
     async def scene_bug(self):
         yield numbers(0, 0)
-        raise InternalError("illegal move")
+        raise InvariantError("illegal move")
 
     async def scene_wait(self):
         """Rows, then nothing until the first Ctrl-C."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fff.stats import AccessStats, Outcome, bills
+from fff.stats import AccessStats, RunOutcome, bills
 from fff_cli import app
 from fff_cli.run.account import accounts, bill_text, closing_lines
 from fff_sources.demo import SPEC
@@ -109,7 +109,7 @@ def test_a_bill_tells_of_each_source() -> None:
     assert bill_text([]) == "0 requests"
     mixed = bill_text(bills((ONE, replace(ONE, source="eu", currency="EUR"))))
     assert mixed == "2,400 requests (geo 1,200, eu 1,200), 0.1 USD, 0.1 EUR"
-    ended = Outcome(True, 0, None, 5, 1.0, (), (), dict)
+    ended = RunOutcome(True, 0, None, 5, 1.0, (), (), dict)
     assert closing_lines(ended, SOME) == [
         "5 rows in 1.0 s, 1,203 requests (geo 1,200, web 3), 0.3 USD, complete"
     ]

@@ -8,7 +8,17 @@ import sys
 import pytest
 
 from fff.errors import QueryError, SourceError, Span
-from fff_cli.output.drawing import Column, bar, beside, cell, error_text, hanging, outline, rendered, table
+from fff_cli.output.drawing import (
+    DrawnColumn,
+    bar,
+    beside,
+    cell,
+    error_text,
+    hanging,
+    outline,
+    rendered,
+    table,
+)
 from fff_cli.output.values import width
 from tests.cli.terminal import FAKE, HERE, REAL, Terminal, environment, fake
 
@@ -19,7 +29,7 @@ def shown(what, columns):
 
 
 def column(title, *texts, **how):
-    return Column(title, [cell(text) for text in texts], **how)
+    return DrawnColumn(title, [cell(text) for text in texts], **how)
 
 
 COLUMNS = (

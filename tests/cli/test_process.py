@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from fff.errors import SourceError
-from fff.federation import Outcome
+from fff.federation import RunOutcome
 from fff.result.report import make_report
 from fff.stats import AccessStats, Missing
 from fff_cli.app import run as run_here
@@ -52,7 +52,7 @@ def test_sql_comes_from_files_and_standard_input(tmp_path):
     [
         (("query", "select wrong"), 1, "error: no column wrong\n  1 | select wrong\n             ^^^^^\n  did you mean right?\n"),
         (("query", "fail"), 4, "error: demo.Crime: HTTP 503 after 5 attempts (http://x/y)\n"),
-        (("query", "bug"), 1, "internal error: InternalError: illegal move; -v shows where\n"),
+        (("query", "bug"), 1, "internal error: InvariantError: illegal move; -v shows where\n"),
         (("query",), 2, "error: the SQL is empty"),
         (("query", "rows 1", "-f", "x.sql"), 2, "error: SQL was given both as an argument and with -f"),
         (("query", "-f", "nowhere.sql"), 2, "error: cannot read 'nowhere.sql': No such file or directory\n  name a file of SQL"),
@@ -173,7 +173,7 @@ def test_a_source_that_fails_late_ends_with_4_and_a_partial_result_with_3():
 
 def test_a_table_that_was_not_read_is_told_before_keys_of_others():
     keys = tuple(Missing("a.S", f"x = {number}", "gone") for number in range(30))
-    account = Outcome(
+    account = RunOutcome(
         complete=False, exit_code=3, reason="gone", rows=0, elapsed_s=1.0, warnings=(), make_report=dict,
         missing=(*keys, Missing("a.R", "true", "gone")),
     )  # fmt: skip

@@ -74,7 +74,7 @@ def test_the_first_error_ends_the_session_with_its_code(piped):
     ]  # fmt: skip
     assert piped("rows 0;\nfail; rows 1;")[0] == 4
     assert piped("bug; rows 1;")[2].startswith(
-        "internal error: InternalError: illegal move; -v shows where\nst"
+        "internal error: InvariantError: illegal move; -v shows where\nst"
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fff.dataflow.lookups.access import KeyState, LookupModule, Request
+from fff.dataflow.lookups.access import KeyRequest, KeyState, LookupModule
 from fff.dataflow.plan.plan import LookupPlan
 from fff.dataflow.store.domains import Domain
 
@@ -21,13 +21,13 @@ def keys(of: LookupModule, *values: str | None) -> np.ndarray:
     return of.keys([of._domains[0].number(pa.array(values, pa.string()))])
 
 
-def send(of: LookupModule, number: int) -> Request:
+def send(of: LookupModule, number: int) -> KeyRequest:
     request = of.next_request(number)
     assert request is not None
     return request
 
 
-def values(of: LookupModule, request: Request) -> list[object]:
+def values(of: LookupModule, request: KeyRequest) -> list[object]:
     return [of.values(key) for key in request.keys.tolist()]
 
 

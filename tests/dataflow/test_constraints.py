@@ -7,7 +7,7 @@ import pytest
 from fff.dataflow.plan.moves import Move
 from fff.dataflow.plan.plan import BlockPlan, Seed
 from fff.dataflow.plan.state import TupleState
-from fff.dataflow.routing.constraints import Binding, Constant, Constraints, Link
+from fff.dataflow.routing.constraints import Binding, Constraints, Link, PinnedKey
 from tests.dataflow.blocks import block, compare, table
 
 SCAN = table("k v", scans=1)
@@ -139,7 +139,7 @@ def test_constants_help_to_bind() -> None:
     plan = block([SCAN, wide], ["0.0 = 1.0"], constants={1: ((1, 7),)})
     constraints = Constraints(plan)
     assert legal(plan, 0b01) == {Move(1, 0)}
-    assert constraints.bindings(0b01, 1) == (Binding(0, ((0, 0), Constant(7))),)
+    assert constraints.bindings(0b01, 1) == (Binding(0, ((0, 0), PinnedKey(7))),)
     null = block([SCAN, wide, table("v", scans=1)], ["0.0 = 1.0", "2.0 = 1.1"], constants={1: ((1, None),)})
     assert Constraints(null).bindings(0b001, 1) == (), "NULL binds nothing"
 
@@ -147,7 +147,7 @@ def test_constants_help_to_bind() -> None:
 def test_a_joined_column_binds_before_a_constant() -> None:
     plan = block([SCAN, INDEX], ["0.0 = 1.0"], constants={1: ((0, 7),)})
     assert Constraints(plan).bindings(0b01, 1) == (Binding(0, ((0, 0),)),)
-    assert Constraints(plan).bindings(0, 1) == (Binding(0, (Constant(7),)),)
+    assert Constraints(plan).bindings(0, 1) == (Binding(0, (PinnedKey(7),)),)
 
 
 def test_a_seeded_alias_is_scannable() -> None:

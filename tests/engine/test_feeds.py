@@ -14,7 +14,7 @@ import pytest
 import fff.dataflow.eddy as eddies
 from fff.access.semijoin_feed import FeedBroken, KeyFeed
 from fff.catalog import LookupMethod, ScanMethod, Table
-from fff.errors import InternalError
+from fff.errors import InvariantError
 from fff.limits import FEED_PAGE_ROWS
 from fff.schema import Field
 from fff.stats import AccessMeter
@@ -98,7 +98,7 @@ async def test_a_feed_that_nobody_reads_any_more_holds_nothing() -> None:
 
 async def test_a_feed_answers_no_key() -> None:
     feed = feed_of("int")
-    with pytest.raises(InternalError):
+    with pytest.raises(InvariantError):
         async for _ in feed.lookup(
             feed.tables[0], LookupMethod("no", ("k0",)), ["k0"], [(1,)], meter=AccessMeter()
         ):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from fff.federation import Outcome
+from fff.federation import RunOutcome
 from tests.engine.duck import over_duck
 from tests.engine.site import Row, Site, access, federated, run
 from tests.web.serving import Serve
@@ -37,7 +37,7 @@ def keyed(**options: Any) -> dict[str, Any]:
 
 async def answer(
     serve: Serve, tmp_path: Path, one: Site, tables: dict[str, Any], sql: str
-) -> tuple[list[Row], Outcome]:
+) -> tuple[list[Row], RunOutcome]:
     async with federated(serve, one, tmp_path, tables) as (federation, _):
         over_duck(federation)
         rows, execution = await run(federation, sql)

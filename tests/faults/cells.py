@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 
 from fff.catalog import Catalog
 from fff.errors import FFFError, SourceError, SpecError
-from fff.execution import Outcome
+from fff.execution import RunOutcome
 from fff.federation import Federation, RunOptions
 from fff.web.client import WebClient
 from fff.web.transport import Network, Outgoing, RawResponse
@@ -350,7 +350,7 @@ class Bench:
         return judged(cell, found, outcome)
 
 
-def judged(cell: Cell, found: Bag, outcome: Outcome) -> tuple[Grade, str]:
+def judged(cell: Cell, found: Bag, outcome: RunOutcome) -> tuple[Grade, str]:
     """The grade of an answer."""
     behaviour, world = cell.behaviour, cell.world
     said = "; ".join((*outcome.warnings, *(part.reason for part in outcome.missing)))

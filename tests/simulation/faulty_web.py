@@ -19,7 +19,7 @@ import pytest
 
 from fff.catalog import Catalog
 from fff.errors import InfeasibleQuery, SourceError
-from fff.execution import Outcome, RunOptions
+from fff.execution import RunOptions, RunOutcome
 from fff.federation import Federation
 from fff.policies import POLICIES
 from fff.simulation.loop import run
@@ -94,7 +94,7 @@ class Came:
     """What came of it."""
 
     rows: Counter[tuple[Any, ...]]
-    outcome: Outcome
+    outcome: RunOutcome
 
 
 def day(seed: int, statements: tuple[str, ...]) -> Day:

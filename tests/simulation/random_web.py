@@ -28,7 +28,7 @@ from fff.simulation.loop import run
 from fff.simulation.recorder import RunRecorder
 from fff.simulation.service import FixedTime, HeavyTail, Latency, LogNormal, RandomFailures, Stall, Uniform
 from fff.simulation.source import SimulatedLookup, SimulatedScan, SimulatedSource, SimulatedTable
-from fff.stats import AccessMeter, Outcome
+from fff.stats import AccessMeter, RunOutcome
 from tests.engine.duck import over_duck
 from tests.engine.joins import oracle
 from tests.engine.site import Row, Site
@@ -142,7 +142,7 @@ class Run:
     """What came of a statement; of each time it was run, in one session."""
 
     rows: tuple[list[Row], ...]
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[RunOutcome, ...]
     source: FaultySource
     hedged: int
     trace: list[str]

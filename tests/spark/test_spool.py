@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fff.errors import InternalError, SparkError
+from fff.errors import InvariantError, SparkError
 from fff.spark import temp_folders
 from fff.spark.spool import Spool
 
@@ -90,9 +90,9 @@ def test_rows_without_columns_are_counted() -> None:
 
 
 def test_other_columns_are_refused() -> None:
-    with Spool(SCHEMA) as spool, pytest.raises(InternalError, match="was given"):
+    with Spool(SCHEMA) as spool, pytest.raises(InvariantError, match="was given"):
         spool.append(pa.RecordBatch.from_pydict({"n": [1.5]}))
-    with pytest.raises(InternalError, match="closed"):
+    with pytest.raises(InvariantError, match="closed"):
         spool.append(batch(0, 1))
 
 

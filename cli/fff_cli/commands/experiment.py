@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
-from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from fff.errors import UsageError
 from fff_cli.run.progress import say
@@ -21,19 +20,12 @@ class Experiments(Protocol):
         """The name, source, resources and title of each experiment, as a table of plain text."""
 
     def run(
-        self,
-        names: Sequence[str],
-        *,
-        seed: int,
-        scale: float,
-        seeds: int | None,
-        controls: bool | None,
-        folder: Path,
-        docs: Path | None,
-        show: Callable[[str], None],
-        say: Callable[[str], None],
+        self, names: Sequence[str], *, show: Callable[[str], None], say: Callable[[str], None], **how: Any
     ) -> bool:
-        """Run them one after another; whether every acceptance holds with most seeds, and can fail. Raises UsageError."""
+        """Run them one after another, `how` as the options of the command are called; whether they pass.
+
+        Raises UsageError.
+        """
 
 
 def list_experiments() -> int:
@@ -42,33 +34,13 @@ def list_experiments() -> int:
     return 0
 
 
-def run_experiments(
-    names: Sequence[str],
-    *,
-    seed: int,
-    scale: float,
-    seeds: int | None,
-    controls: bool | None,
-    folder: Path,
-    docs: Path | None,
-) -> int:
-    """Run them one after another, as `fff_experiments.command.run` says; the exit code: 0 if every acceptance holds.
+def run_experiments(names: Sequence[str], **how: Any) -> int:
+    """Run them one after another, as `fff_experiments.command.run` says; the exit code: 0 if all of them pass.
 
     Raises:
         UsageError: no experiment of that name; a folder that cannot be written; no plots for the manual.
     """
-    passed = _experiments().run(
-        names,
-        seed=seed,
-        scale=scale,
-        seeds=seeds,
-        controls=controls,
-        folder=folder,
-        docs=docs,
-        show=_show,
-        say=say,
-    )
-    return 0 if passed else 1
+    return 0 if _experiments().run(names, **how, show=_show, say=say) else 1
 
 
 def _show(text: str) -> None:

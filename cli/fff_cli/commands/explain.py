@@ -16,11 +16,14 @@ from fff_cli.output.formats import emit, emit_outline
 from fff_cli.run.progress import say
 
 if TYPE_CHECKING:
-    from fff.federation import Federation, Outcome, Prepared
+    from fff.federation import Federation, Prepared, RunOutcome
 
 
 def run_explain(arguments: QueryArguments, *, analyze: bool) -> int:
-    """Print how each statement would run, or ran; the exit code. Raises what reading and running them raises."""
+    """Print how each statement would run, or ran; the exit code.
+
+    Raises what reading and running them raises.
+    """
     return asyncio.run(_explain(arguments, analyze=analyze))
 
 
@@ -66,7 +69,7 @@ async def _explain(arguments: QueryArguments, *, analyze: bool) -> int:
 
 async def _ran(
     federation: Federation, statement: Prepared, arguments: QueryArguments, budget: Budget | None
-) -> Outcome:
+) -> RunOutcome:
     execution = federation.execute(statement, run_options(arguments, live=False), budget)
     async for _ in execution.batches():
         pass

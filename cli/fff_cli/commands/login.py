@@ -45,10 +45,10 @@ async def _log_in(name: str, sources: Sequence[Path], *, device: bool) -> None:
     async with open_catalog(sources) as catalog:
         source = _source(catalog, name)
         http = source.http
-        found = http.auth.login(http.policy, AccessMeter())
-        if found is None:
+        login_steps = http.auth.login(http.policy, AccessMeter())
+        if login_steps is None:
             raise UsageError(f"{name} needs no person to log in", hint="its spec has no auth of type oauth2")
-        auth, tokens = found
+        auth, tokens = login_steps
         if auth.device_authorization_url and (device or not auth.authorization_url):
             await by_device(auth, tokens, name, _show_code)
         elif auth.authorization_url and not device:

@@ -38,7 +38,7 @@ from fff_cli.run.progress import JsonLines, Lines, Progress, Quiet, Steering, sa
 from fff_cli.run.reports import Reports, exit_code_of
 
 if TYPE_CHECKING:
-    from fff.federation import Execution, Federation, Outcome, Prepared
+    from fff.federation import Execution, Federation, Prepared, RunOutcome
     from fff.options import RunOptions
 
 #: Formats whose results run into each other without a blank line between them.
@@ -205,8 +205,9 @@ class ScriptRun:
     async def script(self, federation: Federation, prepared: Sequence[Prepared]) -> int:
         """Run statements in order; the worst exit code.
 
-        A statement without a result ends the script, as does a first Ctrl-C; the rest is not run. `--deadline`,
-        `--max-requests` and `--budget` count for all of them together, and a file that takes several results appears with the last.
+        A statement without a result ends the script, as does a first Ctrl-C; the rest is not run.
+        `--deadline`, `--max-requests` and `--budget` count for all of them together, and a file that takes
+        several results appears with the last.
         """
         self._scripted = True
         several = self.reports.several = len(prepared) > 1
@@ -259,7 +260,10 @@ class ScriptRun:
             self._file = None
 
     async def statement(self, federation: Federation, prepared: Prepared) -> int:
-        """Run one statement and write its result; its exit code. Raises what the engine raises when there is none."""
+        """Run one statement and write its result; its exit code.
+
+        Raises what the engine raises when there is none.
+        """
         if not self._scripted:
             self._forewarn(federation, [prepared])
         same_terminal = is_terminal(sys.stdout) and is_terminal(sys.stderr)
@@ -359,7 +363,7 @@ class ScriptRun:
             text_cells=self._arguments.safe_csv,
         )
 
-    def close(self, outcome: Outcome, execution: Execution) -> None:
+    def close(self, outcome: RunOutcome, execution: Execution) -> None:
         """Tell how a statement ended."""
         snapshot = execution.snapshot()
         self._progress.closing(outcome, snapshot, verbose=self._arguments.verbose)

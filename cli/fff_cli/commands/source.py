@@ -39,11 +39,14 @@ def write_listing(rows: Sequence[tuple[str, ...]], chosen: str) -> None:
     names = ["table", "columns", "key columns", "access", "description"]
     screen = output_screen()
     if chosen == "table" and screen is not None and screen.color:
-        from fff_cli.output.drawing import Column, cell, rendered, table  # noqa: PLC0415 - only a terminal pays for rich
+        from fff_cli.output.drawing import DrawnColumn, cell, rendered, table  # noqa: PLC0415 - only a terminal pays for rich
 
-        # Names whole, and of the rest as much as there is room for: `fff source show` tells all about a table.
+        # Names whole, and of the rest as much as there is room for: `fff source show` tells all about a
+        # table.
         shown = [
-            Column(name, [cell(printable(row[at])) for row in rows], False, rank, _LEGIBLE if at else None)
+            DrawnColumn(
+                name, [cell(printable(row[at])) for row in rows], False, rank, _LEGIBLE if at else None
+            )
             for at, (name, rank) in enumerate(zip(names, (0, 4, 2, 3, 1), strict=True))
         ]
         emit(rendered(table(shown, screen.width, "bold")[0], screen.width))
@@ -140,12 +143,12 @@ def access_names(table: Table) -> list[str]:
 def find(catalog: Catalog, name: str) -> Table:
     """The table a name means; raises UsageError with names that are close, or the several it can mean."""
     name = name.replace("`", "").strip("'")
-    found = catalog.find(name.split(".")) or catalog.find([name])  # a file's name has dots of its own
-    if len(found) == 1:
-        return found[0]
-    if found:
+    tables = catalog.find(name.split(".")) or catalog.find([name])  # a file's name has dots of its own
+    if len(tables) == 1:
+        return tables[0]
+    if tables:
         raise UsageError(
-            f"{name!r} is in several sources", hint="one of " + ", ".join(one.full_name for one in found)
+            f"{name!r} is in several sources", hint="one of " + ", ".join(one.full_name for one in tables)
         )
     close = catalog.suggest(name)
     raise UsageError(

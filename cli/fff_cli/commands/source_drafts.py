@@ -68,13 +68,13 @@ async def _draft(
 
 
 def _headers(written: Sequence[str]) -> dict[str, str]:
-    found = {}
+    headers = {}
     for text in written:
         name, colon, value = text.partition(":")
         if not colon or not name.strip():
             raise UsageError("a header is written 'Name: value'")
-        found[name.strip()] = value.strip()
-    return found
+        headers[name.strip()] = value.strip()
+    return headers
 
 
 def print_schema() -> int:

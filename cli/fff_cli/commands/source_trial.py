@@ -82,11 +82,11 @@ async def _tried(file: Path, table: str | None, *, tell: bool) -> list[Finding]:
 
 
 def _the_table(name: str, tables: Sequence[Table], file: Path) -> Table:
-    found = [table for table in tables if means(name, table)]
-    if len(found) == 1:
-        return found[0]
-    names = ", ".join(table.full_name for table in found or tables)
-    what = f"is not in {file}" if not found else "is in several of its sources"
+    meant = [table for table in tables if means(name, table)]
+    if len(meant) == 1:
+        return meant[0]
+    names = ", ".join(table.full_name for table in meant or tables)
+    what = f"is not in {file}" if not meant else "is in several of its sources"
     raise UsageError(f"{name!r} {what}", hint=f"its tables: {names}")
 
 

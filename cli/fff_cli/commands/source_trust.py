@@ -18,10 +18,10 @@ from fff_sources.trust import TrustStore
 def trust(file: Path) -> int:
     """Trust a spec as it is now, and say what it may use from now on; 2 where it is none."""
     document = read_document(file)
-    found = outer_problems(document)
-    for error in found:
+    problems = outer_problems(document)
+    for error in problems:
         say_error(error)
-    if found:
+    if problems:
         return 2
     TrustStore(os.environ).add(document)
     lines = [f"{file} is trusted until it changes", *_told(document)]

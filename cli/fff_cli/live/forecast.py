@@ -106,8 +106,8 @@ class History:
     def slowest(self, snapshot: Snapshot) -> AccessStats | None:
         """The access method that the run waits for.
 
-        One that does not answer, one of which nobody knows how long it takes, or the one that takes longest; a scan
-        rather than the lookups that it feeds.
+        One that does not answer, one of which nobody knows how long it takes, or the one that takes longest;
+        a scan rather than the lookups that it feeds.
         """
         if snapshot.phase != "fetching":
             return None
@@ -166,7 +166,8 @@ def _counted(one: AccessStats) -> Callable[[AccessStats], int]:
 def share_done(snapshot: Snapshot, left_s: float | None) -> float | None:
     """How much of the fetching is done; None where nothing is known.
 
-    By time where a forecast says what is left, else the least that any source has given of what it is known to hold.
+    By time where a forecast says what is left, else the least that any source has given of what it is known
+    to hold.
     """
     if snapshot.phase != "fetching":
         return None

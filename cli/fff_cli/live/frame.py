@@ -1,8 +1,8 @@
 """The live view: one frozen snapshot drawn so that it fits the terminal. Nothing here knows the engine or a terminal.
 
-From top to bottom: how far the run is and what it waits for, the result so far, one line for each access method, where
-tuples are routed, what is fetched first, what is missing, Spark, the keys. Sources and routing get what they need up to a
-share of the height; the result gets the rest.
+From top to bottom: how far the run is and what it waits for, the result so far, one line for each access
+method, where tuples are routed, what is fetched first, what is missing, Spark, the keys. Sources and routing
+get what they need up to a share of the height; the result gets the rest.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from decimal import Decimal
 from fff.stats import MISSING, Snapshot
 from fff_cli.live.selection import View, arranged, can_pick, is_first, position
 from fff_cli.output import values
-from fff_cli.output.drawing import Cell, Column, RenderableType, Text, cell, line, table
+from fff_cli.output.drawing import Cell, DrawnColumn, RenderableType, Text, cell, line, table
 
 CELL_ROOM = 30  # widest cell of the sample, unless the terminal is wide
 DIGITS = 4  # shown of a fraction: a current average changes in all of them
@@ -49,7 +49,7 @@ def _result(
     marks = ["»" if is_first(snapshot, row) else " " for row in rows] + [" "] * unfinished
     if picked is not None:
         marks[picked] = "▸"
-    made.insert(0, Column(" ", [cell(mark, "yellow") for mark in marks], narrowest=None))
+    made.insert(0, DrawnColumn(" ", [cell(mark, "yellow") for mark in marks], narrowest=None))
     drawn, left_out = table(made, columns - 1, "underline", {} if picked is None else {picked: "reverse"})
     return [_title(snapshot, (first, shown, total), left_out), drawn]
 
@@ -91,7 +91,7 @@ def _headed(title: str, *told: str) -> Text:
 
 def _columns(
     snapshot: Snapshot, rows: Sequence[int], partial: Sequence[tuple[object, ...]], columns: int
-) -> list[Column]:
+) -> list[DrawnColumn]:
     """The result's columns, then how many rows each group rests on and whether it is final.
 
     What the rows are grouped by is the last to go: without it no other column says anything.
@@ -105,10 +105,10 @@ def _columns(
         and snapshot.sample_is != "newest rows"
     ):
         counts: list[Cell] = [cell(_rests_on(snapshot, row), "dim") for row in rows]
-        made.append(Column("rows", counts + blank, right=True, rank=1))
+        made.append(DrawnColumn("rows", counts + blank, right=True, rank=1))
     if any(snapshot.settled) and len(snapshot.settled) == len(snapshot.sample):
         marks: list[Cell] = [cell(SETTLED if snapshot.settled[row] else "", "green") for row in rows]
-        made.append(Column("", marks + blank, rank=2, narrowest=None))
+        made.append(DrawnColumn("", marks + blank, rank=2, narrowest=None))
     return made
 
 
@@ -119,7 +119,7 @@ def _rests_on(snapshot: Snapshot, row: int) -> str:
 
 def _value_columns(
     names: Sequence[str], rows: Sequence[tuple[object, ...]], columns: int, keys: Sequence[str | None] = ()
-) -> list[Column]:
+) -> list[DrawnColumn]:
     cap = max(CELL_ROOM, columns // 3)
     kept = {index for index, key in enumerate(keys) if key is not None} or {0}
     made = []
@@ -132,7 +132,7 @@ def _value_columns(
         rounded = any(_digits(value) > DIGITS for value in known)
         cells = [_cell(value, cap, rounded=rounded) for value in shown]
         title = values.fit(values.printable(name), cap)
-        made.append(Column(title, cells, right=numeric, rank=0 if index in kept else 10 + index))
+        made.append(DrawnColumn(title, cells, right=numeric, rank=0 if index in kept else 10 + index))
     return made
 
 
@@ -157,7 +157,7 @@ def _partial_apart(snapshot: Snapshot, columns: int, room: int) -> list[Renderab
         return []
     rows = snapshot.partial[: room - 2]
     made = _value_columns(snapshot.partial_columns, rows, columns)
-    made.insert(0, Column(" ", [cell(" ")] * len(rows), narrowest=None))
+    made.insert(0, DrawnColumn(" ", [cell(" ")] * len(rows), narrowest=None))
     count = f"{len(rows):,} of {len(snapshot.partial):,}  " if len(rows) < len(snapshot.partial) else ""
     return [
         _headed("rows under way", f"{count}{UNKNOWN} not answered yet"),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fff.stats import AccessStats
 from fff_cli.live.forecast import ACTIVE, History, duration, key_of, share_of
-from fff_cli.output.drawing import Cell, Column, RenderableType, Text, bar, cell, table
+from fff_cli.output.drawing import Cell, DrawnColumn, RenderableType, Text, bar, cell, table
 from fff_cli.output.values import printable
 
 STATE_STYLES = {
@@ -66,21 +66,21 @@ def _names(shown: Sequence[AccessStats]) -> list[str]:
     return [printable(f"{one.source}.{one.name}" if often[one.name] > 1 else one.name) for one in shown]
 
 
-def _columns(shown: Sequence[AccessStats], history: History, columns: int) -> list[Column]:
+def _columns(shown: Sequence[AccessStats], history: History, columns: int) -> list[DrawnColumn]:
     wide = columns >= WIDE
     named = [cell(name) for name in _names(shown)]
 
-    def numbers(title: str, texts: Sequence[Cell], rank: int) -> Column:
-        return Column(title, texts, right=True, rank=rank)
+    def numbers(title: str, texts: Sequence[Cell], rank: int) -> DrawnColumn:
+        return DrawnColumn(title, texts, right=True, rank=rank)
 
     made = [
-        Column("access", named, narrowest=max(8, columns * 3 // 10)),
-        Column("state", [_state(one, history) for one in shown], narrowest=None),
+        DrawnColumn("access", named, narrowest=max(8, columns * 3 // 10)),
+        DrawnColumn("state", [_state(one, history) for one in shown], narrowest=None),
         numbers("rows", [cell(_rows(one)) for one in shown], 0),
         numbers("", [cell(_percent(one)) for one in shown], 6),
         numbers("requests" if wide else "req", [cell(f"{one.requests:,}") for one in shown], 1),
         numbers("rate", [cell(_rate(one, history, wide=wide)) for one in shown], 2),
-        Column("", [cell(_trace(one, history), "cyan") for one in shown], rank=8, narrowest=None),
+        DrawnColumn("", [cell(_trace(one, history), "cyan") for one in shown], rank=8, narrowest=None),
         numbers("in flight", [_count(one.in_flight, "") for one in shown], 3),
         numbers("failed", [_count(one.failed, "bold red") for one in shown], 1),
         numbers("retries", [_count(one.retries, "yellow") for one in shown], 4),
@@ -92,7 +92,7 @@ def _columns(shown: Sequence[AccessStats], history: History, columns: int) -> li
     size = min(BAR_MOST, columns - 1 - sum(column.wanted + 2 for column in made))
     if size >= BAR_LEAST and any(one.total_rows for one in shown):
         bars = [cell("") if not one.total_rows else bar(share_of(one) or 0.0, size) for one in shown]
-        made.insert(3, Column("", bars, rank=10, narrowest=None))
+        made.insert(3, DrawnColumn("", bars, rank=10, narrowest=None))
     return made
 
 

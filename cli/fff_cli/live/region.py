@@ -39,7 +39,10 @@ class LiveRegion:
         return max(LEAST_WIDTH, size[0]), max(LEAST_HEIGHT, size[1])
 
     def show(self, picture: RenderableType) -> int:
-        """Draw this over the last picture, in one write; nothing is written when it is the same. Returns how much was."""
+        """Draw this over the last picture, in one write; nothing is written when it is the same.
+
+        Returns how much was.
+        """
         size = self.size()
         lines = rendered(picture, size[0] - 1, color=self._color).splitlines()[: size[1] - 1]
         if lines == self._drawn and size == self._size:

@@ -52,8 +52,8 @@ class AgentLimits:
 class Agents:
     """The tools over one federation, for as long as the context is open.
 
-    What one statement has read of tables the next ones use. Results are found by handles that cannot be guessed, so that
-    clients of one server do not see each other's.
+    What one statement has read of tables the next ones use. Results are found by handles that cannot be
+    guessed, so that clients of one server do not see each other's.
     """
 
     specs: Sequence[Path] = ()
@@ -88,9 +88,11 @@ class Agents:
             except (SourceError, SecretError):
                 unread.append(source.name)
         wanted = words.lower().split()
-        found = [line for line in map(table_line, catalog.tables()) if _has(astuple(line), wanted)]
-        shown = found[: max(0, most)]
-        return TablesFound(tables=shown, found=len(found), cut=len(shown) < len(found), unread_sources=unread)
+        matching = [line for line in map(table_line, catalog.tables()) if _has(astuple(line), wanted)]
+        shown = matching[: max(0, most)]
+        return TablesFound(
+            tables=shown, found=len(matching), cut=len(shown) < len(matching), unread_sources=unread
+        )
 
     async def describe(self, name: str) -> TableDescription:
         """One table. Raises UsageError with close names, SourceError."""

@@ -4,42 +4,31 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fff_cli.options.shared import Sources, Verbose, typer
+from fff_cli.options.shared import Sources, Verbose, option, typer
 from fff_cli.telling import told
 
 
 def mcp(  # noqa: PLR0917 - the options of the command, which typer reads off the signature
     sources: Sources = None,
     only: Annotated[
-        list[str] | None,
-        typer.Option("--only", metavar="SOURCE", help="Agents see this source and no others; repeatable."),
+        list[str] | None, option("--only SOURCE", "Agents see this source and no others; repeatable.")
     ] = None,
     http: Annotated[
         int | None,
-        typer.Option(
-            "--http",
-            metavar="PORT",
+        option(
+            "--http PORT",
+            "Serve HTTP at this port of the loopback address, 0 for a free one. (default: standard input)",
             min=0,
             max=65535,
-            help="Serve HTTP at this port of the loopback address, 0 for a free one. (default: standard input)",
-            show_default=False,
         ),
     ] = None,
     deadline: Annotated[
-        float,
-        typer.Option("--deadline", metavar="SECONDS", min=0.1, help="What statements may take at most."),
+        float, option("--deadline SECONDS", "What statements may take at most.", min=0.1)
     ] = 45.0,
     max_requests: Annotated[
-        int | None,
-        typer.Option(
-            "--max-requests",
-            metavar="N",
-            min=1,
-            help="What all statements together may send.",
-            show_default=False,
-        ),
+        int | None, option("--max-requests N", "What all statements together may send.", min=1)
     ] = None,
-    rows: Annotated[int, typer.Option("--rows", metavar="N", min=1, help="Rows of a reply at most.")] = 1000,
+    rows: Annotated[int, option("--rows N", "Rows of a reply at most.", min=1)] = 1000,
     verbose: Verbose = False,
 ) -> None:
     """Let agents find tables and run SQL, by the Model Context Protocol."""

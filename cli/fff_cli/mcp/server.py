@@ -102,8 +102,8 @@ def server_of(agents: Agents) -> MCPServer[None]:
     async def search_tables(words: str = "", limit: int = 30) -> TablesFound:
         """Find tables: those in whose name, columns or description all `words` stand; without words, all.
 
-        `cut` says whether there are more than the `limit` listed. Sources that could not be asked for their tables are in
-        `unread_sources`.
+        `cut` says whether there are more than the `limit` listed. Sources that could not be asked for their
+        tables are in `unread_sources`.
         """
         return await _told(agents.search(words, limit))
 
@@ -125,9 +125,9 @@ def server_of(agents: Agents) -> MCPServer[None]:
     ) -> QueryReply:
         """Run one SELECT statement of Spark's SQL. Look at `complete` (else `missing`) and `cut` before calling its rows all.
 
-        `params` are values for `:name` in the SQL: pass values so, never in the text. The reply has at most `max_rows`
-        rows; fetch_rows gives the rest. It comes by `deadline_seconds` and with at most `max_requests` requests, with what
-        is there by then.
+        `params` are values for `:name` in the SQL: pass values so, never in the text. The reply has at most
+        `max_rows` rows; fetch_rows gives the rest. It comes by `deadline_seconds` and with at most
+        `max_requests` requests, with what is there by then.
         """
 
         async def tell(seconds: float, words: str) -> None:

@@ -10,7 +10,8 @@ from fff_cli.options.arguments import QueryArguments
 def cache_of(arguments: QueryArguments) -> OpenOptions:
     """The cache to use as `open_federation` takes it. Raises UsageError.
 
-    A recording holds all that a query asks for, and what is replayed is no answer of today: neither knows a cache.
+    A recording holds all that a query asks for, and what is replayed is no answer of today: neither knows a
+    cache.
     """
     if arguments.cache_ttl is not None and arguments.cache is False:
         raise UsageError("--no-cache and --cache-ttl exclude each other", hint="use one of the two")

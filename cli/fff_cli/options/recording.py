@@ -19,7 +19,10 @@ def check(arguments: QueryArguments) -> None:
 
 
 def seeded(arguments: QueryArguments) -> QueryArguments:
-    """The arguments with the seed that is recorded, or was: a run is repeated with its own. Raises UsageError."""
+    """The arguments with the seed that is recorded, or was: a run is repeated with its own.
+
+    Raises UsageError.
+    """
     if arguments.run.seed is not None:
         return arguments
     if arguments.record is not None:
@@ -37,7 +40,10 @@ def _with_seed(arguments: QueryArguments, seed: int) -> QueryArguments:
 
 
 def client_of(arguments: QueryArguments) -> dict[str, Any]:
-    """The client to send with as `open_federation` takes it; nothing for the network alone. Raises UsageError."""
+    """The client to send with as `open_federation` takes it; nothing for the network alone.
+
+    Raises UsageError.
+    """
     if arguments.record is None and arguments.replay is None:
         return {}
     from fff.web.recording import recording_client, replaying_client  # noqa: PLC0415

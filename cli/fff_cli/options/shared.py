@@ -4,49 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-import typer
+import typer as typer  # noqa: PLC0414 - whoever adds a command takes it from here
 
 from fff.budget import Money
 from fff.errors import UsageError
 from fff.options import OnSourceError, Preference, Semantics
-
-__all__ = [
-    "ROWS_SHOWN",
-    "SETTINGS",
-    "Analyze",
-    "Budgeted",
-    "CacheTtl",
-    "Cached",
-    "Deadline",
-    "Files",
-    "Format",
-    "HowToRun",
-    "Live",
-    "MaxRequests",
-    "Params",
-    "PlanFormat",
-    "Policy",
-    "Prefer",
-    "Prioritize",
-    "ProgressMode",
-    "Quiet",
-    "Record",
-    "Replay",
-    "ReplaySpeed",
-    "Report",
-    "Rows",
-    "Seed",
-    "ShowProgress",
-    "SourceErrors",
-    "Sources",
-    "SparkMaster",
-    "SparkRemote",
-    "Sql",
-    "Verbose",
-    "typer",
-]
 
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 ProgressMode = Literal["auto", "on", "off", "json"]
@@ -59,59 +23,46 @@ _RUN = "How it runs"
 _KEPT = "What is kept"
 _SPARK = "Spark"
 
-Sql = Annotated[
-    str | None,
-    typer.Argument(metavar="SQL", help="The query; else -f, else standard input.", show_default=False),
-]
+
+def option(written: str, text: str, *, panel: str | None = None, **more: Any) -> Any:
+    """What typer is told of an option: its names and what follows them, as help writes both, and its help."""
+    names = [word for word in written.split() if word.startswith("-")]
+    metavar = written.removeprefix(" ".join(names)).strip() or None
+    return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=panel, **more)
+
+
+def argument(written: str, text: str) -> Any:
+    """What typer is told of an argument: how help writes it, and its help."""
+    return typer.Argument(metavar=written, help=text)
+
+
+Sql = Annotated[str | None, argument("SQL", "The query; else -f, else standard input.")]
 Sources = Annotated[
     list[Path] | None,
-    typer.Option(
-        "-s",
-        "--sources",
-        metavar="PATH",
-        help="Source spec file or folder of them; repeatable.",
-        rich_help_panel=_READ,
-    ),
+    option("-s --sources PATH", "Source spec file or folder of them; repeatable.", panel=_READ),
 ]
 Files = Annotated[
     list[Path] | None,
-    typer.Option(
-        "-f",
-        "--file",
-        metavar="FILE",
-        help="Read SQL from a file, statements separated by ';'; repeatable.",
-        rich_help_panel=_READ,
-    ),
+    option("-f --file FILE", "Read SQL from a file, statements separated by ';'; repeatable.", panel=_READ),
 ]
 Params = Annotated[
     list[str] | None,
-    typer.Option(
-        "-p",
-        "--param",
-        metavar="NAME=VALUE",
-        help="Value for :name in the SQL (NAME:TYPE=VALUE says the type); repeatable.",
-        rich_help_panel=_READ,
+    option(
+        "-p --param NAME=VALUE",
+        "Value for :name in the SQL (NAME:TYPE=VALUE says the type); repeatable.",
+        panel=_READ,
     ),
 ]
 Format = Annotated[
     str | None,
-    typer.Option(
-        "-o",
-        "--output",
-        metavar="FORMAT",
-        help="table csv tsv json ndjson markdown line parquet arrow. (default: table on a terminal, else csv)",
-        rich_help_panel=_RESULT,
+    option(
+        "-o --output FORMAT",
+        "table csv tsv json ndjson markdown line parquet arrow. (default: table on a terminal, else csv)",
+        panel=_RESULT,
     ),
 ]
 PlanFormat = Annotated[
-    str | None,
-    typer.Option(
-        "-o",
-        "--output",
-        metavar="FORMAT",
-        help="json: plan and forecast as data. (default: text)",
-        show_default=False,
-    ),
+    str | None, option("-o --output FORMAT", "json: plan and forecast as data. (default: text)")
 ]
 ROWS_SHOWN = 40
 
@@ -128,77 +79,52 @@ def rows_shown(said: str | int) -> int:
 
 Rows = Annotated[
     int,
-    typer.Option(
-        "--rows",
-        metavar="N|all",
+    option(
+        "--rows N|all",
+        "How many rows of a table a terminal shows; files and pipes get all.",
+        panel=_RESULT,
         parser=rows_shown,
-        help="How many rows of a table a terminal shows; files and pipes get all.",
-        rich_help_panel=_RESULT,
     ),
 ]
 SafeCsv = Annotated[
     bool,
-    typer.Option(
+    option(
         "--safe-csv",
-        help="In CSV and TSV, put ' in front of texts that a spreadsheet would take for formulas.",
-        rich_help_panel=_RESULT,
+        "In CSV and TSV, put ' in front of texts that a spreadsheet would take for formulas.",
+        panel=_RESULT,
     ),
 ]
 Live = Annotated[
     bool | None,
-    typer.Option(
-        "--live/--no-live",
-        help="Live view while the query runs. (default: on a terminal)",
-        show_default=False,
-        rich_help_panel=_WATCH,
-    ),
+    option("--live/--no-live", "Live view while the query runs. (default: on a terminal)", panel=_WATCH),
 ]
-ShowProgress = Annotated[
-    ProgressMode, typer.Option("--progress", help="Progress on standard error.", rich_help_panel=_WATCH)
-]
+ShowProgress = Annotated[ProgressMode, option("--progress", "Progress on standard error.", panel=_WATCH)]
 Analyze = Annotated[
-    bool,
-    typer.Option(
-        "--analyze", help="Run it, drop its rows, and show how tuples were routed and what that cost."
-    ),
+    bool, option("--analyze", "Run it, drop its rows, and show how tuples were routed and what that cost.")
 ]
-Policy = Annotated[
-    str | None, typer.Option("--policy", metavar="NAME", help="Routing policy.", rich_help_panel=_RUN)
-]
+Policy = Annotated[str | None, option("--policy NAME", "Routing policy.", panel=_RUN)]
 Seed = Annotated[
-    int | None,
-    typer.Option(
-        "--seed",
-        metavar="N",
-        help="Random seed. (default: a fresh one, told in the report)",
-        show_default=False,
-        rich_help_panel=_RUN,
-    ),
+    int | None, option("--seed N", "Random seed. (default: a fresh one, told in the report)", panel=_RUN)
 ]
 HowToRun = Annotated[
-    Semantics,
-    typer.Option(
-        "--semantics", help="Execution semantics: FFF's own, or the papers' rules.", rich_help_panel=_RUN
-    ),
+    Semantics, option("--semantics", "Execution semantics: FFF's own, or the papers' rules.", panel=_RUN)
 ]
 Deadline = Annotated[
     float | None,
-    typer.Option(
-        "--deadline",
-        metavar="SECONDS",
+    option(
+        "--deadline SECONDS",
+        "Have the answer by then, with what is there: a partial one is labelled.",
+        panel=_RUN,
         min=0,
-        help="Have the answer by then, with what is there: a partial one is labelled.",
-        rich_help_panel=_RUN,
     ),
 ]
 MaxRequests = Annotated[
     int | None,
-    typer.Option(
-        "--max-requests",
-        metavar="N",
+    option(
+        "--max-requests N",
+        "Stop fetching after so many requests and answer with what is there.",
+        panel=_RUN,
         min=1,
-        help="Stop fetching after so many requests and answer with what is there.",
-        rich_help_panel=_RUN,
     ),
 ]
 
@@ -213,114 +139,73 @@ def money_said(said: str | Money) -> Money:
 
 Budgeted = Annotated[
     Money | None,
-    typer.Option(
-        "--budget",
-        metavar="MONEY",
+    option(
+        "--budget MONEY",
+        "Send no request that would cost more than that in all, as in 0.50 or '0.50 EUR'.",
+        panel=_RUN,
         parser=money_said,
-        help="Send no request that would cost more than that in all, as in 0.50 or '0.50 EUR'.",
-        show_default=False,
-        rich_help_panel=_RUN,
     ),
 ]
 SourceErrors = Annotated[
     OnSourceError | None,
-    typer.Option(
+    option(
         "--on-source-error",
-        help="No result, or the labelled partial one, when a source could not be read in full. (default: partial on a terminal, else fail)",
-        show_default=False,
-        rich_help_panel=_RUN,
+        "No result, or the labelled partial one, when a source could not be read in full. (default: partial on a terminal, else fail)",
+        panel=_RUN,
     ),
 ]
-Prefer = Annotated[
-    Preference, typer.Option("--prefer", help="Time against number of requests.", rich_help_panel=_RUN)
-]
+Prefer = Annotated[Preference, option("--prefer", "Time against number of requests.", panel=_RUN)]
 Prioritize = Annotated[
     list[str] | None,
-    typer.Option(
-        "--prioritize",
-        metavar="PREDICATE",
-        help="Fetch first what makes this true, as in \"state = 'CA'\"; repeatable.",
-        rich_help_panel=_RUN,
+    option(
+        "--prioritize PREDICATE",
+        "Fetch first what makes this true, as in \"state = 'CA'\"; repeatable.",
+        panel=_RUN,
     ),
 ]
 Report = Annotated[
-    Path | None,
-    typer.Option(
-        "--report",
-        metavar="FILE",
-        help="Write a machine-readable account of the run.",
-        rich_help_panel=_RESULT,
-    ),
+    Path | None, option("--report FILE", "Write a machine-readable account of the run.", panel=_RESULT)
 ]
 Record = Annotated[
     Path | None,
-    typer.Option(
-        "--record",
-        metavar="DIR",
-        help="Write every exchange with the sources to a folder, without secrets.",
-        rich_help_panel=_KEPT,
+    option(
+        "--record DIR", "Write every exchange with the sources to a folder, without secrets.", panel=_KEPT
     ),
 ]
 Replay = Annotated[
-    Path | None,
-    typer.Option(
-        "--replay",
-        metavar="DIR",
-        help="Answer from such a folder; nothing is sent anywhere.",
-        rich_help_panel=_KEPT,
-    ),
+    Path | None, option("--replay DIR", "Answer from such a folder; nothing is sent anywhere.", panel=_KEPT)
 ]
 ReplaySpeed = Annotated[
     float | None,
-    typer.Option(
-        "--replay-speed",
-        metavar="N",
+    option(
+        "--replay-speed N",
+        "N times as fast as recorded; 0 waits for nothing. (default: 1)",
+        panel=_KEPT,
         min=0,
-        help="N times as fast as recorded; 0 waits for nothing. (default: 1)",
-        show_default=False,
-        rich_help_panel=_KEPT,
     ),
 ]
 SparkMaster = Annotated[
-    str | None,
-    typer.Option(
-        "--spark-master",
-        metavar="URL",
-        help="Where Spark runs. (default: local[*])",
-        show_default=False,
-        rich_help_panel=_SPARK,
-    ),
+    str | None, option("--spark-master URL", "Where Spark runs. (default: local[*])", panel=_SPARK)
 ]
-SparkRemote = Annotated[
-    str | None,
-    typer.Option("--spark-remote", metavar="sc://…", help="A Spark Connect server.", rich_help_panel=_SPARK),
-]
+SparkRemote = Annotated[str | None, option("--spark-remote sc://…", "A Spark Connect server.", panel=_SPARK)]
 Cached = Annotated[
     bool | None,
-    typer.Option(
+    option(
         "--cache/--no-cache",
-        help="Keep what sources answer for later runs, and take what is kept. (default: as each source's spec says)",
-        show_default=False,
-        rich_help_panel=_KEPT,
+        "Keep what sources answer for later runs, and take what is kept. (default: as each source's spec says)",
+        panel=_KEPT,
     ),
 ]
 CacheTtl = Annotated[
     float | None,
-    typer.Option(
-        "--cache-ttl",
-        metavar="SECONDS",
+    option(
+        "--cache-ttl SECONDS",
+        "How long an answer that was kept counts as fresh; implies --cache. (default: as each source's spec says)",
+        panel=_KEPT,
         min=0,
-        help="How long an answer that was kept counts as fresh; implies --cache. (default: as each source's spec says)",
-        show_default=False,
-        rich_help_panel=_KEPT,
     ),
 ]
 Verbose = Annotated[
-    bool,
-    typer.Option(
-        "-v", "--verbose", help="More messages on standard error; tracebacks.", rich_help_panel=_WATCH
-    ),
+    bool, option("-v --verbose", "More messages on standard error; tracebacks.", panel=_WATCH)
 ]
-Quiet = Annotated[
-    bool, typer.Option("-q", "--quiet", help="Only errors on standard error.", rich_help_panel=_WATCH)
-]
+Quiet = Annotated[bool, option("-q --quiet", "Only errors on standard error.", panel=_WATCH)]

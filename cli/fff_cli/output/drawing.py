@@ -22,7 +22,7 @@ from fff_cli.output.values import line_printable
 
 __all__ = [
     "Cell",
-    "Column",
+    "DrawnColumn",
     "Group",
     "ProgressBar",
     "RenderableType",
@@ -47,7 +47,10 @@ LEAST_WIDTH = 4  # a text column narrower than this says nothing
 
 
 def rendered(what: RenderableType, columns: int, *, color: bool | None = True) -> str:
-    """What is drawn in so many terminal columns. `color`: False leaves bold and the like, None no codes at all."""
+    """What is drawn in so many terminal columns.
+
+    `color`: False leaves bold and the like, None no codes at all.
+    """
     console = Console(
         file=io.StringIO(),
         width=columns,
@@ -84,8 +87,11 @@ def bar(share: float, columns: int | None = None, style: str = "green") -> Progr
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column: `rank` 0 is never left out, of the others the highest goes first. `right` holds numbers, never cut."""
+class DrawnColumn:
+    """A column: `rank` 0 is never left out, of the others the highest goes first.
+
+    `right` holds numbers, never cut.
+    """
 
     title: str
     cells: Sequence[Cell]
@@ -105,9 +111,12 @@ class Column:
 
 
 def table(
-    columns: Sequence[Column], room: int, style: str = "dim", rows: Mapping[int, str] | None = None
+    columns: Sequence[DrawnColumn], room: int, style: str = "dim", rows: Mapping[int, str] | None = None
 ) -> tuple[Table, int]:
-    """The columns that `room` terminal columns hold, and how many had none. `rows`: the style of some of the rows."""
+    """The columns that `room` terminal columns hold, and how many had none.
+
+    `rows`: the style of some of the rows.
+    """
     kept = list(columns)
     while len(kept) > 1 and sum(column.least + GAP for column in kept) - GAP > room:
         del kept[max(range(len(kept)), key=lambda index: (kept[index].rank, index))]
@@ -119,7 +128,7 @@ def table(
     return drawn, len(columns) - len(kept)
 
 
-def _sizes(columns: Sequence[Column], room: int) -> list[int]:
+def _sizes(columns: Sequence[DrawnColumn], room: int) -> list[int]:
     """Widths that fit: the widest texts give way first."""
     wanted = [(column.wanted, column.least) for column in columns]
     cap = max(most for most, _ in wanted)

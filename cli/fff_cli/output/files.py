@@ -32,7 +32,10 @@ class Target(Protocol):
         """Send on what was written."""
 
     def keep(self, *, aside: bool = False, whole: bool = True) -> str | None:
-        """The result may be seen; `aside`: where it takes no other's place. Returns what is to be said of it, if anything."""
+        """The result may be seen; `aside`: where it takes no other's place.
+
+        Returns what is to be said of it, if anything.
+        """
 
     def drop(self) -> None:
         """There is no result: leave nothing behind."""
@@ -41,8 +44,8 @@ class Target(Protocol):
 class NewFile:
     """A file written under a temporary name in its own folder, and renamed once the result may be seen.
 
-    A partial result goes to a name of its own beside it, which a whole one removes. What killed processes have left
-    under temporary names in that folder is removed on the way.
+    A partial result goes to a name of its own beside it, which a whole one removes. What killed processes
+    have left under temporary names in that folder is removed on the way.
     """
 
     def __init__(self, path: Path) -> None:

@@ -51,7 +51,10 @@ GROUP_ROWS, GROUP_BYTES = (
 
 
 class Writer(Protocol):
-    """A result format. `begin` once with the header, `write` for each batch, `end` once unless the run failed."""
+    """A result format.
+
+    `begin` once with the header, `write` for each batch, `end` once unless the run failed.
+    """
 
     def begin(self, schema: pa.Schema) -> None:
         """Take the header."""
@@ -283,7 +286,8 @@ def writer(
 ) -> Writer:
     """The writer of a format; `screen` describes the terminal that `out` is, None when it is none.
 
-    A table on a terminal shows so many `rows`, and says how there are `more`; `text_cells` is for spreadsheets.
+    A table on a terminal shows so many `rows`, and says how there are `more`; `text_cells` is for
+    spreadsheets.
     """
     match name:
         case "table":

@@ -1,8 +1,8 @@
 """How values are written as text: one column at a time, so that large results are not formatted value by value.
 
-Decimals exactly, never in exponents; dates and timestamps in ISO 8601, zoned ones with Z or their offset; floating
-point in the fewest digits that read back the same; binary in hexadecimal; arrays, maps and structs as JSON; lengths of
-time as Spark writes them.
+Decimals exactly, never in exponents; dates and timestamps in ISO 8601, zoned ones with Z or their offset;
+floating point in the fewest digits that read back the same; binary in hexadecimal; arrays, maps and structs
+as JSON; lengths of time as Spark writes them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import pyarrow.compute as pc
 Column: TypeAlias = pa.Array
 ArrowType: TypeAlias = pa.DataType
 
-#: Bytes of which one is in whatever JSON text escapes: controls, of them those beyond ASCII by the byte they begin with.
+#: Bytes of which one is in whatever JSON text escapes: controls, of them those beyond ASCII by the byte they
+#: begin with.
 _JSON_SPECIAL = bytes([*range(0x20), *b'"\\\x7f\xc2'])
 _JSON_ESCAPED = r'["\\\x00-\x1f\x7f-\x{9f}]'
 

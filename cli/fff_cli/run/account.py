@@ -10,7 +10,7 @@ from fff.stats import AccessStats, Bill, Missing, bills
 from fff_cli.output.values import printable
 
 if TYPE_CHECKING:
-    from fff.federation import Outcome
+    from fff.federation import RunOutcome
 
 MISSING_SHOWN = 10  # missing parts told; the report has them all
 
@@ -37,7 +37,7 @@ def missing_texts(missing: Sequence[Missing], access: Sequence[AccessStats] = ()
     return [printable(text) for text in told]
 
 
-def closing_lines(account: Outcome, access: Sequence[AccessStats]) -> list[str]:
+def closing_lines(account: RunOutcome, access: Sequence[AccessStats]) -> list[str]:
     """The last words on standard error: rows, seconds, requests, and complete, or PARTIAL with what is missing."""
     rows = f"{account.rows:,} row{'' if account.rows == 1 else 's'}"
     head = f"{rows} in {account.elapsed_s:.1f} s, {bill_text(bills(access))}, "

@@ -33,18 +33,21 @@ async def open_catalog(sources: Sequence[Path]) -> AsyncIterator[Catalog]:
 async def read_anew(
     federation: Federation, sources: Sequence[Path], more: Sequence[Path], environ: Mapping[str, str]
 ) -> None:
-    """Read specs in place of those that a federation has. Raises SpecError, UsageError; all is as it was then."""
+    """Read specs in place of those that a federation has.
+
+    Raises SpecError, UsageError; all is as it was then.
+    """
 
     def load(client: WebClient) -> Catalog:
         catalog = load_catalog(sources, environ=environ, cwd=Path.cwd(), client=client)
         for path in more:
             known = {adapter.name for adapter in catalog.adapters}
-            found = load_catalog([path], environ=environ, cwd=Path.cwd(), client=client).adapters
-            if all(adapter.name in known for adapter in found):
+            adapters = load_catalog([path], environ=environ, cwd=Path.cwd(), client=client).adapters
+            if all(adapter.name in known for adapter in adapters):
                 raise UsageError(
                     f"{str(path)!r} adds nothing: there are sources of its names", hint="\\l lists them"
                 )
-            for adapter in found:
+            for adapter in adapters:
                 catalog.add(adapter)
         return catalog
 
@@ -52,14 +55,20 @@ async def read_anew(
 
 
 async def discover_all(federation: Federation, texts: Sequence[str], budget: Budget | None = None) -> None:
-    """Learn the columns that the statements need and no spec declares; `budget` pays. Raises QueryError, SourceError."""
+    """Learn the columns that the statements need and no spec declares; `budget` pays.
+
+    Raises QueryError, SourceError.
+    """
     for text in texts:
         for statement in split_statements(text):
             await federation.discover(statement, budget)
 
 
 async def look_into_files(federation: Federation, texts: Sequence[str]) -> None:
-    """Learn the columns of the files of this machine that the statements name; sends nothing. Raises QueryError, SourceError."""
+    """Learn the columns of the files of this machine that the statements name; sends nothing.
+
+    Raises QueryError, SourceError.
+    """
     for text in texts:
         for statement in split_statements(text):
             await federation.look_into_files(statement)
@@ -68,7 +77,10 @@ async def look_into_files(federation: Federation, texts: Sequence[str]) -> None:
 def prepare_all(
     federation: Federation, texts: Sequence[str], params: Mapping[str, object], prioritize: Sequence[str] = ()
 ) -> list[Prepared]:
-    """Every statement, checked before any runs; each gets the parameters it names. Raises QueryError, UsageError."""
+    """Every statement, checked before any runs; each gets the parameters it names.
+
+    Raises QueryError, UsageError.
+    """
     statements = [statement for text in texts for statement in split_statements(text)]
     if not statements:
         raise UsageError("there is no SQL in what was given", hint="fff query 'SELECT …'")

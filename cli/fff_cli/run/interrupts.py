@@ -20,7 +20,8 @@ def handled(
 ) -> Iterator[None]:
     """Handle signals at once, and wake the running loop for them; what handled them before comes back if `restored`.
 
-    A signal that comes just before the loop falls asleep, or to another thread, is otherwise seen only when it wakes.
+    A signal that comes just before the loop falls asleep, or to another thread, is otherwise seen only when
+    the loop wakes.
     """
     loop = asyncio.get_running_loop()
     before = {number: signal.getsignal(number) for number in handlers}
@@ -39,8 +40,9 @@ def handled(
 class Interrupts:
     """Signals of one run.
 
-    `gentle` is called for the first Ctrl-C; while it is None there is nothing to keep, and the first one aborts.
-    `emergency` undoes what must not stay (a temporary file, a hidden cursor) when there is no time to unwind.
+    `gentle` is called for the first Ctrl-C; while it is None there is nothing to keep, and the first one
+    aborts. `emergency` undoes what must not stay (a temporary file, a hidden cursor) when there is no time to
+    unwind.
     """
 
     def __init__(self) -> None:

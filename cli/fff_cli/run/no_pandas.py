@@ -26,8 +26,9 @@ class _NoPandas(MetaPathFinder):
 def spare_pandas() -> None:
     """Let pyarrow look for pandas now, in vain.
 
-    The first `pa.array` of a Python list imports pandas where it is installed: half a second in the middle of the first
-    page, for nothing that this program uses. pyarrow looks once; whoever asks it for pandas later still gets it.
+    The first `pa.array` of a Python list imports pandas where it is installed: half a second in the middle of
+    the first page, for nothing that this program uses. pyarrow looks once; whoever asks it for pandas later
+    still gets it.
     """
     if "pandas" in sys.modules:
         return

@@ -19,7 +19,7 @@ from fff_cli.output.values import line_printable
 from fff_cli.run.account import RANKS, accounts, closing_lines
 
 if TYPE_CHECKING:
-    from fff.federation import Outcome
+    from fff.federation import RunOutcome
 
 LINE_EVERY_S = 2.0  # --progress on without a terminal
 JSON_EVERY_S = 0.5
@@ -65,10 +65,10 @@ def say_accounts(snapshot: Snapshot, *, drawn: bool, verbose: bool) -> None:
     screen = error_screen() if drawn else None
     titles, rows = accounts(snapshot.access)
     if screen is not None and screen.color and (verbose or len(rows) > 1):
-        from fff_cli.output.drawing import Column, cell, rendered, table  # noqa: PLC0415 - only a terminal pays for rich
+        from fff_cli.output.drawing import DrawnColumn, cell, rendered, table  # noqa: PLC0415 - only a terminal pays for rich
 
         columns = [
-            Column(title, [cell(row[at], "dim") for row in rows], right=at > 1, rank=RANKS.get(title, 0))
+            DrawnColumn(title, [cell(row[at], "dim") for row in rows], right=at > 1, rank=RANKS.get(title, 0))
             for at, title in enumerate(titles)
         ]
         _write(rendered(table(columns, screen.width)[0], screen.width))
@@ -102,7 +102,10 @@ class Steering:
 
 
 class Progress:
-    """Tells how a run gets on. The base says nothing; `start` and `stop` bracket a run, `clear` makes room."""
+    """Tells how a run gets on.
+
+    The base says nothing; `start` and `stop` bracket a run, `clear` makes room.
+    """
 
     draws = False  # whether whoever looks wants more than plain words
 
@@ -135,7 +138,7 @@ class Progress:
         """Tell why there is no result."""
         say_error(error)
 
-    def closing(self, account: Outcome, snapshot: Snapshot, *, verbose: bool = False) -> None:
+    def closing(self, account: RunOutcome, snapshot: Snapshot, *, verbose: bool = False) -> None:
         """Tell how the run ended, and what each source had to do with it."""
         for line in closing_lines(account, snapshot.access):
             say(line)
@@ -157,7 +160,7 @@ class Quiet(Progress):
     def skipped(self, statements: int) -> None:
         """Say nothing."""
 
-    def closing(self, account: Outcome, snapshot: Snapshot, *, verbose: bool = False) -> None:
+    def closing(self, account: RunOutcome, snapshot: Snapshot, *, verbose: bool = False) -> None:
         """Say nothing."""
 
 
@@ -277,7 +280,7 @@ class JsonLines(_Periodic):
         """The error's text and exit code."""
         say_json("error", exit_code=error.exit_code, message=error.render())
 
-    def closing(self, account: Outcome, snapshot: Snapshot, *, verbose: bool = False) -> None:
+    def closing(self, account: RunOutcome, snapshot: Snapshot, *, verbose: bool = False) -> None:
         """The account as one object."""
         del verbose
         say_json(

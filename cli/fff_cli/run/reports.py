@@ -55,7 +55,10 @@ class Reports:
         )
 
     def refused(self, texts: Sequence[str], error: FFFError) -> None:
-        """Nothing ran: the SQL, the sources or the options are wrong. Says nothing when an account says it already."""
+        """Nothing ran: the SQL, the sources or the options are wrong.
+
+        Says nothing when an account says it already.
+        """
         if not self._accounts:
             self.add(bare("\n".join(texts), error.render(), error.exit_code))
 

@@ -54,7 +54,10 @@ class Command:
 
 
 async def run_command(session: ShellSession, line: str) -> list[Item]:
-    """Do a command line; gives the statements and commands of the file it names, if any. Raises UsageError, Leave."""
+    """Do a command line; gives the statements and commands of the file it names, if any.
+
+    Raises UsageError, Leave.
+    """
     name, _, argument = line.partition(" ")
     name, argument = name.strip().removesuffix(";"), argument.strip()
     command = COMMANDS.get(name)
@@ -81,8 +84,8 @@ def as_command(sql: str) -> str | None:
     r"""The command that SHOW TABLES and DESCRIBE stand for: `\d`; None for any other statement."""
     if _SHOW.fullmatch(sql):
         return "\\d"
-    if found := _DESCRIBE.fullmatch(sql):
-        return f"\\d {found[1]}"
+    if described := _DESCRIBE.fullmatch(sql):
+        return f"\\d {described[1]}"
     return None
 
 

@@ -90,10 +90,10 @@ def _command(
 def _files(written: str, start: int) -> Iterator[Suggestion]:
     folder, slash, prefix = written.rpartition("/")
     try:
-        found = sorted(Path(folder + slash).expanduser().iterdir())
+        paths = sorted(Path(folder + slash).expanduser().iterdir())
     except OSError:  # no such folder: nothing to offer
         return
-    for path in found:
+    for path in paths:
         if path.name.startswith(prefix) and (prefix or not path.name.startswith(".")):
             yield Suggestion(folder + slash + path.name + "/" * path.is_dir(), start, "file")
 
@@ -128,15 +128,15 @@ def _sql(text: str, begin: int, cursor: int, catalog: Catalog) -> Iterator[Sugge
 
 def _statement_around(text: str, cursor: int) -> list[Lexeme]:
     """The lexemes of the statement that the cursor is in."""
-    found: list[Lexeme] = []
+    statement: list[Lexeme] = []
     for one in lexemes(text):
         if one.kind == "symbol" and one.text == ";":
             if one.start >= cursor:
                 break
-            found = []
+            statement = []
         elif one.kind != "comment":
-            found.append(one)
-    return found
+            statement.append(one)
+    return statement
 
 
 def tables_named(statement: Sequence[Lexeme], catalog: Catalog) -> Iterator[Named]:
@@ -151,15 +151,15 @@ def tables_named(statement: Sequence[Lexeme], catalog: Catalog) -> Iterator[Name
             listing = listing and (word in ("AS", ".") or not _is_keyword(statement[index - 1]))
             continue
         parts, index = _dotted(statement, index)
-        found = catalog.find(parts) if parts else []
+        candidates = catalog.find(parts) if parts else []
         if index < len(statement) and statement[index].text.upper() == "AS":
             index += 1
         alias = parts[-1] if parts else ""
         if index < len(statement) and _is_name(statement[index]):
             alias = _unquoted(statement[index].text)
             index += 1
-        if len(found) == 1:
-            yield Named(alias, found[0])
+        if len(candidates) == 1:
+            yield Named(alias, candidates[0])
 
 
 def _dotted(statement: Sequence[Lexeme], index: int) -> tuple[list[str], int]:
@@ -218,8 +218,8 @@ def _qualified(
         if table.source.lower() == wanted and _begins(table.name, prefix):
             yield Suggestion(quoted(table.name), start, "table", table.description)
     if not hits:
-        found = [Named(table.name, table) for table in catalog.find(qualifiers)]
-        yield from _columns(found, prefix, start)
+        qualified = [Named(table.name, table) for table in catalog.find(qualifiers)]
+        yield from _columns(qualified, prefix, start)
 
 
 def _columns(named: Iterable[Named], prefix: str, start: int) -> Iterator[Suggestion]:

@@ -45,7 +45,8 @@ class Editor:
         self, suggest: Callable[[str, int], Iterable[Suggestion]], history_file: Path | None
     ) -> None:
         history: History = InMemoryHistory() if history_file is None else _File(history_file)
-        # With the result going elsewhere, what is typed is shown on standard error, as prompts and progress are.
+        # With the result going elsewhere, what is typed is shown on standard error, as prompts and progress
+        # are.
         output = create_output(sys.stdout if is_terminal(sys.stdout) else sys.stderr)
         self._session: PromptSession[str] = PromptSession(
             PROMPT,
@@ -66,7 +67,10 @@ class Editor:
         )
 
     async def read(self) -> str:
-        """What was typed up to the Enter that finished it. Raises KeyboardInterrupt for Ctrl-C, EOFError for Ctrl-D."""
+        """What was typed up to the Enter that finished it.
+
+        Raises KeyboardInterrupt for Ctrl-C, EOFError for Ctrl-D.
+        """
         return await self._session.prompt_async()
 
 

@@ -15,7 +15,7 @@ from fff_cli.run.interrupts import Interrupts
 from fff_cli.run.progress import Progress
 
 if TYPE_CHECKING:
-    from fff.federation import Execution, Outcome
+    from fff.federation import Execution, RunOutcome
 
 #: Formats of which a file holds one result.
 _ONE_RESULT = frozenset({"json", "parquet", "arrow"})
@@ -70,7 +70,7 @@ class SessionRun(ScriptRun):
                     target.out.write(piece)
         return target
 
-    def close(self, outcome: Outcome, execution: Execution) -> None:
+    def close(self, outcome: RunOutcome, execution: Execution) -> None:
         r"""Tell how it ended; without `\timing` only what is amiss."""
         if self._output.file is not None and not self.aside(whole=outcome.complete):
             self._output.holds = True

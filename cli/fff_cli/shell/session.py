@@ -27,7 +27,10 @@ _EXPLAIN_MODE = re.compile(r"\s*(EXTENDED|FORMATTED|CODEGEN|COST|ANALYZE|LOGICAL
 
 @dataclass
 class ShellSession:
-    """The state of one `fff shell`. `arguments` are the options it began with, as commands have changed them."""
+    """The state of one `fff shell`.
+
+    `arguments` are the options it began with, as commands have changed them.
+    """
 
     federation: Federation
     arguments: QueryArguments
@@ -62,8 +65,8 @@ class ShellSession:
 
     def option(self, name: str) -> object:
         r"""An option of the statements to come, as `\set` shows it."""
-        found = getattr(self.arguments if name == "rows" else self.arguments.run, name)
-        return {None: "off", sys.maxsize: "all"}.get(found, found)
+        value = getattr(self.arguments if name == "rows" else self.arguments.run, name)
+        return {None: "off", sys.maxsize: "all"}.get(value, value)
 
     def set_option(self, name: str, value: object) -> None:
         """Set an option for the statements to come."""
@@ -76,7 +79,10 @@ class ShellSession:
         self.arguments = replace(self.arguments, run=replace(self.arguments.run, **changed))
 
     async def reload(self, more: Path | None = None) -> None:
-        """Read the specs anew, and one more; those before stay where one is wrong. Raises SpecError, UsageError."""
+        """Read the specs anew, and one more; those before stay where one is wrong.
+
+        Raises SpecError, UsageError.
+        """
         from fff_cli.run.federation import read_anew  # noqa: PLC0415 - engine and sources, only now
 
         added = self.added if more is None else (*self.added, more)

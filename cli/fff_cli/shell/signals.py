@@ -23,9 +23,9 @@ class StatementAborted(Exception):  # noqa: N818 - the end of a statement, not a
 class SessionInterrupts(Interrupts):
     """Signals of one session.
 
-    While something runs, the first Ctrl-C is `gentle` (where there is something to keep), the next one aborts it, and
-    one more, for what does not let itself be aborted, ends the process. While nothing runs, Ctrl-C is a KeyboardInterrupt
-    where `reading` says that a plain read waits for a line; the editor hears its own.
+    While something runs, the first Ctrl-C is `gentle` (where there is something to keep), the next one aborts
+    it, and one more, for what does not let itself be aborted, ends the process. While nothing runs, Ctrl-C is
+    a KeyboardInterrupt where `reading` says that a plain read waits for a line; the editor hears its own.
     """
 
     def __init__(self) -> None:

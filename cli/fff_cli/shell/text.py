@@ -1,6 +1,7 @@
 """Typed text cut into statements and commands, while it may still be unfinished. Nothing here knows a terminal.
 
-Checking SQL is the engine's; this only has to know where strings, quoted names and comments end, as Spark has it.
+Checking SQL is the engine's; this only has to know where strings, quoted names and comments end, as Spark has
+it.
 """
 
 from __future__ import annotations
@@ -47,19 +48,19 @@ def lexemes(text: str) -> Iterator[Lexeme]:
     while index < len(text):
         match = _LEXEME.match(text, index)
         assert match is not None, "the last alternative takes any character"
-        found, end = match.lastgroup, match.end()
+        group, end = match.lastgroup, match.end()
         closed = True
-        if found == "comment":
+        if group == "comment":
             if text.startswith("/*", index):
                 end, closed = _comment_end(text, index)
             else:
                 closed = end < len(text)  # a line comment goes on while the line does
-        elif found in ("string", "raw"):
-            closed = _is_closed(text[index:end], raw=found == "raw")
-        elif found == "name":
+        elif group in ("string", "raw"):
+            closed = _is_closed(text[index:end], raw=group == "raw")
+        elif group == "name":
             closed = text[index:end].count("`") % 2 == 0
-        if found != "space":
-            kind: Kind = "string" if found == "raw" else found  # type: ignore[assignment]
+        if group != "space":
+            kind: Kind = "string" if group == "raw" else group  # type: ignore[assignment]
             yield Lexeme(kind, index, end, text[index:end], closed)
         index = end
 
@@ -152,8 +153,8 @@ class Reader:
 def items_of(text: str) -> list[Item]:
     """Everything in a whole text."""
     reader = Reader()
-    found = [item for line in text.split("\n") for item in reader.feed(line)]
-    return found + reader.rest()
+    items = [item for line in text.split("\n") for item in reader.feed(line)]
+    return items + reader.rest()
 
 
 def is_finished(text: str) -> bool:

@@ -44,12 +44,12 @@ class Buffer:
 
     def first(self, passed: set[TupleState]) -> TupleState | None:
         """The state of the first tuple, those of the states in `passed` apart."""
-        found = None
+        ready = None
         best = (0, 0)
         for state, heap in self._waiting.items():
-            if heap and state not in passed and (found is None or heap[0][:2] < best):
-                found, best = state, heap[0][:2]
-        return found
+            if heap and state not in passed and (ready is None or heap[0][:2] < best):
+                ready, best = state, heap[0][:2]
+        return ready
 
     def pop(self, state: TupleState) -> RoutedTuple:
         """Take out the first tuple of a state."""

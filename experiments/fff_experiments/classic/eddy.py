@@ -1,14 +1,15 @@
 """The eddy of 2000: tuple by tuple, among modules with finite queues, in virtual time.
 
-Which tuple goes next is the buffer's matter (`Priority`), where it goes the policy's: one of the modules whose Ready bit
-is on. The eddy itself never blocks, only scans do (ledger P29).
+Which tuple goes next is the buffer's matter (`Priority`), where it goes the policy's: one of the modules
+whose Ready bit is on. The eddy itself never blocks, only scans do (ledger P29).
 
-The paper leaves open what happens when the winner of a lottery has no room. An eddy with a processor of its own simply
-holds the next one, so in effect the lottery is among the modules that have room. An eddy that is a thread on the
-processor it shares with the modules (S1 sections 4.1 to 4.4) cannot do so without end: it holds some `lotteries`
-whenever a module has finished a tuple, and if the winners have no room the tuple waits, even if others are idle. Only
-thus do tickets decide anything there, because modules that share a processor always have full queues. The more lotteries,
-the more a module that wins rarely gets all the same. The naive eddy holds none: a tuple goes to any module with room.
+The paper leaves open what happens when the winner of a lottery has no room. An eddy with a processor of its
+own simply holds the next one, so in effect the lottery is among the modules that have room. An eddy that is a
+thread on the processor it shares with the modules (S1 sections 4.1 to 4.4) cannot do so without end: it holds
+some `lotteries` whenever a module has finished a tuple, and if the winners have no room the tuple waits, even
+if others are idle. Only thus do tickets decide anything there, because modules that share a processor always
+have full queues. The more lotteries, the more a module that wins rarely gets all the same. The naive eddy
+holds none: a tuple goes to any module with room.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ from fff_experiments.classic.schedule import Schedule
 class Options:
     """How an eddy runs; none of it changes the answer.
 
-    `queue`: room of each module's input queue. `buffer`: tuples in the eddy's buffer above which scans are held back.
-    `ahead`: tuples of one scan that wait in it at most. `lotteries`: for each time that something happens, see above; at
-    least 1. `order`: a static plan, as names of modules: the only Ready bit of a tuple is that of the first module in
-    this order which takes it (S1 section 4.1).
+    `queue`: room of each module's input queue. `buffer`: tuples in the eddy's buffer above which scans are
+    held back. `ahead`: tuples of one scan that wait in it at most. `lotteries`: for each time that something
+    happens, see above; at least 1. `order`: a static plan, as names of modules: the only Ready bit of a tuple
+    is that of the first module in this order which takes it (S1 section 4.1).
     """
 
     queue: int = 1
@@ -190,11 +191,11 @@ class ClassicEddy:
         module = self.modules[number]
         module.busy -= 1
         state = TupleState(item.span, item.done)
-        found = module.process(item)
-        module.produced += len(found)
-        if found:
-            self._policy.observe(Outcome(state, Move(predicate=number), taken=0, produced=len(found)))
-        for result in found:
+        results = module.process(item)
+        module.produced += len(results)
+        if results:
+            self._policy.observe(Outcome(state, Move(predicate=number), taken=0, produced=len(results)))
+        for result in results:
             self._return(result, number)
         self._start(number)
         self._turn()

@@ -55,8 +55,9 @@ class HashRippleJoin(Join):
 class BlockRippleJoin(Join):
     """For predicates that are no equalities, or none at all: blocks of one side meet all of the other side so far.
 
-    A corner is reached when a block has been joined; the next block is of the side that has more tuples waiting, so the
-    corners follow the rates of the inputs. A block is cut short when nothing else is queued, so no tuple waits for more.
+    A corner is reached when a block has been joined; the next block is of the side that has more tuples
+    waiting, so the corners follow the rates of the inputs. A block is cut short when nothing else is queued,
+    so no tuple waits for more.
     """
 
     def __init__(
@@ -88,17 +89,17 @@ class BlockRippleJoin(Join):
     def process(self, item: RoutedTuple) -> Sequence[RoutedTuple]:
         """Nothing until a block is full or nothing else is queued; then all that the waiting tuples match."""
         self._waiting[0 if item.span >> self.sides[0] & 1 else 1].append(item)
-        found: list[RoutedTuple] = []
+        matches: list[RoutedTuple] = []
         while True:
             side = 0 if len(self._waiting[0]) >= len(self._waiting[1]) else 1
             waiting = self._waiting[side]
             if not waiting or (len(waiting) < self._block and self.queue):
-                return found
+                return matches
             for one in waiting:
                 for other in self._swept[1 - side]:
                     joined = self.concatenated(one, other.rows, other.span, other.done)
                     if joined is not None:
-                        found.append(joined)
+                        matches.append(joined)
             self._swept[side].extend(waiting)
             waiting.clear()
 
@@ -107,7 +108,8 @@ class IndexJoin(Join):
     """Asks an index for the matches of each tuple: a selection, but one that may return more than it takes.
 
     Args:
-        cache: answers by key. Its own unless another join's is given; an index that is not to be cached leaves it empty.
+        cache: answers by key. Its own unless another join's is given; an index that is not to be cached
+            leaves it empty.
     """
 
     def __init__(

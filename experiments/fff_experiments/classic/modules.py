@@ -1,4 +1,7 @@
-"""Modules: what tuples are given to. Each has a finite input queue, which is all the back-pressure there is (S1 section 4.2)."""
+"""Modules: what tuples are given to.
+
+Each has a finite input queue, which is all the back-pressure there is (S1 section 4.2).
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ from fff_experiments.classic.query import ClassicMoment, Cost, JoinPredicate, Ro
 class RoutedTuple:
     """A tuple inside the eddy, with its descriptor.
 
-    `done` has a bit for each module. Ready bits are not kept: OR-ing those of both inputs, as the paper has it, is wrong
-    under ordering constraints (ledger P38), so they are derived from `span` and `done`. `order` is the place in the
-    order of entering the buffer, `returned` whether a module has returned it.
+    `done` has a bit for each module. Ready bits are not kept: OR-ing those of both inputs, as the paper has
+    it, is wrong under ordering constraints (ledger P38), so they are derived from `span` and `done`. `order`
+    is the place in the order of entering the buffer, `returned` whether a module has returned it.
     """
 
     rows: Rows

@@ -1,8 +1,9 @@
 """The naive pre-optimizer of 2000: a spanning tree of the query graph, and a join algorithm for each of its edges.
 
-S1 section 3.1.1: Cartesian products over tables known to be tiny, then any equijoins, then any other predicates. An
-equijoin goes through an index where there is one, else through a hash ripple join; anything else through a block ripple
-join. Predicates beside the tree are residual: evaluated where the tuples that they are about meet.
+S1 section 3.1.1: Cartesian products over tables known to be tiny, then any equijoins, then any other
+predicates. An equijoin goes through an index where there is one, else through a hash ripple join; anything
+else through a block ripple join. Predicates beside the tree are residual: evaluated where the tuples that
+they are about meet.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ BLOCK = 32
 
 @dataclass(frozen=True)
 class Edge:
-    """An edge of the spanning tree. No predicate: a Cartesian product. `inner`: the alias that is asked by index."""
+    """An edge of the spanning tree.
+
+    No predicate: a Cartesian product. `inner`: the alias that is asked by index.
+    """
 
     sides: tuple[int, int]
     predicate: JoinPredicate | None

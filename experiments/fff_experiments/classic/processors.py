@@ -30,8 +30,8 @@ class OwnServers:
 class SharedProcessor:
     """One processor, shared evenly by all that have something to do: modules as threads (S1 sections 4.1 to 4.4).
 
-    `_credit` is the work that each running thread has been given since the beginning of time, so that whatever started
-    at credit c is finished at credit c + amount, however many others come and go meanwhile.
+    `_credit` is the work that each running thread has been given since the beginning of time, so that
+    whatever started at credit c is finished at credit c + amount, however many others come and go meanwhile.
     """
 
     def __init__(self, schedule: Schedule) -> None:

@@ -50,7 +50,10 @@ class ClassicScan:
 
 @dataclass(frozen=True)
 class ClassicIndex:
-    """A relation that can be asked by one column. `remote`: what a lookup costs; `cached`: the same key once more."""
+    """A relation that can be asked by one column.
+
+    `remote`: what a lookup costs; `cached`: the same key once more.
+    """
 
     column: int
     remote: Cost = 1.0
@@ -61,7 +64,10 @@ class ClassicIndex:
 
 @dataclass(frozen=True)
 class ClassicRelation:
-    """An alias of the FROM clause. It has a scan, or indexes only; `tiny` is what the pre-optimizer knows of its size."""
+    """An alias of the FROM clause.
+
+    It has a scan, or indexes only; `tiny` is what the pre-optimizer knows of its size.
+    """
 
     name: str
     rows: Sequence[Row]

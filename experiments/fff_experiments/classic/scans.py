@@ -7,7 +7,10 @@ from fff_experiments.classic.query import ClassicRelation, ClassicScan, Rows
 
 
 class Input:
-    """A scan in progress. It delivers the next row when that is there and the eddy asks for it: the edge's back-pressure."""
+    """A scan in progress.
+
+    It delivers the next row when that is there and the eddy asks for it: the edge's back-pressure.
+    """
 
     def __init__(self, relation: ClassicRelation, alias: int, aliases: int) -> None:
         assert relation.scan is not None

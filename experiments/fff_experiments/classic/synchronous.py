@@ -1,15 +1,17 @@
 """The synchronous eddy of 2003: single-threaded, behind the iterator interface, with explicit instrumentation (S3 section 2.1).
 
-`iter(eddy)` gives one result after another; Python's generators keep the computational state between two of them, which the
-paper's operators do themselves. A join operator is *active* while it has an outstanding probe tuple, that is an iterator of
-matches; the eddy keeps a stack of those. Selections are applied inline, without a call of an operator.
+`iter(eddy)` gives one result after another; Python's generators keep the computational state between two of
+them, which the paper's operators do themselves. A join operator is *active* while it has an outstanding probe
+tuple, that is an iterator of matches; the eddy keeps a stack of those. Selections are applied inline, without
+a call of an operator.
 
-Routing arrays are filled for the signatures that come up, a signature being the sources that a tuple consists of and the
-operators it has passed. All are made anew every `reoptimize` source tuples: each lists the operators that are semantically
-valid in the order of their rank, (1 - tuples generated per tuple routed) / measured cost. As selections before the first
-join of an array are all applied to a tuple in this order, they are taken together. Operators are instrumented for one
-source tuple in each such period, with whatever comes of it. A tuple is an array of pointers to source tuples; one of a
-single source is made only when a join asks for it.
+Routing arrays are filled for the signatures that come up, a signature being the sources that a tuple consists
+of and the operators it has passed. All are made anew every `reoptimize` source tuples: each lists the
+operators that are semantically valid in the order of their rank, (1 - tuples generated per tuple routed) /
+measured cost. As selections before the first join of an array are all applied to a tuple in this order, they
+are taken together. Operators are instrumented for one source tuple in each such period, with whatever comes
+of it. A tuple is an array of pointers to source tuples; one of a single source is made only when a join asks
+for it.
 """
 
 from __future__ import annotations
@@ -211,7 +213,7 @@ class SynchronousEddy:
                 return SynchronousIndexJoin(predicate, alias, self._indexed[alias])
         return SymmetricHashJoin(predicate)
 
-    # -------------------------------------------------------------------------------------------- routing arrays
+    # ----------------------------------------------------------------------------------------- routing arrays
 
     @property
     def signatures(self) -> int:
@@ -219,7 +221,10 @@ class SynchronousEddy:
         return len(self._arrays)
 
     def order(self, signature: int) -> list[int]:
-        """The routing array of a signature: numbers of operators, the one to go to first. Empty: such a tuple is a result."""
+        """The routing array of a signature: numbers of operators, the one to go to first.
+
+        Empty: such a tuple is a result.
+        """
         entries = self._array(signature).entries
         return [entry.operator.number - len(self._query.relations) for entry in entries]
 
@@ -235,7 +240,7 @@ class SynchronousEddy:
         self._decided[signature] = array
         return array
 
-    # ------------------------------------------------------------------------------------------------- execution
+    # ---------------------------------------------------------------------------------------------- execution
 
     def __iter__(self) -> Iterator[Sequence[Row | None]]:
         """Results, as tuples of rows by alias."""
@@ -254,7 +259,8 @@ class SynchronousEddy:
                 yield (row,)
             if not every:
                 continue
-            # An iterator on top of another, in the chosen order: each tuple is pulled through all of them by itself.
+            # An iterator on top of another, in the chosen order: each tuple is pulled through all of them by
+            # itself.
             passing: Iterator[Row] = islice(rows, every)
             for test, _ in array.tests:
                 passing = filter(test, passing)

@@ -1,7 +1,7 @@
 """E10: a delayed source fools the eddy of 2000, and what SteMs do about it (S1 section 4.5.1, Figures 12 and 13; ledger P33).
 
-The SteM side drives the real core by events. Both sides count the same work: a tuple that enters a table and probes
-another one takes one unit, of which the SteMs charge half for each.
+The SteM side drives the real core by events. Both sides count the same work: a tuple that enters a table and
+probes another one takes one unit, of which the SteMs charge half for each.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from fff_experiments.eddies2000.setups import (
 from fff_experiments.experiment import Check, Curve, Experiment, Findings, Panel, TrialRequest
 
 WINDOW = 100  # tuples
-#: Ten seconds in units: fitted, so that R comes when the eddy has routed some 43.5 % of S, as in Figure 13 (E11 tells the
-#: window).
+#: Ten seconds in units: fitted, so that R comes when the eddy has routed some 43.5 % of S, as in Figure 13
+#: (E11 tells the window).
 DELAY = 4100.0
 PAGE = 10  # rows that a SteM is given at once, and tuples routed together
 STEP = 0.5  # units for a build, and for a probe
@@ -52,7 +52,10 @@ R, S, T = range(3)
 
 @dataclass
 class _WatchedPolicy:
-    """A policy, with every choice noted. `gullible`: it believes what it sees of an empty table (P33 switched off)."""
+    """A policy, with every choice noted.
+
+    `gullible`: it believes what it sees of an empty table (P33 switched off).
+    """
 
     policy: RoutingPolicy
     gullible: bool = False

@@ -308,16 +308,16 @@ def jeopardy(trial: TrialRequest) -> Findings:
             for rate in (0.0, 0.25, 0.5, 0.75, 1.0)
         ]
         runs += [("naive", naive(query, seed)), ("lottery", lottery(query, seed))]
-        found = [(label, *_jeopardy(run, p1, query.relations[0].rows)) for label, run in runs]
-        for label, wrong, measured, counted, formula in found:
+        measurements = [(label, *_jeopardy(run, p1, query.relations[0].rows)) for label, run in runs]
+        for label, wrong, measured, counted, formula in measurements:
             exact = max(exact, abs(measured / counted - 1))
             nominal = max(nominal, abs(measured / formula - 1))
             rows.append((percent(p1), label, percent(wrong), measured, formula))
         curves.append(
             Curve(
                 f"s1 passes {percent(p1)}",
-                [100 * one[1] for one in found],
-                [one[2] for one in found],
+                [100 * one[1] for one in measurements],
+                [one[2] for one in measurements],
                 "points",
             )
         )

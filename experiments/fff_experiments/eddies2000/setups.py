@@ -1,6 +1,7 @@
 """What the experiments of the eddies paper share: their tables, their plans, and a run of one plan (S1 sections 4.1 and 4.4).
 
-The tables are a tenth of the paper's, or less: what is claimed are ratios, and these do not depend on the size.
+The tables are a tenth of the paper's, or less: what is claimed are ratios, and these do not depend on the
+size.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from fff_experiments.classic.query import (
 )
 from fff_experiments.experiment import Curve
 
-#: Lotteries that the eddy's thread holds for each tuple finished, where it shares the processor. The paper does not say:
-#: it is fitted to E1 to E6, and E11 tells in which window they hold.
+#: Lotteries that the eddy's thread holds for each tuple finished, where it shares the processor. The paper
+#: does not say: it is fitted to E1 to E6, and E11 tells in which window they hold.
 LOTTERIES = 1.2
 
 NAIVE, INVERTED, EVEN, PESSIMAL = "naive", "inverted", "even", "pessimal"
@@ -180,8 +181,9 @@ def _number(row: Row, column: int) -> float:
 class Chain:
     """R, S, T of SELECT * FROM R, S, T WHERE R.a = S.a AND S.b = T.b, by how many rows each value finds.
 
-    `r`, `t`: rows of R and T. `values_a`: how many values S.a has; R's run from `first_a` on, each as often as the others.
-    `values_b`, `t_values`: how many values S.b and T.b have. `index`: cost of a lookup in T, which then has no scan.
+    `r`, `t`: rows of R and T. `values_a`: how many values S.a has; R's run from `first_a` on, each as often
+    as the others. `values_b`, `t_values`: how many values S.b and T.b have. `index`: cost of a lookup in T,
+    which then has no scan.
     """
 
     r: int

@@ -1,7 +1,7 @@
 """What O1 to O3 run on the real engine: selections and star joins in the core, fed by hand.
 
-Here a batch takes one decision. How often is decided is varied at one size of batches; what small batches cost is told apart,
-for a static plan.
+Here a batch takes one decision. How often is decided is varied at one size of batches; what small batches
+cost is told apart, for a static plan.
 """
 
 from __future__ import annotations
@@ -48,13 +48,14 @@ BATCH = 1000
 DECIDING = (BATCH, 10 * BATCH)
 #: Rows of a table where batches of one tuple are tried.
 FEW = 300
-#: What the default policy may cost where there is nothing to save, over the static plan. Ours: the paper's policy orders by rank.
+#: What the default policy may cost where there is nothing to save, over the static plan. Ours: the paper's
+#: policy orders by rank.
 DEFAULT_MOST = 1.4
 
 
 def ratios(runs: Sequence[Callable[[], object]], repeats: int) -> list[float]:
     """Times relative to the first run: medians over rounds in which each runs once, so that a slow moment hits all alike."""
-    found: list[list[float]] = [[] for _ in runs]
+    seconds_of_runs: list[list[float]] = [[] for _ in runs]
     gc.collect()
     for _ in range(repeats):
         times = []
@@ -64,9 +65,9 @@ def ratios(runs: Sequence[Callable[[], object]], repeats: int) -> list[float]:
             run()
             times.append(time.process_time() - began)
         gc.enable()
-        for values, seconds in zip(found, times, strict=True):
+        for values, seconds in zip(seconds_of_runs, times, strict=True):
             values.append(seconds / times[0])
-    return [statistics.median(values) for values in found]
+    return [statistics.median(values) for values in seconds_of_runs]
 
 
 def star(tables: int, *, indexed: bool) -> BlockPlan:

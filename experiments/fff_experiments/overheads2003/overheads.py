@@ -1,7 +1,8 @@
 """O1 to O3: what routing costs where there is nothing to gain by it (Deshpande 2003). Every order costs the same.
 
-Each is run on the paper's synchronous eddy (`experiments/fff_experiments/classic/synchronous.py`), tuple by tuple, beside plans without an eddy in the
-same language; and apart from that on the real engine (`overheads_engine`), which moves batches, beside its own static plan.
+Each is run on the paper's synchronous eddy (`experiments/fff_experiments/classic/synchronous.py`), tuple by
+tuple, beside plans without an eddy in the same language; and apart from that on the real engine
+(`overheads_engine`), which moves batches, beside its own static plan.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def frequencies(trial: TrialRequest) -> tuple[int, ...]:
     return (1,) * len(FREQUENCIES) if trial.control == CONTROL else FREQUENCIES
 
 
-# ------------------------------------------------------------------------------------------------------ selections
+# ------------------------------------------------------------------------------------------------- selections
 
 
 def _delayed(column: int, bound: int, delay_s: float | None) -> Test:
@@ -116,7 +117,7 @@ def run_selections(trial: TrialRequest, repeats: int = REPEATS) -> Findings:
     rows: list[Row] = [
         tuple(n % modulus for modulus in moduli) for n in random.Random(trial.seed).sample(range(size), size)
     ]
-    found: dict[str, list[float]] = {}
+    ratios_of: dict[str, list[float]] = {}
     for label, predicates, delay, some in (
         ("No-Delay", 3, None, rows),
         ("No-Delay, 1 predicate", 1, None, rows),
@@ -126,7 +127,7 @@ def run_selections(trial: TrialRequest, repeats: int = REPEATS) -> Findings:
         ("Delay-100", 3, 100e-6, rows[: max(100, size // 50)]),
     ):
         tests = [_delayed(column, bound, delay) for column, bound in enumerate(moduli[:predicates])]
-        found[label] = _selection_ratios(some, tests, trial, repeats)
+        ratios_of[label] = _selection_ratios(some, tests, trial, repeats)
     table = pa.record_batch({f"c{n}": [row[n] for row in rows] for n in range(3)})
     rank, seldom, default = compare(selections(moduli[:3]), [table], 3 * repeats, trial.control)
     hides = "that a predicate so slow hides even a decision for every tuple"
@@ -139,8 +140,8 @@ def run_selections(trial: TrialRequest, repeats: int = REPEATS) -> Findings:
         Check(
             f"{label}: about the loop's cost when reoptimised every {at} tuples",
             f"<= {most}",
-            f"{found[label][FREQUENCIES.index(at)]:.2f}",
-            found[label][FREQUENCIES.index(at)] <= most,
+            f"{ratios_of[label][FREQUENCIES.index(at)]:.2f}",
+            ratios_of[label][FREQUENCIES.index(at)] <= most,
             shows,
         )
         for label, some_frequencies, most, shows in bounds
@@ -148,13 +149,13 @@ def run_selections(trial: TrialRequest, repeats: int = REPEATS) -> Findings:
     ]
     return Findings(
         ("predicates", *(f"E({every}) / loop by hand" for every in FREQUENCIES)),
-        tuple((label, *(f"{ratio:.2f}" for ratio in some)) for label, some in found.items()),
+        tuple((label, *(f"{ratio:.2f}" for ratio in some)) for label, some in ratios_of.items()),
         (
             Panel(
                 "Selections",
                 "tuples between reoptimisations",
                 "time / loop by hand",
-                tuple(Curve(label, FREQUENCIES, some) for label, some in found.items()),
+                tuple(Curve(label, FREQUENCIES, some) for label, some in ratios_of.items()),
                 log_x=True,
                 log_y=True,
             ),
@@ -164,7 +165,7 @@ def run_selections(trial: TrialRequest, repeats: int = REPEATS) -> Findings:
             f"The synchronous eddy, processor time, medians of {repeats} rounds; {size:,} tuples, fewer where predicates are slow.",
             (
                 f"With free predicates the paper's factor of about 2 is reached at every 100 tuples, not at every 10, where it is "
-                f"{found['No-Delay'][1]:.1f}."
+                f"{ratios_of['No-Delay'][1]:.1f}."
             ),
             (
                 f"The real engine, which evaluates a predicate for a batch of {BATCH}: by rank, decided every batch, {rank:.2f} of "
@@ -174,7 +175,7 @@ def run_selections(trial: TrialRequest, repeats: int = REPEATS) -> Findings:
     )
 
 
-# ----------------------------------------------------------------------------------------------------------- joins
+# ------------------------------------------------------------------------------------------------------ joins
 
 
 def star_query(tables: Sequence[Sequence[Row]]) -> ClassicQuery:
@@ -274,7 +275,7 @@ def run_hash_joins(trial: TrialRequest, repeats: int = REPEATS) -> Findings:
     """O2."""
     rng, size = random.Random(trial.seed), trial.some(10_000, 200)
     numbers = np.random.default_rng(trial.seed)
-    found: dict[str, list[float]] = {}
+    ratios_of: dict[str, list[float]] = {}
     engine: dict[str, tuple[float, ...]] = {}
     arrays = []
     for tables, width in ((3, 2), (4, 2), (5, 2), (3, 16)):
@@ -293,19 +294,19 @@ def run_hash_joins(trial: TrialRequest, repeats: int = REPEATS) -> Findings:
                 partial(_consumed, consume, symmetric_hash_joins, rows),
                 *_eddies(consume, query, trial),
             ]
-            found[name] = ratios(runs, 1 if trial.control else min(repeats, 3))
+            ratios_of[name] = ratios(runs, 1 if trial.control else min(repeats, 3))
             engine[name] = tuple(
                 compare(plan, batches, 3 * repeats, trial.control, select_all=select == "All")
             )
-    double = {query: times[1] for query, times in found.items()}
+    double = {query: times[1] for query, times in ratios_of.items()}
     least = min(double, key=lambda query: double[query])
     plan, few = star(3, indexed=False), [table_of(numbers, np.arange(min(size, 1000))) for _ in range(3)]
     small, hundred = by_batch_size(plan, few, (1, 100), 1 if trial.control else 2)
-    over = max(times[4] / times[1] for times in found.values())
+    over = max(times[4] / times[1] for times in ratios_of.values())
     return _joins(
         "Symmetric hash joins",
         ("hash joins", "SHJs"),
-        found,
+        ratios_of,
         engine,
         checks=[
             Check(
@@ -315,7 +316,7 @@ def run_hash_joins(trial: TrialRequest, repeats: int = REPEATS) -> Findings:
                 double[least] >= 1.5,
                 "what the operators cost before any eddy; no eddy is in it",
             ),
-            *_amortised(found, 2),
+            *_amortised(ratios_of, 2),
         ],
         most=HASH_MOST,
         notes=(
@@ -340,7 +341,7 @@ def run_index_joins(trial: TrialRequest, repeats: int = REPEATS) -> Findings:
     """O3."""
     rng, size = random.Random(trial.seed), trial.some(100_000, 2000)
     numbers = np.random.default_rng(trial.seed)
-    found: dict[str, list[float]] = {}
+    ratios_of: dict[str, list[float]] = {}
     engine: dict[str, tuple[float, ...]] = {}
     for tables in (3, 4, 5):
         plan = star(tables, indexed=True)
@@ -353,18 +354,18 @@ def run_index_joins(trial: TrialRequest, repeats: int = REPEATS) -> Findings:
             assert count(SynchronousEddy(query, 100, indexed)) == len(keys)
             by_hand_too = partial(_consumed, gathered, partial(index_joins, indexes=unique), rows)
             runs: list[Callable[[], int]] = [by_hand_too, *_eddies(gathered, query, trial, indexed)]
-            found[f"{tables}-{every}"] = ratios(runs, repeats)
+            ratios_of[f"{tables}-{every}"] = ratios(runs, repeats)
             table = table_of(numbers, np.arange(0, size, every))
             engine[f"{tables}-{every}"] = tuple(
                 compare(plan, [table] * tables, 3 * repeats, trial.control, select_all=True)
             )
-    over = max(times[3] for times in found.values())
+    over = max(times[3] for times in ratios_of.values())
     return _joins(
         "Index joins",
         ("index joins",),
-        found,
+        ratios_of,
         engine,
-        checks=_amortised(found, 1),
+        checks=_amortised(ratios_of, 1),
         notes=(
             f"{size:,} rows; unique2 % X = 0 is applied by the scan. The engine's lookups take 100 keys.",
             (

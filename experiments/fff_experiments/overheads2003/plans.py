@@ -1,6 +1,7 @@
 """The plans without an eddy that O1 to O3 compare with: loops, hash joins, symmetric hash joins and index joins by hand.
 
-Results of joins are tuples of rows, one of each table; all tables are joined with the first on their first column.
+Results of joins are tuples of rows, one of each table; all tables are joined with the first on their first
+column.
 """
 
 from __future__ import annotations
@@ -34,24 +35,24 @@ def by_hand(rows: Iterable[Row], tests: Sequence[Test]) -> int:
 
 def count(results: Iterable[object]) -> int:
     """What an aggregate above an eddy or a plan does: count its results."""
-    found = 0
+    passed = 0
     for _ in results:
-        found += 1
-    return found
+        passed += 1
+    return passed
 
 
 def hash_joins(tables: Sequence[Sequence[Row]]) -> Iterator[tuple[Row, ...]]:
     """Base: hash tables over all tables but the first, which probes them in turn."""
     built: list[dict[Value, Row]] = [{row[0]: row for row in table} for table in tables[1:]]
     for row in tables[0]:
-        found = [row]
+        partial = [row]
         for one in built:
             match = one.get(row[0])
             if match is None:
                 break
-            found.append(match)
+            partial.append(match)
         else:
-            yield tuple(found)
+            yield tuple(partial)
 
 
 def symmetric_hash_joins(tables: Sequence[Sequence[Row]]) -> Iterator[tuple[Row, ...]]:
@@ -84,14 +85,14 @@ def index_joins(
 ) -> Iterator[tuple[Row, ...]]:
     """Base: the first table asks the indexes of the others in turn."""
     for row in tables[0]:
-        found = [row]
+        partial = [row]
         for index in indexes:
             match = index.get(row[0])
             if match is None:
                 break
-            found.append(match)
+            partial.append(match)
         else:
-            yield tuple(found)
+            yield tuple(partial)
 
 
 def gathered(results: Iterable[Sequence[Row | None]]) -> int:

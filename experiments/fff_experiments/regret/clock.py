@@ -1,7 +1,8 @@
 """G12: two lookups on one host, and two functions with ceilings of their own, on this machine's clock, HTTP and all.
 
-R has pages of 100 rows in 50 ms, lookups take 50 ms, and the host admits 16 requests at once; a fifth of R's rows have a match in
-A, 95 % in B, or the other way round for the second half of them. The functions take 20 ms, eight calls at once each.
+R has pages of 100 rows in 50 ms, lookups take 50 ms, and the host admits 16 requests at once; a fifth of R's
+rows have a match in A, 95 % in B, or the other way round for the second half of them. The functions take 20
+ms, eight calls at once each.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ def _timed(
                 federation.register(function)
             execution = federation.execute(federation.prepare(sql), options)
             began = time.perf_counter()
-            found = sum([len(batch) async for batch in execution.batches()])
-            assert found == results
+            row_count = sum([len(batch) async for batch in execution.batches()])
+            assert row_count == results
             return time.perf_counter() - began
 
     with serving(tables, seed=1, ceiling=_AT_ONCE) as served, TemporaryDirectory() as folder:
@@ -131,29 +132,29 @@ def run_clock(trial: TrialRequest) -> Findings:
     worlds = {name: _world(rows, trial.seed, changing=name == "changing") for name in ("still", "changing")}
     passes = np.random.default_rng(trial.seed).random((rows, 2)) < _PASSING
     apart = HostsWorld(passes, (Host(_CALLS, _CALL_S),) * 2, (0, 1), (0, rows))
-    found: dict[tuple[str, Preference], Run] = {}
+    runs_of: dict[tuple[str, Preference], Run] = {}
     for prefer in PREFERENCES:
         for name, world in worlds.items():
-            found[name, prefer] = lookups(world, _options(prefer, trial.control, trial.seed, "R,B,A"))
-        found["apart", prefer] = functions(apart, _options(prefer, trial.control, trial.seed, ""))
+            runs_of[name, prefer] = lookups(world, _options(prefer, trial.control, trial.seed, "R,B,A"))
+        runs_of["apart", prefer] = functions(apart, _options(prefer, trial.control, trial.seed, ""))
     least = {name: world.clairvoyant() for name, world in worlds.items()} | {"apart": apart.clairvoyant()}
     checks = [
         _at_most(
             f"one host, {name}: {prefer} asks for about the least",
-            found[name, prefer].requests / least[name],
+            runs_of[name, prefer].requests / least[name],
             most,
         )
         for prefer in ("balanced", "fast")
         for name, most in (("still", 1.05), ("changing", 1.08))
     ]
-    balanced = found["apart", "balanced"].requests / least["apart"]
+    balanced = runs_of["apart", "balanced"].requests / least["apart"]
     # A tenth of the time is all there is to be had, for two thirds more calls.
     checks.append(_at_most("a ceiling each: balanced gives no calls for next to no time", balanced, 1.05))
     curves = tuple(
         Curve(
             prefer,
-            [found[name, prefer].seconds for name in least],
-            [found[name, prefer].requests for name in least],
+            [runs_of[name, prefer].seconds for name in least],
+            [runs_of[name, prefer].requests for name in least],
             "points",
         )
         for prefer in PREFERENCES
@@ -162,7 +163,7 @@ def run_clock(trial: TrialRequest) -> Findings:
         ("world", "preference", "requests", "over the least", "seconds"),
         tuple(
             (name, prefer, run.requests, f"{run.requests / least[name] - 1:.1%}", f"{run.seconds:.2f}")
-            for (name, prefer), run in sorted(found.items())
+            for (name, prefer), run in sorted(runs_of.items())
         ),
         (Panel("Time against requests", "seconds", "requests", curves),),
         tuple(checks),

@@ -1,7 +1,7 @@
 """G1 to G3: what the default policy spends above a clairvoyant, knowing nothing at the start.
 
-Every move is answered at once here, so that nothing but decisions is judged; `regret_parallel` has modules that work side
-by side, `regret_engine` the real engine.
+Every move is answered at once here, so that nothing but decisions is judged; `regret_parallel` has modules
+that work side by side, `regret_engine` the real engine.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """G11: lookups that share what holds them back, and lookups that do not. Requests and time against what was possible.
 
-Rows of R are looked up in tables that each let a share of them pass. Tables are on hosts: a host admits so many requests at
-once, or so many a second, whichever of its tables they ask. The bounds are those of a fluid that splits over all static orders,
-solved on the rows that were really there; what is spent is requests.
+Rows of R are looked up in tables that each let a share of them pass. Tables are on hosts: a host admits so
+many requests at once, or so many a second, whichever of its tables they ask. The bounds are those of a fluid
+that splits over all static orders, solved on the rows that were really there; what is spent is requests.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ class HostsWorld:
 
     def asked(self, order: Sequence[int], begin: int = 0, end: int | None = None) -> list[int]:
         """Requests to each table under a static order."""
-        found, alive = [0] * len(self.on), np.ones(len(self.passes[begin:end]), np.bool_)
+        requests, alive = [0] * len(self.on), np.ones(len(self.passes[begin:end]), np.bool_)
         for table in order:
-            found[table] = int(alive.sum())
+            requests[table] = int(alive.sum())
             alive &= self.passes[begin:end, table]
-        return found
+        return requests
 
     def clairvoyant(self) -> int:
         """Requests under the best order of each phase."""
@@ -85,14 +85,14 @@ class HostsWorld:
 
     def _loads(self) -> list[list[float]]:
         """By order, the seconds that each host is busy."""
-        found = []
+        host_loads = []
         for order in self.orders():
             busy = [0.0] * len(self.hosts)
             for table, requests in enumerate(self.asked(order)):
                 host = self.hosts[self.on[table]]
                 busy[self.on[table]] += requests * host.seconds / host.at_once
-            found.append(busy)
-        return found
+            host_loads.append(busy)
+        return host_loads
 
     def least_time(self) -> float:
         """No division of the rows over static orders is through earlier."""
@@ -112,14 +112,14 @@ class HostsWorld:
         rows = np.arange(self.rows)
         scan = SimulatedScan(page_rows=200, latency=FixedTime(0.01))
         keys = {f"k{number}": rows for number in range(len(self.on))}
-        found = [SimulatedTable("R", pa.record_batch({"k": rows} | keys), ("k",), (scan,))]
+        simulated = [SimulatedTable("R", pa.record_batch({"k": rows} | keys), ("k",), (scan,))]
         for number, on in enumerate(self.on):
             host = self.hosts[on]
             lookup = SimulatedLookup(("x",), LogNormal(host.seconds, 0.1), host.at_once, host=f"host {on}")
             here = rows[self.passes[:, number]]
             held = pa.record_batch({"x": here, "v": here})
-            found.append(SimulatedTable(f"T{number}", held, (), (), (lookup,)))
-        return found
+            simulated.append(SimulatedTable(f"T{number}", held, (), (), (lookup,)))
+        return simulated
 
     @property
     def sql(self) -> str:
@@ -184,7 +184,7 @@ def _maker(world: HostsWorld, prefer: Preference, control: str) -> Maker:
 def run_hosts(trial: TrialRequest) -> Findings:
     """G11: in virtual time, over random worlds: one of each kind, and as many as the scale says beyond 1."""
     instances, rows = trial.some(1), min(2_000, trial.some(2_000, 400))
-    found: dict[tuple[Kind, Preference], list[tuple[float, float, float, float]]] = {}
+    measured: dict[tuple[Kind, Preference], list[tuple[float, float, float, float]]] = {}
     for kind, number in itertools.product(KINDS, range(instances)):
         world = draw(kind, rows, trial.seed * 100_003 + number)
         bound, least = world.least_time(), world.clairvoyant()
@@ -194,7 +194,7 @@ def run_hosts(trial: TrialRequest) -> Findings:
         }
         for prefer, one in courses.items():
             front = world.least_requests(max(one.seconds, bound))
-            found.setdefault((kind, prefer), []).append(
+            measured.setdefault((kind, prefer), []).append(
                 (
                     one.requests / least - 1,
                     one.seconds / courses["cheap"].seconds - 1,
@@ -203,7 +203,7 @@ def run_hosts(trial: TrialRequest) -> Findings:
                 )
             )
     table = {
-        key: [Excess(tuple(part)) for part in zip(*values, strict=True)] for key, values in found.items()
+        key: [Excess(tuple(part)) for part in zip(*values, strict=True)] for key, values in measured.items()
     }
     return Findings(
         (
@@ -223,8 +223,8 @@ def run_hosts(trial: TrialRequest) -> Findings:
                 tuple(
                     Curve(
                         prefer,
-                        [1 + one[2] for one in found["a host each", prefer]],
-                        [1 + one[0] for one in found["a host each", prefer]],
+                        [1 + one[2] for one in measured["a host each", prefer]],
+                        [1 + one[0] for one in measured["a host each", prefer]],
                         "points",
                     )
                     for prefer in PREFERENCES

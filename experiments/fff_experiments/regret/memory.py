@@ -1,8 +1,8 @@
 """G9: what the memory of a past run is worth to the default policy, and what it costs where it is of another world.
 
-A world is drawn with twice the tuples: a first run has one half, the run that is judged has the other. It starts knowing
-nothing, or with what the first run taught, or with what a run in another world taught, which has the same moves under the
-same names and in all else nothing in common.
+A world is drawn with twice the tuples: a first run has one half, the run that is judged has the other. It
+starts knowing nothing, or with what the first run taught, or with what a run in another world taught, which
+has the same moves under the same names and in all else nothing in common.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from fff_experiments.regret.worlds import Setup, Shape, World, draw
 #: Tuples of each run, and after how many it is judged.
 _TUPLES, _AT = 1000, (100, 300, 1000)
 _STARTS = ("cold", "warm", "wrong")
-#: What the literature asks: half the cold excess after 100 tuples, and this at most; this much more under a wrong past.
+#: What the literature asks: half the cold excess after 100 tuples, and this at most; this much more under a
+#: wrong past.
 _WARM, _HURT = 0.06, 0.03
 _JOINS: tuple[Shape, ...] = ("star", "chain", "tree")
 
@@ -56,7 +57,7 @@ def _start(start: str, world: World, told: Past, other: World, control: str) -> 
 
 def excesses(shape: Shape, instances: int, seed: int, control: str = "") -> dict[str, list[Excess]]:
     """By how a run starts, the excess over the best static order in hindsight after so many tuples."""
-    found: dict[str, list[list[float]]] = {start: [[] for _ in _AT] for start in _STARTS}
+    by_start: dict[str, list[list[float]]] = {start: [[] for _ in _AT] for start in _STARTS}
     worlds = [halves(shape, seed * 100_003 + number) for number in range(instances)]
     pasts = [taught(first, seed + number) for number, (first, _) in enumerate(worlds)]
     for number, (_, world) in enumerate(worlds):
@@ -64,9 +65,9 @@ def excesses(shape: Shape, instances: int, seed: int, control: str = "") -> dict
         for start, of in zip(_STARTS, (number, number, number - 1), strict=True):
             policy = _start(start, world, pasts[of], worlds[of][0], control)
             total = np.cumsum(spent(world, policy, seed + number))
-            for values, tuples, least in zip(found[start], _AT, best, strict=True):
+            for values, tuples, least in zip(by_start[start], _AT, best, strict=True):
                 values.append(float(total[tuples - 1]) / least - 1)
-    return {start: [Excess(tuple(values)) for values in some] for start, some in found.items()}
+    return {start: [Excess(tuple(values)) for values in some] for start, some in by_start.items()}
 
 
 def run_memory(trial: TrialRequest) -> Findings:

@@ -1,8 +1,8 @@
 """G4 and G10: filters that work side by side, as web services do. Time against spend, and results against time.
 
-Each filter serves one tuple at a time; tuples wait in the eddy, the furthest-travelled goes first. What is spent is seconds
-of service. The bounds are those of a fluid that splits over all static orders (Condon et al. 2006), solved exactly on
-the tuples that were really there.
+Each filter serves one tuple at a time; tuples wait in the eddy, the furthest-travelled goes first. What is
+spent is seconds of service. The bounds are those of a fluid that splits over all static orders (Condon et al.
+2006), solved exactly on the tuples that were really there.
 """
 
 from __future__ import annotations
@@ -107,11 +107,11 @@ class _Filters:
 
 def loads(world: World, order: Sequence[int]) -> list[float]:
     """Seconds of service of each module under a static order."""
-    found, done = [0.0] * world.setup.modules, 0
+    load, done = [0.0] * world.setup.modules, 0
     for module in order:
-        found[module] = float(world.sizes[:, done] @ world.costs[:, module])
+        load[module] = float(world.sizes[:, done] @ world.costs[:, module])
         done |= 1 << module
-    return found
+    return load
 
 
 def least_makespan(world: World) -> float:
@@ -134,16 +134,16 @@ _COMPARED = ("naive", "lottery", "lottery:costs", "rank")
 
 
 def _policies(world: World, control: str) -> dict[str, RoutingPolicy]:
-    found: dict[str, RoutingPolicy] = {name: make_policy(name, world.plan) for name in _COMPARED}
+    policies: dict[str, RoutingPolicy] = {name: make_policy(name, world.plan) for name in _COMPARED}
     for prefer in PREFERENCES:
         name = f"adaptive, {prefer}"
         if control == _DEAREST:
-            found[name] = in_order(world, max(world.orders(), key=lambda order: sum(loads(world, order))))
+            policies[name] = in_order(world, max(world.orders(), key=lambda order: sum(loads(world, order))))
         elif control:
-            found[name] = judged(control)(world.plan)
+            policies[name] = judged(control)(world.plan)
         else:
-            found[name] = make_policy("adaptive", world.plan, prefer)
-    return found
+            policies[name] = make_policy("adaptive", world.plan, prefer)
+    return policies
 
 
 def run_front(trial: TrialRequest) -> Findings:
@@ -215,11 +215,11 @@ def run_early_results(trial: TrialRequest) -> Findings:
         for name, policy in _policies(world, trial.control).items():
             course = _Filters(world, policy, seed + number).run()
             until = max(course.makespan, *(one.makespan for one in known))
-            found = [_area(course, until) / max(_area(one, until) for one in known)]
+            areas = [_area(course, until) / max(_area(one, until) for one in known)]
             for share in shares:
                 place = int(share * (len(course.results) - 1))
-                found.append(min(one.results[place] for one in known) / course.results[place])
-            ratios.setdefault(name, []).append(found)
+                areas.append(min(one.results[place] for one in known) / course.results[place])
+            ratios.setdefault(name, []).append(areas)
             if all(curve.label != name for curve in curves):
                 curves.append(Curve(name, course.results, range(1, len(course.results) + 1), "steps"))
     means = {name: np.mean(values, axis=0) for name, values in ratios.items()}

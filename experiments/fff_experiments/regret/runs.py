@@ -106,13 +106,13 @@ def in_order(world: World, order: Sequence[int]) -> Forced:
 
 def stationary(setup: Setup, make: Maker, instances: int, seed: int, at: Sequence[int]) -> list[Excess]:
     """Excess over the best static order in hindsight after so many tuples."""
-    found: list[list[float]] = [[] for _ in at]
+    excesses: list[list[float]] = [[] for _ in at]
     for number in range(instances):
         world = draw(setup, seed * 100_003 + number)
         total = np.cumsum(spent(world, make(world.plan), seed + number))
-        for values, tuples in zip(found, at, strict=True):
+        for values, tuples in zip(excesses, at, strict=True):
             values.append(float(total[tuples - 1]) / world.best(0, tuples) - 1)
-    return [Excess(tuple(values)) for values in found]
+    return [Excess(tuple(values)) for values in excesses]
 
 
 def changing(setup: Setup, make: Maker, instances: int, seed: int) -> Excess:

@@ -1,9 +1,10 @@
 """Worlds to route tuples in, with everything a clairvoyant would know: what each tuple costs and becomes on any way.
 
-Filters: "4 filters, costs log-uniform 1-100, correlated pass probabilities (3 latent classes), log-normal cost noise".
-Joins: lookups around one scanned table, as a star, as a chain with the scan inside, or as a tree, with fan-outs from 0.1
-to 3; a lookup costs the same range, for each tuple that makes it. What comes of a tuple depends on the modules it has been
-through and not on their order, so a world is a table of sizes: how many tuples one source tuple has become in each state.
+Filters: "4 filters, costs log-uniform 1-100, correlated pass probabilities (3 latent classes), log-normal
+cost noise". Joins: lookups around one scanned table, as a star, as a chain with the scan inside, or as a
+tree, with fan-outs from 0.1 to 3; a lookup costs the same range, for each tuple that makes it. What comes of
+a tuple depends on the modules it has been through and not on their order, so a world is a table of sizes: how
+many tuples one source tuple has become in each state.
 """
 
 from __future__ import annotations
@@ -47,8 +48,9 @@ _CLASSES = 3
 class Setup:
     """What to draw worlds of.
 
-    `tuples`: from the source. `phases`: so many, everything redrawn at each change. `sigma`: of the logarithm of a cost
-    around its level. `drifting`: costs and selectivities wander to other values and back, ten phases to judge by.
+    `tuples`: from the source. `phases`: so many, everything redrawn at each change. `sigma`: of the logarithm
+    of a cost around its level. `drifting`: costs and selectivities wander to other values and back, ten
+    phases to judge by.
     """
 
     tuples: int = 1000
@@ -63,8 +65,8 @@ class Setup:
 class World:
     """One instance.
 
-    `sizes[t][done]`: what source tuple t has become after the modules in the bitmap; `costs[t][module]`: of each tuple that
-    goes there; `bounds`: where phases begin, and the end.
+    `sizes[t][done]`: what source tuple t has become after the modules in the bitmap; `costs[t][module]`: of
+    each tuple that goes there; `bounds`: where phases begin, and the end.
     """
 
     setup: Setup
@@ -93,7 +95,7 @@ class World:
 
     def orders(self) -> list[tuple[int, ...]]:
         """Every static order that the bindings allow."""
-        found = []
+        legal = []
         for order in itertools.permutations(range(self.setup.modules)):
             done = 0
             for module in order:
@@ -101,8 +103,8 @@ class World:
                     break
                 done |= 1 << module
             else:
-                found.append(order)
-        return found
+                legal.append(order)
+        return legal
 
     def static(self, order: Sequence[int], begin: int, end: int) -> float:
         """What a static order would have spent on some of the tuples."""

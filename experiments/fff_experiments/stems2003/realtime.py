@@ -1,7 +1,7 @@
 """S-1, S-2 and S-4 once more on this machine's clock: the engine as it is, HTTP and all, against a server on loopback.
 
-Scaled down fifty times: a second of the paper takes 20 ms. The join modules are the plainest that can be, over the same
-sources. What is checked is shape and ratios, with room for the noise of a real machine.
+Scaled down fifty times: a second of the paper takes 20 ms. The join modules are the plainest that can be,
+over the same sources. What is checked is shape and ratios, with room for the noise of a real machine.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from fff_experiments.stems2003 import hybrids, stems
 from fff_experiments.stems2003.sources import ROWS, NobodyIdle, curve, table_r, table_xy
 
 SCALE = 0.02
-#: Rows that a page of either scan of S-4 holds: fewer, larger pages than in virtual time, as each costs real work.
+#: Rows that a page of either scan of S-4 holds: fewer, larger pages than in virtual time, as each costs real
+#: work.
 PAGE = 20
 
 Run = Callable[[LoopbackTables, Catalog], Awaitable[Steps]]
@@ -105,7 +106,7 @@ def _engine(sql: str, seed: int, policy: str | Callable[[BlockPlan], RoutingPoli
     return run
 
 
-# --------------------------------------------------------------------------------------- join modules, as they come
+# --------------------------------------------------------------------------------- join modules, as they come
 
 
 class _Modules:
@@ -221,7 +222,7 @@ async def _hash_join(served: LoopbackTables, catalog: Catalog) -> Steps:
     return modules.results
 
 
-# ------------------------------------------------------------------------------------------------------ experiments
+# ------------------------------------------------------------------------------------------------ experiments
 
 
 def _q1(trial: TrialRequest) -> Findings:
@@ -237,7 +238,8 @@ def _q1(trial: TrialRequest) -> Findings:
         abs(probes[0].at(time) - probes[1].at(time * join.results.end / stem.results.end))
         for time in (stem.results.end * step / 50 for step in range(51))
     )
-    # After half of the probes, not of the time: a machine that has other things to do changes nothing about that.
+    # After half of the probes, not of the time: a machine that has other things to do changes nothing about
+    # that.
     half_stem, half_join = (
         one.results.at(asked.when(asked.total / 2)) / one.results.total
         for one, asked in zip((stem, join), probes, strict=True)
@@ -284,7 +286,8 @@ def _q1(trial: TrialRequest) -> Findings:
             ),
             Check(
                 "SteMs take no longer",
-                # The index join leaves the index idle while an answer travels; the eddy has the next probe waiting there.
+                # The index join leaves the index idle while an answer travels; the eddy has the next probe
+                # waiting there.
                 "SteM / index join between 0.5 and 1.25",
                 f"{ratio:.2f}",
                 passed=0.5 <= ratio <= 1.25,

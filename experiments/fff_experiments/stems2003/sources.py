@@ -1,7 +1,8 @@
 """The sources of the SteM paper (S4, Table 3), simulated for the engine and as inputs of the join modules of 2000.
 
-What the paper does not say is set so that what it does say comes out: one lookup takes 1.09 s (82.5 lookups in about 90 s,
-figure 8), and an index serves one at a time; where the scan of R is not what an experiment is about it takes 2 s.
+What the paper does not say is set so that what it does say comes out: one lookup takes 1.09 s (82.5 lookups
+in about 90 s, figure 8), and an index serves one at a time; where the scan of R is not what an experiment is
+about it takes 2 s.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ ROWS = 1000
 VALUES = 250
 LOOKUP_S = 1.09
 SCAN_S = 2.0
-#: Room in front of each join module; enough for all of R, since what waits there or in the eddy is the same in these queries.
+#: Room in front of each join module; enough for all of R, since what waits there or in the eddy is the same
+#: in these queries.
 QUEUE = ROWS
 #: Runs, each with a seed of its own, whose means are held to the expectations.
 SEEDS = 10
@@ -77,8 +79,8 @@ def table_xy(name: str, *columns: str, stalls: tuple[Stall, ...] = ()) -> Simula
 class NobodyIdle:
     """Routing by back-pressure alone (S1 section 4.2): an index that has room gets tuples; those that find none wait.
 
-    Each index has room for the lookups that may be under way at once. A move that needs no lookup always has room and is
-    taken where no index has: the probe is then left to what a scan brings.
+    Each index has room for the lookups that may be under way at once. A move that needs no lookup always has
+    room and is taken where no index has: the probe is then left to what a scan brings.
     """
 
     name = "nobody idle"
@@ -101,7 +103,7 @@ class NobodyIdle:
         """It learns nothing."""
 
 
-# ------------------------------------------------------------------------------------------- join modules of 2000
+# --------------------------------------------------------------------------------------- join modules of 2000
 
 
 def classic_r(seed: int) -> ClassicRelation:
@@ -159,9 +161,9 @@ class TimedIndexJoin(IndexJoin):
 
     def process(self, item: RoutedTuple) -> Sequence[RoutedTuple]:
         """As the index join does."""
-        found = super().process(item)
-        self.found.append((self._end, len(found)))
-        return found
+        matches = super().process(item)
+        self.found.append((self._end, len(matches)))
+        return matches
 
     @property
     def probes(self) -> Steps:
@@ -202,7 +204,7 @@ def results_of(trace: Trace) -> Steps:
     return Steps.of((time, 1) for time, _ in trace.results)
 
 
-# ------------------------------------------------------------------------------------------------------- findings
+# --------------------------------------------------------------------------------------------------- findings
 
 
 def curve(label: str, steps: Steps, until: float | None = None) -> Curve:

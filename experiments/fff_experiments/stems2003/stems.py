@@ -38,7 +38,8 @@ from fff_experiments.stems2003.sources import (
 R, S, T, U = 0, 1, 1, 2
 X, Y = 0, 1  # columns of S, T and U
 A = 1  # column of R
-#: Shares of the time until the end at which results are compared, with what both plans are expected to have by then [D/M].
+#: Shares of the time until the end at which results are compared, with what both plans are expected to have
+#: by then [D/M].
 MOMENTS = (0.10, 0.25, 0.50, 0.75)
 EXPECTED_JOIN = (0.025, 0.07, 0.17, 0.33)
 EXPECTED_STEM = (0.12, 0.30, 0.57, 0.82)
@@ -46,7 +47,7 @@ EXPECTED_STEM = (0.12, 0.30, 0.57, 0.82)
 EXPECTED_LOOKUPS = VALUES * (1 - (1 - 1 / VALUES) ** ROWS)
 
 
-# --------------------------------------------------------------------------------------------------------------- S-1
+# -------------------------------------------------------------------------------------------------------- S-1
 
 
 @dataclass(frozen=True)
@@ -154,13 +155,16 @@ def _q1(trial: TrialRequest) -> Findings:
     )
 
 
-# --------------------------------------------------------------------------------------------------------------- S-2
+# -------------------------------------------------------------------------------------------------------- S-2
 
 LEARNING = 200  # tuples of R that are divided between the indexes
 
 
 class LearnThenOne:
-    """The first 200 tuples go to either index at random; all others to the one on y. One tuple is routed at a time."""
+    """The first 200 tuples go to either index at random; all others to the one on y.
+
+    One tuple is routed at a time.
+    """
 
     name = "learn, then one"
 
@@ -291,7 +295,7 @@ def _q2(trial: TrialRequest) -> Findings:
     )
 
 
-# --------------------------------------------------------------------------------------------------------------- S-3
+# -------------------------------------------------------------------------------------------------------- S-3
 
 STALL = Stall(100.0, 100.0)
 

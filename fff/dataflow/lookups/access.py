@@ -58,7 +58,7 @@ class KeyState(IntEnum):
 
 
 @dataclass
-class Request:
+class KeyRequest:
     """One request under way, for one or more keys."""
 
     number: int
@@ -84,7 +84,7 @@ class LookupModule:
         self._raised: set[int] = (
             set()
         )  # keys that became urgent later, or are spared: their place in `_pending` is void
-        self.requests: dict[int, Request] = {}
+        self.requests: dict[int, KeyRequest] = {}
         self.reasons: dict[int, str] = {}  # failed key -> why
         self.queued_keys = 0  # distinct keys that somebody wanted asked
         self.asked = 0  # distinct keys sent
@@ -232,7 +232,7 @@ class LookupModule:
             else:
                 self._raised.add(key)
 
-    def next_request(self, number: int, now: float = 0.0) -> Request | None:
+    def next_request(self, number: int, now: float = 0.0) -> KeyRequest | None:
         """The next request to send, if a key is pending and the window has room."""
         if not self.pending or not self.room:
             return None
@@ -240,26 +240,26 @@ class LookupModule:
         keys: list[int] = []
         while self.pending and len(keys) < self.plan.batch_size:
             keys.append(self._urgent.popitem(last=False)[0] if self._urgent else self._next_key())
-        return self._sent(Request(number, np.array(keys, np.int64), urgent=urgent, sent_at=now))
+        return self._sent(KeyRequest(number, np.array(keys, np.int64), urgent=urgent, sent_at=now))
 
     @property
     def room(self) -> int:
         """How many more requests may be under way."""
         return self.plan.window - len(self.requests)
 
-    def race(self, number: int, keys: Int64, now: float, *, urgent: bool) -> Request:
+    def race(self, number: int, keys: Int64, now: float, *, urgent: bool) -> KeyRequest:
         """Ask for keys that a rival is slow with. Nobody has asked this method for them, and there is room."""
         self.hedged += 1
-        return self._sent(Request(number, keys, urgent=urgent, sent_at=now, raced=True))
+        return self._sent(KeyRequest(number, keys, urgent=urgent, sent_at=now, raced=True))
 
-    def _sent(self, request: Request) -> Request:
+    def _sent(self, request: KeyRequest) -> KeyRequest:
         self._status.view[request.keys] = KeyState.IN_FLIGHT
         self.requests[request.number] = request
         self.issued += 1
         self.asked += len(request.keys)
         return request
 
-    def matching(self, request: Request, row_keys: Int64) -> Bools:
+    def matching(self, request: KeyRequest, row_keys: Int64) -> Bools:
         """Which rows of an answer have a key that was asked for; the others are strays (ledger P25)."""
         first = not request.rows
         request.rows += len(row_keys)
@@ -273,14 +273,14 @@ class LookupModule:
         self.strays += len(row_keys) - int(right.sum())
         return right
 
-    def cover(self, request: Request) -> Int64:
+    def cover(self, request: KeyRequest) -> Int64:
         """EOT for every key of the request; returns those that no rival has covered before."""
         del self.requests[request.number]
         keys = self._in_flight(request.keys)
         self._status.view[keys] = KeyState.COVERED
         return keys
 
-    def covered_by_rival(self, keys: Int64) -> tuple[Int64, list[Request]]:
+    def covered_by_rival(self, keys: Int64) -> tuple[Int64, list[KeyRequest]]:
         """A rival's EOT for keys: those that were in flight here, and the requests that nothing is left of, now over."""
         keys = self._in_flight(keys)
         self._status.view[keys] = KeyState.COVERED
@@ -293,7 +293,7 @@ class LookupModule:
             del self.requests[request.number]
         return keys, over
 
-    def fail(self, request: Request, reason: str) -> Int64:
+    def fail(self, request: KeyRequest, reason: str) -> Int64:
         """FAIL or TRUNCATED: returns the keys that failed, those of the request that no rival has covered."""
         del self.requests[request.number]
         keys = self._in_flight(request.keys)

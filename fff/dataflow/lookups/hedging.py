@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 
 from fff.dataflow.arrays import Int64
-from fff.dataflow.lookups.access import KeyState, Request
-from fff.dataflow.lookups.methods import Clock, LookupOptions, Method, Methods
+from fff.dataflow.lookups.access import KeyRequest, KeyState
+from fff.dataflow.lookups.methods import LookupOptions, Method, Methods, RunClock
 from fff.dataflow.plan.events import Lookup
 from fff.dataflow.routing.router import Router
 
@@ -20,7 +20,7 @@ from fff.dataflow.routing.router import Router
 class Races:
     """Decides which requests of some lookups are raced, and by whom."""
 
-    def __init__(self, methods: Methods, clock: Clock, router: Router, options: LookupOptions) -> None:
+    def __init__(self, methods: Methods, clock: RunClock, router: Router, options: LookupOptions) -> None:
         self._methods = methods
         self._clock = clock
         self._router = router
@@ -73,7 +73,7 @@ class Races:
         # Those that take longer take hardly any longer: only what is overdue by all that is known is worth a request.
         return max(method.times.quantile(1.0) + usual, slow)
 
-    def _ask(self, method: Method, request: Request, other: Method, most: int) -> list[Lookup]:
+    def _ask(self, method: Method, request: KeyRequest, other: Method, most: int) -> list[Lookup]:
         """Ask for what of a request nobody has asked the other method for, if that takes so many requests at most."""
         keys = self._methods.rivals.same_keys(method.table, method.index, request.keys, other.index)
         fresh = keys[other.module.states(keys) < KeyState.PENDING]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from fff.dataflow.lookups.access import LookupModule, Request
+from fff.dataflow.lookups.access import KeyRequest, LookupModule
 from fff.dataflow.plan.moves import Load
 
 #: Requests decided on ahead of the places there are: a share of these, more where answers are quick, as in the seconds
@@ -46,7 +46,7 @@ class Limiter:
         batch = module.plan.batch_size
         return Load(self.backlog * batch, min(self.allowance, module.plan.window) * batch, batch)
 
-    def served(self, request: Request, seconds: float) -> float:
+    def served(self, request: KeyRequest, seconds: float) -> float:
         """How long an answer kept a place, of the seconds since it was asked for: it stood in line with those before it.
 
         Of n under way at a ceiling of K each has a place for K/n of the time (Little's law); where it is a rate that holds

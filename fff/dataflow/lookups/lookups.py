@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from fff.dataflow.arrays import Int64
-from fff.dataflow.lookups.access import KeyState, LookupModule, Request, ScanState
+from fff.dataflow.lookups.access import KeyRequest, KeyState, LookupModule, ScanState
 from fff.dataflow.lookups.hedging import Races
-from fff.dataflow.lookups.methods import CHEAP_PATIENCE, Clock, LookupOptions, Method, Methods
+from fff.dataflow.lookups.methods import CHEAP_PATIENCE, LookupOptions, Method, Methods, RunClock
 from fff.dataflow.modules import Block
 from fff.dataflow.plan.events import CancelLookup, Instruction, LookupEnd, LookupFailed, LookupRows
 from fff.dataflow.routing.router import Router
@@ -43,7 +43,7 @@ class Lookups:
         self.block = block
         self.router = router
         self.options = options
-        self.clock = Clock()
+        self.clock = RunClock()
         self.methods = Methods(block)
         self._ingest = ingest
         self._paper = paper
@@ -142,7 +142,7 @@ class Lookups:
 
     # ----------------------------------------------------------------------------------------------------- answers
 
-    def asked(self, number: int) -> tuple[int, int, LookupModule, Request] | None:
+    def asked(self, number: int) -> tuple[int, int, LookupModule, KeyRequest] | None:
         """Table, lookup, module and request of a request number; None when it was cancelled."""
         method = self.methods.sender(number)
         if method is None:
@@ -160,7 +160,7 @@ class Lookups:
         return []
 
     def _answered(
-        self, table: int, module: LookupModule, answers: Sequence[tuple[Request, pa.RecordBatch]]
+        self, table: int, module: LookupModule, answers: Sequence[tuple[KeyRequest, pa.RecordBatch]]
     ) -> None:
         """Build what answers of one lookup method brought. Where rows are compared, answers come one by one (P22)."""
         batches = [rows for _, rows in answers]
@@ -183,7 +183,7 @@ class Lookups:
 
     def answers(self, parts: Sequence[LookupRows]) -> None:
         """The rows of the answers of one turn."""
-        together: dict[tuple[int, int], list[tuple[Request, pa.RecordBatch]]] = {}
+        together: dict[tuple[int, int], list[tuple[KeyRequest, pa.RecordBatch]]] = {}
         for answer in parts:
             asked = self.asked(answer.request)
             if asked is None or not len(answer.rows):
@@ -300,7 +300,7 @@ class Lookups:
             self._keys_failed(method.table, method.index, np.concatenate(keys))
         return out
 
-    def _forget(self, request: Request) -> CancelLookup:
+    def _forget(self, request: KeyRequest) -> CancelLookup:
         self.methods.over(request)
         return CancelLookup(request.number)
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fff.dataflow.lookups.access import LookupModule, Request
+from fff.dataflow.lookups.access import KeyRequest, LookupModule
 from fff.dataflow.lookups.equivalents import Rivals
 from fff.dataflow.lookups.latency import AnswerTimes, Demand
 from fff.dataflow.modules import Block
@@ -63,7 +63,7 @@ class Method:
         self.heard_at, self.stalled = now, False
 
 
-class Clock:
+class RunClock:
     """The runtime's time as far as it has been told, and when it is to be told again."""
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class Methods:
             for rival in self.rivals.of(method.table, method.index):
                 yield method, self._of[method.table, rival]
 
-    def send(self, method: Method, request: Request) -> Lookup:
+    def send(self, method: Method, request: KeyRequest) -> Lookup:
         """The next request goes out."""
         self.next_request += 1
         self._sent_by[request.number] = method
@@ -132,7 +132,7 @@ class Methods:
         """Who sent a request that is under way; None when it is over or cancelled."""
         return self._sent_by.get(number)
 
-    def over(self, request: Request) -> Method:
+    def over(self, request: KeyRequest) -> Method:
         """Nothing more comes of a request."""
         return self._sent_by.pop(request.number)
 

@@ -51,7 +51,7 @@ class Literal:
 
 
 @dataclass(frozen=True)
-class Call:
+class FunctionCall:
     """A scalar function, operator, cast or CASE of Spark SQL, as the kernel of that name computes it.
 
     `case` takes conditions and values in turn, then the value for the rest; `coalesce` any number of values. These two
@@ -110,7 +110,7 @@ class Not:
     item: Expr
 
 
-Expr: TypeAlias = Compare | InList | IsNull | And | Or | Not | Column | Literal | Call
+Expr: TypeAlias = Compare | InList | IsNull | And | Or | Not | Column | Literal | FunctionCall
 Resolve: TypeAlias = Callable[[Column], Array]
 
 
@@ -129,7 +129,7 @@ def subexpressions(expr: Expr) -> tuple[Expr, ...]:
             return (left, right)
         case InList(item=item) | IsNull(item=item) | Not(item=item):
             return (item,)
-        case And(items=items) | Or(items=items) | Call(args=items):
+        case And(items=items) | Or(items=items) | FunctionCall(args=items):
             return items
     return ()
 
@@ -161,11 +161,11 @@ def _value(expr: Expr, resolve: Resolve, length: int) -> Partial:
             return Partial(resolve(expr), None)
         case Literal():
             return Partial(expr.scalar, None)
-        case Call(name="case", args=args):
+        case FunctionCall(name="case", args=args):
             return _case(args, resolve, length)
-        case Call(name="coalesce", args=args):
+        case FunctionCall(name="coalesce", args=args):
             return _coalesce(args, resolve, length)
-        case Call():
+        case FunctionCall():
             return _call(expr, resolve, length)
         case Compare(op=op, left=left, right=right):
             sides, failed = _strictly((left, right), resolve, length, strict=op != "<=>")
@@ -224,7 +224,7 @@ _RIGHT_FIRST = frozenset({"divide", "div", "remainder", "pmod", "try_divide", "t
 _EAGER = frozenset({"greatest", "least", "concat", "concat_ws"})
 
 
-def _call(expr: Call, resolve: Resolve, length: int) -> Partial:
+def _call(expr: FunctionCall, resolve: Resolve, length: int) -> Partial:
     if expr.name in _RIGHT_FIRST:
         args, failed = _strictly(expr.args[::-1], resolve, length)
         args.reverse()

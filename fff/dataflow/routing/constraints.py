@@ -35,7 +35,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Constant:
+class PinnedKey:
     """A key value the plan pins."""
 
     value: object
@@ -46,7 +46,7 @@ class Binding:
     """A lookup that tuples of a span can bind; each key comes from a spanned column or a constant of the plan."""
 
     lookup: int
-    sources: tuple[tuple[int, int] | Constant, ...]  # (alias, column), or Constant
+    sources: tuple[tuple[int, int] | PinnedKey, ...]  # (alias, column), or PinnedKey
 
 
 class Constraints:
@@ -134,7 +134,7 @@ class Constraints:
             known = self._bindings[span, alias] = tuple(found)
         return known
 
-    def _source(self, span: int, alias: int, column: int) -> tuple[int, int] | Constant | None:
+    def _source(self, span: int, alias: int, column: int) -> tuple[int, int] | PinnedKey | None:
         linked = (other for own, other in self.plan.aliases[alias].links if own == column)
         for wanted in (Column(alias, column), *linked):
             inside = self.known(span, wanted)
@@ -142,7 +142,7 @@ class Constraints:
                 return inside.alias, inside.index
         for pinned, value in self.plan.aliases[alias].constants:
             if pinned == column and value is not None:
-                return Constant(value)
+                return PinnedKey(value)
         return None
 
     def equal(self, span: int, column: Column) -> Column | None:

@@ -1,9 +1,10 @@
 """Change-point detection by generalised likelihood ratio: has a stream of numbers changed, and since when?
 
-A stream is compared before and after a possible change at 1, 2, 4, ... observations ago: a split that is off by a factor
-of two costs little power, and a look costs the logarithm of the stream's length. The threshold grows with the stream so
-that a stream that never changes raises an alarm with probability `FALSE_ALARM` at most, however long it is watched
-(Lai & Xing 2010; the restart upon an alarm, rather than a window, is what keeps this free of a forgetting constant).
+A stream is compared before and after a possible change at 1, 2, 4, ... observations ago: a split that is off
+by a factor of two costs little power, and a look costs the logarithm of the stream's length. The threshold
+grows with the stream so that a stream that never changes raises an alarm with probability `FALSE_ALARM` at
+most, however long it is watched (Lai & Xing 2010; the restart upon an alarm, rather than a window, is what
+keeps this free of a forgetting constant).
 """
 
 from __future__ import annotations
@@ -90,7 +91,8 @@ class CountChange:
     def add(self, taken: float, produced: float) -> Since | None:
         """One more observation; what came since the change, if there was one.
 
-        Matches of parked tuples come first, the tuples themselves when their answer has ended: that is one observation.
+        Matches of parked tuples come first, the tuples themselves when their answer has ended: that is one
+        observation.
         """
         if not taken:
             self._early += produced
@@ -133,7 +135,8 @@ class CountChange:
 class LevelChange:
     """A stream of numbers that vary around a level (logarithms of costs): has the level changed?"""
 
-    #: Spread that is taken for granted before anything was seen, and how many observations that belief is worth.
+    #: Spread that is taken for granted before anything was seen, and how many observations that belief is
+    #: worth.
     _SPREAD, _BELIEF = 0.3, 4.0
 
     def __init__(self) -> None:

@@ -1,8 +1,9 @@
 """What a policy believes of moves: fan-outs per (TupleState, move), costs per move; as posterior mean and deviation.
 
-Fan-outs: Beta where a move passes or drops, Gamma-Poisson where it may multiply. The prior of each state is centred on what
-the move has done to tuples of any state, with a strength of `STRENGTH` tuples: correlation is learnt where it shows, and
-a state never seen is not unknown. Costs: log-normal per move, as calls that take long take much longer.
+Fan-outs: Beta where a move passes or drops, Gamma-Poisson where it may multiply. The prior of each state is
+centred on what the move has done to tuples of any state, with a strength of `STRENGTH` tuples: correlation is
+learnt where it shows, and a state never seen is not unknown. Costs: log-normal per move, as calls that take
+long take much longer.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import math
 
 #: Tuples that the marginal of a move counts for in each state.
 STRENGTH = 10.0
-#: Before anything is known a predicate passes half of the tuples, a probe finds one match; as if one tuple had said so.
+#: Before anything is known a predicate passes half of the tuples, a probe finds one match; as if one tuple
+#: had said so.
 PASS, MATCHES = 0.5, 1.0
 _DOUBT = 1.0
-#: Of the logarithm of a cost around its mean before anything is known, and how many observations that counts for.
+#: Of the logarithm of a cost around its mean before anything is known, and how many observations that counts
+#: for.
 _SPREAD, _BELIEF = 0.5, 2.0
 #: Of that mean around those of other moves: a factor of 4 either way is nothing unusual.
 _LEVEL_SPREAD = 1.5

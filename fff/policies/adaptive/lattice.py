@@ -1,8 +1,8 @@
 """The states that tuples may still come to, and the cheapest way through them.
 
-From a state S each move M leads to one state S+M, so the states below S form a lattice, and the least expected cost of
-finishing a tuple is V(S) = min over M of c(S, M) + f(S, M) V(S+M), where f is the fan-out. For predicates that commute this
-is exact whatever their correlation, as S says which of them have passed.
+From a state S each move M leads to one state S+M, so the states below S form a lattice, and the least
+expected cost of finishing a tuple is V(S) = min over M of c(S, M) + f(S, M) V(S+M), where f is the fan-out.
+For predicates that commute this is exact whatever their correlation, as S says which of them have passed.
 """
 
 from __future__ import annotations
@@ -93,16 +93,16 @@ class Lattice:
     ) -> tuple[tuple[TupleState, tuple[tuple[Move, TupleState], ...]], ...]:
         if self._too_wide(state):
             return ()
-        found: dict[TupleState, tuple[tuple[Move, TupleState], ...]] = {}
+        transitions: dict[TupleState, tuple[tuple[Move, TupleState], ...]] = {}
         todo = [state]
         while todo:
             here = todo.pop()
-            if here in found:
+            if here in transitions:
                 continue
-            if len(found) >= MAX_STATES:
+            if len(transitions) >= MAX_STATES:
                 return ()
             steps = tuple((move, after(here, move)) for move in self._moves[here])
-            found[here] = steps
+            transitions[here] = steps
             for move, there in steps:
                 if there not in self._moves:
                     self._moves[there] = (
@@ -111,13 +111,13 @@ class Lattice:
                         else _left(self._moves[here], move)
                     )
                 todo.append(there)
-        return tuple(sorted(found.items(), key=lambda item: -item[0].weight))
+        return tuple(sorted(transitions.items(), key=lambda item: -item[0].weight))
 
     def _too_wide(self, state: TupleState) -> bool:
         """Whether moves that do not hinder one another lead to more states than are looked through.
 
-        What is open stays open until it is taken, so that every set of such moves leads to a state of its own; only
-        Cartesian products wait again for what they bring to be joined.
+        What is open stays open until it is taken, so that every set of such moves leads to a state of its
+        own; only Cartesian products wait again for what they bring to be joined.
         """
         free = {
             (move.alias, move.predicate)
@@ -189,7 +189,10 @@ def solve_bills(
 
 
 def _by_rank(state: TupleState, moves: Sequence[Move], belief: Belief) -> Valued:
-    """Without looking ahead: most tuples removed per cost first. The figures are ranks, turned so that less is better."""
+    """Without looking ahead: most tuples removed per cost first.
+
+    The figures are ranks, turned so that less is better.
+    """
     options = []
     for move in moves:
         cost, fan_out = belief(state, move)

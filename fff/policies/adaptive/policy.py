@@ -1,10 +1,10 @@
 """The default: optimistic lattice sampling with restart upon change, at the prices of what is scarce.
 
-It grew out of lattice posterior sampling: beliefs per (TupleState, move) (`beliefs`), the lattice of states solved exactly
-under one draw from them (`lattice`), a restart where a stream is found to have changed (`changes`). In place of plain
-posterior sampling the draw is narrowed and shifted towards good news, and a move has one draw for all states: what is
-tried is what might well be best, and what most tuples pass at the end of their way anyway is learnt there for nothing.
-docs/policies.md has the measured excess.
+It grew out of lattice posterior sampling: beliefs per (TupleState, move) (`beliefs`), the lattice of states
+solved exactly under one draw from them (`lattice`), a restart where a stream is found to have changed
+(`changes`). In place of plain posterior sampling the draw is narrowed and shifted towards good news, and a
+move has one draw for all states: what is tried is what might well be best, and what most tuples pass at the
+end of their way anyway is learnt there for nothing. docs/policies.md has the measured excess.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ from fff.policies.adaptive.posterior import PROBE_S, Beliefs
 from fff.policies.adaptive.prior import Past
 from fff.policies.adaptive.scarcity import ENGINE, ENGINE_S, SPENT, Scarcity
 
-#: Decisions are made one by one after a start or a change; later after a share of those made, and after so many at most.
+#: Decisions are made one by one after a start or a change; later after a share of those made, and after so
+#: many at most.
 WARM_UP, REOPTIMIZE_SHARE, REOPTIMIZE = 200, 0.05, 100
 #: Tuples of a batch that go at once, as a share of those whose fate is known.
 CAUTION = 0.1
-#: And as a share of those that have gone and whose fate is not known yet: before that is, to decide on fewer at a time
-#: makes nobody wiser.
+#: And as a share of those that have gone and whose fate is not known yet: before that is, to decide on fewer
+#: at a time makes nobody wiser.
 SPREAD = 0.5
-#: Seconds of service worth a decision of their own: forty times what deciding takes. Fewer tuples than that go together.
+#: Seconds of service worth a decision of their own: forty times what deciding takes. Fewer tuples than that
+#: go together.
 THINKING_S = 2e-2
 #: Steps by which prices are found at the start, times the states that are looked through.
 FIRST_STEPS = 200
@@ -135,7 +137,8 @@ class Adaptive:
             return least
         if state.span.bit_count() > 1 or state.done:
             return bills(scarcity.prices())
-        # Beliefs move while prices are learnt: a step each time would never catch up within some hundred tuples.
+        # Beliefs move while prices are learnt: a step each time would never catch up within some hundred
+        # tuples.
         steps = max(1, (STEPS if scarcity.knows(state) else FIRST_STEPS) // len(below))
         for _ in range(steps):
             solved = bills(scarcity.prices())
@@ -148,7 +151,8 @@ class Adaptive:
         if state not in self._probes or decided >= self._due.get(state, 0):
             draw = self.beliefs.draw(rng)
             fan_outs = [draw(state, move)[1] for move in moves]
-            # Of those about as good the first, in every state: tuples that keep together travel in larger batches.
+            # Of those about as good the first, in every state: tuples that keep together travel in larger
+            # batches.
             enough = min(fan_outs) * (1 + ABOUT) + ABOUT / 10
             self._probes[state] = next(
                 move for move, fan_out in zip(moves, fan_outs, strict=True) if fan_out <= enough

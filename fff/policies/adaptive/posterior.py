@@ -1,7 +1,8 @@
 """What is believed of every move: counts per (TupleState, move) and per move, kept up to date and drawn from.
 
-The currency is seconds of service. A lookup costs what its answers have taken, per tuple that had to wait for one; where
-nobody measures, `REQUEST_S` per new key. What is not measured at all (probes, predicates) costs `PROBE_S` a tuple.
+The currency is seconds of service. A lookup costs what its answers have taken, per tuple that had to wait for
+one; where nobody measures, `REQUEST_S` per new key. What is not measured at all (probes, predicates) costs
+`PROBE_S` a tuple.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ REQUEST_S = 1e-3
 KEPT = 2.0
 #: Posterior deviations that a draw varies by, and those by which it is better than the mean.
 TEMPER, OPTIMISM = 0.5, 0.5
-#: Logarithm of how far a method's answers must take from what those of its limiter usually take to cost otherwise.
+#: Logarithm of how far a method's answers must take from what those of its limiter usually take to cost
+#: otherwise.
 APART = math.log(2.0)
 #: And how far what a server takes may move for its answers to be those of before.
 WANDERS = math.log(4.0)
@@ -72,8 +74,9 @@ def _sums(share: Share) -> Sums:
 class Beliefs:
     """Statistics of moves, in each state and in all.
 
-    `by_request`: a lookup costs its requests, whatever time they take. `past`: what earlier runs taught, if any did.
-    `limiter`: what holds a lookup back; methods that share it cost alike, unless their answers show otherwise.
+    `by_request`: a lookup costs its requests, whatever time they take. `past`: what earlier runs taught, if
+    any did. `limiter`: what holds a lookup back; methods that share it cost alike, unless their answers show
+    otherwise.
     """
 
     def __init__(
@@ -120,7 +123,10 @@ class Beliefs:
         return here
 
     def observe(self, outcome: Outcome) -> bool:
-        """Count; an empty SteM proves nothing about selectivity (P33). True if what was believed has to be learnt anew."""
+        """Count; an empty SteM proves nothing about selectivity (P33).
+
+        True if what was believed has to be learnt anew.
+        """
         move, key = outcome.move, (outcome.state, outcome.move)
         here = self._counts_of(key)
         anywhere = self.anywhere[move]

@@ -1,11 +1,11 @@
 """What past runs taught, told to a new run as if a few tuples had said it, and doubted until it has proved right.
 
-A prior that is right spares the first tuples their detours; one that is wrong must cost next to nothing. Two things see to
-that. It counts for few tuples (`TUPLES`, `CALLS`), so that it is outweighed soon. And it is on trial: what each move really
-does is compared with what the past says of it and with what one would expect knowing nothing, by Bayes factor; where the
-past is the worse guess by a factor of `DISCREDIT` on the whole, or of `CHANGED` for one move, all of it is dropped, as one
-figure from another world makes the others suspect. Probes of scanned tables are not judged: their fan-outs grow as
-the SteMs fill.
+A prior that is right spares the first tuples their detours; one that is wrong must cost next to nothing. Two
+things see to that. It counts for few tuples (`TUPLES`, `CALLS`), so that it is outweighed soon. And it is on
+trial: what each move really does is compared with what the past says of it and with what one would expect
+knowing nothing, by Bayes factor; where the past is the worse guess by a factor of `DISCREDIT` on the whole,
+or of `CHANGED` for one move, all of it is dropped, as one figure from another world makes the others suspect.
+Probes of scanned tables are not judged: their fan-outs grow as the SteMs fill.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from fff.policies.adaptive.distributions import Cost, Share
 
 #: Tuples and measured costs that the past counts for at most, for each move and for each move in one state.
 TUPLES, CALLS = 40.0, 8.0
-#: The past is dropped where knowing nothing explains so many times better what all moves do, or what one of them does.
+#: The past is dropped where knowing nothing explains so many times better what all moves do, or what one of
+#: them does.
 DISCREDIT, CHANGED = 3.0, 20.0
-#: Of the logarithm of a cost: spread of a move's level between runs; of levels of any moves; least spread of one call.
+#: Of the logarithm of a cost: spread of a move's level between runs; of levels of any moves; least spread of
+#: one call.
 _BETWEEN_RUNS, _ANY, _WITHIN = 0.25, 1.5, 0.3
 
 Sums = tuple[float, float]
@@ -30,7 +32,10 @@ Sums = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What came of tuples that took a move. Each pair: tuples that took it, and how many came out, waited, were new keys."""
+    """What came of tuples that took a move.
+
+    Each pair: tuples that took it, and how many came out, waited, were new keys.
+    """
 
     fan_out: Sums = (0.0, 0.0)
     waited: Sums = (0.0, 0.0)

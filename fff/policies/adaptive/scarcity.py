@@ -1,11 +1,12 @@
 """What is scarce: requests to pay for, and the time of whatever holds requests back; and what each is worth.
 
-Every way of a tuple to the end has a bill: what it spends (requests, in seconds of a usual one), and how long it keeps each
-resource busy: a limiter (a host and who asks there), a module that serves few tuples at once, the engine's own processor.
-Spending least, and being through first, are the ends of one linear program: the least of spend + time, where time is that of
-the busiest resource. Its dual prices the resources, and they are learnt while running by multiplicative weights (Arora,
-Hazan & Kale 2012): what the cheapest way at these prices keeps busier than the others becomes dearer. Where one resource
-serves all, its price is the same whatever is asked, and all preferences choose alike.
+Every way of a tuple to the end has a bill: what it spends (requests, in seconds of a usual one), and how long
+it keeps each resource busy: a limiter (a host and who asks there), a module that serves few tuples at once,
+the engine's own processor. Spending least, and being through first, are the ends of one linear program: the
+least of spend + time, where time is that of the busiest resource. Its dual prices the resources, and they are
+learnt while running by multiplicative weights (Arora, Hazan & Kale 2012): what the cheapest way at these
+prices keeps busier than the others becomes dearer. Where one resource serves all, its price is the same
+whatever is asked, and all preferences choose alike.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ ENGINE_S = 5e-4
 SPENDING: dict[Preference, float] = {"fast": 0.02, "balanced": 1.0, "cheap": 1.0}
 #: Of a step of the weights, and the least that a weight may be beside the largest.
 _STEP, _FLOOR = 0.2, 1e-3
-#: With a stated price, what all money together counts for beside a request: it is never given for time, but under `fast`.
+#: With a stated price, what all money together counts for beside a request: it is never given for time, but
+#: under `fast`.
 _MONEY = 1e3
 
 Bill = tuple[float, ...]
@@ -89,7 +91,7 @@ class Scarcity:
             return 1.0
         return 1.0 + _MONEY * plan.price / self._dearest
 
-    # ---------------------------------------------------------------------------------------------------- prices
+    # ------------------------------------------------------------------------------------------------- prices
 
     def saving(self) -> Bill:
         """Prices at which only what is spent counts."""
@@ -130,7 +132,8 @@ class Scarcity:
     def fair(self, better: Bill, other: Bill, idle: int) -> bool:
         """Whether to go the other way at once, by a resource that is idle, rather than wait for the better one.
 
-        Under `balanced` it must not spend more, as a share of the least, than it gains, as a share of the time.
+        Under `balanced` it must not spend more, as a share of the least, than it gains, as a share of the
+        time.
         """
         spent, time = self._scale(self._least)
         if self._prefer == "cheap" or not (spent and time):

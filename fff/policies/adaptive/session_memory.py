@@ -1,9 +1,10 @@
 """What the runs of a session taught, under names that hold from one statement to the next.
 
-Ordinals mean nothing outside their plan. What a move costs belongs to the access method: its table, name and keys, or the
-predicate. What comes of a tuple also depends on what it is joined with, by which columns, and under which conditions: so
-much of the plan as lies within the tuple's span is part of the name, and a statement with another condition shares
-the costs and not the fan-outs. A table that a statement names once goes by its own name, whatever its alias.
+Ordinals mean nothing outside their plan. What a move costs belongs to the access method: its table, name and
+keys, or the predicate. What comes of a tuple also depends on what it is joined with, by which columns, and
+under which conditions: so much of the plan as lies within the tuple's span is part of the name, and a
+statement with another condition shares the costs and not the fan-outs. A table that a statement names once
+goes by its own name, whatever its alias.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from fff.dataflow.routing.constraints import Constraints
 from fff.policies.adaptive.lattice import MAX_STATES, sober
 from fff.policies.adaptive.prior import Lesson, Level, Past
 
-#: Names that a session remembers something under; those told longest ago give way. What gives way is learnt anew.
+#: Names that a session remembers something under; those told longest ago give way. What gives way is learnt
+#: anew.
 REMEMBERED = 20_000
 
 _Value = TypeVar("_Value", Lesson, Level)
@@ -82,14 +84,14 @@ def moves_of(plan: BlockPlan) -> Iterator[tuple[TupleState, Move]]:
         for number, alias in enumerate(plan.aliases)
         if alias.active and alias.kind == "inner"
     )
-    found = set(todo)
+    reached = set(todo)
     while todo:
         state = todo.popleft()
         for move in () if constraints.finished(state) else sober(constraints.legal(state)):
             yield state, move
             there = after(state, move)
-            if there not in found and len(found) < MAX_STATES:
-                found.add(there)
+            if there not in reached and len(reached) < MAX_STATES:
+                reached.add(there)
                 todo.append(there)
 
 

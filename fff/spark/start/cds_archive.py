@@ -1,10 +1,12 @@
 """The class-data-sharing archive: Spark's classes, parsed and verified once, mapped into memory at every later start.
 
-Reading and verifying 15,000 classes is more than half of Spark's start. The JVM can keep the outcome in a file, which
-takes it some 30 seconds of one core and 180 MB in the user's cache folder. So it is made once per installation, and
-only where it will pay: the first cold start leaves the list of the classes it loaded, and the second one to end well
-has the archive made in the background, at the lowest priority. `python -m fff.spark.start.cds_archive` makes it at once.
-FFF_SPARK_ARCHIVE=read uses one that is there but makes none, FFF_SPARK_ARCHIVE=off does without. An archive that does not fit its Java or its jars is ignored by the JVM itself.
+Reading and verifying 15,000 classes is more than half of Spark's start. The JVM can keep the outcome in a
+file, which takes it some 30 seconds of one core and 180 MB in the user's cache folder. So it is made once per
+installation, and only where it will pay: the first cold start leaves the list of the classes it loaded, and
+the second one to end well has the archive made in the background, at the lowest priority. `python -m
+fff.spark.start.cds_archive` makes it at once. FFF_SPARK_ARCHIVE=read uses one that is there but makes none,
+FFF_SPARK_ARCHIVE=off does without. An archive that does not fit its Java or its jars is ignored by the JVM
+itself.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ from fff.errors import SparkError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: Spark 4 runs on Java 17 and later; newer ones than these have not been tried and may lack what Spark reaches into.
+#: Spark 4 runs on Java 17 and later; newer ones than these have not been tried and may lack what Spark
+#: reaches into.
 OLDEST, NEWEST = 17, 25
 
 _ASK_TIMEOUT_S = 10.0

@@ -1,7 +1,7 @@
 """The gateway JVM: started directly, silent, in a session of its own, and gone when this process is.
 
-Starting it without Spark's shell scripts saves two JVMs and a second. It exits by itself when its standard input
-closes, which the operating system sees to however this process ends.
+Starting it without Spark's shell scripts saves two JVMs and a second. It exits by itself when its standard
+input closes, which the operating system sees to however this process ends.
 """
 
 from __future__ import annotations
@@ -129,7 +129,10 @@ class GatewayJVM:
         return self._process.pid
 
     def exit_code(self, *, lost: bool) -> int | None:
-        """How the JVM ended, None when it runs on. `lost`: the connection is, which breaks a moment before its process is gone."""
+        """How the JVM ended, None when it runs on.
+
+        `lost`: the connection is, which breaks a moment before its process is gone.
+        """
         if self._process is None:
             return None
         try:
@@ -141,7 +144,10 @@ class GatewayJVM:
         return code
 
     def kill(self) -> None:
-        """End the JVM at once and remove its files. May be called at any time, from any thread, more than once."""
+        """End the JVM at once and remove its files.
+
+        May be called at any time, from any thread, more than once.
+        """
         self._stopped.set()
         self._end_process()
         remove_scratch(self.scratch)
@@ -261,6 +267,7 @@ def _jars() -> Path:
     if spec is None or spec.origin is None:
         raise SparkError("pyspark is not installed", hint="Reinstall fff with its dependencies.")
     jars = Path(spec.origin).parent / "jars"
-    # Inside a worker of Spark, pyspark is a zip file, and the jars are those of the Spark that started the worker.
+    # Inside a worker of Spark, pyspark is a zip file, and the jars are those of the Spark that started the
+    # worker.
     home = os.environ.get("SPARK_HOME")
     return jars if jars.is_dir() or home is None else Path(home) / "jars"

@@ -45,10 +45,10 @@ def needs_of(block: SourceBlock, residual: Sequence[Condition], output: Sequence
 
     `residual` are the conditions that are evaluated above the block, `output` its columns, as declared.
     """
-    return _Reader(block, residual, output).read()
+    return _LineageReader(block, residual, output).read()
 
 
-class _Reader:
+class _LineageReader:
     def __init__(self, block: SourceBlock, residual: Sequence[Condition], output: Sequence[Column]) -> None:
         self._block = block
         self._residual = residual

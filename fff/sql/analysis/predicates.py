@@ -14,10 +14,10 @@ from typing import cast
 
 from fff.dataflow.plan.expressions import (
     And,
-    Call,
     Column,
     Compare,
     Expr,
+    FunctionCall,
     InList,
     IsNull,
     Literal,
@@ -27,7 +27,7 @@ from fff.dataflow.plan.expressions import (
     columns_of,
     evaluate,
 )
-from fff.errors import InternalError
+from fff.errors import InvariantError
 from fff.schema import ArrowType, comparison_kind
 from fff.sql.binder.names import Scope, resolve
 from fff.sql.scalars.coercion import BOOLEAN, VOID, common, is_float, is_integer, type_name
@@ -204,7 +204,9 @@ class Translator:
         """A comparison of a column as another type with constants, as one in its own type, where that says the same."""
         match expr:
             case Compare(
-                op=op, left=Call(name="cast", args=(Column() as column,), fails=False), right=Literal() as one
+                op=op,
+                left=FunctionCall(name="cast", args=(Column() as column,), fails=False),
+                right=Literal() as one,
             ):
                 kind = self._type(column)
                 try:
@@ -214,7 +216,9 @@ class Translator:
                 except NotExactError:
                     return expr
             case InList(
-                item=Call(name="cast", args=(Column() as column,), fails=False), values=values, type=given
+                item=FunctionCall(name="cast", args=(Column() as column,), fails=False),
+                values=values,
+                type=given,
             ):
                 kind, found = self._type(column), []
                 for value in values:
@@ -230,7 +234,7 @@ class Translator:
     def _unwidened(self, value: Typed) -> Typed:
         """A column of whole numbers as it was before a cast to wider ones."""
         match value.expr:
-            case Call(name="cast", args=(Column() as column,)) if is_integer(self._type(column)):
+            case FunctionCall(name="cast", args=(Column() as column,)) if is_integer(self._type(column)):
                 return value if value.may_fail else replace(value, expr=column)
         return value
 
@@ -274,7 +278,7 @@ def _beyond_integers(value: Typed) -> bool:
 def constant_truth(expr: Expr) -> bool | None:
     """What an expression without columns says."""
     if columns_of(expr):
-        raise InternalError("not a constant condition")
+        raise InvariantError("not a constant condition")
     return cast("bool | None", evaluate(expr, _no_column, 1)[0].as_py())
 
 
@@ -289,7 +293,7 @@ def map_columns(expr: Expr, change: Callable[[Column], Column]) -> Expr:
             return replace(expr, item=map_columns(item, change))
         case And(items=items) | Or(items=items):
             return replace(expr, items=tuple(map_columns(item, change) for item in items))
-        case Call(args=args):
+        case FunctionCall(args=args):
             return replace(expr, args=tuple(map_columns(arg, change) for arg in args))
     return expr
 
@@ -330,4 +334,4 @@ def _either(items: Sequence[Expr]) -> Expr:
 
 
 def _no_column(column: Column) -> object:
-    raise InternalError(f"{column} in a constant condition")
+    raise InvariantError(f"{column} in a constant condition")

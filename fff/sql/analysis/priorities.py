@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from fff.catalog import Table
-from fff.dataflow.plan.expressions import Call, Column, Expr, columns_of, subexpressions
+from fff.dataflow.plan.expressions import Column, Expr, FunctionCall, columns_of, subexpressions
 from fff.dataflow.plan.plan import BlockPlan
 from fff.errors import QueryError, Span
 from fff.sql.analysis.predicates import Translator
@@ -105,7 +105,7 @@ def _priority(text: str, block: BlockPlan) -> Expr | None:
 
 def _check_plain(expr: Expr) -> None:
     """The eddy reads priorities over columns that equality classes hold equal, whatever width of number they are."""
-    if isinstance(expr, Call):
+    if isinstance(expr, FunctionCall):
         raise LeftToSparkError("it computes something")
     for part in subexpressions(expr):
         _check_plain(part)

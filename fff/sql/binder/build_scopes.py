@@ -46,7 +46,7 @@ def read_queries(statement: Statement, catalog: Catalog) -> QueryTree:
         QueryError: a table that is not there, a condition that is none, a star where none can be.
         UnsupportedSQL: a construct that reads no rows or more than a query may.
     """
-    reader = _Reader(statement, catalog, _regions(statement))
+    reader = _ScopeReader(statement, catalog, _regions(statement))
     tree = QueryTree(statement, reader.query(statement.tree, {}, None), reader.scopes, reader.queries)
     if any(token.token_type is TokenType.PIPE_GT for token in statement.tokens):
         # The parser turns pipes into queries of its own making: good for telling the tables, not for reasoning.
@@ -122,7 +122,7 @@ class _Side:
 
 
 @dataclass
-class _Reader:
+class _ScopeReader:
     statement: Statement
     catalog: Catalog
     regions: Sequence[Region]

@@ -78,7 +78,7 @@ class Above:
 
 
 @dataclass
-class _Reader:
+class _ClauseReader:
     block: SourceBlock
     aliases: frozenset[str] = frozenset()  # of the select list; any clause may fall back on them
     outputs: frozenset[str] = (
@@ -191,11 +191,11 @@ def analyse(
     select = block.select
     aliases = frozenset(item.alias.lower() for item in select.expressions if item.alias)
     outputs = _outputs(block, select.expressions)
-    reader = _Reader(block, aliases)
+    reader = _ClauseReader(block, aliases)
     for name, part in _parts(select):
         reader.outputs = outputs if name in _AFTER_SELECT else frozenset()
         reader.read(part, block.scope)
-    hidden = _Reader(block)
+    hidden = _ClauseReader(block)
     for condition in (*residual, *undecided):
         if condition.node is not None:
             hidden.read(condition.node, condition.scope)
@@ -339,7 +339,7 @@ def item_columns(block: SourceBlock, item: Node) -> list[tuple[str, Column]] | N
         return [(item.alias or reference.name, reference.column)]
     if not isinstance(bare, exp.Column | exp.Star):
         return None
-    reader = _Reader(block)
+    reader = _ClauseReader(block)
     reader.read(bare, block.scope)
     star = reader.uses[0]
     if not isinstance(star, StarUse):

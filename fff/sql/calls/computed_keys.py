@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from fff.catalog import LookupMethod, Table
 from fff.dataflow.plan.expressions import (
-    Call,
     Column,
     Compare,
     Expr,
+    FunctionCall,
     Literal,
     columns_of,
     evaluate_rows,
@@ -76,12 +76,12 @@ def with_computed_keys(
     return block
 
 
-def _sides(expr: Expr | None) -> Iterator[tuple[Column, Call]]:
+def _sides(expr: Expr | None) -> Iterator[tuple[Column, FunctionCall]]:
     """A column, and what it equals: something computed from other tables."""
     match expr:
         case Compare(op="=", left=left, right=right):
             for one, other in ((left, right), (right, left)):
-                if isinstance(one, Column) and isinstance(other, Call):
+                if isinstance(one, Column) and isinstance(other, FunctionCall):
                     owners = {column.alias for column in columns_of(other)}
                     if owners and one.alias not in owners:
                         yield one, other
@@ -93,7 +93,7 @@ def _is_key(block: SourceBlock, column: Column) -> bool:
     return any(name == key.lower() for method in table.lookups for key in method.keys)
 
 
-def _grown(block: SourceBlock, conjunct: Conjunct, key: Column, expr: Call) -> SourceBlock | None:
+def _grown(block: SourceBlock, conjunct: Conjunct, key: Column, expr: FunctionCall) -> SourceBlock | None:
     scope, columns = block.scope, sorted(columns_of(expr), key=place)
     kinds = [scope.field(column).arrow for column in columns]
     alike = comparison_kind(expr.type) == comparison_kind(scope.field(key).arrow)
@@ -128,7 +128,9 @@ def _null_of_null(expr: Expr, kinds: Sequence[pa.DataType]) -> bool:
     """Whether rows with a NULL among the arguments have no key, for no lookup is asked for them."""
     if len(kinds) > 1:
         parts = subexpressions(expr)
-        known = isinstance(expr, Column | Literal) or (isinstance(expr, Call) and expr.name in _STRICT)
+        known = isinstance(expr, Column | Literal) or (
+            isinstance(expr, FunctionCall) and expr.name in _STRICT
+        )
         return known and all(_null_of_null(part, kinds) for part in parts)
     found = evaluate_rows(expr, lambda _: pa.nulls(1, kinds[0]), 1)
     return found.failed is None and not found.values[0].is_valid

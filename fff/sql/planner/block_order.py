@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from fff.catalog import LookupMethod, ScanMethod, Table
 from fff.dataflow.plan.expressions import Column, Expr, Literal
 from fff.dataflow.plan.plan import Recursion
-from fff.errors import InfeasibleQuery, InternalError, Span
+from fff.errors import InfeasibleQuery, InvariantError, Span
 from fff.schema import Field, comparison_kind
 from fff.sql.analysis.conjuncts import Conjunct, classify
 from fff.sql.analysis.equalities import place
@@ -74,7 +74,7 @@ class Draft:
     def settled(self) -> BlockParts:
         """How the block is read."""
         if self.parts is None:
-            raise InternalError("a block is used before it is known how to read it")
+            raise InvariantError("a block is used before it is known how to read it")
         return self.parts
 
     @property

@@ -12,7 +12,7 @@ from fff.errors import QueryError, Span
 from fff.schema import Field
 from fff.sql.binder.names import find_table
 from fff.sql.planner.explain import explain
-from fff.sql.planner.plan import Branch, Prepared, Result
+from fff.sql.planner.plan import Branch, BranchUnion, Prepared
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.statement import exp
 
@@ -101,4 +101,4 @@ def _rows(
         )
         for row in rows
     )
-    return Prepared(sql, (), result=Result(fields, branches), warnings=warnings)
+    return Prepared(sql, (), result=BranchUnion(fields, branches), warnings=warnings)

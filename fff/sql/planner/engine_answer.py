@@ -19,7 +19,7 @@ from fff.sql.analysis.predicates import Translator, map_columns
 from fff.sql.binder.outer_query import count_of, item_columns
 from fff.sql.binder.scopes import QueryTree, SelectScope
 from fff.sql.binder.select_text import SelectText
-from fff.sql.planner.plan import Branch, Cut, Result
+from fff.sql.planner.plan import Branch, BranchUnion, Cut
 from fff.sql.scalars.coercion import cast, wider
 from fff.sql.scalars.names import spark_name
 from fff.sql.scalars.typed import LeftToSparkError, Typed
@@ -78,9 +78,9 @@ class EngineAnswer:
     selects: tuple[AnsweredSelect, ...]
     cut: Cut
 
-    def result(self, branches: Sequence[Branch]) -> Result:
+    def result(self, branches: Sequence[Branch]) -> BranchUnion:
         """What comes of the branches that the SELECTs have become."""
-        return Result(self.fields, tuple(branches), self.cut)
+        return BranchUnion(self.fields, tuple(branches), self.cut)
 
 
 def engine_answer(

@@ -11,7 +11,7 @@ from fff.budget import Money
 from fff.catalog import Table
 from fff.dataflow.plan.expressions import Column, Expr, Literal
 from fff.dataflow.plan.plan import BlockPlan
-from fff.errors import InternalError, Span
+from fff.errors import InvariantError, Span
 from fff.schema import Field
 from fff.sql.analysis.column_lineage import Needs
 from fff.sql.analysis.conjuncts import Conjunct
@@ -41,14 +41,14 @@ class Branch:
 
 
 @dataclass(frozen=True)
-class Result:
+class BranchUnion:
     """What the engine answers by itself: the rows of its branches one after the other, in any order."""
 
     fields: tuple[Field, ...]
     branches: tuple[Branch, ...]
     cut: Cut = Cut()
 
-    def at(self, origin: Callable[[Span], Span]) -> Result:
+    def at(self, origin: Callable[[Span], Span]) -> BranchUnion:
         """The same, of a text in which its parts stand elsewhere."""
         return replace(
             self,
@@ -205,7 +205,7 @@ class Prepared:
 
     sql: str
     blocks: tuple[BlockQuery, ...]
-    result: Result | None = None  # when the engine answers alone
+    result: BranchUnion | None = None  # when the engine answers alone
     upper: UpperQuery | None = None  # otherwise
     warnings: tuple[str, ...] = ()
     ordered: bool = False  # it says in which order its result comes
@@ -215,7 +215,7 @@ class Prepared:
     def only_block(self) -> BlockQuery:
         """The block of a statement that has one."""
         if len(self.blocks) != 1:
-            raise InternalError(f"a statement of {len(self.blocks)} blocks has no only one")
+            raise InvariantError(f"a statement of {len(self.blocks)} blocks has no only one")
         return self.blocks[0]
 
     @property

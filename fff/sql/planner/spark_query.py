@@ -34,7 +34,7 @@ _NOT_IN_NAMES = re.compile(r"\W", re.ASCII)
 
 
 @dataclass(frozen=True)
-class _Writer:
+class _SparkWriter:
     block: SourceBlock
     output: Sequence[Column]
     fields: tuple[Field, ...]
@@ -124,7 +124,7 @@ def block_edits(
 
     `more` is put at the end of the select list.
     """
-    writer = _Writer(block, output, view_fields(block, output), _ambiguous(block, output), view)
+    writer = _SparkWriter(block, output, view_fields(block, output), _ambiguous(block, output), view)
     edits = writer.edits(above.uses)
     if block.from_range is None:
         return edits
@@ -170,7 +170,7 @@ def view_fields(block: SourceBlock, output: Sequence[Column]) -> tuple[Field, ..
     return tuple(result)
 
 
-def _condition(writer: _Writer, condition: Condition) -> list[str | Span]:
+def _condition(writer: _SparkWriter, condition: Condition) -> list[str | Span]:
     if condition.pair is not None:
         return [" = ".join(writer.name(column) for column in condition.pair)]
     assert condition.span is not None

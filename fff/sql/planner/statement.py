@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from fff.catalog import Catalog
 from fff.dataflow.plan.expressions import Column
-from fff.errors import InfeasibleQuery, InternalError, QueryError, Span
+from fff.errors import InfeasibleQuery, InvariantError, QueryError, Span
 from fff.sql.analysis.conjuncts import links_of
 from fff.sql.analysis.joined_select import JoinedSelect, is_one_block, joined_select
 from fff.sql.analysis.semi_joins import Restrictions
@@ -283,7 +283,7 @@ def _joined(
         if select is not None and not (scope.one_sided and _unreached(select, params)):
             found[scope] = select
         elif scope.flat and any(source.called for source in scope.sources):
-            raise InternalError("a call was put into a SELECT that is no block")
+            raise InvariantError("a call was put into a SELECT that is no block")
     return found
 
 

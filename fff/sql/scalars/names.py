@@ -42,14 +42,14 @@ def spark_name(node: Node, tokens: Sequence[Token]) -> str:
         and token.token_type not in _NO_CALLS
         and (token.text[:1].isalpha() or token.text[:1] == "_")
     ]
-    writer = _Writer(iter(words), {token.text.lower() for token in tokens})
+    writer = _NameWriter(iter(words), {token.text.lower() for token in tokens})
     name = writer.name(node)
     if next(writer.calls, None) is not None:
         raise LeftToSparkError("a name of its own")
     return name
 
 
-class _Writer:
+class _NameWriter:
     def __init__(self, calls: Iterator[str], words: set[str]) -> None:
         self.calls = calls  # the words before brackets, in the order of the text, which is that of the tree
         self._words = words

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fff.dataflow.plan.expressions import (
-    Call,
     Column,
     Expr,
+    FunctionCall,
     Literal,
     columns_of,
     evaluate_rows,
     subexpressions,
 )
-from fff.errors import InternalError
+from fff.errors import InvariantError
 from fff.schema import ArrowType
 from fff.sql.syntax.statement import Node, exp
 
@@ -62,12 +62,12 @@ def check_operands(node: Node) -> None:
 
 def may_fail(expr: Expr) -> bool:
     """Whether Spark can raise an error on some row."""
-    return (isinstance(expr, Call) and expr.fails) or any(map(may_fail, subexpressions(expr)))
+    return (isinstance(expr, FunctionCall) and expr.fails) or any(map(may_fail, subexpressions(expr)))
 
 
 def always_fails(expr: Expr) -> str | None:
     """What Spark says of a part without columns that has no value."""
-    if isinstance(expr, Call) and not columns_of(expr):
+    if isinstance(expr, FunctionCall) and not columns_of(expr):
         failed = evaluate_rows(expr, _no_column, 1).failed
         return None if failed is None else failed.message
     return next((told for part in subexpressions(expr) if (told := always_fails(part)) is not None), None)
@@ -75,7 +75,7 @@ def always_fails(expr: Expr) -> str | None:
 
 def call(name: str, args: Sequence[Typed], kind: ArrowType, *, fails: bool = False) -> Typed:
     """A call of a kernel; of constants, what it comes to, unless that fails."""
-    made = Call(name, tuple(arg.expr for arg in args), kind, fails)
+    made = FunctionCall(name, tuple(arg.expr for arg in args), kind, fails)
     return Typed(folded(made, kind), kind)
 
 
@@ -93,4 +93,4 @@ def folded(expr: Expr, kind: ArrowType) -> Expr:
 
 
 def _no_column(column: Column) -> object:
-    raise InternalError(f"{column} in a constant expression")
+    raise InvariantError(f"{column} in a constant expression")

@@ -32,8 +32,8 @@ def statement(
 ) -> DatabaseQuery | None:
     """The rows of some keys, or of all; None where no row can have one of the keys.
 
-    `wanted` says what a statement of ours can spare: rows that do not fulfil its qualifiers, those beyond its number, and
-    any order but its own.
+    `wanted` says what a statement of ours can spare: rows that do not fulfil its qualifiers, those beyond its
+    number, and any order but its own.
     """
     conditions: list[str] = []
     values: list[pa.Array] = []

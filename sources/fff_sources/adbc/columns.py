@@ -24,9 +24,9 @@ def quoted(name: str) -> str:
 class DatabaseColumn:
     """A column of a table in a database.
 
-    `value` is the SQL that reads it, as text where `parsed`; `wrong`, if anything, is true for values that are none of the
-    type, which fail the reading. `compared` is what keys and conditions are compared with; without it the column takes
-    neither. `cast` is the database's type of such keys and constants.
+    `value` is the SQL that reads it, as text where `parsed`; `wrong`, if anything, is true for values that
+    are none of the type, which fail the reading. `compared` is what keys and conditions are compared with;
+    without it the column takes neither. `cast` is the database's type of such keys and constants.
     """
 
     name: str
@@ -96,7 +96,8 @@ class Dialect(Protocol):
     def select(self, columns: Sequence[DatabaseColumn], rest: str, limit: int | None) -> tuple[str, int]:
         """The statement that reads columns, and how many rows of its own come first.
 
-        The columns are called 0, 1, …; behind them is the place of the first one whose value is wrong, from 1, else 0.
+        The columns are called 0, 1, …; behind them is the place of the first one whose value is wrong, from
+        1, else 0.
         """
 
 
@@ -108,11 +109,11 @@ def misfit(columns: Sequence[DatabaseColumn]) -> str:
 
 def first_of_case(columns: Sequence[DatabaseColumn]) -> dict[str, DatabaseColumn]:
     """Columns by name; of those that differ only in case queries could reach but the first."""
-    found: dict[str, DatabaseColumn] = {}
+    by_lower_name: dict[str, DatabaseColumn] = {}
     for column in columns:
-        if column.name.lower() not in {name.lower() for name in found}:
-            found[column.name] = column
-    return found
+        if column.name.lower() not in {name.lower() for name in by_lower_name}:
+            by_lower_name[column.name] = column
+    return by_lower_name
 
 
 def key_of(columns: Mapping[str, DatabaseColumn]) -> tuple[str, ...]:

@@ -86,7 +86,10 @@ class AdbcConnection:
                 yield from reader
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Do something with the connection in a thread. Whoever no longer waits for it must abandon the connection."""
+        """Do something with the connection in a thread.
+
+        Whoever no longer waits for it must abandon the connection.
+        """
 
         def alone() -> T:
             with self._busy:
@@ -150,6 +153,7 @@ def _translated() -> Iterator[None]:
         raise
     except Exception as error:  # noqa: BLE001 - what a driver raises is not told in advance
         state = getattr(error, "sqlstate", None)
-        # A class of SQL states says that the statement is wrong; without one, or in class 08 or 57, it is the connection.
+        # A class of SQL states says that the statement is wrong; without one, or in class 08 or 57, it is the
+        # connection.
         said = " ".join(str(error).split())
         raise AdbcError(said, lost=state is None or state[:2] in ("08", "57")) from None

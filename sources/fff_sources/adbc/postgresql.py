@@ -1,6 +1,7 @@
 """PostgreSQL: its catalog, its types, and how values are compared there.
 
-Keys and constants travel as texts in parameters and are cast there to the column's type, which an index takes.
+Keys and constants travel as texts in parameters and are cast there to the column's type, which an index
+takes.
 """
 
 from __future__ import annotations
@@ -85,11 +86,11 @@ class PostgresDialect:
                 text = quoted(column.name) if types[column.name] == "binary" else _text(column.name)
                 column = column.declared(types[column.name], text)
             columns.append(column)
-        found = first_of_case(columns)
-        key = key_of(found)
+        by_name = first_of_case(columns)
+        key = key_of(by_name)
         whole = len(key) == sum(bool(row["pk"]) for row in rows)
         place = (str(rows[0]["schema"]) if namespace is None else namespace, name)
-        return DatabaseTable(place, found, key if whole else ())
+        return DatabaseTable(place, by_name, key if whole else ())
 
     def keys(self, columns: Sequence[DatabaseColumn], keys: Sequence[Key], number: int) -> Condition | None:
         """`= ANY (array)`, or a join with several arrays."""

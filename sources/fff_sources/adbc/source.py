@@ -65,26 +65,26 @@ class AdbcSource:
     @classmethod
     def from_spec(cls, context: SourceContext) -> Self:
         """The source of a document; raises SpecError for the first thing that is wrong with it."""
-        declared, found = read_adbc(context)
-        if declared is None or found:
-            raise found[0]
+        declared, problems = read_adbc(context)
+        if declared is None or problems:
+            raise problems[0]
         return cls(declared, context)
 
     @classmethod
     def lint(cls, context: SourceContext) -> list[SpecError]:
         """Everything that is wrong with the source, missing secrets and drivers included."""
-        declared, found = read_adbc(context)
+        declared, problems = read_adbc(context)
         if declared is None:
-            return found
+            return problems
         try:
             library(declared.driver)
         except DriverMissingError:
             said, hint = _not_installed(declared.driver)
             place = ("sources", context.name, "driver")
-            found.append(context.document.error(place, said, hint=hint))
-        return found + missing_secrets(context, context.secrets())
+            problems.append(context.document.error(place, said, hint=hint))
+        return problems + missing_secrets(context, context.secrets())
 
-    # -------------------------------------------------------------------------------------------------------- tables
+    # ------------------------------------------------------------------------------------------------- tables
 
     @property
     def tables(self) -> Sequence[Table]:
@@ -109,7 +109,10 @@ class AdbcSource:
         self._tables[name] = Table(self.name, name, (), description=table.description)
 
     async def discover(self, names: Collection[str], *, meter: AccessMeter) -> None:
-        """Ask for the columns of those of the named tables that have none yet. Raises SourceError, SecretError."""
+        """Ask for the columns of those of the named tables that have none yet.
+
+        Raises SourceError, SecretError.
+        """
         for name in names:
             if name in self._tables and not self._tables[name].columns:
                 await self._describe(name, meter)
@@ -127,16 +130,16 @@ class AdbcSource:
                 table=name,
                 hint="`table:` in the spec names it, `schema:` where it is",
             )
-        found = self._dialect.described(place, namespace, rows, types)
-        if unknown := [column for column in types if column not in found.columns]:
+        described = self._dialect.described(place, namespace, rows, types)
+        if unknown := [column for column in types if column not in described.columns]:
             raise SourceError(
                 f"the spec gives a type to {unknown[0]!r}, which is no column",
                 source=self.name,
                 table=name,
-                hint=f"columns: {', '.join(found.columns)}",
+                hint=f"columns: {', '.join(described.columns)}",
             )
-        self._found[name] = found
-        self._tables[name] = self._table(name, found)
+        self._found[name] = described
+        self._tables[name] = self._table(name, described)
 
     def _table(self, name: str, found: DatabaseTable) -> Table:
         """A table with every way to reach its rows."""
@@ -172,7 +175,7 @@ class AdbcSource:
             ),
         )
 
-    # ------------------------------------------------------------------------------------------------ access methods
+    # ----------------------------------------------------------------------------------------- access methods
 
     async def scan(
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
@@ -314,7 +317,10 @@ class AdbcSource:
                 self._ending.append(connection.abandon(rows))
 
     def _uri(self, table: str | None) -> str:
-        """What the driver takes, secrets filled in and a password in it known as one. Raises SecretError, SourceError."""
+        """What the driver takes, secrets filled in and a password in it known as one.
+
+        Raises SecretError, SourceError.
+        """
         uri = self._context.secrets().fill(self._declared.uri)
         if self._declared.driver == "sqlite":
             path = self._context.document.folder / Path(uri).expanduser()

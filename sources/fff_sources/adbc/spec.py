@@ -12,7 +12,10 @@ from fff_sources.http.spec.model import Field
 
 
 class AdbcTable(spec.Spec):
-    """A table or view. `table` is its name in the database where that differs, `columns` are types in place of those found."""
+    """A table or view.
+
+    `table` is its name in the database where that differs, `columns` are types in place of those found.
+    """
 
     description: str = ""
     table: str | None = None
@@ -36,16 +39,16 @@ class AdbcSpec(spec.Spec):
 
 def read_adbc(context: SourceContext) -> tuple[AdbcSpec | None, list[SpecError]]:
     """The spec of one source, and everything that is wrong with it."""
-    declared, found = read_as(AdbcSpec, context.name, context.document)
+    declared, problems = read_as(AdbcSpec, context.name, context.document)
     if declared is None:
-        return None, found
+        return None, problems
     here = ("sources", context.name)
     if declared.driver == "sqlite":
         named: list[tuple[tuple[str, ...], str | None]] = [(here, declared.namespace)]
         named += [((*here, "tables", name), part.namespace) for name, part in (declared.tables or {}).items()]
-        found += [
+        problems += [
             context.document.error((*path, "schema"), "is of postgresql: a SQLite file has no schemas")
             for path, schema in named
             if schema is not None
         ]
-    return declared, found
+    return declared, problems

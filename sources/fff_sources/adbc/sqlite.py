@@ -1,7 +1,7 @@
 """SQLite: its catalog, what its columns hold, and how values are compared there.
 
-A column holds values of any kind, whatever is declared. So each is read as the type its affinity stands for, and a value
-of another kind fails the reading instead of turning into something else.
+A column holds values of any kind, whatever is declared. So each is read as the type its affinity stands for,
+and a value of another kind fails the reading instead of turning into something else.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ class SqliteDialect:
                 text = f"CAST({quoted(column.name)} AS {'BLOB' if blob else 'TEXT'})"
                 column = column.declared(types[column.name], text)
             columns.append(column)
-        found = first_of_case(columns)
-        parts = key_of(found)
-        return DatabaseTable((name,), found, parts if len(parts) == len(key) else ())
+        by_name = first_of_case(columns)
+        parts = key_of(by_name)
+        return DatabaseTable((name,), by_name, parts if len(parts) == len(key) else ())
 
     def keys(self, columns: Sequence[DatabaseColumn], keys: Sequence[Key], number: int) -> Condition | None:
         """`IN`, or a condition for each key of several columns."""

@@ -106,7 +106,7 @@ def _place(answer: Response, path: str) -> Any:
     Answers that are no JSON say nothing.
     """
     try:
-        found = first(answer.body, parse_path(path))
+        value = first(answer.body, parse_path(path))
     except MalformedJSON:
         return ""
-    return None if found is None or kind_of(found) == "n" else found
+    return None if value is None or kind_of(value) == "n" else value

@@ -1,6 +1,7 @@
 """A JSON Schema of spec files, for editors: made from the models that check specs, so that the two cannot drift apart.
 
-It is a little more lenient than they are, never stricter: paths, types and what hangs together are left to `lint`.
+It is a little more lenient than they are, never stricter: paths, types and what hangs together are left to
+`lint`.
 """
 
 from __future__ import annotations
@@ -88,13 +89,13 @@ def _model(kind: str) -> Any:
     """The model of an adapter that tells one; the parts of any other are left to `lint`."""
     for entry in importlib.metadata.entry_points(group="fff.sources", name=kind):
         try:
-            found = entry.load()
+            adapter = entry.load()
         except (ImportError, AttributeError):
             return (
                 None  # what is not wholly installed says nothing of its specs; using it says what is missing
             )
-        if isinstance(found, _Modelled) and hasattr(found.model, "model_json_schema"):
-            return found.model
+        if isinstance(adapter, _Modelled) and hasattr(adapter.model, "model_json_schema"):
+            return adapter.model
     return None
 
 

@@ -181,7 +181,7 @@ class SpecTrial:
     async def _by_column(self, names: Sequence[str], pages: Any) -> list[str]:
         """Each column read alone from the answers that came: everything that does not fit, not only the first."""
         self._client.replaying = True
-        found: list[str] = []
+        values: list[str] = []
         for name in names:
             try:
                 async with contextlib.aclosing(pages([name], AccessMeter())) as read:
@@ -189,9 +189,9 @@ class SpecTrial:
                         if len(self._client.answers) >= _PAGES:
                             break
             except SourceError as error:
-                if error.reason not in found:
-                    found.append(error.reason)
-        return found if len(found) > 1 else []
+                if error.reason not in values:
+                    values.append(error.reason)
+        return values if len(values) > 1 else []
 
     async def _lookup(self, table: Table, method: LookupMethod) -> Finding:
         finding = Finding(f"{table.source}.{method.name}")
@@ -225,8 +225,8 @@ class SpecTrial:
         if given:
             return given, False
         for name, rows in self._rows.items():
-            if name != table.full_name and (found := _distinct(rows, method.keys, count)):
-                return found, False
+            if name != table.full_name and (distinct := _distinct(rows, method.keys, count)):
+                return distinct, False
         return own, bool(own)
 
     def _compare(
@@ -308,15 +308,15 @@ def means(name: str, table: Table) -> bool:
 
 def _distinct(rows: Sequence[Row], names: Sequence[str], count: int) -> list[tuple[object, ...]]:
     """The first keys of rows, none of them NULL, as they are named in any case."""
-    found: dict[tuple[object, ...], None] = {}
+    distinct: dict[tuple[object, ...], None] = {}
     for row in rows:
         lowered = {name.lower(): value for name, value in row.items()}
         key = tuple(lowered.get(name.lower()) for name in names)
         if None not in key and "" not in key:
-            found[key] = None
-        if len(found) == count:
+            distinct[key] = None
+        if len(distinct) == count:
             break
-    return list(found)
+    return list(distinct)
 
 
 def _folded(key: tuple[object, ...]) -> tuple[str, ...]:

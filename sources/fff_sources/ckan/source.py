@@ -35,18 +35,18 @@ class CkanSpec(PortalSpec):
 
 def read_ckan(context: SourceContext) -> tuple[CkanSpec | None, list[SpecError]]:
     """The spec of one source, and everything that is wrong with it."""
-    declared, found = read_as(CkanSpec, context.name, context.document)
+    declared, problems = read_as(CkanSpec, context.name, context.document)
     if declared is not None and not declared.datasets:
-        found += strangers(context, declared.resources or {})
+        problems += strangers(context, declared.resources or {})
         if not declared.resources:
-            found.append(
+            problems.append(
                 context.document.error(
                     ("sources", context.name),
                     "names no tables",
                     hint="add resources: {TABLE: RESOURCE_ID}, or datasets: [NAME]",
                 )
             )
-    return declared, found
+    return declared, problems
 
 
 class CkanSource(HttpSource):
@@ -74,7 +74,7 @@ class CkanSource(HttpSource):
     async def list_tables(self, *, meter: AccessMeter) -> None:
         """Ask for the datasets: one request each."""
         told = await together(self._resources_of(name, meter) for name in self._declared.datasets)
-        titles = {ident: title for found in told for ident, title in found.items()}
+        titles = {ident: title for resources in told for ident, title in resources.items()}
         known = set(self._resources.values())
         names = unique_names([(ident, title) for ident, title in titles.items() if ident not in known])
         fresh = {name: ident for ident, name in names.items() if name not in self._resources}

@@ -44,11 +44,11 @@ def csv_columns(text: bytes, delimiter: str) -> dict[str, str]:
 
 def parquet_columns(body: bytes) -> dict[str, str]:
     """The columns of a Parquet or Arrow file that are of a type FFF has, or can make of theirs without loss."""
-    found = {}
+    columns = {}
     for part in read_schema(body):
         with contextlib.suppress(ValueError):
-            found[part.name] = spark_type(nearest(part.type))
-    return infer.reachable(infer.bounded(found))
+            columns[part.name] = spark_type(nearest(part.type))
+    return infer.reachable(infer.bounded(columns))
 
 
 def _kind(column: Any) -> str:

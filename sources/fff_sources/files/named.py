@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, 
 from pathlib import Path
 
 from fff.catalog import LookupMethod, Page, ScanMethod, Table
-from fff.errors import InternalError
+from fff.errors import InvariantError
 from fff.schema import Field
 from fff.stats import AccessMeter
 from fff.web.client import WebClient
@@ -57,7 +57,8 @@ class NamedFiles:
     def named(self, name: str) -> Table | None:
         """The table of a file, where there is one: standard input, or a path or pattern that meets a file.
 
-        Names of files differ in case, those of tables do not: the second of two such files is called otherwise.
+        Names of files differ in case, those of tables do not: the second of two such files is called
+        otherwise.
         """
         place = STDIN if name.lower() == STANDARD_INPUT and self.name == FILES else name
         known = next((table for table, here in self._places.items() if here == place), None)
@@ -139,7 +140,7 @@ class NamedFiles:
     ) -> AsyncIterator[Page]:
         """Files have no index."""
         del method, columns, keys, meter
-        raise InternalError(f"{table.full_name} is a file and has no lookup")
+        raise InvariantError(f"{table.full_name} is a file and has no lookup")
 
     async def close(self) -> None:
         """Nothing is open."""

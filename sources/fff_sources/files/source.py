@@ -76,8 +76,10 @@ class FilesSource(HttpSource):
         """
         for name in self.without_columns(names):
             table = self._declared.tables[name]
-            found = await self._columns_of(self._planned[name], table, meter)
-            self._have(name, table, {column: (kind, literal_path(column)) for column, kind in found.items()})
+            columns = await self._columns_of(self._planned[name], table, meter)
+            self._have(
+                name, table, {column: (kind, literal_path(column)) for column, kind in columns.items()}
+            )
 
     async def scan(
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
@@ -112,11 +114,11 @@ class FilesSource(HttpSource):
         other = [one for one in fields if one.name.lower() in columns and one.type != "string"]
         if not other or format_of(table) not in ("csv", "tsv"):
             return self
-        found = copy.copy(self)
-        found._planned = dict(self._planned)  # noqa: SLF001 - of the same class
+        changed = copy.copy(self)
+        changed._planned = dict(self._planned)  # noqa: SLF001 - of the same class
         kinds = {one.name: "string" if one in other else one.type for one in fields}
-        found._have(name, table, {column: (kind, literal_path(column)) for column, kind in kinds.items()})  # noqa: SLF001
-        return found
+        changed._have(name, table, {column: (kind, literal_path(column)) for column, kind in kinds.items()})  # noqa: SLF001
+        return changed
 
     # ------------------------------------------------------------------------------------------------ columns
 
@@ -158,19 +160,19 @@ class FilesSource(HttpSource):
     def _urls(self, name: str) -> list[str]:
         """Whole URLs, with their secrets, and paths. Raises SourceError where a pattern meets no file."""
         base = self.http.requests.host().base_url.rstrip("/")
-        found: list[str] = []
+        urls: list[str] = []
         for place in map(self._plain.fill, urls_of(self._declared.tables[name])):
             if is_local(place, self._base):
                 here = expanded(place, self._folder)
                 for path in here:
                     self._check_place(path, name)
-                found += here
+                urls += here
             else:
-                found.append(place if "://" in place else f"{base}/{place.lstrip('/')}")
-        if not found:
+                urls.append(place if "://" in place else f"{base}/{place.lstrip('/')}")
+        if not urls:
             hint = "a pattern must meet a file"
             raise SourceError("there is no such file", source=self.name, table=name, hint=hint)
-        return found
+        return urls
 
     def _check_place(self, path: str, table: str) -> None:
         if path != STDIN and self._context.standing is not None:

@@ -79,17 +79,17 @@ class FilesSpec(spec.Spec):
 def read_files(context: SourceContext) -> tuple[FilesSpec | None, list[SpecError]]:
     """The spec of one source, and everything that is wrong with it."""
     name, document = context.name, context.document
-    declared, found = read_as(FilesSpec, name, document)
+    declared, problems = read_as(FilesSpec, name, document)
     if declared is None:
-        return None, found
+        return None, problems
     for table, part in declared.tables.items():
         problem = _problem(part, declared.client.base_url)
         if problem is not None:
             path = ("sources", name, "tables", table)
-            found.append(document.error(path, problem[0], hint=problem[1]))
+            problems.append(document.error(path, problem[0], hint=problem[1]))
     if not declared.tables:
-        found.append(document.error(("sources", name, "tables"), "names no files"))
-    return declared, found
+        problems.append(document.error(("sources", name, "tables"), "names no files"))
+    return declared, problems
 
 
 def urls_of(table: FileTable) -> tuple[str, ...]:

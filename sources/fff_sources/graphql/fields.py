@@ -46,14 +46,14 @@ def is_name(text: str) -> bool:
 
 def parse(text: str) -> tuple[SelectedField, ...]:
     """`a(x: 1).b` as fields; raises ValueError saying what cannot be read."""
-    found: list[SelectedField] = []
+    selected: list[SelectedField] = []
     for part in _split(text):
         name, bracket, rest = part.strip().partition("(")
         rest = rest.rstrip()
         if not is_name(name.strip()) or (bracket and not rest.endswith(")")):
             raise ValueError(f"{part.strip()!r} is no field: name or name(argument: value)")
-        found.append(SelectedField(name.strip(), rest[:-1].strip() if bracket else ""))
-    return tuple(found)
+        selected.append(SelectedField(name.strip(), rest[:-1].strip() if bracket else ""))
+    return tuple(selected)
 
 
 def _split(text: str) -> list[str]:

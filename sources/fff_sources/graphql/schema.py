@@ -103,7 +103,7 @@ class Schema:
 
     def tables(self) -> dict[str, ListedField]:
         """Fields of the query type that are lists of objects or connections, need no arguments, and tell how they page."""
-        found = {}
+        by_name = {}
         for name, part in self._types.get(self._query, {}).items():
             if name.startswith("__") or part.needs_arguments:
                 continue
@@ -112,8 +112,8 @@ class Schema:
                 continue
             # A list with paging of some other kind would end after a page and look complete.
             if table.is_paged if table.is_connection else not part.arguments & _PAGING:
-                found[name] = table
-        return found
+                by_name[name] = table
+        return by_name
 
     def at(self, way: tuple[SelectedField, ...]) -> ListedField | None:
         """What is at the end of a way down from the query type; None where the schema has no such fields."""

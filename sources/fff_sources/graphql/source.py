@@ -61,8 +61,8 @@ class GraphQLSource(HttpSource):
         for name in self.without_columns(names):
             table = (self._declared.tables or {})[name]
             schema = await self._introspected(meter)
-            found = schema.at(fields.parse(table.field or ""))
-            if found is None or not found.columns:
+            described = schema.at(fields.parse(table.field or ""))
+            if described is None or not described.columns:
                 raise SourceError(
                     f"the schema has no field {table.field!r} with scalar fields below it",
                     source=self.name,
@@ -70,8 +70,8 @@ class GraphQLSource(HttpSource):
                     hint="declare the columns of the table",
                 )
             if "paginator" not in table.model_fields_set:
-                table = table.model_copy(update={"paginator": _relay(found)})
-            self.keep(self._table(name, table, _columns(found)))
+                table = table.model_copy(update={"paginator": _relay(described)})
+            self.keep(self._table(name, table, _columns(described)))
 
     async def _introspected(self, meter: AccessMeter) -> Schema:
         if self._schema is None:

@@ -78,34 +78,34 @@ class GraphQLSpec(spec.Spec):
 def read_graphql(context: SourceContext) -> tuple[GraphQLSpec | None, list[SpecError]]:
     """The spec of one source, and everything that is wrong with it."""
     name, document = context.name, context.document
-    declared, found = read_as(GraphQLSpec, name, document)
+    declared, errors = read_as(GraphQLSpec, name, document)
     if declared is None:
-        return None, found
+        return None, errors
     base: tuple[Key, ...] = ("sources", name)
     if not declared.introspection and not declared.tables:
-        found.append(document.error((*base, "tables"), "is missing, and introspection is off"))
+        errors.append(document.error((*base, "tables"), "is missing, and introspection is off"))
     for table, part in (declared.tables or {}).items():
         here = (*base, "tables", table)
-        found += [document.error((*here, *path), message) for path, message in _problems(part)]
+        errors += [document.error((*here, *path), message) for path, message in _problems(part)]
         if part.columns is None and (not declared.introspection or part.field is None):
-            found.append(
+            errors.append(
                 document.error(here, "has no columns, and no field to learn them from by introspection")
             )
-    return declared, found
+    return declared, errors
 
 
 def _problems(table: GraphQLTable) -> list[Problem]:
-    found: list[Problem] = []
+    problems: list[Problem] = []
     columns = table.columns or {}
     if table.field is None and not table.lookups:
-        found.append(((), "has neither a field nor lookups"))
+        problems.append(((), "has neither a field nor lookups"))
     if table.field is not None:
-        found += _field_problems(("field",), table.field, table.paginator, set())
+        problems += _field_problems(("field",), table.field, table.paginator, set())
     for name, column in columns.items():
         path = literal_path(name) if column.path is None else parse_path(column.path)
         odd = [step.name for step in path.steps if step.kind == "name" and not fields.is_name(step.name)]
         if column.select is None and (odd or not path.steps):
-            found.append(
+            problems.append(
                 (("columns", name), f"{odd[0] if odd else path.text!r} is no field; its path must name one")
             )
     known: list[tuple[tuple[Key, ...], str]] = [(("primary_key",), key) for key in table.primary_key]
@@ -113,17 +113,17 @@ def _problems(table: GraphQLTable) -> list[Problem]:
         here = ("lookups", number)
         known += [((*here, "keys"), key) for key in lookup.keys]
         if not lookup.keys:
-            found.append(((*here, "keys"), "must name a column"))
+            problems.append(((*here, "keys"), "must name a column"))
         if lookup.batch_size > 1 and len(lookup.keys) > 1:
-            found.append(((*here, "batch_size"), "must be 1 for several keys"))
+            problems.append(((*here, "batch_size"), "must be 1 for several keys"))
         for place, message in _field_problems(("field",), lookup.field, lookup.paginator, set(lookup.keys)):
-            found.append(((*here, *place), message))
-    found += [
+            problems.append(((*here, *place), message))
+    problems += [
         (place, f"{key!r} is not a column")
         for place, key in known
         if table.columns is not None and key not in columns
     ]
-    return found
+    return problems
 
 
 def _field_problems(
@@ -133,10 +133,10 @@ def _field_problems(
         variables = set[str]().union(*(one.variables for one in fields.parse(text)))
     except ValueError as error:
         return [(path, str(error))]
-    found: list[Problem] = [(path, f"does not name ${key}") for key in sorted(keys - variables)]
+    problems: list[Problem] = [(path, f"does not name ${key}") for key in sorted(keys - variables)]
     paging = set(paging_variables(paginator))
-    found += [(path, f"nothing gives ${name} a value") for name in sorted(variables - keys - paging)]
-    return found
+    problems += [(path, f"nothing gives ${name} a value") for name in sorted(variables - keys - paging)]
+    return problems
 
 
 def paging_variables(paginator: PaginatorSpec | None) -> dict[str, str]:

@@ -1,16 +1,17 @@
 """Whether a source really answers every key of a request for several.
 
 Some sources read one key of a repeated parameter and no other, or the first few of a list, or take the joined
-text for one
-key, or cut their answers after some rows, and answer as if nothing were wrong: rows would be lost without a word. So what
-brought nothing is asked for again now and then, which costs a few requests a method and no more:
+text for one key, or cut their answers after some rows, and answer as if nothing were wrong: rows would be
+lost without a word. So what brought nothing is asked for again now and then, which costs a few requests a
+method and no more:
 
-* while no answer has rows of two keys, or of one that was neither the first nor the last: one request an answer, four at most;
-* when keys of an answer bring nothing, the first time and when their share jumps: one of them alone, all of them turned
-  round in one request, with a key or two that brought rows; three times at most;
-* the first time that an answer looks cut (as long as the longest before, or a round number of rows, or with fewer rows of
-  its last key than of any other): that key alone and, where that is whole, the one of the fewest rows; or one without
-  rows. One row for every key is no sign of anything.
+* while no answer has rows of two keys, or of one that was neither the first nor the last: one request an
+  answer, four at most;
+* when keys of an answer bring nothing, the first time and when their share jumps: one of them alone, all of
+  them turned round in one request, with a key or two that brought rows; three times at most;
+* the first time that an answer looks cut (as long as the longest before, or a round number of rows, or with
+  fewer rows of its last key than of any other): that key alone and, where that is whole, the one of the
+  fewest rows; or one without rows. One row for every key is no sign of anything.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ class _KeyedAnswer:
 
 def _plain(values: pa.Array) -> list[object]:
     """The values as keys are sent."""
-    found: list[object] = values.to_pylist()
-    return [shortest(value) for value in found] if pa.types.is_float32(values.type) else found
+    items: list[object] = values.to_pylist()
+    return [shortest(value) for value in items] if pa.types.is_float32(values.type) else items
 
 
 class BatchTrust:
@@ -106,13 +107,13 @@ class BatchTrust:
                     raise SourceError(message, source=self._source, table=self._table, hint=hint)
 
     async def _judge(self, asked: Sequence[Key], answer: _KeyedAnswer, ask: Ask) -> None:
-        found = {key: answer.rows[key] for key in asked if key in answer.rows}
+        answered = {key: answer.rows[key] for key in asked if key in answer.rows}
         if not self._proved:
-            await self._judge_places(asked, found, ask)
+            await self._judge_places(asked, answered, ask)
         if self._refused is None and self._proved and not self._is_list:
-            empty = [key for key in asked if key not in found]
-            if not await self._judge_empty(asked, found, empty, ask):
-                await self._judge_length(asked, found, empty, answer.last, ask)
+            empty = [key for key in asked if key not in answered]
+            if not await self._judge_empty(asked, answered, empty, ask):
+                await self._judge_length(asked, answered, empty, answer.last, ask)
 
     async def _found(self, keys: Sequence[Key], ask: Ask) -> Counter[Key]:
         """The rows of some keys; none where that cannot be found out."""
@@ -121,9 +122,9 @@ class BatchTrust:
             async with contextlib.aclosing(ask(keys)) as pages:
                 async for page in pages:
                     answer.add(page.rows, self._columns)
-        found = Counter({key: answer.rows[key] for key in keys if key in answer.rows})
-        self._strays_alone = bool(answer.rows) and not found
-        return found
+        counts = Counter({key: answer.rows[key] for key in keys if key in answer.rows})
+        self._strays_alone = bool(answer.rows) and not counts
+        return counts
 
     async def _judge_places(self, asked: Sequence[Key], found: dict[Key, int], ask: Ask) -> None:
         """Whether only the first or the last key is read, or none."""

@@ -18,7 +18,10 @@ _LARGEST = 2**20  # bytes of an answer whose members are told
 
 
 def diagnosis(body: bytes, form: str, encoding: str | None, said: str) -> tuple[str | None, str | None]:
-    """What is wrong with a body, and what to do; nothing where only its reader knows. `said` is what that one says."""
+    """What is wrong with a body, and what to do; nothing where only its reader knows.
+
+    `said` is what that one says.
+    """
     head = body[:_LOOKED_AT]
     if _BEGINS_LIKE_HTML.match(head) is not None and form != "html_table":
         found = _TITLE.search(head)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fff.catalog import Table
-from fff.errors import InternalError, SourceError
+from fff.errors import InvariantError, SourceError
 from fff.stats import AccessMeter
 from fff.web.types import HostPolicy, Request, Response
 from fff.web.validators import ResponseMemory
@@ -76,7 +76,10 @@ class Exchange:
         policy: HostPolicy | None = None,
         filled: bool = True,
     ) -> Reading:
-        """The pages of the rows of these keys (all rows without any). `filled`: rows of one key have it where the answer leaves it out."""
+        """The pages of the rows of these keys (all rows without any).
+
+        `filled`: rows of one key have it where the answer leaves it out.
+        """
         table = planned.table
         if self._warning is None:
             self._warning = self._context.warning()
@@ -121,7 +124,7 @@ class Exchange:
             for name in columns:
                 column = planned.table.column(name)
                 if column is None:
-                    raise InternalError(f"{planned.table.full_name} has no column {name}")
+                    raise InvariantError(f"{planned.table.full_name} has no column {name}")
                 plans.append(ColumnPlan(column, planned.paths[column.name]))
             decoder = RecordDecoder(
                 plans,

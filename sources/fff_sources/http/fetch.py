@@ -64,8 +64,9 @@ class Incoming:
 class Reading:
     """All pages of one endpoint for one set of keys.
 
-    `key` are the columns that tell rows apart, where they are read; `projected`: requests name the columns they want.
-    `empty` are statuses that mean "no rows"; `shown` and `redact` take the secrets out of URLs and texts.
+    `key` are the columns that tell rows apart, where they are read; `projected`: requests name the columns
+    they want. `empty` are statuses that mean "no rows"; `shown` and `redact` take the secrets out of URLs and
+    texts.
     """
 
     source: str
@@ -75,7 +76,7 @@ class Reading:
     fetch: Fetch
     meter: AccessMeter
     empty: frozenset[int]
-    shown: Redacted
+    shown: Callable[[str], str]
     redact: Callable[[str], str]
     fill: Mapping[str, object] | None = None
     is_scan: bool = True
@@ -116,8 +117,8 @@ class Reading:
     async def pages(self, window: int, first: Response | Incoming | None = None) -> AsyncGenerator[Page]:
         """Every page. Pages that do not depend on one another are fetched up to `window` at once.
 
-        The first page is handed over before anything else is sent, so that whoever needs no more pays for no more.
-        `first` is its answer where that is there already, or under way.
+        The first page is handed over before anything else is sent, so that whoever needs no more pays for no
+        more. `first` is its answer where that is there already, or under way.
         """
         paginator = make_paginator(self.endpoint)
         ask: Ask | None = paginator.start()
@@ -281,13 +282,15 @@ class Reading:
             if following is not None or self._pages > 1 or self._repeats.is_part:
                 self._check(paginator, ask, answer, pages)
         except PaginationError as error:
-            raise self._error(
-                str(error), answer.url
-            ) from None  # the cause would show the answer as it came, secrets and all
+            # The cause would show the answer as it came, secrets and all.
+            raise self._error(str(error), answer.url) from None
         return following, (rest or None) if following is not None else None
 
     def _check(self, paginator: Paginator, ask: Ask, answer: PageAnswer, pages: Sequence[Page]) -> None:
-        """That a page of several is neither one that came before nor empty amid others. Raises PaginationError."""
+        """That a page of several is neither one that came before nor empty amid others.
+
+        Raises PaginationError.
+        """
         counts = isinstance(paginator, _COUNTING)
         if getattr(self.endpoint.paginator, "empty_pages", "error") == "error":
             place, what = (ask.position, paginator.param) if counts else (self._pages, None)
@@ -381,9 +384,8 @@ class Reading:
         try:
             total = paginator.total(answer)
         except PaginationError as error:
-            raise self._error(
-                str(error), response.url
-            ) from None  # the cause would show the answer as it came, secrets and all
+            # The cause would show the answer as it came, secrets and all.
+            raise self._error(str(error), response.url) from None
         rows = None if total is None else total.rows
         if total is not None:
             self._totals.note(total, records)
@@ -425,7 +427,10 @@ class Reading:
         self._given |= given
 
     def _lacks_a_body(self, response: Response) -> bool:
-        """Nothing where even no rows are some bytes. Taken for the end, it would silently lose whatever follows."""
+        """Nothing where even no rows are some bytes.
+
+        Taken for the end, it would silently lose whatever follows.
+        """
         if (
             response.status == _NO_CONTENT
             or self.endpoint.format == "ndjson"
@@ -479,13 +484,6 @@ def _marks(pages: Sequence[Page], key: Sequence[str]) -> list[int]:
             return []
         marks += map(hash, zip(*(column.to_pylist() for column in columns), strict=True))
     return marks
-
-
-class Redacted(Protocol):
-    """Turns a URL into one that may be shown."""
-
-    def __call__(self, url: str) -> str:
-        """Without secrets."""
 
 
 async def cancel(

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from fff.access.key_index import having
 from fff.budget import Money
 from fff.catalog import LookupMethod, Page, ScanMethod, Table
-from fff.errors import InternalError, SourceError, SpecError
+from fff.errors import InvariantError, SourceError, SpecError
 from fff.stats import AccessMeter
 from fff.web.secrets import Secrets
 from fff.web.validators import ResponseMemory
@@ -55,32 +55,32 @@ class HttpSource:
     @classmethod
     def from_spec(cls, context: SourceContext) -> Self:
         """The source of a document; raises SpecError for the first thing that is wrong with it."""
-        declared, found = cls._checked(context)
-        if declared is not None and not found:
+        declared, problems = cls._checked(context)
+        if declared is not None and not problems:
             source = cls(declared, context)
             source._declare_costs(declared)
             return source
-        first = found[0]
-        if len(found) > 1:
-            more = f"{len(found) - 1} more: fff source lint {context.document.file}"
+        first = problems[0]
+        if len(problems) > 1:
+            more = f"{len(problems) - 1} more: fff source lint {context.document.file}"
             first.hint = f"{first.hint}; {more}" if first.hint else more
         raise first
 
     @classmethod
     def lint(cls, context: SourceContext) -> list[SpecError]:
         """Everything that is wrong with the source, secrets that cannot be found included."""
-        declared, found = cls._checked(context)
+        declared, problems = cls._checked(context)
         if declared is None:
-            return found
+            return problems
         secrets = Secrets(context.environ, context.document.folder, context.client.redactor)
-        return found + missing_secrets(context, secrets)
+        return problems + missing_secrets(context, secrets)
 
     @classmethod
     def _checked(cls, context: SourceContext) -> tuple[Any, list[SpecError]]:
-        declared, found = cls.read(context)
+        declared, problems = cls.read(context)
         if declared is not None:
-            found = [*found, *cost_problems(context.name, declared, context.document)]
-        return declared, found
+            problems = [*problems, *cost_problems(context.name, declared, context.document)]
+        return declared, problems
 
     def _declare_costs(self, declared: Any) -> None:
         """Take on what the spec says requests cost."""
@@ -89,7 +89,7 @@ class HttpSource:
         for parts in (declared.tables, getattr(declared, "functions", None)):
             self._costs |= {name: part.cost for name, part in (parts or {}).items()}
 
-    # -------------------------------------------------------------------------------------------------------- tables
+    # ------------------------------------------------------------------------------------------------- tables
 
     @property
     def tables(self) -> Sequence[Table]:
@@ -118,7 +118,7 @@ class HttpSource:
         """Those of the named tables whose columns are not known yet."""
         return [table.name for table in self.tables if not table.columns and table.name in names]
 
-    # ------------------------------------------------------------------------------------------------ access methods
+    # ----------------------------------------------------------------------------------------- access methods
 
     async def scan(
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
@@ -186,9 +186,9 @@ class HttpSource:
                     yield page
         for key, doubt, filled in wanted.alone:
             async with contextlib.aclosing(read([key], filled=filled)) as pages:
-                found = [page async for page in pages]
-            if any(len(page.rows) and having(page.rows, access.keys, [key]).any() for page in found):
-                for page in found:
+                pages_read = [page async for page in pages]
+            if any(len(page.rows) and having(page.rows, access.keys, [key]).any() for page in pages_read):
+                for page in pages_read:
                     yield page
             else:
                 yield unanswered(doubt, [key])
@@ -200,7 +200,8 @@ class HttpSource:
         access = access_of(method)
         if not is_divisible(access.endpoint):
             return []
-        # The first page goes with a part: where requests name columns, it must have all that may be wanted of it.
+        # The first page goes with a part: where requests name columns, it must have all that may be wanted of
+        # it.
         known = self._planned[table.name].table.columns
         wanted = [column.name for column in known[: None if access.is_projected else 1]]
         reading = self._reading(table, method, wanted, meter)
@@ -218,7 +219,7 @@ class HttpSource:
     ) -> AsyncGenerator[Page]:
         """The rows of a range of pages."""
         if not isinstance(part, ScanPart):
-            raise InternalError(f"{part!r} is no part of a scan of {self.name}")
+            raise InvariantError(f"{part!r} is no part of a scan of {self.name}")
         reading = self._reading(table, method, columns, meter, part)
         async with contextlib.aclosing(reading.part(part, window)) as pages:
             async for page in pages:
@@ -249,7 +250,7 @@ class HttpSource:
         narrowed = replace(planned.table, quals=quals, rows_wanted=table.rows_wanted, sort=table.sort)
         return replace(planned, table=narrowed)
 
-    # ------------------------------------------------------------------------------------------------- kept on disk
+    # ------------------------------------------------------------------------------------------- kept on disk
 
     def cache_ttl(self) -> float | None:
         """`client.cache.ttl`."""
@@ -264,7 +265,10 @@ class HttpSource:
         self.http.memory = memory
 
     def fingerprint(self, table: Table) -> bytes:
-        """A digest of the source's part of the spec, all secrets filled in, and of the table. Raises SecretError."""
+        """A digest of the source's part of the spec, all secrets filled in, and of the table.
+
+        Raises SecretError.
+        """
         return fingerprint(type(self), self._context, self.http.secrets, table, self._planned[table.name])
 
     def reads_whole_records(self, table: Table) -> bool:
@@ -277,5 +281,5 @@ class HttpSource:
 def access_of(method: ScanMethod | LookupMethod) -> HttpAccess:
     """What an access method of such a source is carried out with."""
     if not isinstance(method.endpoint, HttpAccess):
-        raise InternalError(f"{method.name} is not an access method over HTTP")
+        raise InvariantError(f"{method.name} is not an access method over HTTP")
     return method.endpoint

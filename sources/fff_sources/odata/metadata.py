@@ -64,9 +64,9 @@ class _Model:
             for part in _all(base, "Key"):
                 key = tuple(str(ref.get("@Name")) for ref in _all(part, "PropertyRef"))
             for one in _all(base, "Property"):
-                found = self._property(one)
-                if found is not None:
-                    properties[found.name] = found
+                columns = self._property(one)
+                if columns is not None:
+                    properties[columns.name] = columns
         return EntitySet(name, tuple(part for part in key if part in properties), tuple(properties.values()))
 
     def _with_bases(self, type_name: str) -> list[dict[str, Any]]:
@@ -74,13 +74,13 @@ class _Model:
         chain: list[dict[str, Any]] = []
         following: str | None = type_name
         while following:
-            kind, found = self._types.get(following, ("", {}))
+            kind, properties = self._types.get(following, ("", {}))
             if kind != "EntityType":
                 raise MalformedMarkupError(f"it does not define the entity type {following}")
-            chain.append(found)
+            chain.append(properties)
             if len(chain) > _MOST_BASES:
                 raise MalformedMarkupError(f"the entity type {type_name} is based on itself")
-            following = found.get("@BaseType")
+            following = properties.get("@BaseType")
         return chain[::-1]
 
     def _property(self, one: Mapping[str, Any]) -> Property | None:
@@ -102,8 +102,8 @@ class _Model:
 
 def _all(parent: Any, name: str) -> Iterator[dict[str, Any]]:
     """The children of a name, whether they are one or several."""
-    found = parent.get(name) if isinstance(parent, dict) else None
-    for one in found if isinstance(found, list) else [found]:
+    members = parent.get(name) if isinstance(parent, dict) else None
+    for one in members if isinstance(members, list) else [members]:
         if isinstance(one, dict):
             yield one
 

@@ -68,15 +68,15 @@ class ODataSource(HttpSource):
         return self._sets
 
     def _known(self, table: str, entity_set: str) -> metadata.EntitySet:
-        found = (self._sets or {}).get(entity_set)
-        if found is None or not found.properties:
+        described = (self._sets or {}).get(entity_set)
+        if described is None or not described.properties:
             raise SourceError(
                 f"the service has no entity set {entity_set!r} with properties",
                 source=self.name,
                 table=table,
                 hint=f"it has {', '.join(sorted(self._sets or {}))}",
             )
-        return found
+        return described
 
     def _table(self, name: str, table: ODataTable, found: metadata.EntitySet) -> FoundTable:
         """A table over an entity set, or over the part of it that a `filter` leaves."""

@@ -64,15 +64,15 @@ class ODataSpec(Paging):
 def read_odata(context: SourceContext) -> tuple[ODataSpec | None, list[SpecError]]:
     """The spec of one source, and everything that is wrong with it."""
     name, document = context.name, context.document
-    declared, found = read_as(ODataSpec, name, document)
+    declared, errors = read_as(ODataSpec, name, document)
     if declared is None:
-        return None, found
+        return None, errors
     base = ("sources", name)
     if declared.paging == "skip" and declared.page_size is None:
-        found.append(document.error((*base, "paging"), "skip needs a page_size"))
+        errors.append(document.error((*base, "paging"), "skip needs a page_size"))
     for table, part in (declared.tables or {}).items():
         here = (*base, "tables", table)
-        found += [
+        errors += [
             document.error(here, f"{key!r} is not a column")
             for key in (*part.primary_key, *(part.lookups or ()))
             if part.columns is not None and key not in part.columns
@@ -80,9 +80,9 @@ def read_odata(context: SourceContext) -> tuple[ODataSpec | None, list[SpecError
         for column, one in (part.columns or {}).items():
             if one.edm is not None and not one.edm.startswith("Edm."):
                 problem = f"{one.edm!r} is no primitive type of OData"
-                found.append(
+                errors.append(
                     document.error(
                         (*here, "columns", column, "edm"), problem, hint=f"such as {edm_of('string')}"
                     )
                 )
-    return declared, found
+    return declared, errors

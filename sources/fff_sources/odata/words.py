@@ -27,7 +27,8 @@ class ODataWords:
         keys: the columns whose values are asked for; none for a scan.
         condition: a `$filter` of the spec's own, which holds for every row of the table.
         operator: how several keys are said: `in`, or comparisons joined by `or`.
-        order: what a scan is ordered by, falling with `-` before the name, where its pages are counted or it was asked for.
+        order: what a scan is ordered by, falling with `-` before the name, where its pages are counted or it
+            was asked for.
         key: the columns that tell entities apart, where they are known.
         page_size: rows a page should have, where the service chooses its pages.
         count: whether to ask for the total.

@@ -32,10 +32,10 @@ class SocrataSpec(PortalSpec):
 
 def read_socrata(context: SourceContext) -> tuple[SocrataSpec | None, list[SpecError]]:
     """The spec of one source, and everything that is wrong with it."""
-    declared, found = read_as(SocrataSpec, context.name, context.document)
+    declared, problems = read_as(SocrataSpec, context.name, context.document)
     if declared is not None:
-        found += strangers(context, declared.datasets)
-        found += [
+        problems += strangers(context, declared.datasets)
+        problems += [
             context.document.error(
                 ("sources", context.name, "datasets", name),
                 f"{ident!r} is no id of a dataset",
@@ -44,7 +44,7 @@ def read_socrata(context: SourceContext) -> tuple[SocrataSpec | None, list[SpecE
             for name, ident in declared.datasets.items()
             if not _ID.fullmatch(ident)
         ]
-    return declared, found
+    return declared, problems
 
 
 class SocrataSource(HttpSource):

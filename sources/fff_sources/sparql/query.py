@@ -33,7 +33,8 @@ class SparqlWords:
         prefixes: of the source.
         method: GET carries the query in the URL, POST in a form.
         keys: the columns whose values are asked for; none for a scan.
-        order: what the pages of a scan are ordered by; None for whatever is asked, which is an order of the rows as well.
+        order: what the pages of a scan are ordered by; None for whatever is asked, which is an order of the
+            rows as well.
     """
 
     table: SparqlTable

@@ -95,13 +95,13 @@ class SparqlSource(HttpSource):
             answer = decode(response.body, type=_Results)
         except MalformedJSON:
             raise self.http.problem("the answer is not SPARQL results in JSON", response, table) from None
-        found = {}
+        columns = {}
         for name in answer.head.vars:
             kinds = {_type_of(row[name]) for row in answer.results.bindings if name in row}
-            found[name] = SparqlColumn(type=kinds.pop() if len(kinds) == 1 else "string")
-        if not found:
+            columns[name] = SparqlColumn(type=kinds.pop() if len(kinds) == 1 else "string")
+        if not columns:
             raise self.http.problem("the query has no variables", response, table)
-        return found
+        return columns
 
     def _table(self, name: str, table: SparqlTable, columns: Mapping[str, SparqlColumn]) -> FoundTable:
         for wanted in (*table.primary_key, *(table.lookups or ()), *table.order_by):

@@ -91,34 +91,34 @@ class SparqlSpec(Settings):
 def read_sparql(context: SourceContext) -> tuple[SparqlSpec | None, list[SpecError]]:
     """The spec of one source, and everything that is wrong with it."""
     name, document = context.name, context.document
-    declared, found = read_as(SparqlSpec, name, document)
+    declared, errors = read_as(SparqlSpec, name, document)
     if declared is None:
-        return None, found
+        return None, errors
     base: tuple[Key, ...] = ("sources", name)
     for prefix, place in (declared.prefixes or {}).items():
         if iri(place) is None or not re.fullmatch(r"([A-Za-z][\w-]*)?", prefix):
-            found.append(
+            errors.append(
                 document.error((*base, "prefixes", prefix), f"{place!r} is not an IRI to abbreviate")
             )
     for table, part in declared.tables.items():
         here = (*base, "tables", table)
-        found += [document.error((*here, *path), message) for path, message in _problems(part)]
-    return declared, found
+        errors += [document.error((*here, *path), message) for path, message in _problems(part)]
+    return declared, errors
 
 
 def _problems(table: SparqlTable) -> list[tuple[tuple[Key, ...], str]]:
-    found: list[tuple[tuple[Key, ...], str]] = []
+    problems: list[tuple[tuple[Key, ...], str]] = []
     if (table.query is None) == (table.of_class is None):
-        found.append(((), "needs either a query or a class"))
+        problems.append(((), "needs either a query or a class"))
     if table.query is not None and prologue_of(table.query)[1][:6].upper() != "SELECT":
-        found.append((("query",), "is not a SELECT query"))
+        problems.append((("query",), "is not a SELECT query"))
     elif table.query is not None and KEYS in table.query and _is_cut(table.query):
-        found.append(
+        problems.append(
             (("query",), f"{KEYS} cannot stand in a query with LIMIT or OFFSET: its rows would be others")
         )
     columns = table.columns or {}
     for name, column in columns.items():
-        found += [
+        problems += [
             (("columns", name, *path), message) for path, message in _column_problems(name, column, table)
         ]
     for part, names in (
@@ -126,44 +126,44 @@ def _problems(table: SparqlTable) -> list[tuple[tuple[Key, ...], str]]:
         ("lookups", table.lookups or ()),
         ("order_by", table.order_by),
     ):
-        found += [
+        problems += [
             ((part,), f"{name!r} is not a column")
             for name in names
             if table.columns is not None and name not in columns
         ]
     if table.of_class is not None:
-        found += _class_problems(table, columns)
-    return found
+        problems += _class_problems(table, columns)
+    return problems
 
 
 def _column_problems(
     name: str, column: SparqlColumn, table: SparqlTable
 ) -> list[tuple[tuple[Key, ...], str]]:
-    found: list[tuple[tuple[Key, ...], str]] = []
+    problems: list[tuple[tuple[Key, ...], str]] = []
     if not _NAME.fullmatch(name):
-        found.append(((), "is no name of a variable: letters, digits and _"))
+        problems.append(((), "is no name of a variable: letters, digits and _"))
     try:
         arrow_type(column.type)
     except ValueError as error:
-        found.append((("type",), str(error)))
+        problems.append((("type",), str(error)))
     if column.term is not None and not is_kind(column.term):
-        found.append(
+        problems.append(
             (("term",), f"{column.term!r} is none of iri, literal, a language (@en), a datatype (xsd:date)")
         )
     if column.predicate is not None and table.query is not None:
-        found.append((("predicate",), "has a place only in a table with a class"))
+        problems.append((("predicate",), "has a place only in a table with a class"))
     if column.predicate is not None and not _PATH.fullmatch(column.predicate):
-        found.append((("predicate",), f"{column.predicate!r} is no predicate"))
-    return found
+        problems.append((("predicate",), f"{column.predicate!r} is no predicate"))
+    return problems
 
 
 def _class_problems(
     table: SparqlTable, columns: dict[str, SparqlColumn]
 ) -> list[tuple[tuple[Key, ...], str]]:
-    found: list[tuple[tuple[Key, ...], str]] = []
+    problems: list[tuple[tuple[Key, ...], str]] = []
     for part, text in (("class", table.of_class or ""), ("class_predicate", table.class_predicate)):
         if not _RESOURCE.fullmatch(text):
-            found.append(((part,), f"{text!r} is no IRI: wd:Q5 or <http://…>"))
+            problems.append(((part,), f"{text!r} is no IRI: wd:Q5 or <http://…>"))
     if sum(column.predicate is None for column in columns.values()) != 1:
-        found.append((("columns",), "must have one column without a predicate: the resource itself"))
-    return found
+        problems.append((("columns",), "must have one column without a predicate: the resource itself"))
+    return problems

@@ -176,11 +176,11 @@ def _auth(document: Mapping[str, Any], resolver: Resolver, draft: SpecDraft) -> 
     wanted = [name for requirement in document.get("security") or () for name in requirement]
     for name in [*wanted, *schemes]:
         scheme = resolver.follow(schemes.get(name))
-        found = _scheme(scheme, draft)
-        if found is not None:
+        auth = _scheme(scheme, draft)
+        if auth is not None:
             if not wanted:
                 draft.unsure.append(f"auth: {name} is declared, and some operations may need none")
-            return found
+            return auth
     if schemes:
         draft.unsure.append(f"auth: none of {', '.join(schemes)} is one FFF speaks")
     return None
@@ -229,10 +229,10 @@ def _operations(document: Mapping[str, Any], resolver: Resolver) -> Iterator[_Op
 def _table(draft: SpecDraft, resolver: Resolver, operation: _Operation) -> None:
     """The table of an operation that answers a list."""
     of_one = operation.path.rstrip("/").endswith("}")
-    found = list_in(resolver, operation.answer, operation.collection, of_one=of_one)
-    if found is None:
+    listed = list_in(resolver, operation.answer, operation.collection, of_one=of_one)
+    if listed is None:
         return
-    selector, record = found
+    selector, record = listed
     taken = [table.name for table in draft.tables]
     plain = identifier(operation.collection.lower(), "rows")
     if plain in taken and operation.places:  # /users/{id}/posts beside /posts

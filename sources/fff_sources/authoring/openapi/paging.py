@@ -41,8 +41,8 @@ def paginator_of(
         schema = resolver.schema(query[page].get("schema"))
         base = 0 if 0 in (schema.get("default"), schema.get("minimum")) else 1
         totals = {"total_path": pages, "total_rows_path": rows}
-        found = {"type": "page_number", "page_param": page, "base_page": base, **size}
-        return found | {key: path for key, path in totals.items() if path is not None}
+        paginator = {"type": "page_number", "page_param": page, "base_page": base, **size}
+        return paginator | {key: path for key, path in totals.items() if path is not None}
     offset = _named(query, OFFSET_PARAMS)
     if offset is not None:
         return {"type": "offset", "offset_param": offset, **size} | (

@@ -134,12 +134,12 @@ def list_in(
     if kind_of(schema) == "array":
         record = resolver.schema(schema.get("items"))
         return ("$", record) if kind_of(record) == "object" and record.get("properties") else None
-    found = list(_lists(resolver, schema, "$", 0))
-    wanted = [one for one in found if one[0].rpartition(".")[2].lower() in (*_LISTS, collection.lower())]
+    lists = list(_lists(resolver, schema, "$", 0))
+    wanted = [one for one in lists if one[0].rpartition(".")[2].lower() in (*_LISTS, collection.lower())]
     others = [name for name in schema.get("properties") or () if not stands_beside(name)]
     if wanted and not (of_one and len(others) > 1):
         return wanted[0]
-    return found[0] if len(found) == 1 and len(others) <= 1 and not of_one else None
+    return lists[0] if len(lists) == 1 and len(others) <= 1 and not of_one else None
 
 
 def _lists(
@@ -200,9 +200,9 @@ def _add(resolver: Resolver, record: dict[str, Any], place: _RecordPlace, column
 def spark_type_of(resolver: Resolver, schema: dict[str, Any]) -> tuple[str, str]:
     """The Spark SQL type of a schema, and what is doubtful about it."""
     kind = kind_of(schema)
-    found = _TYPES.get((kind, str(schema.get("format", "")))) or _TYPES.get((kind, ""))
-    if found is not None:
-        return found, ""
+    spark_type = _TYPES.get((kind, str(schema.get("format", "")))) or _TYPES.get((kind, ""))
+    if spark_type is not None:
+        return spark_type, ""
     if kind == "array":
         inner = resolver.schema(schema.get("items"))
         item = (

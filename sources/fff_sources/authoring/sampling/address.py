@@ -77,11 +77,13 @@ class Address:
 
     def param_templates(self, params: Sequence[tuple[str, str]]) -> dict[str, str | list[str]]:
         """Parameters as a spec writes them; a repeated one is a list."""
-        found: dict[str, str | list[str]] = {}
+        templates: dict[str, str | list[str]] = {}
         for name, value in params:
-            text, known = escaped(value), found.get(name)
-            found[name] = text if known is None else [*([known] if isinstance(known, str) else known), text]
-        return found
+            text, known = escaped(value), templates.get(name)
+            templates[name] = (
+                text if known is None else [*([known] if isinstance(known, str) else known), text]
+            )
+        return templates
 
 
 def take_apart(url: str) -> Address:

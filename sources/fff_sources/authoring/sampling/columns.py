@@ -48,16 +48,16 @@ def columns_of(
         text_only: the format knows nothing but text (XML), so that digits may well be text.
     """
     records = records[:_LOOKED_AT]
-    found = _Columns(text_only=text_only)
+    gathered = _Columns(text_only=text_only)
     if header:
         for index, name in enumerate(header):
             cells = [row[index] if isinstance(row, list) and len(row) > index else None for row in records]
-            found.add(name, f"[{index}]", cells)
+            gathered.add(name, f"[{index}]", cells)
     elif records and not any(isinstance(record, dict) for record in records):
-        found.add("value", "$", records)
+        gathered.add("value", "$", records)
     else:
-        found.members([record for record in records if isinstance(record, dict)], "$", "", 0)
-    return found.columns
+        gathered.members([record for record in records if isinstance(record, dict)], "$", "", 0)
+    return gathered.columns
 
 
 class _Columns:

@@ -46,11 +46,11 @@ class Content:
         """The columns of the records."""
         if self.table is None:
             return columns_of(shape.records, shape.header, text_only=self.format in ("xml", "html_table"))
-        found: list[ColumnDraft] = []
+        drafts: list[ColumnDraft] = []
         for name, kind in self.table.items():
-            plain = unique(identifier(name), (column.name for column in found))
-            found.append(ColumnDraft(plain, kind, None if plain == name else quoted(name)))
-        return found
+            plain = unique(identifier(name), (column.name for column in drafts))
+            drafts.append(ColumnDraft(plain, kind, None if plain == name else quoted(name)))
+        return drafts
 
 
 def read_content(response: Response, shown: str) -> Content:

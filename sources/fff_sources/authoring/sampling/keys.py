@@ -153,21 +153,21 @@ def _param_keys(
 ) -> dict[str, tuple[str, str, bool]]:
     """Parameters whose value the records hold: column -> (parameter, value, whether it holds several)."""
     assert table.scan is not None
-    found: dict[str, tuple[str, str, bool]] = {}
+    candidates: dict[str, tuple[str, str, bool]] = {}
     params = dict(table.scan.get("params", {}))
     for name, value in sample.address.params:
         if name not in params or not value or isinstance(params[name], list) or not shape.records:
             continue
         column, several = _column_for(name, value, cells)
-        if column is None or column.name in found:
+        if column is None or column.name in candidates:
             continue
-        found[column.name] = (name, value, several)
+        candidates[column.name] = (name, value, several)
         del params[name]
     if params:
         table.scan["params"] = params
     else:
         table.scan.pop("params", None)
-    return found
+    return candidates
 
 
 def _column_for(name: str, value: str, cells: _Cells) -> tuple[ColumnDraft | None, bool]:
@@ -243,8 +243,8 @@ async def _try_one(table: TableDraft, sample: Sample, cells: _Cells) -> None:
     shape = find_records(content.value, last_is_id=True)
     if content.format != "json" or not shape.single or not shape.records:
         return
-    found = _Cells([replace(key)], shape.records)
-    if found.texts(key) != [text]:
+    answered = _Cells([replace(key)], shape.records)
+    if answered.texts(key) != [text]:
         return
     one: dict[str, Any] = {"path": f"{escaped(stem)}/{{{key.name}}}{escaped(ending)}"}
     if shape.selector != "$":

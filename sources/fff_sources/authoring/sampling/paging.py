@@ -244,9 +244,9 @@ def _by_keyset(members: Sequence[_Member], size: dict[str, Any]) -> Iterator[Gue
 
 def _by_link(members: Sequence[_Member], size: dict[str, Any]) -> Iterator[Guess]:
     for path, name, value in members:
-        found = value.get("href") if isinstance(value, dict) else value
-        if is_next(name) and isinstance(found, str) and looks_like_url(found):
-            yield Guess({"type": "json_link", "next_url_path": path, **size}, link=found)
+        link = value.get("href") if isinstance(value, dict) else value
+        if is_next(name) and isinstance(link, str) and looks_like_url(link):
+            yield Guess({"type": "json_link", "next_url_path": path, **size}, link=link)
 
 
 def _by_cursor(

@@ -119,14 +119,14 @@ def find_records(body: Any, collection: str = "", *, last_is_id: bool = False) -
         return _of_list(body)
     if not isinstance(body, dict):
         return Shape("$", [] if body is None else [body], single=True)
-    found = [
+    shapes = [
         (_score(path, rows, beside, collection) - (2 if last_is_id else 0), path, rows)
         for path, rows, beside in _arrays(body, "$", 0)
     ]
-    found = [one for one in found if one[0] >= 1]
-    if found:
-        best = max(found, key=lambda one: one[0])
-        rivals = [one for one in found if one is not best and best[0] - one[0] < 1]
+    shapes = [one for one in shapes if one[0] >= 1]
+    if shapes:
+        best = max(shapes, key=lambda one: one[0])
+        rivals = [one for one in shapes if one is not best and best[0] - one[0] < 1]
         return Shape(best[1], best[2], sure=not rivals)
     path, record = _unwrapped(body)
     if _alike(record):

@@ -26,7 +26,8 @@ class AutoPaginator(Chained):
     """One reading that finds out how pages follow one another.
 
     Args:
-        selector: where the records are; None: bodies cannot be read for words, and there are the headers alone.
+        selector: where the records are; None: bodies cannot be read for words, and there are the headers
+            alone.
         may_ask: whether parameters can carry a cursor or a page number: not where requests are bodies.
         first_params: those of every question that is not a URL.
         approximate: the source's totals are estimates.

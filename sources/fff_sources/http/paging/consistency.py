@@ -1,8 +1,8 @@
 """What the pages of one reading must not do: come again, be empty amid others, contradict each other's totals.
 
-A page is told by its records, not by its body: envelopes hold times, page numbers and fresh cursors. Whole pages are
-compared always; single records on the first pages and then on some, so that a source which shuffles what it
-repeats is found out as well, at little cost.
+A page is told by its records, not by its body: envelopes hold times, page numbers and fresh cursors. Whole
+pages are compared always; single records on the first pages and then on some, so that a source which shuffles
+what it repeats is found out as well, at little cost.
 """
 
 from __future__ import annotations
@@ -110,7 +110,8 @@ class Repeats:
     """Notices a source that sends what it has sent.
 
     Args:
-        projected: requests name the columns they want, so that different rows may well come as the same records.
+        projected: requests name the columns they want, so that different rows may well come as the same
+            records.
     """
 
     def __init__(self, *, projected: bool = False) -> None:

@@ -1,9 +1,9 @@
 """The conventions in which APIs tell of further pages: the one list of them, for `auto`, `fff source init` and `test`.
 
-Names are compared without case, separators and namespace: `total_results`, `total-results`, `opensearch:totalResults`
-and `TotalResults` are one word, `totalresults`. What is *certain* makes an answer incomplete by itself; what
-is not may mean something else, and counts only where nothing more certain is said. Header fields are read as
-members of one more object, under the names that `HEADERS` gives them.
+Names are compared without case, separators and namespace: `total_results`, `total-results`,
+`opensearch:totalResults` and `TotalResults` are one word, `totalresults`. What is *certain* makes an answer
+incomplete by itself; what is not may mean something else, and counts only where nothing more certain is said.
+Header fields are read as members of one more object, under the names that `HEADERS` gives them.
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ class CursorPaginator(Chained):
         sent: parameter -> place of its value in the answer.
         spread: the place of an object whose every member is a parameter (OpenFEC's `last_indexes`).
         start_params: parameters of the first question.
-        reusable: the source sends one cursor with every page and moves on by itself; the pages must differ then.
+        reusable: the source sends one cursor with every page and moves on by itself; the pages must differ
+            then.
     """
 
     def __init__(
@@ -48,11 +49,11 @@ class CursorPaginator(Chained):
 
     def after(self, ask: Ask, answer: PageAnswer) -> Ask | None:  # noqa: ARG002
         """The question with the values just received; None where the source gives none."""
-        found = self._values(answer)
-        if not found:
+        cursor = self._values(answer)
+        if not cursor:
             return None
-        values = {name: text_of(item) for name, item in found.items()}
-        following = Ask({**self._start, **values}, values=found)
+        values = {name: text_of(item) for name, item in cursor.items()}
+        following = Ask({**self._start, **values}, values=cursor)
         if self._reusable:
             return self._after_reusable(answer, following)
         mark = tuple(sorted(values.items()))
@@ -75,24 +76,24 @@ class CursorPaginator(Chained):
         return following
 
     def _values(self, answer: PageAnswer) -> dict[str, object]:
-        found = {name: answer.at(path) for name, path in self._sent.items()}
+        values = {name: answer.at(path) for name, path in self._sent.items()}
         if self._spread is not None:
             members = answer.at(self._spread)
             if isinstance(members, dict):
-                found |= members
+                values |= members
             elif members:
                 raise PaginationError(f"{self._spread.text!r} is no object of cursor values")
-        for name, item in found.items():
+        for name, item in values.items():
             if isinstance(item, dict | list) and item:
                 what = "an object" if isinstance(item, dict) else "an array"
                 raise PaginationError(
                     f"the cursor {name!r} is {what}, and only a plain value can be sent: name its members"
                 )
-        if not all(_present(item) for item in found.values()):
-            found = {
-                name: item for name, item in found.items() if self._spread is not None and _present(item)
+        if not all(_present(item) for item in values.values()):
+            values = {
+                name: item for name, item in values.items() if self._spread is not None and _present(item)
             }
-        return found
+        return values
 
 
 def _present(item: object) -> bool:

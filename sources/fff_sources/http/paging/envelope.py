@@ -206,11 +206,11 @@ class _Words:
         )
 
     def _pages(self) -> tuple[str, int] | None:
-        found = self._first(
+        member = self._first(
             lambda word, _: conventions.PAGES.fullmatch(word) is not None,
             lambda value: number(value) is not None,
         )
-        return None if found is None else (found[1], number(found[2]) or 0)
+        return None if member is None else (member[1], number(member[2]) or 0)
 
     def _more(self) -> tuple[str, bool] | None:
         left = self._first(
@@ -265,11 +265,11 @@ class _Words:
         return None
 
     def _perhaps_next(self) -> tuple[str, object] | None:
-        found = self._first(
+        member = self._first(
             lambda word, container: word in conventions.PERHAPS_NEXT and container != "cursors",
             lambda value: isinstance(value, str) and _is_given(value),
         )
-        return None if found is None else found[1:]
+        return None if member is None else member[1:]
 
     def _perhaps_left(self) -> tuple[str, int] | None:
         for container, name, value in self._all():
@@ -353,8 +353,8 @@ def says_estimate(members: Mapping[str, object], word: str) -> bool:
     if "approx" in normal(word) or "estimat" in normal(word):
         return True
     for name, value in members.items():
-        found = conventions.ESTIMATED.search(normal(name))
-        if found is not None and (flag := _flag(value)) is not None and flag is (found[0] != "exact"):
+        estimate = conventions.ESTIMATED.search(normal(name))
+        if estimate is not None and (flag := _flag(value)) is not None and flag is (estimate[0] != "exact"):
             return True
         if name == conventions.RELATION and isinstance(value, str) and value.lower() not in ("eq", "exact"):
             return True

@@ -139,8 +139,8 @@ def bound_of(endpoint: spec.Endpoint) -> int | None:
 def leads_on(paginator: spec.PaginatorSpec, answer: PageAnswer) -> bool:
     """Whether the answer says, at a place that the spec knows, that a page follows."""
     text = getattr(paginator, "has_more_path", None)
-    found = None if text is None else answer.at(parse_path(text))
-    return found is not None and _is_yes(found)
+    following = None if text is None else answer.at(parse_path(text))
+    return following is not None and _is_yes(following)
 
 
 def has_more(paginator: spec.PaginatorSpec, answer: PageAnswer) -> bool:
@@ -151,10 +151,10 @@ def has_more(paginator: spec.PaginatorSpec, answer: PageAnswer) -> bool:
     text = getattr(paginator, "has_more_path", None)
     if text is None:
         return True
-    found = answer.at(parse_path(text))
-    if found is None:
+    flag = answer.at(parse_path(text))
+    if flag is None:
         raise PaginationError(f"the answer has no {text!r}")
-    return _is_yes(found)
+    return _is_yes(flag)
 
 
 def _is_yes(found: object) -> bool:

@@ -53,14 +53,14 @@ class LinkPaginator(Chained):
     def _next(self, answer: PageAnswer) -> str | None:
         if self._path is None:
             return link_next(answer.headers.get("link", ""), self._relation)
-        found = answer.at(self._path)
-        if isinstance(found, dict) and "href" in found:
-            found = found["href"]  # HAL and JSON:API write links as objects
-        if not found:
+        link = answer.at(self._path)
+        if isinstance(link, dict) and "href" in link:
+            link = link["href"]  # HAL and JSON:API write links as objects
+        if not link:
             return None
-        if not isinstance(found, str):
-            raise PaginationError(f"{self._path.text!r} is {found!r}, not a URL")
-        return found
+        if not isinstance(link, str):
+            raise PaginationError(f"{self._path.text!r} is {link!r}, not a URL")
+        return link
 
 
 _VALUE = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s",;]+)"""

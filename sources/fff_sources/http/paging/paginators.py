@@ -72,8 +72,8 @@ class PageAnswer:
         if path is None or not self.body.strip():
             return None
         try:
-            found = self.places(path)
-            return decode(found[0]) if found else None
+            values = self.places(path)
+            return decode(values[0]) if values else None
         except MalformedJSON as error:
             raise PaginationError(
                 f"the answer is not JSON, so {path.text!r} cannot be read from it"
@@ -91,14 +91,14 @@ class PageAnswer:
 
     def count_at(self, path: JsonPath | None) -> int | None:
         """The number at a place, also when it is written as text."""
-        found = self.at(path)
-        if found is None or isinstance(found, bool):
+        value = self.at(path)
+        if value is None or isinstance(value, bool):
             return None
         try:
-            number = float(found) if isinstance(found, float) else int(str(found))
+            number = float(value) if isinstance(value, float) else int(str(value))
             return max(0, int(number))
         except (ValueError, OverflowError) as error:
-            raise PaginationError(f"{path.text if path else ''!r} is {found!r}, not a number") from error
+            raise PaginationError(f"{path.text if path else ''!r} is {value!r}, not a number") from error
 
 
 @dataclass(frozen=True)

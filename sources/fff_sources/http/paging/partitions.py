@@ -51,7 +51,7 @@ def divided(page: FirstPage, rest: Sequence[Ask], parts: int, total: int | None)
     parts = max(1, min(parts, pages))
     cuts = [number * pages // parts for number in range(parts + 1)]
     end = rest[-1].position + (rest[-1].expected or 1)
-    found = []
+    shares = []
     for start, stop in itertools.pairwise(cuts):
         asks = tuple(rest[max(0, start - 1) : stop - 1])
         share = PageRange(
@@ -63,8 +63,8 @@ def divided(page: FirstPage, rest: Sequence[Ask], parts: int, total: int | None)
             first=page.digest,
             received=0 if start else length,
         )
-        found.append(ScanPart(None if start else page.answer, asks, share, parts))
-    return found
+        shares.append(ScanPart(None if start else page.answer, asks, share, parts))
+    return shares
 
 
 def policy_of_part(policy: HostPolicy, part: ScanPart) -> HostPolicy:

@@ -122,9 +122,9 @@ def objects_of(headers: Mapping[str, str]) -> Iterator[Object]:
         word = conventions.header_word(field_name) if text else None
         if word is not None:
             members.setdefault(word, text)
-    found = conventions.CONTENT_RANGE.fullmatch(headers.get("content-range", ""))
-    if found is not None:
-        members["total_count"] = found[1]
+    content_range = conventions.CONTENT_RANGE.fullmatch(headers.get("content-range", ""))
+    if content_range is not None:
+        members["total_count"] = content_range[1]
     for name, param in conventions.COUNTED_PAGES.items():
         if name in headers:
             members.setdefault(param, FIRST_UNTOLD)

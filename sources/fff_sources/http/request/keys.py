@@ -37,7 +37,7 @@ class Carried:
 
 def carried(access: HttpAccess, keys: Sequence[Key], batch_size: int) -> Carried:
     """Put keys into batches, and aside what cannot be in any."""
-    found = Carried()
+    keys_sent = Carried()
     separator = access.batch.separator if access.batch is not None else None
     plain = []
     for key in keys:
@@ -46,17 +46,17 @@ def carried(access: HttpAccess, keys: Sequence[Key], batch_size: int) -> Carried
         segments = _segments(access, texts) if odd_in_paths else []
         odd = [text for text in texts if separator is not None and (not text or separator in text)]
         if "" in segments:
-            found.never.append(key)
+            keys_sent.never.append(key)
         elif odd:
             why = f"contains {separator!r}, which separates keys in a request" if odd[0] else "is empty"
-            found.alone.append(Alone(key, f"the key {odd[0]!r} {why}: {_PROVES_NOTHING}", filled=False))
+            keys_sent.alone.append(Alone(key, f"the key {odd[0]!r} {why}: {_PROVES_NOTHING}", filled=False))
         elif climbing := [text for text in segments if text in (".", "..")]:
             why = f"the key {climbing[0]!r} means another place in a path: {_PROVES_NOTHING}"
-            found.alone.append(Alone(key, why, filled=True))
+            keys_sent.alone.append(Alone(key, why, filled=True))
         else:
             plain.append(key)
-    found.batches = [plain[start : start + batch_size] for start in range(0, len(plain), batch_size)]
-    return found
+    keys_sent.batches = [plain[start : start + batch_size] for start in range(0, len(plain), batch_size)]
+    return keys_sent
 
 
 _PROVES_NOTHING = "an answer without rows proves nothing"

@@ -28,8 +28,8 @@ class StoredToken(Struct):
 class TokenStore:
     """The tokens of one login.
 
-    The file is named by all that the tokens belong to, so that another spec of the same name, with another host or token
-    endpoint, does not get them.
+    The file is named by all that the tokens belong to, so that another spec of the same name, with another
+    host or token endpoint, does not get them.
     """
 
     def __init__(self, folder: Path | None, source: str, *belongs_to: str) -> None:

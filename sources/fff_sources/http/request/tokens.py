@@ -236,10 +236,10 @@ def _usable(life: float) -> float:
 
 def _member(response: Response, path: str) -> str | None:
     try:
-        found = value(response.body, parse_path(path))
+        member = value(response.body, parse_path(path))
     except MalformedJSON:
         return None
-    return str(found) if isinstance(found, str | int) and not isinstance(found, bool) else None
+    return str(member) if isinstance(member, str | int) and not isinstance(member, bool) else None
 
 
 def _cookie(response: Response, name: str) -> str | None:

@@ -37,9 +37,10 @@ _LARGE = 2**21  # bytes from which a body is read in blocks
 class BodyFormat:
     """How an endpoint writes its answers.
 
-    Columnar: an object at the selector holds an array for each of its members. Headed: the records are arrays, and the
-    first one names the members of the others. Comment: lines of CSV that begin so are none. Skip rows: so many after the
-    header are no data. Encoding: of text, whatever the answer says of itself. May lack: without the place, no records.
+    Columnar: an object at the selector holds an array for each of its members. Headed: the records are
+    arrays, and the first one names the members of the others. Comment: lines of CSV that begin so are none.
+    Skip rows: so many after the header are no data. Encoding: of text, whatever the answer says of itself.
+    May lack: without the place, no records.
     """
 
     name: str = "json"
@@ -124,7 +125,8 @@ class BodyDecoder:
     ) -> Iterator[DecodedBlock]:
         """The records of an answer, in order; `line` is how many lines stand before a part of one. Raises SourceError for a malformed body or a bad record.
 
-        `missed`: the meter is to tell of columns that no record has anything for; `opened`: the answer, where it is open.
+        `missed`: the meter is to tell of columns that no record has anything for; `opened`: the answer, where
+        it is open.
         """
         if not answer.body.strip():
             return
@@ -357,7 +359,10 @@ def rows_of(records: Raw | bytes) -> bytes:
 
 
 def named_rows(records: Raw | bytes) -> bytes:
-    """Arrays as objects: the first one holds the names. Raises MalformedJSON where one has not as many members."""
+    """Arrays as objects: the first one holds the names.
+
+    Raises MalformedJSON where one has not as many members.
+    """
     rows = decode(records, type=list[list[Raw]])
     names = [decode(name, type=str) for name in rows[0]] if rows else []
     odd = next((len(row) for row in rows if len(row) != len(names)), None)

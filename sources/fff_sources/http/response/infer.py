@@ -26,7 +26,8 @@ def columns_of(form: BodyFormat, body: BodyDecoder, response: Response) -> dict[
     Call it under `body.explained`. Of names that differ only in case, queries could reach but the first; so
     it alone is one.
 
-    Text stays text, whatever it looks like: zip codes keep their zeros. Objects and arrays become their JSON text.
+    Text stays text, whatever it looks like: zip codes keep their zeros. Objects and arrays become their JSON
+    text.
     """
     if not response.body.strip():
         return {}
@@ -75,16 +76,16 @@ def _kind(value: Raw) -> str:
 
 
 def _common(kinds: Iterable[str]) -> str:
-    found = set(kinds)
-    if len(found) == 1:
-        return found.pop()
-    return "double" if found == {"bigint", "double"} else "string"
+    types = set(kinds)
+    if len(types) == 1:
+        return types.pop()
+    return "double" if types == {"bigint", "double"} else "string"
 
 
 def _parquet_columns(body: bytes) -> dict[str, str]:
     """Columns whose types FFF has; the others stay out."""
-    found = {}
+    columns = {}
     for part in read_schema(body):
         with contextlib.suppress(ValueError):
-            found[part.name] = spark_type(part.type)
-    return found
+            columns[part.name] = spark_type(part.type)
+    return columns

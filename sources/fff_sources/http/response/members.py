@@ -20,7 +20,8 @@ class Members:
 
     Args:
         names: the members, the likeliest first.
-        bare: whether an object without any is a record, too: where members are asked for by name and NULL is left out.
+        bare: whether an object without any is a record, too: where members are asked for by name and NULL is
+            left out.
     """
 
     def __init__(self, names: Sequence[str], *, bare: bool = False) -> None:

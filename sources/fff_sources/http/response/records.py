@@ -1,9 +1,10 @@
 """Records to Arrow columns: the fast route for records as declared, and a careful one for the rest.
 
-Fast: one msgspec struct of just the needed columns, then one Arrow array a column. It takes only values that have the
-declared type already. When a page has others, the same page goes the careful way: every needed value as raw JSON text,
-each column tried as a whole and, where that fails, value by value under the rules of `values`, so that a bad value is
-found and named. A source whose every page needs care (numbers sent as text) is read carefully from then on.
+Fast: one msgspec struct of just the needed columns, then one Arrow array a column. It takes only values that
+have the declared type already. When a page has others, the same page goes the careful way: every needed value
+as raw JSON text, each column tried as a whole and, where that fails, value by value under the rules of
+`values`, so that a bad value is found and named. A source whose every page needs care (numbers sent as text)
+is read carefully from then on.
 """
 
 from __future__ import annotations
@@ -128,7 +129,10 @@ class RecordDecoder:
         origin: Origin,
         fill: Mapping[str, object] | None = None,
     ) -> tuple[Batch, int]:
-        """A JSON array of records as a batch, and how many records it held before bad ones were dropped. Raises MalformedJSON, or SourceError for a bad record."""
+        """A JSON array of records as a batch, and how many records it held before bad ones were dropped.
+
+        Raises MalformedJSON, or SourceError for a bad record.
+        """
         fill = fill or {}
         batch = self.fast(records, fill)
         if batch is not None:
@@ -140,7 +144,10 @@ class RecordDecoder:
         return batch, count
 
     def fast(self, records: Raw | bytes, fill: Mapping[str, object]) -> Batch | None:
-        """The records read as they are declared, in one go; None where they need care. Raises MalformedJSON."""
+        """The records read as they are declared, in one go; None where they need care.
+
+        Raises MalformedJSON.
+        """
         if self.members is not None and not self.columns:
             count = None
             with contextlib.suppress(WrongShape):
@@ -292,7 +299,7 @@ def _batch(columns: Sequence[ColumnPlan], arrays: list[Array], count: int) -> Ba
     return pa.RecordBatch.from_arrays(arrays, [column.field.name for column in columns])
 
 
-# ------------------------------------------------------------------------------------------------------- fast route
+# ------------------------------------------------------------------------------------------------- fast route
 
 #: The batch, and the rows in which no record had a value.
 _Reader: TypeAlias = Callable[[Raw | bytes, Mapping[str, object]], tuple[Batch, list[int]] | None]
@@ -431,7 +438,7 @@ def _cast(texts: Array, kind: ArrowType) -> Array | None:
         return None
 
 
-# ---------------------------------------------------------------------------------------------------- careful route
+# ---------------------------------------------------------------------------------------------- careful route
 
 
 def _raws(raws: list[Raw], kind: ArrowType) -> _Column:

@@ -1,7 +1,7 @@
 """Large bodies of lines (CSV, NDJSON) handed on piece by piece while they still arrive.
 
-A connection may break and the request be sent again: what was handed on cannot be taken back, so the second answer must
-begin with the same bytes, and goes on behind them.
+A connection may break and the request be sent again: what was handed on cannot be taken back, so the second
+answer must begin with the same bytes, and goes on behind them.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Arriving:
     """The body of one answer, while it comes. Implements `fff.web.types.Arrivals`.
 
     Args:
-        delimiter: of CSV, where lines may be broken inside of quotes and the first one names the columns of all; None: of
-            other lines.
+        delimiter: of CSV, where lines may be broken inside of quotes and the first one names the columns of
+            all; None: of other lines.
         comment: lines of CSV that begin so are no header.
         skip_rows: so many rows after the header are in no piece.
         encoding: whatever the answer says of itself.

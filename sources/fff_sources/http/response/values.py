@@ -1,7 +1,7 @@
 """One value of an answer as a value of a declared column type.
 
-The exact rules, for JSON and CSV alike: text stays text (a number becomes its JSON text, so leading zeros and trailing
-digits survive), numbers may come as text, times with a zone become UTC, and what does not fit is a
+The exact rules, for JSON and CSV alike: text stays text (a number becomes its JSON text, so leading zeros and
+trailing digits survive), numbers may come as text, times with a zone become UTC, and what does not fit is a
 ValueError.
 """
 

@@ -130,7 +130,7 @@ class SpokenVerdict:
 
 def said_around(levels: Sequence[Mapping[str, Raw]]) -> SpokenVerdict:
     """What an answer says of itself in the objects around its records."""
-    found: dict[str, str] = {}
+    words: dict[str, str] = {}
     sentence = None
     try:
         for _, members in around(levels, _INSIDE):
@@ -138,15 +138,15 @@ def said_around(levels: Sequence[Mapping[str, Raw]]) -> SpokenVerdict:
                 word = normal(name)
                 kind = _kind(word, raw)
                 if kind is not None:
-                    found.setdefault(kind, f"{name}: {_words(raw)}")
+                    words.setdefault(kind, f"{name}: {_words(raw)}")
             sentence = sentence or _sentence(members)
     except MalformedJSON:
         return SpokenVerdict()  # whoever reads the records says so
     for kind in ("fault", "refusal"):
-        if kind in found and sentence is not None and sentence not in found[kind]:
-            found[kind] = f"{found[kind]} ({sentence})"
+        if kind in words and sentence is not None and sentence not in words[kind]:
+            words[kind] = f"{words[kind]} ({sentence})"
     return SpokenVerdict(
-        found.get("fault"), found.get("part"), found.get("cut"), "nothing" in found, found.get("refusal")
+        words.get("fault"), words.get("part"), words.get("cut"), "nothing" in words, words.get("refusal")
     )
 
 

@@ -94,7 +94,7 @@ def _under(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 def _findings(
     error: SpecInvalid, merged: Any, raw: Any, base: KeyPath, document: Document, *, model: type[Spec]
 ) -> list[SpecError]:
-    found: dict[tuple[KeyPath, str], SpecError] = {}
+    errors: dict[tuple[KeyPath, str], SpecError] = {}
     for item in error.errors(include_url=False):
         path = _own_path(item["loc"], merged)
         hint = None
@@ -112,8 +112,8 @@ def _findings(
             message = f"there is no {said!r}"
             hint = f"did you mean {close[0]!r}?" if close else f"one of {', '.join(known)}"
         place = _written_place(path, raw)
-        found.setdefault((place, message), document.error((*base, *place), message, hint=hint))
-    return list(found.values())
+        errors.setdefault((place, message), document.error((*base, *place), message, hint=hint))
+    return list(errors.values())
 
 
 def _own_path(loc: Sequence[Key], data: Any) -> KeyPath:

@@ -45,7 +45,8 @@ class OAuth2ClientCredentials(Spec):
 class OAuth2(Spec):
     """A token on behalf of a person, renewed with a refresh token: one the spec names, or what `fff login` keeps.
 
-    `fff login` gets it in the browser (`authorization_url`) or with a code typed elsewhere (`device_authorization_url`).
+    `fff login` gets it in the browser (`authorization_url`) or with a code typed elsewhere
+    (`device_authorization_url`).
     """
 
     type: Literal["oauth2"]

@@ -46,11 +46,11 @@ def _planned(source: str, name: str, declared: spec.FunctionSpec, max_in_flight:
         on_status=declared.on_status,
         on_response=declared.on_response,
     )
-    found = plan_table(source, name, table, max_in_flight=max_in_flight, columns=None)
-    paths = dict(found.paths)
+    planned = plan_table(source, name, table, max_in_flight=max_in_flight, columns=None)
+    paths = dict(planned.paths)
     if declared.batch is None:
         paths |= {argument: literal_path(_NOWHERE + argument) for argument in declared.arguments}
-    return PlannedTable(replace(found.table, function=True), table, paths)
+    return PlannedTable(replace(planned.table, function=True), table, paths)
 
 
 async def single_values(
@@ -76,24 +76,24 @@ async def single_values(
 
 def function_problems(source: str, declared: spec.RestSpec, document: Document) -> list[SpecError]:
     """What is wrong with the functions of a spec although every part of them is well-formed."""
-    found: list[SpecError] = []
+    errors: list[SpecError] = []
     tables = {name.lower() for name in declared.tables}
     seen: set[str] = set()
     for name, part in declared.functions.items():
         base = ("sources", source, "functions", name)
         problem = name_problem(name)
         if problem is not None:
-            found.append(document.error(base, problem, hint="give the function another name"))
+            errors.append(document.error(base, problem, hint="give the function another name"))
         if name.lower() in tables | seen:
-            found.append(document.error(base, "another table or function of the source is called so"))
+            errors.append(document.error(base, "another table or function of the source is called so"))
         seen.add(name.lower())
-        found += _argument_problems(base, part.arguments, document)
+        errors += _argument_problems(base, part.arguments, document)
         if part.on_response and part.endpoint.format not in ENVELOPED:
             message = f"reads JSON or XML, but format is {part.endpoint.format}"
-            found.append(document.error((*base, "on_response"), message))
+            errors.append(document.error((*base, "on_response"), message))
         if part.endpoint.path is None:
-            found.append(document.error((*base, "endpoint", "path"), "is missing"))
-        found += [
+            errors.append(document.error((*base, "endpoint", "path"), "is missing"))
+        errors += [
             document.error(
                 (*base, "endpoint"),
                 f"nothing fills {{{unknown}}}",
@@ -102,20 +102,20 @@ def function_problems(source: str, declared: spec.RestSpec, document: Document) 
             for unknown in sorted(placeholders(part.endpoint) - set(part.arguments))
         ]
         if part.batch is not None and len(part.arguments) > 1:
-            found.append(document.error((*base, "batch"), "a batch takes a function of one argument"))
-    return found
+            errors.append(document.error((*base, "batch"), "a batch takes a function of one argument"))
+    return errors
 
 
 def _argument_problems(
     base: Sequence[str], arguments: Mapping[str, spec.ColumnSpec], document: Document
 ) -> list[SpecError]:
-    found = []
+    errors = []
     for name, column in arguments.items():
         if comparison_kind(arrow_type(column.type)) is None:
             hint = "arguments are numbers, strings, Booleans, dates and timestamps"
-            found.append(
+            errors.append(
                 document.error((*base, "arguments", name), f"cannot be of type {column.type}", hint=hint)
             )
     if len({name.lower() for name in arguments}) < len(arguments):
-        found.append(document.error((*base, "arguments"), "two differ only in case"))
-    return found
+        errors.append(document.error((*base, "arguments"), "two differ only in case"))
+    return errors

@@ -47,13 +47,13 @@ def check_base_url(context: SourceContext, base_url: str, *, overridden: bool) -
 
 def missing_secrets(context: SourceContext, secrets: Secrets) -> list[SpecError]:
     """The references to secrets that lead nowhere."""
-    found: list[SpecError] = []
+    errors: list[SpecError] = []
     for path, text in context.texts():
         try:
             secrets.fill(text)
         except SecretError as error:
-            found.append(context.document.error(path, error.message, hint=error.hint))
-    return found
+            errors.append(context.document.error(path, error.message, hint=error.hint))
+    return errors
 
 
 def limiter_name(client: spec.Client) -> str:

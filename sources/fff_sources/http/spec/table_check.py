@@ -19,10 +19,10 @@ _LIKE_JSON = frozenset({"json", "xml", "html_table", "ndjson"})
 
 def problems(source: str, declared: spec.RestSpec, document: Document) -> list[SpecError]:
     """What is wrong with a spec although every part of it is well-formed."""
-    found: list[SpecError] = []
+    errors: list[SpecError] = []
     for name, table in declared.tables.items():
-        found += _Check(("sources", source, "tables", name), table, document).run()
-    return found
+        errors += _Check(("sources", source, "tables", name), table, document).run()
+    return errors
 
 
 class _Check:
