@@ -37,7 +37,7 @@ from fff.spark.spool import Spool
 
 if TYPE_CHECKING:
     import socketserver
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 __all__ = [
     "SESSION_CONF",
@@ -133,6 +133,17 @@ class Session:
         with self._over(views, stop):
             self._check(sql)
             return _nullable(self.spark.sql(f"DESCRIBE QUERY {sql}").toArrow())
+
+    def judged(self, expressions: Sequence[str], view: str) -> list[str]:
+        """What Spark's analyzer says of each expression over a view: its type, or the error class of its arguments' types.
+
+        Raises SparkError for what is wrong with any of them otherwise.
+        """
+        with _mapped():
+            state = self.spark._jsparkSession.sessionState()  # noqa: SLF001 - asking one by one takes a hundred times as long
+            parsed = state.sqlParser().parsePlan(f"SELECT {', '.join(expressions)} FROM {view}")  # noqa: S608 - parsed, and never run
+            found = state.analyzer().execute(parsed).expressions()
+            return [_judged(found.apply(place)) for place in range(found.size())]
 
     def _check(self, sql: str) -> None:
         """Whatever the planner let pass, Spark is asked for nothing but queries: it runs commands the moment it sees them.
@@ -446,6 +457,18 @@ def _mapped() -> Iterator[None]:
         raise SparkError(_short(_cause(error.java_exception))) from error
     except (Py4JError, ConnectionError, EOFError) as error:
         raise SparkError(f"Spark: {CONNECTION_LOST}") from error
+
+
+def _judged(expression: Any) -> str:
+    """The type of an analyzed expression, or why it has none."""
+    if expression.resolved():
+        return str(expression.dataType().catalogString())
+    children = expression.children()
+    for place in range(children.size()):
+        if not children.apply(place).resolved():
+            return _judged(children.apply(place))
+    result = expression.checkInputDataTypes() if hasattr(expression, "checkInputDataTypes") else None
+    return f"[{result.errorSubClass()}]" if result is not None and result.isFailure() else "[]"
 
 
 def _cause(exception: Any) -> str:
