@@ -48,6 +48,9 @@ REFUSED = [
     ("SELECT i FROM t WHERE i > 0 AND b < dt", "b < dt"),
     ("SELECT t.i FROM t JOIN u ON t.i = u.a", "t.i = u.a"),
     ("SELECT i FROM t WHERE p = p", "p = p"),
+    ("SELECT i FROM t WHERE i = TRUE", "i = TRUE"),
+    ("SELECT i FROM t WHERE b = 1", "b = 1"),
+    ("SELECT i FROM t WHERE dt = 20200101", "dt = 20200101"),
 ]
 TAKEN = [
     "SELECT abs(s), abs(NULL), lower(i), lower(NULL), upper(b) FROM t",
