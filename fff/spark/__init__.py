@@ -3,6 +3,7 @@
 In: batches of rows, a statement over views of them.
 Out: an Arrow table; errors in the user's words.
 
+    argument_types Which types of arguments Spark's functions never take, asked of Spark
     bridge         The only module that imports pyspark and py4j
     refresh_pacer  When the live view may run the upper query again
     session        The engine's Spark: starts in a thread of its own, answers SQL over Arrow data

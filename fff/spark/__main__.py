@@ -1,22 +1,22 @@
-"""`python -m fff.spark`: asks Spark how many arguments each of its functions takes, and writes it down.
+"""`python -m fff.spark`: asks Spark how many arguments each function takes, and of which types; writes it down.
 
-The answer is `fff/sql/syntax/function_arities.py`, which is checked in, so that a wrong number is told before
-Spark is up.
+The answers are `fff/sql/syntax/function_arities.py` and `fff/sql/scalars/argument_types.py`, checked in so that
+what is wrong is told before Spark is up.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import fff.sql
 from fff.errors import SparkError
+from fff.spark.argument_types import PROBED, SEVERAL, Prober
 from fff.spark.session import SparkEngine
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
 
-#: Numbers of arguments that are tried: for one of them, functions that do not take any number say how many
-#: they take.
+#: Numbers of arguments that are tried: for one of them, functions that do not take any number tell theirs.
 _TRIED = (12, 0)
 _TOLD = re.compile(r"WRONG_NUM_ARGS\S* The `(\w+)` requires (?:\[([\d, ]+)\]|(\d+)|(>=?) (\d+)) parameters")
 _FILE = Path(fff.sql.__file__).parent / "syntax" / "function_arities.py"
@@ -30,6 +30,40 @@ ARITIES = """
 {lines}
 """
 '''
+_TYPES_FILE = Path(fff.sql.__file__).parent / "scalars" / "argument_types.py"
+_TYPES_HEAD = '''"""Types that Spark's functions never take. Written by `python -m fff.spark`; do not edit.
+
+`name:refused/refused:value` is a call of a function with as many arguments as there are places, the letters of the types
+(`fff.sql.scalars.arguments`) that are refused in each of them, and that of its values, if it is one whatever is given.
+"""
+
+SPARK_VERSION = "{version}"
+ARGUMENT_TYPES = """
+{lines}
+"""
+#: Pairs of types that are never compared.
+INCOMPARABLE = """
+{pairs}
+"""
+'''
+#: Words of the grammar, which are asked about in vain.
+_NO_CALLS = frozenset(
+    {
+        "and",
+        "or",
+        "not",
+        "in",
+        "between",
+        "like",
+        "ilike",
+        "case",
+        "when",
+        "cast",
+        "try_cast",
+        "interval",
+        "is",
+    }
+)
 
 
 def _extended(name: str, told: str, refusal: Callable[[str], str]) -> str:
@@ -48,16 +82,16 @@ def _call(name: str, count: int) -> str:
 
 def arities(refusal: Callable[[str], str]) -> dict[str, str]:
     """What each function takes; `refusal` gives what Spark says of a query that it refuses."""
-    by_function = {}
+    found = {}
     for name in sorted(SPARK_FUNCTIONS):
         for count in _TRIED:
             told = _TOLD.search(refusal(_call(name, count)))
             if told is None or told[1] != name:
                 continue
             many = None if told[5] is None else f"{int(told[5]) + (told[4] == '>')}+"
-            by_function[name] = _extended(name, many or (told[2] or told[3]).replace(" ", ""), refusal)
+            found[name] = _extended(name, many or (told[2] or told[3]).replace(" ", ""), refusal)
             break
-    return by_function
+    return found
 
 
 def refusal(engine: SparkEngine, sql: str) -> str:
@@ -69,20 +103,44 @@ def refusal(engine: SparkEngine, sql: str) -> str:
     return ""
 
 
-def main() -> None:
-    """Write the file."""
-    with SparkEngine() as engine:
-        engine.wait()
-        by_function = arities(lambda sql: refusal(engine, sql))
-        version = engine.run_over("SELECT version()", {}).column(0)[0].as_py().split()[0]
+def argument_types(prober: Prober, counts: Mapping[str, str]) -> list[str]:
+    """What functions refuse; `counts` as `arities` gives them."""
+    entries = []
+    for name in sorted(SPARK_FUNCTIONS - _NO_CALLS):
+        told = counts.get(name, "1,2,3")
+        known = {int(one.rstrip("+")) for one in told.split(",")} | (
+            {max(2, int(told[:-1].split(",")[-1])) + 1} if told.endswith("+") else set()
+        )
+        for count in sorted(known & {1, 2, 3} if name in SEVERAL else known & {1}):
+            entry = prober.entry(name, count)
+            entries += [] if entry is None else [entry]
+    return entries
+
+
+def _lines(entries: Iterable[str]) -> str:
     lines, line = [], ""
-    for name, counts in by_function.items():
-        entry = f"{name}:{counts}"
+    for entry in entries:
         if len(line) + len(entry) > 100:
             lines.append(line)
             line = ""
         line = f"{line} {entry}".strip()
-    _FILE.write_text(_HEAD.format(version=version, lines="\n".join([*lines, line])), encoding="utf-8")
+    return "\n".join([*lines, line])
+
+
+def main() -> None:
+    """Write the files."""
+    with SparkEngine() as engine:
+        engine.wait()
+        found = arities(lambda sql: refusal(engine, sql))
+        version = engine.run_over("SELECT version()", {}).column(0)[0].as_py().split()[0]
+        engine.frame(PROBED).createOrReplaceTempView("probed")
+        prober = Prober(lambda calls: engine.judged(calls, "probed"))
+        types, pairs = argument_types(prober, found), prober.incomparable()
+    counts = _lines(f"{name}:{counts}" for name, counts in found.items())
+    _FILE.write_text(_HEAD.format(version=version, lines=counts), encoding="utf-8")
+    _TYPES_FILE.write_text(
+        _TYPES_HEAD.format(version=version, lines=_lines(types), pairs=_lines(pairs)), encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """The only module that imports pyspark and py4j: connects to a JVM or a Spark Connect server, and runs SQL there.
 
-What comes out of pyspark stays quiet (its loggers, its warnings), and its exceptions end here as
-`SparkError`.
+Its loggers and warnings stay quiet here, and its exceptions become `SparkError`.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from fff.spark.spool import Spool
 
 if TYPE_CHECKING:
     import socketserver
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 __all__ = [
     "SESSION_CONF",
@@ -130,20 +129,24 @@ class Session:
     def check(
         self, sql: str, views: Mapping[str, Spool | pa.Table], stop: threading.Event | None = None
     ) -> pa.Table:
-        """Let Spark judge a query over the named data without running it: its columns' names and types.
-
-        Raises SparkError.
-        """
+        """The columns' names and types of a query over the named data, which is not run. Raises SparkError."""
         with self._over(views, stop):
             self._check(sql)
             return _nullable(self.spark.sql(f"DESCRIBE QUERY {sql}").toArrow())
 
+    def judged(self, expressions: Sequence[str], view: str) -> list[str]:
+        """Each expression's type over a view, or the error class of its arguments' types. Raises SparkError."""
+        with _mapped():
+            state = self.spark._jsparkSession.sessionState()  # noqa: SLF001 - asking one by one takes a hundred times as long
+            parsed = state.sqlParser().parsePlan(f"SELECT {', '.join(expressions)} FROM {view}")  # noqa: S608 - parsed, and never run
+            found = state.analyzer().execute(parsed).expressions()
+            return [_judged(found.apply(place)) for place in range(found.size())]
+
     def _check(self, sql: str) -> None:
         """Whatever the planner let pass, Spark is asked for nothing but queries: it runs commands the moment it sees them.
 
-        What DESCRIBE QUERY takes is a query in Spark's own grammar, on a server as well, and nothing is run
-        for it. A script, which is part of a query in that grammar, is found in the plan, where that can be
-        had.
+        What DESCRIBE QUERY takes is a query in Spark's own grammar, on a server as well, and is not run. A
+        script, which is part of a query in that grammar, is found in the plan, where that can be had.
         """
         if sql in self._queries:
             return
@@ -159,10 +162,7 @@ class Session:
     def _over(
         self, views: Mapping[str, Spool | pa.Table], stop: threading.Event | None
     ) -> Iterator[Callable[[], None]]:
-        """The named data as views, which are gone afterwards.
-
-        What is yielded raises SparkError once `stop` is set.
-        """
+        """The named data as views, gone afterwards. What is yielded raises SparkError once `stop` is set."""
         _be_quiet()
         with _mapped(), _held(views, self._reads_files) as held, self._stopped_by(stop) as check:
             try:
@@ -177,8 +177,7 @@ class Session:
     def _stopped_by(self, stop: threading.Event | None) -> Iterator[Callable[[], None]]:
         """Cancel the jobs of this thread once `stop` is set. What is yielded raises SparkError from then on.
 
-        A job may begin just as the others are cancelled, so that they are cancelled again and again until the
-        end.
+        A job may begin just as the others are cancelled, so they are cancelled again and again until the end.
         """
         if stop is None:
             yield lambda: None
@@ -282,8 +281,7 @@ def frame_in(spark: Any, table: pa.Table) -> Any:
 def use_this_python() -> None:
     """Let the workers of a Spark on this machine be this Python, unless somebody has said which one they shall be.
 
-    Spark takes the first python3 in PATH otherwise, which knows nothing of an environment that is not
-    activated.
+    Otherwise Spark takes the first python3 in PATH, which may know nothing of this environment.
     """
     context = SparkContext._active_spark_context  # noqa: SLF001 - asking the public way would start one
     if context is None or not context.master.startswith("local"):
@@ -460,6 +458,18 @@ def _mapped() -> Iterator[None]:
         raise SparkError(_short(_cause(error.java_exception))) from error
     except (Py4JError, ConnectionError, EOFError) as error:
         raise SparkError(f"Spark: {CONNECTION_LOST}") from error
+
+
+def _judged(expression: Any) -> str:
+    """The type of an analyzed expression, or why it has none."""
+    if expression.resolved():
+        return str(expression.dataType().catalogString())
+    children = expression.children()
+    for place in range(children.size()):
+        if not children.apply(place).resolved():
+            return _judged(children.apply(place))
+    result = expression.checkInputDataTypes() if hasattr(expression, "checkInputDataTypes") else None
+    return f"[{result.errorSubClass()}]" if result is not None and result.isFailure() else "[]"
 
 
 def _cause(exception: Any) -> str:

@@ -19,7 +19,7 @@ from fff.errors import SparkError
 from fff.spark.start.jvm import GatewayJVM
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from types import TracebackType
 
     from fff.spark.bridge import Session
@@ -125,6 +125,11 @@ class SparkEngine:
         """
         with self._asking() as session:
             return session.check(sql, views, stop)
+
+    def judged(self, expressions: Sequence[str], view: str) -> list[str]:
+        """The types of expressions over a view, or in brackets the class of what is wrong with their arguments' types. Raises SparkError."""
+        with self._asking() as session:
+            return session.judged(expressions, view)
 
     @contextmanager
     def _asking(self) -> Iterator[Session]:

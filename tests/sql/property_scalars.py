@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,6 @@ from property_values import LEFT
 
 from fff.dataflow.plan.expressions import Column, Evaluated, evaluate_rows
 from fff.errors import Span, SparkError
-from fff.spark.session import SparkEngine
 from fff.sql.analysis.predicates import Translator
 from fff.sql.binder.names import Relation, Scope
 from fff.sql.scalars.typed import LeftToSparkError, Typed
@@ -286,7 +286,14 @@ def taken(texts: Sequence[str], data: pa.Table) -> Iterator[Taken]:
         yield Taken(text, value, evaluate_rows(value.expr, resolve, data.num_rows))
 
 
-def differences(spark: SparkEngine, data: pa.Table, cases: Sequence[Taken]) -> list[str]:
+class Asked(Protocol):
+    """Spark, as far as it is asked here."""
+
+    def run_over(self, sql: str, views: Mapping[str, pa.Table]) -> pa.Table:
+        """The result of a query over named tables. Raises SparkError."""
+
+
+def differences(spark: Asked, data: pa.Table, cases: Sequence[Taken]) -> list[str]:
     """Where Spark gives other values or another type, or raises an error on a row that is not known to fail."""
     wrong = [
         f"{one.text}: fails, though it may not"
@@ -298,7 +305,7 @@ def differences(spark: SparkEngine, data: pa.Table, cases: Sequence[Taken]) -> l
     return wrong
 
 
-def _compared(spark: SparkEngine, data: pa.Table, cases: Sequence[Taken]) -> list[str]:
+def _compared(spark: Asked, data: pa.Table, cases: Sequence[Taken]) -> list[str]:
     asked = ", ".join(f"{_guarded(one)} AS c{number}" for number, one in enumerate(cases))
     try:
         answer = spark.run_over(f"SELECT id, {asked} FROM t", {"t": data}).sort_by("id")
@@ -348,7 +355,7 @@ def plain(values: pa.Array) -> list[object]:
     return listed
 
 
-def not_raised(spark: SparkEngine, data: pa.Table, cases: Sequence[Taken]) -> list[str]:
+def not_raised(spark: Asked, data: pa.Table, cases: Sequence[Taken]) -> list[str]:
     """Of the first rows on which expressions are known to fail, those on which Spark raises no such error."""
     wrong = []
     for one in cases:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pytest
 from property_scalars import Taken, differences, not_raised, plain, taken, translated, written
 from property_values import rows
+from scalar_sweep import Sweep
 
 from fff.dataflow.kernels.registry import KERNELS
 from fff.spark.session import SparkEngine
@@ -154,6 +155,7 @@ def test_every_function_of_the_table_is_tested() -> None:
                 "next_day(dt, s)",
             ),
             *("date_format(ts, 'yyyy-ww')", "extract(SECOND FROM ts)", "ts + INTERVAL 1 YEAR 2 MONTH"),
+            *("i IS UNKNOWN", "ts + INTERVAL 1 QUARTER", "try_divide(i + i2, l)", "date_diff(dt)"),
         ),
     ],
 )
@@ -162,10 +164,21 @@ def test_what_is_not_proven_is_left_to_spark(text: str) -> None:
         translated(text)
 
 
+@pytest.mark.parametrize(
+    ("digits", "told"), [("100.5", "NUMERIC_VALUE_OUT_OF_RANGE"), ("1x", "CAST_INVALID_INPUT")]
+)
+def test_a_number_too_great_for_a_decimal_is_told_as_such(digits: str, told: str) -> None:
+    [case] = taken(
+        [f"CAST(concat('{digits}', CAST(id AS STRING)) AS DECIMAL(3,1))"], rows(random.Random(1), 2)
+    )
+    assert case.found.failed is not None
+    assert told in case.found.failed.message
+
+
 @pytest.mark.slow
 @pytest.mark.spark
 def test_many_expressions(spark: SparkEngine) -> None:
-    size, seed = 600, int(os.environ["FFF_FUZZ_LONG_SEED"])
-    for number in range(-(-int(os.environ.get("FFF_FUZZ_COUNT", "1200")) // size)):
-        data, cases = sample(seed + number, size)
-        assert not differences(spark, data, cases), f"FFF_FUZZ_SEED={seed + number}"
+    sweep, seed = Sweep(), int(os.environ["FFF_FUZZ_LONG_SEED"])
+    while sweep.written < int(os.environ.get("FFF_FUZZ_COUNT", "6000")):
+        assert not sweep.round(spark, seed), f"FFF_FUZZ_SEED={seed}"
+        seed += 1

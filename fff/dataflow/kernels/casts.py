@@ -32,7 +32,8 @@ def _cast(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
         one = value.slice(row, 1)
         dated = pa.types.is_temporal(value.type)  # of which Python may have none
         shown = (_from_moment(one, pa.string())[0] if dated else one)[0].as_py()
-        if pa.types.is_string(value.type):
+        too_great = pa.types.is_decimal(kind) and texts.is_decimal(str(shown))
+        if pa.types.is_string(value.type) and not too_great:
             return (
                 f'[CAST_INVALID_INPUT] The value \'{shown}\' of the type "{given}" cannot be cast to "{wanted}" '
                 "because it is malformed. Correct the value as per the syntax, or change its target type. "

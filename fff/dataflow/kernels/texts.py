@@ -97,10 +97,14 @@ def date_of(days: int) -> tuple[int, int, int]:
     return of_era + era * 400 + (month <= 2), month, of_year - (153 * shifted + 2) // 5 + 1
 
 
+def is_decimal(text: str) -> bool:
+    """Whether a text is a number, however great."""
+    return _DIGITS.fullmatch(text.strip(_AROUND)) is not None
+
+
 def read_decimal(text: str, kind: ArrowType) -> Decimal | None:
     """A decimal of the type, halves rounded away from zero."""
-    text = text.strip(_AROUND)
-    return fitted(Decimal(text), kind) if _DIGITS.fullmatch(text) else None
+    return fitted(Decimal(text.strip(_AROUND)), kind) if is_decimal(text) else None
 
 
 def fitted(value: Decimal, kind: ArrowType) -> Decimal | None:

@@ -115,7 +115,12 @@ class Translator:
     def _is(self, node: Node) -> Expr:
         right = node.expression
         if isinstance(right, exp.Null):
-            return folded(IsNull(self.value(node.this).expr), BOOLEAN)
+            item = self.value(node.this)
+            if item.type != BOOLEAN and any(
+                token.text.upper() == "UNKNOWN" for token in self.statement.tokens
+            ):
+                raise LeftToSparkError("IS UNKNOWN")  # which the parser shows as IS NULL
+            return folded(IsNull(item.expr), BOOLEAN)
         if isinstance(right, exp.Boolean):
             return self.compared("<=>", node.this, right)
         raise LeftToSparkError("this form of IS")

@@ -18,6 +18,7 @@ from fff.sql.calls.spelled_out import spelled_out
 from fff.sql.planner.commands import command, query_of
 from fff.sql.planner.plan import Prepared
 from fff.sql.planner.statement import plan_queries, unnested
+from fff.sql.scalars.arguments import check_argument_types
 from fff.sql.syntax import params as parameters
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.shorthands import written_out
@@ -132,6 +133,7 @@ def _as_written(
             tree = read_queries(expanded, catalog)
             check_function_names(expanded)
             check_arguments(expanded)
+            check_argument_types(tree)
             prepared, joined = _planned(tree, catalog, params, at_hand)
         except QueryError as error:
             raise text.told(error) from None

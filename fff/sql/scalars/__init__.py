@@ -1,5 +1,7 @@
 """Spark SQL's scalar expressions as the engine's: typed by Spark's rules, and only where proven equal to Spark.
 
+argument_types  What Spark's functions refuse for its types, written by `python -m fff.spark`
+arguments  What is refused for the types of its arguments
 coercion   Which type the sides of an operator get, and casts
 functions  The table of what is proven, by function and types
 names      What Spark calls a column without a name of its own

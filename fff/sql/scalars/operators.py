@@ -85,6 +85,8 @@ def _constant(one: Typed) -> object:
 def _called(name: str, given: list[Typed], kind: ArrowType, *, fails: bool, tries: bool) -> Typed:
     if tries and name not in _TRIED:
         raise LeftToSparkError(f"try_{name}(…)")
+    if tries and name in _QUOTIENTS and given[0].may_fail:  # which is not evaluated where the divisor is zero
+        raise LeftToSparkError(f"try_{name}(…) of what may fail")
     return call(f"try_{name}", given, kind) if tries else call(name, given, kind, fails=fails)
 
 

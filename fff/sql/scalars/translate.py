@@ -125,7 +125,7 @@ class Scalars:
         if isinstance(node, exp.Pad):
             name = "lpad" if node.args.get("is_left") else "rpad"
             return applied(name, self._arguments(node, ("this", "expression", "fill_pattern")))
-        if isinstance(node, exp.TsOrDsToDate) and not node.args.get("format"):
+        if isinstance(node, exp.TsOrDsToDate) and node.this is not None and not node.args.get("format"):
             return self._date(self.value(node.this))
         if isinstance(node, exp.TsOrDsAdd):
             return self._days_added(node)

@@ -87,7 +87,7 @@ CLOCK_UNITS = frozenset({"DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICR
 #: Microseconds.
 CLOCK = {"HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000}
 DAY = 86_400_000_000
-MONTHS, DAYS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}, {"DAY": 1, "WEEK": 7}
+MONTHS, DAYS = {"MONTH": 1, "YEAR": 12}, {"DAY": 1, "WEEK": 7}
 OPERATORS: dict[type[Node], str] = {
     exp.Add: "add",
     exp.Sub: "subtract",

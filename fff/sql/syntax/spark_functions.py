@@ -154,22 +154,22 @@ _ARITIES = {
 
 def check_arguments(statement: Statement) -> None:
     """Refuse calls of Spark's functions with a number of arguments that they do not take. Raises QueryError."""
-    for at in sorted(set(_calls(statement))):
+    for at in sorted(set(calls_of(statement))):
         name = statement.tokens[at].text.lower()
         told = _ARITIES.get(name)
-        given = None if told is None else _arguments(statement, at)
-        if told is None or given is None or any(given in counts for counts in told):
+        found = None if told is None else arguments_of(statement, at)
+        if told is None or found is None or any(len(found) in counts for counts in told):
             continue
         *some, last = (str(one.start) if one.stop < _ANY else f"{one.start} or more" for one in told)
         takes = f"{', '.join(some)} or {last}" if some else last
         raise QueryError(
-            f"{name} takes {takes} {'argument' if takes == '1' else 'arguments'}, not {given}",
+            f"{name} takes {takes} {'argument' if takes == '1' else 'arguments'}, not {len(found)}",
             sql=statement.sql,
             span=statement.span(at, at + 1),
         )
 
 
-def _calls(statement: Statement) -> Iterator[int]:
+def calls_of(statement: Statement) -> Iterator[int]:
     """The tokens of the names of functions."""
     without_place: set[str] = set()  # the parser gives some functions none
     for node in statement.tree.find_all(exp.Func):
@@ -185,8 +185,11 @@ def _calls(statement: Statement) -> Iterator[int]:
             yield at
 
 
-def _arguments(statement: Statement, at: int) -> int | None:
-    """How many arguments a call has; None where that cannot be counted: a star, names for arguments, a form of its own."""
+def arguments_of(statement: Statement, at: int) -> list[tuple[int, int]] | None:
+    """The first token of each argument of a call, and the one behind it.
+
+    None where they cannot be told: a star, names for arguments, a form of its own.
+    """
     tokens, depths = statement.tokens, statement.depths
     if at + 1 >= len(tokens) or tokens[at + 1].token_type is not TokenType.L_PAREN:
         return None
@@ -194,7 +197,7 @@ def _arguments(statement: Statement, at: int) -> int | None:
     behind = tokens[end + 1].text.upper() if 0 <= end < len(tokens) - 1 else ""
     if end < 0 or behind == "WITHIN" or (at and tokens[at - 1].token_type is TokenType.DOT):
         return None
-    commas = 0
+    commas = []
     for index in range(at + 2, end):
         if depths[index] != depths[at] + 1:
             continue
@@ -202,8 +205,10 @@ def _arguments(statement: Statement, at: int) -> int | None:
         starred = kind is TokenType.STAR and before in _BEFORE_STAR
         if starred or kind is TokenType.FARROW or tokens[index].text.upper() in _FORMS:
             return None
-        commas += kind is TokenType.COMMA
-    return commas + 1 if end > at + 2 else 0
+        if kind is TokenType.COMMA:
+            commas.append(index)
+    starts = [at + 2, *(comma + 1 for comma in commas)]
+    return list(zip(starts, [*commas, end], strict=True)) if end > at + 2 else []
 
 
 def name_problem(name: str) -> str | None:

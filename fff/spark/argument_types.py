@@ -1,0 +1,189 @@
+"""Which types of arguments Spark's functions never take, and which type their values have: asked of Spark.
+
+A type is refused in a place of a function when Spark refuses it there whatever stands in the other places:
+beside NULLs, beside itself, beside each other type (of two arguments), and in the place of what it took. Only
+what Spark calls a mismatch of types counts; whatever else it says (of values, of constants, of lambdas) is
+taken for consent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import combinations, combinations_with_replacement
+
+import pyarrow as pa
+
+from fff.errors import SparkError
+from fff.sql.scalars.arguments import letter_of
+
+#: Letters for the kinds of types, each with what is put in its place: columns, by their types, and constants.
+KINDS: dict[str, tuple[tuple[pa.DataType, ...], tuple[str, ...]]] = {
+    "b": ((pa.bool_(),), ("TRUE",)),
+    "y": ((pa.int8(),), ("1Y",)),
+    "h": ((pa.int16(),), ("1S",)),
+    "i": ((pa.int32(),), ("1",)),
+    "l": ((pa.int64(),), ("1L",)),
+    "f": ((pa.float32(),), ("1F",)),
+    "d": ((pa.float64(),), ("1D",)),
+    "m": ((pa.decimal128(10, 2), pa.decimal128(5, 0), pa.decimal128(38, 18)), ("1.5", "1BD")),
+    "s": ((pa.string(),), ()),
+    "S": ((), ("'1'", "'2020-02-29'", "'year'", "'a'")),
+    "x": ((pa.binary(),), ("X'31'",)),
+    "t": ((pa.date32(),), ("DATE '2020-02-29'",)),
+    "T": ((pa.timestamp("us", tz="UTC"),), ("TIMESTAMP '2020-02-29 00:00:00'",)),
+    "n": ((pa.timestamp("us"),), ("TIMESTAMP_NTZ '2020-02-29 00:00:00'",)),
+    "a": (
+        (
+            *map(pa.list_, (pa.int32(), pa.string(), pa.float64(), pa.float32(), pa.bool_(), pa.binary())),
+            *(pa.list_(pa.list_(pa.int32())), pa.list_(pa.date32()), pa.list_(pa.int64())),
+            pa.list_(pa.struct([("k", pa.string()), ("v", pa.int32())])),
+            *(pa.list_(pa.timestamp("us", tz="UTC")), pa.list_(pa.map_(pa.string(), pa.int32()))),
+        ),
+        ("array(1)", "array('a')", "array()"),
+    ),
+    "p": (
+        (pa.map_(pa.string(), pa.int32()), pa.map_(pa.string(), pa.string()), pa.map_(pa.int32(), pa.string())),
+        ("map('a', 'b')", "map('a', 1)", "map()"),
+    ),
+    "r": (
+        (
+            pa.struct([("k", pa.int32()), ("n", pa.string())]),
+            pa.struct([("start", pa.timestamp("us", tz="UTC")), ("end", pa.timestamp("us", tz="UTC"))]),
+            pa.struct([("v", pa.string())]),
+        ),
+        ("named_struct('a', 1)", "struct(1, 2)"),
+    ),
+}  # fmt: skip
+#: What stands for a kind: columns, and constants.
+STANDS_FOR: dict[str, tuple[str, ...]] = {}
+_COLUMNS: dict[str, pa.DataType] = {}
+for _kind, (_types, _constants) in KINDS.items():
+    _names = {f"c{len(_COLUMNS) + number}": one for number, one in enumerate(_types)}
+    _COLUMNS |= _names
+    STANDS_FOR[_kind] = (*_names, *_constants)
+#: A table with all columns.
+PROBED = pa.table([pa.nulls(1, kind) for kind in _COLUMNS.values()], names=list(_COLUMNS))
+#: Mismatches that another constant, or another type beside it, might mend.
+_NOT_OF_TYPES = frozenset(
+    ["[]", "[NON_FOLDABLE_INPUT]", "[VALUE_OUT_OF_RANGE]", "[UNEXPECTED_NULL]", "[INVALID_ARG_VALUE]"]
+)
+_OF_NULLS = "[NULL_TYPE]"
+_NESTED = "apr"
+#: Functions that are also asked about with two or three arguments; all are with one.
+SEVERAL = frozenset(
+    """
+    add_months array_contains contains date_add date_format date_sub date_trunc datediff element_at endswith
+    if instr left repeat replace right round split startswith substring
+    """.split()  # noqa: SIM905 - as such lists are written
+)
+#: Calls of one question.
+_AT_ONCE = 120
+#: Of the columns and constants of a kind, so many are compared.
+_SOME = 3
+
+
+class Prober:
+    """Asks Spark about calls of its functions; `judged` gives the types of expressions, or what is wrong with them."""
+
+    def __init__(self, judged: Callable[[Sequence[str]], list[str]]) -> None:
+        self._judged = judged
+
+    def said(self, calls: Sequence[str]) -> list[str]:
+        """Of each call the kind of its value; or `refused` for its types, `unclear` where NULL is too little, or `wrong`."""
+        found: list[str] = []
+        for start in range(0, len(calls), _AT_ONCE):
+            found += self._some_said(calls[start : start + _AT_ONCE])
+        return found
+
+    def _some_said(self, calls: Sequence[str]) -> list[str]:
+        try:
+            told = self._judged(calls)
+        except SparkError:
+            told = []
+        if len(told) == len(calls):
+            return [_outcome(one) for one in told]
+        if len(calls) == 1:
+            return ["wrong"]
+        half = len(calls) // 2
+        return self._some_said(calls[:half]) + self._some_said(calls[half:])
+
+    def entry(self, name: str, count: int) -> str | None:
+        """What a call of so many arguments refuses in each place, and the kind of its values; None: nothing is known."""
+        refused, taken = set[tuple[int, str]](), set[tuple[int, str]]()
+        gives, witnesses = set[str](), list[tuple[str, ...]]()
+
+        def ask(asked: Sequence[tuple[tuple[str, ...], str]]) -> None:
+            """Calls, and of what kind each argument is in them; a blank where that does not matter."""
+            for (args, kinds), said in zip(
+                asked, self.said([f"{name}({', '.join(one)})" for one, _ in asked]), strict=True
+            ):
+                if len(said) == 1:
+                    gives.add(said)
+                    witnesses.append(args)
+                about = {(place, kind) for place, kind in enumerate(kinds) if kind != " "}
+                if said != "unclear":
+                    (refused if said == "refused" else taken).update(about)
+
+        nulls, blanks = ("NULL",) * count, " " * count
+        every = [(kind, one) for kind, stands in STANDS_FOR.items() for one in stands]
+        ask([(nulls, blanks)])
+        if (
+            self.said([f"{name}({', '.join(nulls)})"])
+            == ["wrong"]
+            == self.said([f"{name}({', '.join(['1'] * count)})"])
+        ):
+            return None
+        for places in {*combinations(range(count), 1), tuple(range(count))}:
+            ask([(_with(nulls, places, one), _marked(blanks, places, kind)) for kind, one in every])
+        tried = sorted({witnesses[0], witnesses[-1]}) if count > 1 and witnesses else []
+        for places in {*combinations(range(count), 1), tuple(range(count))} if tried else ():
+            left = [
+                (kind, one)
+                for kind, one in every
+                if kind in _NESTED or any((place, kind) not in taken for place in places)
+            ]
+            ask(
+                [
+                    (_with(witness, places, one), _marked(blanks, places, kind))
+                    for witness in tried
+                    for kind, one in left
+                ]
+            )
+        if not witnesses:
+            return None
+        never = [
+            "".join(kind for kind in KINDS if (place, kind) in refused - taken) for place in range(count)
+        ]
+        value = next(iter(gives)) if len(gives) == 1 else "?"
+        return f"{name}:{'/'.join(never)}:{value}" if any(never) or value != "?" else None
+
+    def incomparable(self) -> list[str]:
+        """Pairs of kinds that Spark never compares with `=`."""
+        pairs = [(one, other) for one, other in combinations_with_replacement(KINDS, 2)]
+        calls = [
+            (one + other, f"{left} = {right}")
+            for one, other in pairs
+            for left in STANDS_FOR[one][:_SOME]
+            for right in STANDS_FOR[other][:_SOME]
+        ]
+        said = self.said([call for _, call in calls])
+        refused = {pair for (pair, _), told in zip(calls, said, strict=True) if told == "refused"}
+        return sorted(
+            refused - {pair for (pair, _), told in zip(calls, said, strict=True) if told != "refused"}
+        )
+
+
+def _outcome(told: str) -> str:
+    if not told.startswith("["):
+        return letter_of(told) or "?"
+    if told == _OF_NULLS:
+        return "unclear"
+    return "wrong" if told in _NOT_OF_TYPES else "refused"
+
+
+def _marked(blanks: str, places: Sequence[int], kind: str) -> str:
+    return "".join(kind if place in places else blank for place, blank in enumerate(blanks))
+
+
+def _with(args: tuple[str, ...], places: Sequence[int], one: str) -> tuple[str, ...]:
+    return tuple(one if place in places else arg for place, arg in enumerate(args))
