@@ -1,6 +1,6 @@
 """`python -m fff.spark`: asks Spark how many arguments each function takes, and of which types; writes it down.
 
-The answers are `fff/sql/syntax/function_arities.py` and `fff/sql/scalars/argument_types.py`, checked in so that
+The answers, `fff/sql/syntax/function_arities.py` and `fff/sql/scalars/argument_types.py`, are checked in:
 what is wrong is told before Spark is up.
 """
 
