@@ -47,5 +47,5 @@ def test_the_manual_names_everything() -> None:
         assert hasattr(fff.Connection, name)
         assert hasattr(fff.AsyncConnection, name)
         assert name in manual
-    for name in (*vars(fff.Result), *ConnectOptions.__annotations__, *StatementOptions.__annotations__):
+    for name in (*dir(fff.Result), *ConnectOptions.__annotations__, *StatementOptions.__annotations__):
         assert name.startswith("_") or name in manual, name
