@@ -333,7 +333,7 @@ class Eddy:
         assert event.rows == scan.rows, f"EOT of {scan.plan.name} counts {event.rows} rows, {scan.rows} came"
         scan.state = ScanState.COMPLETE
         stem = self.block.stems[event.table]
-        stem.complete = True
+        stem.end(scan.answer)
         self.router.scans_over(event.table, complete=True)
         out = self._stop_scans(event.table)
         out += self.lookups.cancel(event.table)  # everything a lookup could bring is here

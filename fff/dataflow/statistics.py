@@ -68,6 +68,7 @@ class TableStatistics:
     complete: bool
     stem: SteMStats
     conflict: Conflict | None
+    beyond: int  # rows that a scan of the table, read whole, did not have
     scans: tuple[ScanStatistics, ...]
     lookups: tuple[LookupStatistics, ...]
 
@@ -107,6 +108,7 @@ def statistics(router: Router, methods: Methods, *, finished: bool) -> BlockStat
                 conflicts=stem.conflicts,
             ),
             _conflict(stem),
+            stem.beyond,
             _scans(block.scans[table]),
             tuple(by_table[table]),
         )

@@ -222,6 +222,11 @@ def warnings_of(blocks: Sequence[RunningBlock], meters: Meters) -> tuple[str, ..
                     found.append(f"{access.table.source}.{lookup.name}: all {lookup.asked} keys {told}")
             if table.conflict is not None:
                 found.append(_conflict(table.conflict, access.table))
+            if table.beyond:
+                found.append(
+                    f"{access.table.full_name}: {table.beyond} rows came that a scan of it, read whole, does not "
+                    "have: its ways of access disagree, or it changed meanwhile; a primary_key tells such rows apart"
+                )
     return tuple(dict.fromkeys(found))
 
 

@@ -116,6 +116,19 @@ async def test_mirrors_that_disagree(serve: Serve, tmp_path: Path) -> None:
     assert any("4 rows differ" in warning and "in note" in warning for warning in outcome.warnings)
 
 
+async def test_mirrors_that_disagree_about_a_table_without_a_key(serve: Serve, tmp_path: Path) -> None:
+    """Whether a row is another's later state cannot be known; that the mirror read whole lacks it is."""
+    rows: list[Row] = [(n, f"n{n}") for n in range(12)]
+    for others, beyond in (([(n, f"n{n}" if n % 2 else "other") for n in range(12)], 4), (rows, 0)):
+        one = site(rows, u=others)
+        one.faults["t", "scan@8"] = 500
+        tables = {"t": access("t", TYPES)}
+        tables["t"]["scan"] = [tables["t"]["scan"], access("u", TYPES)["scan"]]
+        answered, outcome = await answer(serve, tmp_path, one, tables, "SELECT * FROM web.t")
+        assert len(answered) == 12 + beyond
+        assert any(f"web.t: {beyond} rows came" in warning for warning in outcome.warnings) == (beyond > 0)
+
+
 async def test_a_lookup_that_disagrees_with_the_scan(serve: Serve, tmp_path: Path) -> None:
     """The scan stops half-way; then keys are asked for, also such as it had brought."""
     one = site(

@@ -30,14 +30,16 @@ _FEW_ROWS = 4096
 class Answer:
     """One answer (a scan from its beginning, one lookup request): the copies of each row it has delivered so far."""
 
-    __slots__ = ("_counts", "_seen")
+    __slots__ = ("_counts", "_seen", "rows")
 
     def __init__(self) -> None:
+        self.rows = 0  # delivered
         self._seen = EMPTY
         self._counts: Growable[np.int64] | None = None
 
     def occurrences(self, values: Int64) -> Int64:
         """For each arriving row value how many copies the answer had delivered before it; counts them as delivered."""
+        self.rows += len(values)
         if self._counts is None:
             before = self._seen
             self._seen = np.concatenate((before, values)) if len(before) else values

@@ -60,6 +60,7 @@ class SteM:
         self._widest: dict[tuple[int, int], tuple[int, int]] = {}  # by columns: of how many rows, and how far
         self._joint: dict[tuple[int, ...], JointIndex] = {}  # by columns
         self.complete = False  # EOT(true) is in: every row of the table has arrived
+        self.beyond = 0  # rows that the scan which brought this EOT did not have; their table has no key
         self.arrived = 0  # rows that came, duplicates and rows no alias wants included
         self.duplicates = 0
         self.conflicts = 0  # of these: rows that differ from the row that had their key before
@@ -71,6 +72,12 @@ class SteM:
 
     def __len__(self) -> int:
         return self.sequence.length
+
+    def end(self, answer: Answer) -> None:
+        """Take in the EOT of a scan: its answer is the table."""
+        self.complete = True
+        if self.identity.kind == "value":
+            self.beyond = max(0, len(self) - answer.rows)
 
     def values(self, column: int, rows: Int64) -> pa.Array:
         """The values of a column at `rows`, NULL where there is no row."""
