@@ -369,4 +369,6 @@ async def test_spark_runs_over_all_blocks_and_counts_groups(serve: Serve, tmp_pa
         rows, _ = await run(federation, "SELECT 1 AS x UNION SELECT 2")
         assert rows == [(1,), (2,)]
         with pytest.raises(SparkError):
-            await run(federation, "SELECT r.a, arrays_overlap(s.a, s.a) FROM web.r LEFT JOIN web.s ON r.b = s.a")
+            await run(
+                federation, "SELECT r.a, arrays_overlap(s.a, s.a) FROM web.r LEFT JOIN web.s ON r.b = s.a"
+            )

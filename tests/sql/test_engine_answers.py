@@ -2,45 +2,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import math
-from collections import Counter
-from decimal import Decimal
-
-import planner_fakes
-import pyarrow as pa
 import pytest
 import shapes
+from hard_rows import CATALOG, DATA, bag
 
 from fff.errors import QueryError
 from fff.spark.session import SparkEngine
 from fff.sql import prepare
-
-CATALOG = planner_fakes.catalog(
-    planner_fakes.table(
-        "w.r",
-        "i int, l bigint, t tinyint, d double, f float, s string, m decimal(5,2), b boolean, dt date",
-        scans=1,
-    ),
-    planner_fakes.table("w.u", "i int, s string, a array<int>", scans=1),
-)
-_NAN = float("nan")
-DATA = {
-    "r": pa.table(
-        {
-            "i": pa.array([1, 1, None, 0, -7, 2**31 - 1], pa.int32()),
-            "l": pa.array([1, 1, None, 2**40, -1, 0], pa.int64()),
-            "t": pa.array([1, 1, None, 127, -128, 0], pa.int8()),
-            "d": pa.array([0.0, -0.0, None, _NAN, -_NAN, math.inf]),
-            "f": pa.array([0.0, -0.0, None, _NAN, 0.5, 1e30], pa.float32()),
-            "s": pa.array(["a", "a", None, "", "Straße", "a "]),
-            "m": pa.array([Decimal("1.50"), Decimal("1.50"), None, Decimal("0.00"), Decimal("-999.99"), Decimal("0.10")], pa.decimal128(5, 2)),
-            "b": pa.array([True, True, None, False, False, True]),
-            "dt": pa.array([dt.date(2020, 1, 1), dt.date(2020, 1, 1), None, dt.date(1, 1, 1), dt.date(1582, 10, 15), dt.date(9999, 12, 31)]),
-        }
-    ),
-    "u": pa.table({"i": pa.array([1, 2, None], pa.int32()), "s": ["a", "b", None], "a": pa.array([[1], [], None], pa.list_(pa.int32()))}),
-}  # fmt: skip
 
 #: Answered without Spark.
 ALONE = [
@@ -92,11 +60,6 @@ def test_names_types_and_rows_are_those_of_spark(spark: SparkEngine) -> None:
 @pytest.mark.parametrize("sql", NOT_ALONE)
 def test_what_is_not_proven_is_left_to_spark(sql: str) -> None:
     assert prepare(sql, CATALOG).upper is not None
-
-
-def bag(rows: pa.Table) -> Counter[tuple[str, ...]]:
-    """The rows; NaN equals itself, and the sign of a zero counts."""
-    return Counter(zip(*(map(repr, column.to_pylist()) for column in rows.columns), strict=True))
 
 
 @pytest.mark.parametrize(

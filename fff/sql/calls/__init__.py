@@ -4,6 +4,7 @@ In: a `Statement` with calls of declared functions.
 Out: a `Statement` without any, whose FROM has a table for each.
 
     computed_keys  Joins by a computed key
+    derived_tables Queries in FROM that only choose rows and columns, merged into the SELECT around them
     expand         Puts the tables of functions in the places of their calls, so that they are planned
     find           Calls of functions that cost a request
     guards         For which rows the value of a call matters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -13,10 +13,11 @@ from fff.sql.analysis.soundness import doubts_of
 from fff.sql.binder import text_columns
 from fff.sql.binder.build_scopes import read_queries
 from fff.sql.binder.scopes import QueryTree
+from fff.sql.calls.derived_tables import merged
 from fff.sql.calls.expand import expand_calls
 from fff.sql.calls.spelled_out import spelled_out
 from fff.sql.planner.commands import command, query_of
-from fff.sql.planner.plan import Prepared
+from fff.sql.planner.plan import BranchUnion, Prepared
 from fff.sql.planner.statement import plan_queries, unnested
 from fff.sql.scalars.arguments import check_argument_types
 from fff.sql.syntax import params as parameters
@@ -98,23 +99,38 @@ def _prepare(
     except InfeasibleQuery as error:
         refused = error
     if plain is None or plain.upper is not None:
-        with suppress(QueryError):
-            found = spelled_out(statement, catalog, params)
-            if found is not None:
-                text, local = found
-                other = _as_written(text.sql, parse_statement(text.sql), local, params, at_hand)
+        for text, tables in _rewritten(statement, catalog, params):
+            with suppress(QueryError):
+                other = _as_written(text.sql, parse_statement(text.sql), tables, params, at_hand)
                 if plain is None or other.upper is None:
-                    result = other.result
-                    result = (
-                        None
-                        if result is None
-                        else result.at(lambda place: written_out(sql).origin(text.origin(place)))
-                    )
-                    return replace(other, sql=sql, result=result)
+                    plain = replace(other, sql=sql, result=_told_of(other.result, written_out(sql), text))
+                if plain.upper is None:
+                    break
     if plain is None:
         assert refused is not None, "what is not refused is planned"
         raise refused
     return plain
+
+
+def _rewritten(
+    statement: Statement, catalog: Catalog, params: Mapping[str, object]
+) -> Iterator[tuple[Edited, Catalog]]:
+    """The statement in other words, each with the tables that it names: rows as tables, queries in FROM merged."""
+    text = Edited.of(statement.sql)
+    with suppress(QueryError):
+        spelled = spelled_out(statement, catalog, params)
+        if spelled is not None:
+            text, catalog = spelled
+            yield text, catalog
+    with suppress(QueryError):
+        one = merged(text, catalog)
+        if one is not None:
+            yield one, catalog
+
+
+def _told_of(result: BranchUnion | None, written: Edited, text: Edited) -> BranchUnion | None:
+    """A result whose places are those of the statement as it was written."""
+    return None if result is None else result.at(lambda place: written.origin(text.origin(place)))
 
 
 def _as_written(

@@ -1,0 +1,315 @@
+"""Queries in FROM, of WITH too, that only choose rows and columns, merged into the SELECT that reads them.
+
+    SELECT a.y FROM (SELECT t.x * 2 AS y FROM t WHERE t.n > 1) a JOIN s ON a.y = s.k WHERE s.m = 3
+    SELECT (a.x * 2) AS y FROM web.t AS a JOIN s ON (a.x * 2) = s.k WHERE (a.n > 1) AND (s.m = 3)
+
+So the eddy joins the tables that they read, and no Spark has to put queries together. What is merged is the text, as with
+subqueries of WHERE; it is planned in place of the statement only where the engine then answers all of it, so that nothing
+is evaluated twice that may differ, and nothing is counted, ordered or numbered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from fff.catalog import Catalog
+from fff.errors import QueryError, Span
+from fff.sql.binder.build_scopes import read_queries
+from fff.sql.binder.names import parts_of
+from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
+from fff.sql.binder.select_text import SelectText
+from fff.sql.scalars.names import spark_name
+from fff.sql.scalars.typed import LeftToSparkError
+from fff.sql.syntax.edits import Edit, applied, edit
+from fff.sql.syntax.parse import parse_statement
+from fff.sql.syntax.source_map import Edited
+from fff.sql.syntax.statement import Node, Statement, TokenType, arg, exp, identifier_span, quote
+
+#: What a merged query may consist of, and the SELECT around it, by the tree's names.
+_INNER = frozenset({"expressions", "from", "joins", "where"})
+_OUTER = _INNER | {"limit", "offset", "distinct", "hint", "with"}
+#: More are not merged: each is a reading of the whole statement.
+_MOST = 40
+
+
+T = TypeVar("T")
+
+
+class _CannotMergeError(Exception):
+    """Something keeps a query apart from the SELECT around it."""
+
+
+def merged(text: Edited, catalog: Catalog) -> Edited | None:
+    """A statement with one SELECT for each and those in its FROM; None where nothing is merged. Raises QueryError."""
+    before = text.sql
+    names: set[str] = set()
+    for _ in range(_MOST):
+        tree = read_queries(parse_statement(text.sql), catalog)
+        step = next(_steps(tree), None)
+        if step is None:
+            return _without_with(tree, text, names) if text.sql != before else None
+        source, edits = step
+        names |= {source.node.name.lower()} if isinstance(source.node, exp.Table) else set()
+        text = text.edited(edits)
+    return None
+
+
+def _steps(tree: QueryTree) -> Iterator[tuple[Source, list[Edit]]]:
+    for scope in tree.scopes:
+        for source in scope.sources:
+            if source.query is not None:
+                try:
+                    yield source, list(_Merge.of(tree, scope, source).edits())
+                except (_CannotMergeError, LeftToSparkError, QueryError):
+                    continue
+
+
+def _without_with(tree: QueryTree, text: Edited, names: set[str]) -> Edited | None:
+    """The text without WITH, once nothing names its queries any more; None where something does."""
+    clause = tree.root.node.args.get("with") or tree.root.node.args.get("with_")
+    if clause is None:
+        return text
+    region, statement = tree.root.branches[0].region, tree.statement
+    kept = {one.query.node for one in tree.sources if one.query is not None}
+    if (
+        region is None
+        or statement.tokens[region.first - 1].token_type is not TokenType.R_PAREN
+        or any(one.alias.lower() not in names or one.this in kept for one in clause.expressions)
+    ):
+        return None
+    return text.edited([edit(Span(0, statement.tokens[region.first].start), "")])
+
+
+def _must(holds: object) -> None:
+    if not holds:
+        raise _CannotMergeError
+
+
+def _there(value: T | None) -> T:
+    if value is None:
+        raise _CannotMergeError
+    return value
+
+
+@dataclass(frozen=True)
+class _Merge:
+    """One entry of a FROM clause, and the SELECT that it is."""
+
+    tree: QueryTree
+    scope: SelectScope
+    source: Source
+    inner: SelectScope
+    text: SelectText
+    own: SelectText
+    aliases: dict[Source, str]  # of the tables of the inner SELECT, in the outer one
+    values: tuple[tuple[str, str], ...]  # the names of its columns, and what they are in the outer one
+    changes: tuple[Edit, ...]  # of the inner SELECT's names
+
+    @classmethod
+    def of(cls, tree: QueryTree, scope: SelectScope, source: Source) -> _Merge:
+        """Raises _CannotMergeError, LeftToSparkError, QueryError."""
+        query, joins = _there(source.query), scope.node.args.get("joins") or ()
+        _must(len(query.branches) == 1 and source.names is not None)
+        inner = query.branches[0]
+        _must(not (query.recursive or query.limited or query.renamed or source.renamed or source.sealed))
+        _must(not (source.nullable or source.hidden or inner.inner or inner.merged))
+        _must(inner.flat and inner.sources and inner.outer is None)
+        _must(not _filled(inner.node) - _INNER and not _filled(scope.node) - _OUTER)
+        _must(not any(arg(one, "method") or arg(one, "side") in ("RIGHT", "FULL") for one in joins))
+        _must(
+            all(
+                one.table and one.span and not (one.renamed or one.sealed or one.called)
+                for one in inner.sources
+            )
+        )
+        first = source is scope.sources[0]
+        commas = any(
+            not one.args.get("on") and not one.args.get("kind") for one in inner.node.args.get("joins") or ()
+        )
+        _must(len(inner.sources) == 1 or (first and (not commas or len(scope.sources) == 1)))
+        aliases = _aliases(tree, source, inner)
+        changes = tuple(_changes(tree, inner, aliases))
+        own = SelectText.of(tree.statement, inner)
+        values = tuple(_values(tree, inner, own, aliases, changes))
+        _must(len({name.lower() for name, _ in values}) == len(values) == len(source.names or ()))
+        merge = cls(
+            tree, scope, source, inner, SelectText.of(tree.statement, scope), own, aliases, values, changes
+        )
+        for name in scope.merged:
+            merge._stays_merged(name)
+        return merge
+
+    def _stays_merged(self, name: str) -> None:
+        """A column of USING must be one that the tables have under this name, and no other may come in."""
+        theirs = [one for one in self.inner.sources if one.index(name) is not None]
+        named = [value for known, value in self.values if known.lower() == name]
+        _must(len(theirs) == len(named) < 2)
+        _must(not named or named[0].lower() == _column(self.aliases[theirs[0]], name).lower())
+
+    def edits(self) -> Iterator[Edit]:
+        """What makes one SELECT of the two. Raises as `of` does."""
+        sql, where = self.tree.statement.sql, self.own.clause("where")
+        place, _ = _there(self.own.from_text), _there(self.text.from_text)
+        yield edit(_place(self.tree.statement, self.source, self.inner), applied(sql, place, self.changes))
+        if where is not None and self.own.where_token is not None:
+            yield self._condition(
+                applied(sql, Span(self.own.where_token.end, where.end), self.changes).strip()
+            )
+        yield from self._names()
+        yield from self._items()
+
+    def _condition(self, condition: str) -> Edit:
+        """The inner WHERE in front of the outer one's condition."""
+        token, around = self.text.where_token, self.text.clause("where")
+        if token is None or around is None:
+            end = self.text.source_end
+            return edit(Span(end, end), f" WHERE ({condition})")
+        return Edit(Span(token.end, around.end), (f" ({condition}) AND (", Span(token.end, around.end), ")"))
+
+    def _names(self) -> Iterator[Edit]:
+        """Every name of a column of the outer SELECT's sources, qualified."""
+        visible = {name.lower() for one in self.inner.sources for name in one.names or ()}
+        for scope in self.tree.scopes:
+            if scope is self.inner:
+                continue
+            _must(scope is self.scope or not any(isinstance(star, exp.Column) for star in scope.stars))
+            for node in scope.columns:
+                found, parts = resolve(node, scope), parts_of(node)
+                _must(found != "unknown")
+                if not isinstance(found, Found):
+                    _must(parts[0].name.lower() not in visible)
+                elif found.source.scope is self.scope:
+                    if not found.qualifiers and parts[0].name.lower() in self.scope.merged:
+                        continue
+                    _must(not found.others)
+                    yield edit(_span(parts, found), self._value(found.source, found.index))
+
+    def _value(self, source: Source, index: int) -> str:
+        return (
+            self.values[index][1]
+            if source is self.source
+            else _column(source.alias, _there(source.names)[index])
+        )
+
+    def _items(self) -> Iterator[Edit]:
+        """The outer select list: the columns of stars, and for every other entry the name that it had."""
+        statement = self.tree.statement
+        stars = len(self.scope.stars)
+        for node, span in self.text.items:
+            bare = node.this if isinstance(node, exp.Column) else node
+            if isinstance(bare, exp.Star):
+                stars -= 1
+                _must(not (arg(bare, "except") or arg(bare, "replace") or self.scope.merged))
+                yield edit(span, ", ".join(self._starred(node)))
+            elif not isinstance(node, exp.Alias):
+                _must(not isinstance(node, exp.Aliases))
+                first, end = statement.token_at(span.start), statement.token_at(span.end - 1) + 1
+                name = parts_of(node)[-1].name if isinstance(node, exp.Column) else None
+                name = name or spark_name(node, statement.tokens[first:end])
+                yield edit(Span(span.end, span.end), f" AS {quote(name)}")
+        _must(not stars)  # count(*) and the like
+
+    def _starred(self, star: Node) -> Iterator[str]:
+        qualifier = (
+            [part.name.lower() for part in parts_of(star)[:-1]] if isinstance(star, exp.Column) else []
+        )
+        sources = [one for one in self.scope.sources if not (one.hidden or one.called)]
+        for source in sources:
+            if not qualifier or source.answers_to(qualifier):
+                names = [name for name, _ in self.values] if source is self.source else source.names
+                for index, name in enumerate(_there(names)):
+                    yield f"{self._value(source, index)} AS {quote(name)}"
+
+
+def _filled(node: Node) -> set[str]:
+    return {name.rstrip("_") for name, value in node.args.items() if value}
+
+
+def _column(alias: str, name: str) -> str:
+    return f"{quote(alias)}.{quote(name)}"
+
+
+def _aliases(tree: QueryTree, source: Source, inner: SelectScope) -> dict[Source, str]:
+    """Names for the inner tables that nothing else in the statement has."""
+    if len(inner.sources) == 1 and source.alias:
+        return {inner.sources[0]: source.alias}
+    taken = {one.alias.lower() for one in tree.sources}
+    aliases = {}
+    for one in inner.sources:
+        number = 2
+        while f"{one.alias} #{number}".lower() in taken:
+            number += 1
+        aliases[one] = f"{one.alias} #{number}"
+        taken.add(aliases[one].lower())
+    return aliases
+
+
+def _changes(tree: QueryTree, inner: SelectScope, aliases: dict[Source, str]) -> Iterator[Edit]:
+    """The inner tables by their full names and new aliases, and the names of their columns qualified by those."""
+    for source in inner.sources:
+        table, span, alias = _there(source.table), _there(source.span), source.node.args.get("alias")
+        last = _there(identifier_span(alias.this)) if source.written and alias is not None else span
+        _must(
+            table.source or not arg(tree.root.node, "with")
+        )  # which may have another meaning for a bare name
+        written = tree.statement.sql[span.start : span.end]
+        name = f"{quote(table.source)}.{quote(table.name)}" if table.source else written
+        yield edit(Span(span.start, last.end), f"{name} AS {quote(aliases[source])}")
+    for node in inner.columns:
+        found = resolve(node, inner)
+        if not isinstance(found, Found) or found.others or found.source not in aliases:
+            raise _CannotMergeError
+        name = _column(aliases[found.source], _there(found.source.names)[found.index])
+        yield edit(_span(parts_of(node), found), name)
+
+
+def _span(parts: Sequence[Node], found: Found) -> Span:
+    """Where the name of a column stands, what reads its fields apart."""
+    return Span(_there(identifier_span(parts[0])).start, _there(identifier_span(parts[found.qualifiers])).end)
+
+
+def _values(
+    tree: QueryTree, inner: SelectScope, own: SelectText, aliases: dict[Source, str], changes: Sequence[Edit]
+) -> Iterator[tuple[str, str]]:
+    """The names of the inner SELECT's columns, and what they are where it is gone."""
+    outputs, items, statement = inner.outputs, own.items, tree.statement
+    if outputs is None or (len(outputs) != len(items) and any(one.passed is None for one in outputs)):
+        raise _CannotMergeError
+    for at, output in enumerate(outputs):
+        if output.passed is not None:
+            source, index = output.passed
+            _must(source in aliases)
+            yield output.name, _column(aliases[source], _there(source.names)[index])
+            continue
+        node, span = items[at]
+        bare, name = node, output.name
+        if isinstance(node, exp.Alias):
+            # What stands before the alias, and the AS that may be there.
+            named = _there(identifier_span(node.args["alias"]))
+            bare, end = node.this, statement.token_at(named.start)
+            end -= statement.tokens[end - 1].token_type is TokenType.ALIAS
+            span = statement.span(statement.token_at(span.start), end)
+        first, end = statement.token_at(span.start), statement.token_at(span.end - 1) + 1
+        yield (
+            name or spark_name(bare, statement.tokens[first:end]),
+            f"({applied(statement.sql, span, changes)})",
+        )
+
+
+def _place(statement: Statement, source: Source, inner: SelectScope) -> Span:
+    """Where an entry of FROM stands, its alias too."""
+    tokens = statement.tokens
+    if isinstance(source.node, exp.Table):
+        first = last = statement.token_at(_there(identifier_span(source.node.this)).start)
+    else:
+        first, last = _there(inner.region).first - 1, _there(inner.region).end
+        _must(first >= 0 and last < len(tokens) and tokens[last].token_type is TokenType.R_PAREN)
+        _must(tokens[first].token_type is TokenType.L_PAREN)
+    alias = source.node.args.get("alias")
+    if alias is not None and alias.this is not None:
+        at = statement.token_at(_there(identifier_span(alias.this)).start)
+        _must(last < at <= last + 2)
+        last = at
+    return statement.span(first, last + 1)

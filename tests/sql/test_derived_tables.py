@@ -1,0 +1,98 @@
+"""Queries in FROM that only choose rows and columns are part of the SELECT around them, and need no Spark."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import shapes
+from hard_rows import CATALOG, DATA, bag
+from random_derived import Writer
+
+from fff.errors import QueryError
+from fff.spark.session import SparkEngine
+from fff.sql import prepare
+from fff.sql.calls.derived_tables import merged
+from fff.sql.syntax.source_map import Edited
+
+MERGED = {
+    "SELECT x + 1, a.* FROM (SELECT i % 2 AS x, s FROM r WHERE b) AS a WHERE x < 10":
+        "SELECT (a.i % 2) + 1 AS `(x + 1)`, (a.i % 2) AS x, a.s AS s FROM w.r AS a WHERE (a.b) AND ( (a.i % 2) < 10)",
+    "SELECT * FROM (SELECT i, s FROM r WHERE b) a LEFT JOIN u ON a.i = u.i":
+        "SELECT a.i AS i, a.s AS s, u.i AS i, u.s AS s, u.a AS a FROM w.r AS a LEFT JOIN u ON a.i = u.i WHERE (a.b)",
+    "SELECT z FROM (SELECT i AS z FROM r) a JOIN (SELECT l AS i FROM r) b ON z = b.i":
+        "SELECT a.i AS z FROM w.r AS a JOIN w.r AS b ON a.i = b.l",
+    "SELECT i FROM (SELECT r.i FROM r JOIN u ON r.i = u.i) LIMIT 1":
+        "SELECT `r #2`.i AS i FROM w.r AS `r #2` JOIN w.u AS `u #2` ON `r #2`.i = `u #2`.i LIMIT 1",
+    "WITH x AS (SELECT i, s FROM r), y AS (SELECT i FROM x WHERE s = 'a') SELECT p.i FROM y p JOIN y q USING (i)":
+        "SELECT p.i AS i FROM w.r AS p JOIN w.r AS q USING (i) WHERE (q.s = 'a') AND ( (p.s = 'a'))",
+    "WITH r AS (SELECT i FROM w.r WHERE i > 0) SELECT i FROM r": "SELECT r.i AS i FROM w.r AS r WHERE (r.i > 0)",
+    "SELECT i FROM (SELECT i FROM r) a UNION ALL SELECT j FROM (SELECT i AS j FROM u) b":
+        "SELECT a.i AS i FROM w.r AS a UNION ALL SELECT b.i AS j FROM w.u AS b",
+}  # fmt: skip
+
+#: With what keeps them apart.
+APART = [
+    "SELECT i FROM (SELECT DISTINCT i FROM r)", "SELECT i FROM (SELECT i FROM r LIMIT 1)", "SELECT i FROM (SELECT i FROM r ORDER BY i)",
+    "SELECT n FROM (SELECT count(*) AS n FROM r)", "SELECT x FROM (SELECT rand() AS x FROM r)",  # another number of rows, or of calls
+    "SELECT * FROM u LEFT JOIN (SELECT i, 1 AS one FROM r) a ON a.i = u.i",  # NULL where there is no row
+    "SELECT x AS l, l + 1 FROM (SELECT i AS x FROM r)",  # a name of the select list, which would be a column's
+    "SELECT * FROM u NATURAL JOIN (SELECT i FROM r)", "SELECT * FROM u JOIN (SELECT l AS i FROM r) USING (i)",
+    "SELECT i FROM (SELECT i FROM r UNION ALL SELECT i FROM u)", "SELECT a.i FROM (SELECT i, i FROM r) a",
+    "WITH x AS (SELECT i FROM r), y AS (SELECT count(*) AS n FROM r) SELECT i FROM x",
+    "SELECT s FROM (SELECT s FROM r) TABLESAMPLE (50 PERCENT)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("sql", MERGED)
+def test_one_select_for_both(sql: str) -> None:
+    text = merged(Edited.of(sql), CATALOG)
+    assert text is not None
+    assert text.sql == MERGED[sql]
+    assert prepare(sql, CATALOG).upper is None
+
+
+@pytest.mark.parametrize("sql", APART)
+def test_what_is_more_than_a_choice_stays_with_spark(sql: str) -> None:
+    text = merged(Edited.of(sql), CATALOG)
+    assert text is None or prepare(sql, CATALOG).upper is not None
+
+
+def test_what_fails_is_told_of_the_text_as_it_was_written() -> None:
+    sql = "SELECT 1 / x FROM (SELECT i AS x FROM r) a"
+    with pytest.raises(QueryError) as raised:
+        shapes.Run(prepare(sql, CATALOG), DATA, spark=None).result()  # type: ignore[arg-type] # nobody asks it
+    assert raised.value.span is not None
+    assert sql[raised.value.span.start : raised.value.span.end].startswith("1 / x")
+
+
+def alike(spark: SparkEngine, seed: int, count: int) -> int:
+    """How many of so many statements the engine answers, all as Spark does."""
+    writer, alone = Writer(random.Random(seed)), 0
+    for _ in range(count):
+        sql = writer.statement()
+        prepared = prepare(sql, CATALOG)
+        if prepared.upper is None:
+            alone += 1
+            expected = spark.run_over(sql.replace("w.", ""), DATA)
+            got = shapes.Run(prepared, DATA, spark).result()
+            assert (got.column_names, bag(got)) == (expected.column_names, bag(expected)), sql
+    return alone
+
+
+@pytest.mark.spark
+def test_rows_are_those_of_spark(spark: SparkEngine) -> None:
+    for sql in MERGED:
+        expected, got = (
+            spark.run_over(sql.replace("w.", ""), DATA),
+            shapes.Run(prepare(sql, CATALOG), DATA, spark).result(),
+        )
+        assert got.column_names == expected.column_names, sql
+        assert "LIMIT" in sql or bag(got) == bag(expected), sql
+    assert alike(spark, 1, 60) > 30
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_rows_of_many_are_those_of_spark(spark: SparkEngine) -> None:
+    assert alike(spark, random.SystemRandom().getrandbits(32), 1_000) > 500
