@@ -7,8 +7,8 @@ method and no more:
 
 * while no answer has rows of two keys, or of one that was neither the first nor the last: one request an
   answer, four at most;
-* when keys of an answer bring nothing, the first time and when their share jumps: one of them alone, all of
-  them turned round in one request, with a key or two that brought rows; three times at most;
+* when keys of an answer bring nothing, the first time and when their share jumps: one of several
+  alone, all of them turned round in one request, with a key or two that brought rows; three times at most;
 * the first time that an answer looks cut (as long as the longest before, or a round number of rows, or with
   fewer rows of its last key than of any other): that key alone and, where that is whole, the one of the
   fewest rows; or one without rows. One row for every key is no sign of anything.
@@ -161,7 +161,8 @@ class BatchTrust:
         self._samples += 1
         self._share = share
         middle = len(empty) // 2
-        if not await self._has_more(asked, found, empty[middle : middle + 1], ask):
+        # One that is alone in bringing nothing stands elsewhere, among fewer, in the second request.
+        if len(empty) == 1 or not await self._has_more(asked, found, empty[middle : middle + 1], ask):
             # Keys with rows at both ends: whoever drops one place of every request drops another key here.
             ends = {*list(found)[:1], *list(found)[-1:]}
             again = [key for key in asked[::-1] if key in ends or key in set(empty)]
