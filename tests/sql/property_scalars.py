@@ -351,6 +351,10 @@ def plain(values: pa.Array) -> list[object]:
         values = values.cast(pa.int64())
     if pa.types.is_date(values.type):
         values = values.cast(pa.int32())
+    if pa.types.is_list(values.type):
+        items, ends = plain(values.values), values.offsets.to_pylist()
+        parts = zip(values.is_valid().to_pylist(), ends[:-1], ends[1:], strict=True)
+        return [items[start:end] if there else None for there, start, end in parts]
     listed: list[object] = values.to_pylist()
     return listed
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 import shapes
 from hard_rows import CATALOG, DATA, bag
 
+from fff.dataflow.kernels.arithmetic import ARITHMETIC
+from fff.dataflow.kernels.values import Partial
 from fff.errors import QueryError
 from fff.spark.session import SparkEngine
 from fff.sql import prepare
@@ -77,3 +80,13 @@ def test_a_value_that_cannot_be_had_ends_the_statement(sql: str, error: str, pla
     assert error in raised.value.message
     assert raised.value.span is not None
     assert sql[raised.value.span.start : raised.value.span.end].startswith(place)
+
+
+def test_a_page_that_fails_in_two_ways_fails_on_every_such_row() -> None:
+    """A quotient beyond the type, beside a division by zero."""
+    columns = [pa.array([-(2**63), 5, 6], pa.int64()), pa.array([-1, 0, 3], pa.int64())]
+    values = ARITHMETIC["div"](columns, pa.int64())
+    assert isinstance(values, Partial)
+    assert values.failed is not None
+    assert values.failed.rows.tolist() == [True, True, False]
+    assert [values.failed.tell(row)[:12] for row in (0, 1)] == ["[ARITHMETIC_", "[DIVIDE_BY_Z"]

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from fff.dataflow.arrays import Bools
+from fff.dataflow.arrays import Bools, numpy_mask
 from fff.dataflow.kernels import decimals
 from fff.dataflow.kernels.values import Kernel, Partial, Value, as_array, failing
 from fff.schema import ArrowType
@@ -135,10 +135,15 @@ def _integral(args: Sequence[Value], kind: ArrowType, *, quotient: bool) -> Valu
         safe = pc.if_else(pc.equal(safe, pa.scalar(-1, right.type)), pa.scalar(1, right.type), safe)
         result = pc.subtract(left, pc.multiply(pc.divide(left, safe), safe))
     result = _array(result, left, right)
-    done = failing(result, _array(pc.and_(zero, pc.is_valid(left)), left, right), told)
-    if overflow is None or isinstance(done, Partial):
-        return done
-    return failing(result, _array(overflow, left, right), _OVERFLOW[kind.bit_width])
+    failed = _array(pc.and_(zero, pc.is_valid(left)), left, right)
+    if overflow is None:
+        return failing(result, failed, told)
+    beyond = numpy_mask(_array(overflow, left, right))
+    return failing(
+        result,
+        pc.or_kleene(failed, pa.array(beyond)),
+        lambda row: _OVERFLOW[kind.bit_width] if beyond[row] else told,
+    )
 
 
 def _remainder(args: Sequence[Value], kind: ArrowType) -> Value | Partial:

@@ -6,6 +6,7 @@ whatever it is given. What is not known is taken for right: Spark tells as soon 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -156,7 +157,9 @@ class _Types:
                 return "S"
             return "b" if token.token_type in {TokenType.TRUE, TokenType.FALSE} else None
         if size == 2 and tokens[first + 1].token_type is TokenType.STRING:
-            return _OF_WORDS.get(token.token_type)
+            # Spark has other types for moments with nanoseconds.
+            exact = re.search(r"\.\d{7}", tokens[first + 1].text)
+            return None if exact else _OF_WORDS.get(token.token_type)
         if tokens[first + 1].token_type is TokenType.L_PAREN and self.statement.closing(first + 1) == end - 1:
             return self._call(first, end)
         return None
