@@ -148,8 +148,8 @@ class _BlockEstimate:
         for number, (table, planned) in enumerate(
             zip(self._block.tables, self._block.plan.tables, strict=True)
         ):
-            if number in self._fed:
-                continue
+            if number in self._fed or not table.source:
+                continue  # who feeds it is told of; what no source holds is not asked for
             for one in planned.scans:
                 scan = next(method for method in table.scans if method.name == one.name)
                 intervals.append(self._of(table, "scan", scan, *self._scan(number, scan)))

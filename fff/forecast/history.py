@@ -178,7 +178,9 @@ class TableHistory:
             return {}
 
     def _name(self, catalog: Catalog, table: Table, quals: Quals) -> str | None:
-        """What a table goes by; None where nothing tells what its rows depend on."""
+        """What a table goes by; None where nothing tells what its rows depend on, or no source holds them."""
+        if not table.source:
+            return None
         adapter = catalog.adapter_of(table)
         if not isinstance(adapter, Cacheable):
             return None

@@ -91,6 +91,20 @@ async def test_the_second_run_knows_what_the_first_has_found(ask: Ask) -> None:
     assert "\n  in all: 45 to 55 requests, " in told
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT s.b FROM web.r JOIN web.s ON s.a = r.b + 1",
+        "SELECT s.b FROM (SELECT b * 2 AS k FROM web.r) q JOIN web.s ON s.a = q.k",
+        "SELECT s.b FROM VALUES (1), (2) AS v(k) JOIN web.s ON s.a = v.k",
+    ],
+)
+async def test_tables_that_no_source_holds_ask_for_nothing(ask: Ask, sql: str) -> None:
+    forecast, _, report = await ask(sql)
+    assert set(intervals(forecast)) == {"s.lookup[a]"} | ({"r.scan"} if "web.r" in sql else set())
+    assert report["complete"]
+
+
 async def test_what_is_known_of_a_table_serves_other_queries(ask: Ask) -> None:
     await ask(JOIN)
     for sql, wanted in {
