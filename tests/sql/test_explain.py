@@ -119,3 +119,9 @@ def test_what_the_engine_makes_of_rows_is_told() -> None:
 
 def test_limits_are_told() -> None:
     assert "  stops after 1 row\n" in explain(prepare("SELECT zip FROM FEC LIMIT 1", DEMO))
+
+
+def test_rows_of_the_text_are_asked_of_nobody() -> None:
+    told = explain(prepare("SELECT d.zip FROM VALUES ('1') AS v(k) JOIN Demographics d ON d.zip = v.k", DEMO))
+    assert "rows_1.scan: none: the statement makes its rows" in told
+    assert "one request per page" not in told

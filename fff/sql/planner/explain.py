@@ -210,8 +210,9 @@ def _requests(block: BlockQuery) -> list[str]:
         return ["none"] if plan.aliases else []
     lines = []
     for table, source in zip(plan.tables, block.tables, strict=True):
-        if table.lookups and not source.source:
+        if not source.source:
             lines += [f"{lookup.name}: the engine computes it" for lookup in table.lookups]
+            lines += [f"{scan.name}: none: the statement makes its rows" for scan in table.scans]
             continue
         lines += [f"{scan.name}: one request per page, until the last page" for scan in table.scans]
         lines += [
