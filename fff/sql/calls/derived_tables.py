@@ -47,6 +47,8 @@ def merged(text: Edited, catalog: Catalog) -> Edited | None:
     names: set[str] = set()
     for _ in range(_MOST):
         tree = read_queries(parse_statement(text.sql), catalog)
+        if any(_filled(branch.node) - _OUTER for branch in tree.root.branches):
+            return None  # it stays Spark's
         step = next(_steps(tree), None)
         if step is None:
             return _without_with(tree, text, names) if text.sql != before else None
