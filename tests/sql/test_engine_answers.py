@@ -90,3 +90,9 @@ def test_a_page_that_fails_in_two_ways_fails_on_every_such_row() -> None:
     assert values.failed is not None
     assert values.failed.rows.tolist() == [True, True, False]
     assert [values.failed.tell(row)[:12] for row in (0, 1)] == ["[ARITHMETIC_", "[DIVIDE_BY_Z"]
+
+
+@pytest.mark.parametrize("text", ["-1.5F", "- 1.5F", "-(1.5F)"])
+def test_a_negative_float_is_no_double(text: str) -> None:
+    result = prepare(f"SELECT {text} AS x FROM r", CATALOG).result
+    assert result is None or [field.type for field in result.fields] == ["float"]

@@ -81,7 +81,9 @@ def constant_of(statement: Statement, node: Node, params: Mapping[str, object]) 
         return Constant("boolean", bool(node.this))
     if isinstance(node, exp.Neg):
         inner = constant_of(statement, node.this, params)
-        if inner is None or not inner.numeric:
+        said = node.this.unnest()
+        of_float = isinstance(said, exp.Cast) and said.to.is_type("float")
+        if inner is None or not inner.numeric or of_float:  # kept as a double, it would no longer be a float
             return None
         assert isinstance(inner.value, int | float | Decimal)
         value = inner.value
