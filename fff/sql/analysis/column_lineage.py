@@ -13,7 +13,7 @@ from fff.dataflow.plan.expressions import Column
 from fff.sql.binder.names import try_resolve
 from fff.sql.binder.spj_block import Condition, SourceBlock
 from fff.sql.syntax.aggregates import has_aggregate
-from fff.sql.syntax.statement import Node, exp
+from fff.sql.syntax.statement import Node, exp, filled
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class _LineageReader:
         )
 
     def _simple(self) -> tuple[SimpleCell, ...] | None:
-        clauses = {name.rstrip("_") for name, value in self._block.select.args.items() if value}
+        clauses = filled(self._block.select)
         if self._residual or clauses - {"kind", "expressions", "hint", "from", "joins", "where", "group"}:
             return None
         found = [self._simple_cell(item) for item in self._items]

@@ -25,14 +25,13 @@ from fff.sql.scalars.typed import LeftToSparkError
 from fff.sql.syntax.edits import Edit, applied, edit
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.source_map import Edited
-from fff.sql.syntax.statement import Node, Statement, TokenType, arg, exp, identifier_span, quote
+from fff.sql.syntax.statement import Node, Statement, TokenType, arg, exp, filled, identifier_span, quote
 
 #: What a merged query may consist of, and the SELECT around it, by the tree's names.
 _INNER = frozenset({"expressions", "from", "joins", "where"})
 _OUTER = _INNER | {"limit", "offset", "distinct", "hint", "with"}
 #: More are not merged: each is a reading of the whole statement.
 _MOST = 40
-
 
 T = TypeVar("T")
 
@@ -47,7 +46,7 @@ def merged(text: Edited, catalog: Catalog) -> Edited | None:
     names: set[str] = set()
     for _ in range(_MOST):
         tree = read_queries(parse_statement(text.sql), catalog)
-        if any(_filled(branch.node) - _OUTER for branch in tree.root.branches):
+        if any(filled(branch.node) - _OUTER for branch in tree.root.branches):
             return None  # it stays Spark's
         step = next(_steps(tree), None)
         if step is None:
@@ -118,7 +117,7 @@ class _Merge:
         _must(not (query.recursive or query.limited or query.renamed or source.renamed or source.sealed))
         _must(not (source.nullable or source.hidden or inner.inner or inner.merged))
         _must(inner.flat and inner.sources and inner.outer is None)
-        _must(not _filled(inner.node) - _INNER and not _filled(scope.node) - _OUTER)
+        _must(not filled(inner.node) - _INNER and not filled(scope.node) - _OUTER)
         _must(not any(arg(one, "method") or arg(one, "side") in ("RIGHT", "FULL") for one in joins))
         _must(
             all(
@@ -223,10 +222,6 @@ class _Merge:
                 names = [name for name, _ in self.values] if source is self.source else source.names
                 for index, name in enumerate(_there(names)):
                     yield f"{self._value(source, index)} AS {quote(name)}"
-
-
-def _filled(node: Node) -> set[str]:
-    return {name.rstrip("_") for name, value in node.args.items() if value}
 
 
 def _column(alias: str, name: str) -> str:

@@ -21,7 +21,7 @@ from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText
 from fff.sql.binder.spj_block import Condition
 from fff.sql.syntax.edits import Edit, edit
-from fff.sql.syntax.statement import Node, exp, identifier_span, quote
+from fff.sql.syntax.statement import Node, exp, filled, identifier_span, quote
 
 #: What a SELECT behind IN or EXISTS may consist of, by the tree's names. One of each of its rows is as good as all.
 _CLAUSES = frozenset({"expressions", "from", "where", "distinct"})
@@ -75,7 +75,7 @@ class _Meant:
         query = node.this if isinstance(node, exp.Exists) else None
         if isinstance(node, exp.In):
             query = node.args.get("query")
-        while isinstance(query, exp.Subquery) and _filled(query) == {"this"}:
+        while isinstance(query, exp.Subquery) and filled(query) == {"this"}:
             query = query.this
         inner = next((one for one in tree.scopes if one.node is query), None)
         if inner is None or not _plain(inner):
@@ -161,17 +161,13 @@ def _plain(scope: SelectScope) -> bool:
     if not scope.joinable or len(scope.sources) != 1 or scope.region is None or scope.sources[0].renamed:
         return False
     distinct = scope.node.args.get("distinct")
-    if _filled(scope.node) - _CLAUSES or (distinct is not None and distinct.args.get("on")):
+    if filled(scope.node) - _CLAUSES or (distinct is not None and distinct.args.get("on")):
         return False
     items = [item.this if isinstance(item, exp.Alias) else item for item in scope.node.expressions]
     # Anything else may be an aggregate, which has a row where there is none, or make several rows or none of one.
     return all(
         isinstance(item, exp.Column | exp.Star | exp.Literal | exp.Null | exp.Boolean) for item in items
     )
-
-
-def _filled(node: Node) -> set[str]:
-    return {name.rstrip("_") for name, value in node.args.items() if value}
 
 
 def _pairs(left: Node, scope: SelectScope, inner: SelectScope) -> list[tuple[Found, Found]]:

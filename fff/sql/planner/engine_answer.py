@@ -23,7 +23,7 @@ from fff.sql.planner.plan import Branch, BranchUnion, Cut
 from fff.sql.scalars.coercion import cast, wider
 from fff.sql.scalars.names import spark_name
 from fff.sql.scalars.typed import LeftToSparkError, Typed
-from fff.sql.syntax.statement import Node, Statement, arg, exp
+from fff.sql.syntax.statement import Node, Statement, arg, exp, filled
 
 #: What a SELECT may consist of, by the tree's names.
 _CLAUSES = frozenset({"kind", "expressions", "from", "joins", "where", "limit", "offset", "hint", "distinct"})
@@ -173,7 +173,7 @@ def _answered(
     """A SELECT as the engine evaluates it. Raises LeftToSparkError."""
     if select is None or select.above.aggregated:
         raise LeftToSparkError("no block")
-    clauses = {name.rstrip("_") for name, value in scope.node.args.items() if value}
+    clauses = filled(scope.node)
     if clauses - _CLAUSES or (not scope.sources and clauses & {"where"}):
         raise LeftToSparkError("a clause above the block")
     try:

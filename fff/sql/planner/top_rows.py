@@ -19,14 +19,14 @@ from fff.sql.binder.outer_query import Above, result_columns
 from fff.sql.planner.block import BlockParts
 from fff.sql.planner.plan import FirstRows
 from fff.sql.syntax.aggregates import is_row_wise
-from fff.sql.syntax.statement import Node, exp
+from fff.sql.syntax.statement import Node, exp, filled
 
 
 def first_rows(parts: BlockParts, above: Above) -> FirstRows | None:
     """How much of a scan a statement needs; None where that is all of it. The column is a declared one."""
     block, select = parts.block, parts.block.select
     count = None if above.limit is None or above.limit < 0 or above.offset < 0 else above.limit + above.offset
-    clauses = {name.rstrip("_") for name, value in select.args.items() if value}
+    clauses = filled(select)
     if count is None or clauses - {
         "kind",
         "expressions",

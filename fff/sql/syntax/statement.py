@@ -34,6 +34,7 @@ __all__ = [
     "conjuncts",
     "depths_of",
     "exp",
+    "filled",
     "identifier_span",
     "operands",
     "parser",
@@ -174,6 +175,11 @@ def arg(node: Node, name: str) -> object:
     """An argument of a tree node whose name is a Python keyword in some releases of sqlglot (`from`, `except`)."""
     value = node.args.get(f"{name}_")
     return node.args.get(name) if value is None else value
+
+
+def filled(node: Node) -> set[str]:
+    """The arguments of a tree node that are there, as `arg` names them."""
+    return {name.rstrip("_") for name, value in node.args.items() if value}
 
 
 def identifier_span(node: Node) -> Span | None:
