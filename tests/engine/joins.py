@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-import duckdb
 import pyarrow as pa
 
+from tests.engine.duck import database
 from tests.engine.site import Row, Site, access
 
 INTS = {"a": "int", "b": "int"}
@@ -32,7 +32,8 @@ SHAPES = [
 
 def oracle(site: Site, sql: str) -> list[Row]:
     """The same SQL in DuckDB over the same rows."""
-    with duckdb.connect() as connection:
+    with database().cursor() as connection:
+        connection.execute("DROP SCHEMA IF EXISTS web CASCADE")
         connection.execute("CREATE SCHEMA web")
         for name, (columns, rows) in site.tables.items():
             connection.execute(f"CREATE TABLE web.{name} ({', '.join(f'{c} INTEGER' for c in columns)})")

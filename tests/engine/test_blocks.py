@@ -161,7 +161,7 @@ async def test_a_statement_without_blocks_is_sparks_alone(serve: Serve, tmp_path
     async with federated(serve, two(), tmp_path, lookup_only()) as (federation, served):
         over_duck(federation)
         upper = UpperQuery("SELECT 7 AS seven", "", aggregated=False)
-        execution = federation.execute(Prepared("SELECT 7", (), None, upper, None, 0, ()))
+        execution = federation.execute(Prepared("SELECT 7", (), upper=upper))
         assert await rows_of(execution) == [(7,)]
         assert execution.outcome.complete
         assert execution.snapshot().sample == ((7,),)

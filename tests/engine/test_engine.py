@@ -276,6 +276,18 @@ async def test_a_lookup_that_was_stopped_has_not_failed(
     assert states == {"lookup": state}
 
 
+async def test_a_lookup_that_a_limit_has_stopped_has_not_failed(serve: Serve, tmp_path: Path) -> None:
+    site = two()
+    site.faults["s", "3"] = "hang"
+    async with federated(serve, site, tmp_path, lookup_only()) as (federation, _):
+        execution = federation.execute(federation.prepare(f"{JOIN} LIMIT 1"), RunOptions(seed=1))
+        async for _ in execution.batches():
+            pass
+    assert execution.outcome.complete
+    states = {one.kind: one.state for one in execution.snapshot().access if one.table == "s"}
+    assert states == {"lookup": "stopped"}
+
+
 def names_of(tasks: set[asyncio.Task[Any]]) -> list[str]:
     return [str(getattr(task.get_coro(), "__qualname__", "")) for task in tasks]
 

@@ -76,6 +76,11 @@ US = {n: [u for m, u in T if m == n] for n in range(3)}
         ("SELECT id FROM r WHERE v = 1 AND EXISTS (SELECT * FROM s WHERE x = r.x AND n < r.v)", [(i,) for i, x, v in R if v == 1 and N.get(x, 9) < v], len({x for _, x, v in R if v == 1})),
         ("SELECT id FROM r WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.x = r.x)", [(i,) for i, x, _ in R if x not in W], len(KEYS)),
         ("SELECT id FROM r WHERE x NOT IN (SELECT x FROM q WHERE x IS NOT NULL) AND x IS NOT NULL", [(i,) for i, x, _ in R if x is not None and x not in W], 0),
+        ("SELECT id FROM r WHERE x NOT IN (SELECT x FROM q WHERE x < 5) AND x > 2", [(i,) for i, x, _ in R if x is not None and x > 4], 0),
+        ("SELECT id, p.w FROM r LEFT JOIN (SELECT x, w FROM s WHERE n > 0) p ON r.x = p.x", [(i, W[x] if N.get(x, 0) > 0 else None) for i, x, _ in R], len(KEYS)),
+        ("SELECT id FROM r LEFT ANTI JOIN (SELECT x FROM s WHERE n > 0) p ON r.x = p.x", [(i,) for i, x, _ in R if N.get(x, 0) == 0], len(KEYS)),
+        ("SELECT id, p.w FROM r, LATERAL (SELECT * FROM s WHERE s.x = r.x) p", [(i, W[x]) for i, x, _ in R if x in W], len(KEYS)),
+        ("SELECT id, p.w FROM r LEFT JOIN LATERAL (SELECT w FROM s WHERE s.x = r.x) p ON r.v = 1", [(i, W.get(x) if v == 1 else None) for i, x, v in R], len({x for _, x, v in R if v == 1 and x is not None})),
         ("SELECT id, w FROM s RIGHT JOIN r ON r.x = s.x AND s.n > 0", [(i, W[x] if N.get(x, 0) > 0 else None) for i, x, _ in R], len(KEYS)),
         ("SELECT id FROM q RIGHT JOIN r USING (x) WHERE x = 3 OR w IS NULL", [(i,) for i, x, _ in R if x == 3 or x not in W], 0),
         (
@@ -157,12 +162,12 @@ async def test_a_lookup_that_fails_proves_nothing(
 
 
 async def test_what_the_eddy_does_not_join_is_left_to_spark(serve: Serve, tmp_path: Path) -> None:
-    """Right sides that are joins or queries, ON conditions that it does not evaluate, and FULL JOIN."""
+    """Right sides that are joins or queries, ON conditions that it does not evaluate, and NATURAL FULL JOIN."""
     left = [
         "SELECT id FROM r LEFT JOIN (q JOIN q AS p ON q.x = p.x) ON r.x = q.x",
         "SELECT id FROM r LEFT JOIN (SELECT * FROM q LIMIT 2) q ON r.x = q.x",
         "SELECT id FROM r LEFT JOIN q ON r.x = q.x AND rand() < 0.5",
-        "SELECT id FROM r FULL JOIN q ON r.x = q.x",
+        "SELECT id FROM r NATURAL FULL JOIN q",
         "SELECT r.id FROM r JOIN q AS p USING (x) RIGHT JOIN q ON r.x = q.x",
         "SELECT id FROM r WHERE x NOT IN (SELECT x FROM q)",
         "SELECT id FROM r WHERE x IN (SELECT x FROM q LIMIT 2)",

@@ -20,7 +20,7 @@ from fff.sql.syntax.parse import parse_statement
 
 SCOPE = Scope.of(Relation("t", LEFT, 0, Span(0, 0), renamed=False))
 #: Expressions of one Spark job.
-BATCH = 60
+BATCH = 150
 
 #: By the family of the result: what makes one, with the families of its parts in braces.
 SHAPES: dict[str, tuple[str, ...]] = {
@@ -37,8 +37,16 @@ SHAPES: dict[str, tuple[str, ...]] = {
             "{exact} % {exact}",
             "pmod({exact}, {exact})",
             "{exact} div {exact}",
+            "{exact} * 2L",
+            "-3S + {exact}",
             "zeroifnull({number})",
             "nullifzero({number})",
+            "nanvl(d, d2)",
+            "degrees({number})",
+            "radians(d)",
+            "rint({number})",
+            "factorial({few})",
+            "CAST({text} AS FLOAT)",
             "positive({number})",
         ),
         *("{number} + {number}", "{number} - {number}", "{number} * {number}", "{number} / {number}"),
@@ -67,6 +75,7 @@ SHAPES: dict[str, tuple[str, ...]] = {
             "ascii({text})",
             "bit_length({text})",
             "size(split({text}, 'a'))",
+            "array({whole}, -1S, NULL)[1]",
             "element_at(a, {few})",
             "try_element_at(a, -1)",
             "element_at(mp, 'a')",
@@ -77,6 +86,17 @@ SHAPES: dict[str, tuple[str, ...]] = {
             "unix_seconds({moment})",
             "unix_millis({moment})",
             "unix_micros({moment})",
+            "unix_timestamp({moment})",
+            "to_unix_timestamp({date})",
+            "bit_count({whole})",
+            "bit_count({truth})",
+            "crc32({text})",
+            "crc32(x)",
+            "find_in_set({text}, 'a,b,,ab')",
+            "find_in_set({text}, {text})",
+            "levenshtein({text}, {text})",
+            "instr({text}, {text})",
+            "regexp_count({text}, '[ab5]')",
         ),
         *(
             "i",
@@ -121,6 +141,38 @@ SHAPES: dict[str, tuple[str, ...]] = {
             "date_format({moment}, 'E dd.M.yyyy H')",
             "date_format({date}, 'MMM')",
             "element_at(array({text}, s2), 2)",
+            "substring({text}, instr({text}, 'a'), {few})",
+            "substring({text}, {few} - 2)",
+            "left({text}, {few})",
+            "right({text}, length({text}) - 1)",
+            "replace({text}, {text}, {text})",
+            "substring_index({text}, {text}, {few})",
+            "translate({text}, {text}, 'xyz')",
+            "overlay({text}, {text}, {few})",
+            "md5({text})",
+            "sha(x)",
+            "sha1({text})",
+            "sha2({text}, 384)",
+            "sha2(x, 0)",
+            "base64({text})",
+            "base64(x)",
+            "hex({text})",
+            "hex({whole})",
+            "hex(x)",
+            "hex(unhex({text}))",
+            "unhex({text})",
+            "bin({whole})",
+            "chr({whole})",
+            "char({few})",
+            "soundex({text})",
+            "overlay({text} PLACING 'éx' FROM 2)",
+            "overlay({text}, 'x', -2, 1)",
+            "overlay({text}, 'abc', 0, 2)",
+            "url_encode({text})",
+            "from_unixtime({whole})",
+            "typeof({number})",
+            "typeof({moment})",
+            "CAST({text} AS BINARY)",
         ),
         *("s", "s2", "v", "'a'", "'é5'", "upper({text})", "lower({text})", "initcap({text})", "trim({text})"),
         *("ltrim({text})", "rtrim({text})", "trim(BOTH 'a' FROM {text})", "reverse({text})", "st.n"),
@@ -142,6 +194,7 @@ SHAPES: dict[str, tuple[str, ...]] = {
         *("CASE {whole} WHEN 1 THEN {text} WHEN 5 THEN 'five' ELSE {text} END", "greatest({text}, {text})"),
     ),
     "date": (
+        *("make_date({few}, {few}, {few})", "make_date({whole}, 2, {few})", "make_date(2020, {few}, 31)"),
         *("next_day({date}, 'TU')", "date_from_unix_date({few})"),
         *(
             "dt",
@@ -161,6 +214,12 @@ SHAPES: dict[str, tuple[str, ...]] = {
         *("{date} + INTERVAL '1' MONTH", "coalesce({date}, {date})", "if({truth}, {date}, {date})"),
     ),
     "moment": (
+        *(
+            "timestamp_seconds({whole})",
+            "timestamp_millis({whole})",
+            "timestamp_micros({whole})",
+            "CAST('2020-01-01 10:00:00.5' AS TIMESTAMP)",
+        ),
         *(
             "{moment} + INTERVAL 5 HOURS",
             "{moment} - INTERVAL 1 MONTH",
@@ -194,6 +253,10 @@ SHAPES: dict[str, tuple[str, ...]] = {
     "truth": (
         *(
             "isnan({number})",
+            "{text} LIKE ANY ('a%', '%b', '_')",
+            "{text} NOT LIKE ANY ('a%', NULL)",
+            "{text} LIKE ALL ('%a%', '%b%')",
+            "{text} NOT ILIKE ALL ('a_', '%B')",
             "equal_null({text}, {text})",
             "array_contains(a, {whole})",
             "array_contains(split({text}, 'a'), {text})",
@@ -219,6 +282,9 @@ SHAPES: dict[str, tuple[str, ...]] = {
             "{text} RLIKE '^[a-z]+$'",
             "startswith({text}, 'a')",
             "contains({text}, 'b')",
+            "contains({text}, {text})",
+            "startswith({text}, {text})",
+            "endswith({text}, left({text}, {few}))",
             "{whole} IN (1, 5, NULL)",
         ),
         *(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 COLUMNS = {"r": ["i", "l", "t", "d", "s", "m", "b", "dt"], "u": ["i", "s"]}
 _KINDS = {"i": "number", "l": "number", "t": "number", "s": "text"}
+_HIDING = ("LEFT SEMI JOIN", "LEFT ANTI JOIN")
 
 #: Names of columns with what kind of values they have.
 Columns = list[tuple[str, str]]
@@ -68,16 +69,16 @@ class Writer:
             other, right, more = self._entry(depth)
             numbers, theirs = ([name for name, kind in some if kind == "number"] for some in (columns, more))
             if numbers and theirs:
-                join = self.seed.choice(["JOIN", "LEFT JOIN", "LEFT SEMI JOIN", ","])
+                join = self.seed.choice(["JOIN", "LEFT JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN", ","])
                 both = [name for name in numbers if name in theirs]
                 if join == ",":
                     text += f", {other}"
-                elif both and join != "LEFT SEMI JOIN" and self.seed.random() < 0.3:
+                elif both and join not in _HIDING and self.seed.random() < 0.3:
                     text += f" {join} {other} USING ({self.seed.choice(both)})"
                 else:
                     on = f"{alias}.{self.seed.choice(numbers)} = {right}.{self.seed.choice(theirs)}"
                     text += f" {join} {other} ON {on}"
-                if join != "LEFT SEMI JOIN":
+                if join not in _HIDING:
                     seen += [(f"{right}.{name}", kind) for name, kind in more]
         bare = [(name.rsplit(".", 1)[1], kind) for name, kind in seen]
         return text, seen + [one for one in bare if sum(one[0] == name for name, _ in bare) == 1]

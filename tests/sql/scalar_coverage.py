@@ -3,7 +3,8 @@
 Every folder is one line of the answer (without any, the sample queries): functions and operators in it, and how many of
 them the engine takes by their name, their constants and the types of what they are given. Columns have the types that
 their names have in TPC-H and TPC-DS; one of another name has whatever type makes the engine take the call. Aggregates,
-windows and subqueries are Spark's, and stand for columns of their results' types. Then come the calls that are most
+windows and subqueries are Spark's, and stand for columns of their results' types; functions that Spark does not have are
+not counted. Then come the calls that are most
 often left to Spark, and why.
 """
 
@@ -28,6 +29,7 @@ from fff.sql.scalars.coercion import type_name
 from fff.sql.scalars.typed import LeftToSparkError
 from fff.sql.scalars.words import describe
 from fff.sql.syntax.parse import parse_statement
+from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
 from fff.sql.syntax.statement import Node, Statement, exp
 
 #: What stands for a column, by the name of its type here.
@@ -165,9 +167,16 @@ def _is_scalar(node: Node) -> bool:
     if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
         return True
     name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
-    return name not in _AGGREGATES and not isinstance(node.parent, exp.Lateral | exp.Table)
+    known = not name or name in SPARK_FUNCTIONS  # and none that a test of Spark's has made
+    return (
+        known
+        and name not in _AGGREGATES
+        and not _MORE.search(name)
+        and not isinstance(node.parent, exp.Lateral | exp.Table)
+    )
 
 
+_MORE = re.compile(r"_agg(_|$)|^approx_")
 _AGGREGATES = frozenset(
     [
         "grouping",

@@ -32,7 +32,7 @@ from fff.sql.syntax.spark_functions import check_arguments
 ROUND, ROWS = 600, 60
 COMPILED = 40
 #: Of the expressions that fail on some row, one in so many is asked whether Spark fails there, too.
-_RAISED = 6
+_RAISED = 30
 _NAMES = (
     *FUNCTIONS,
     *SYNONYMS,

@@ -27,6 +27,14 @@ MERGED = {
     "WITH x AS (SELECT i, s FROM r), y AS (SELECT i FROM x WHERE s = 'a') SELECT p.i FROM y p JOIN y q USING (i)":
         "SELECT p.i AS i FROM w.r AS p JOIN w.r AS q USING (i) WHERE (q.s = 'a') AND ( (p.s = 'a'))",
     "WITH r AS (SELECT i FROM w.r WHERE i > 0) SELECT i FROM r": "SELECT r.i AS i FROM w.r AS r WHERE (r.i > 0)",
+    "SELECT q.s FROM u LEFT JOIN (SELECT i, s FROM r WHERE b OR l > 0) q ON q.i = u.i AND q.s > u.s WHERE q.i IS NULL":
+        "SELECT q.s AS s FROM u LEFT JOIN w.r AS q ON (q.b OR q.l > 0) AND ( q.i = u.i AND q.s > u.s) WHERE q.i IS NULL",
+    "SELECT u.i FROM u LEFT ANTI JOIN (SELECT i % 2 AS n FROM r WHERE b) q ON n = u.i":
+        "SELECT u.i AS i FROM u LEFT ANTI JOIN w.r AS q ON (q.b) AND ( (q.i % 2) = u.i)",
+    "SELECT u.i, z FROM u, LATERAL (SELECT r.i % 2 AS z FROM r WHERE r.i = u.i AND b) AS q WHERE z > 0":
+        "SELECT u.i AS i, (q.i % 2) AS z FROM u, w.r AS q WHERE (q.i = u.i AND q.b) AND ( (q.i % 2) > 0)",
+    "SELECT u.i, q.l FROM u LEFT JOIN LATERAL (SELECT l FROM r WHERE r.i = u.i) q ON q.l > 0":
+        "SELECT u.i AS i, q.l AS l FROM u LEFT JOIN w.r AS q ON (q.i = u.i) AND ( q.l > 0)",
     "SELECT i FROM (SELECT i FROM r) a UNION ALL SELECT j FROM (SELECT i AS j FROM u) b":
         "SELECT a.i AS i FROM w.r AS a UNION ALL SELECT b.i AS j FROM w.u AS b",
 }  # fmt: skip
@@ -40,6 +48,8 @@ APART = [
     "SELECT * FROM u NATURAL JOIN (SELECT i FROM r)", "SELECT * FROM u JOIN (SELECT l AS i FROM r) USING (i)",
     "SELECT i FROM (SELECT i FROM r UNION ALL SELECT i FROM u)", "SELECT a.i FROM (SELECT i, i FROM r) a",
     "WITH x AS (SELECT i FROM r), y AS (SELECT count(*) AS n FROM r) SELECT i FROM x",
+    "SELECT * FROM u LEFT JOIN LATERAL (SELECT i % 2 AS z FROM r WHERE r.i = u.i) q ON true",  # NULL where there is no row
+    "SELECT * FROM u, LATERAL (SELECT max(l) AS n FROM r WHERE r.i = u.i) q", "SELECT * FROM u LEFT JOIN (SELECT r.i FROM r JOIN u USING (i)) q ON q.i = u.i",
     "SELECT s FROM (SELECT s FROM r) TABLESAMPLE (50 PERCENT)",
 ]  # fmt: skip
 

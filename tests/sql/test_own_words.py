@@ -13,7 +13,7 @@ from fff.sql import prepare
 
 ONE = "SELECT max(day) FROM FEC GROUP BY zip"
 TWO = "SELECT upper(F.zip), C.year FROM FEC F, crime C WHERE F.zip = C.zip ORDER BY F.day"
-SAME = "SELECT md5(F.zip), md5(C.zip) FROM FEC F, crime C WHERE F.zip = C.zip"
+SAME = "SELECT xxhash64(F.zip), xxhash64(C.zip) FROM FEC F, crime C WHERE F.zip = C.zip"
 APART = "SELECT max(F.id) FROM FEC F FULL JOIN crime ON crime.zip = F.zip"
 
 

@@ -114,7 +114,9 @@ def test_every_function_of_the_table_is_tested() -> None:
     "text",
     [
         *(
-            "md5(s)",
+            "levenshtein(s, s2, 3)",
+            "lpad(s, i8, s2)",
+            "CAST(5 AS BIGINT) + 5L",
             "CAST(d AS STRING)",
             "CAST(d AS DECIMAL(10,2))",
             "w / m",
@@ -155,6 +157,24 @@ def test_every_function_of_the_table_is_tested() -> None:
                 "next_day(dt, s)",
             ),
             *("date_format(ts, 'yyyy-ww')", "extract(SECOND FROM ts)", "ts + INTERVAL 1 YEAR 2 MONTH"),
+            *("dt >= 'today'", "dt = TRY_CAST(' Tomorrow ' AS DATE)", "dt IN (DATE '2020-01-01', 'NOW UTC')"),
+            *("to_date(concat('to', 'day'))", "datediff(dt, 'yesterday')", "coalesce(dt, 'epoch')"),
+            *("TRY_CAST(lower('NOW') AS TIMESTAMP)", "ts > 'now'", "tn = 'epoch'", "DATE 'today'"),
+            *(
+                "CAST(ts AS TIME)",
+                "CAST('2020-01-01 10:00:00' AS TIME(3))",
+                "ts :: time",
+                "TIME '2020-01-01 10:00:00'",
+            ),
+            *(
+                "date_trunc(s, ts)",
+                "trunc(dt, s)",
+                "trunc(dt, 'w')",
+                "date_trunc('year', ts) = date_trunc(s, ts)",
+            ),
+            *("CASE WHEN NULL THEN 1 END", "CASE WHEN b THEN 1 WHEN (NULL) THEN 2 END"),
+            *("soundex(i)", "unix_millis(dt)", "unix_date(ts)", "unix_seconds(tn)"),
+            *("year('today')", "TIMESTAMP_NTZ 'tomorrow'", "date_trunc('DAY', 'now')"),
             *("i IS UNKNOWN", "ts + INTERVAL 1 QUARTER", "try_divide(i + i2, l)", "date_diff(dt)"),
         ),
     ],
@@ -164,6 +184,25 @@ def test_what_is_not_proven_is_left_to_spark(text: str) -> None:
         translated(text)
 
 
+def test_a_number_with_a_suffix_is_no_cast() -> None:
+    kinds = {
+        text: str(translated(text).type)
+        for text in ("m * 1L", "m * 1Y", "m * CAST(1 AS BIGINT)", "1L + 1", "-128Y")
+    }
+    assert list(kinds.values()) == [
+        "decimal128(12, 2)",
+        "decimal128(14, 2)",
+        "decimal128(31, 2)",
+        "int64",
+        "int8",
+    ]
+
+
+def test_words_for_days_are_none_where_they_are_not_constant() -> None:
+    [case] = taken(["TRY_CAST(concat('today', substring(s, 1, 0)) AS DATE)"], rows(random.Random(1), 20))
+    assert case.found.values.null_count == 20
+
+
 @pytest.mark.parametrize(
     ("digits", "told"), [("100.5", "NUMERIC_VALUE_OUT_OF_RANGE"), ("1x", "CAST_INVALID_INPUT")]
 )
@@ -171,6 +210,23 @@ def test_a_number_too_great_for_a_decimal_is_told_as_such(digits: str, told: str
     [case] = taken(
         [f"CAST(concat('{digits}', CAST(id AS STRING)) AS DECIMAL(3,1))"], rows(random.Random(1), 2)
     )
+    assert case.found.failed is not None
+    assert told in case.found.failed.message
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("make_date(2020, 2, 30)", "Invalid date 'FEBRUARY 30'"),
+        ("make_date(2019, 2, 29)", "Invalid date 'February 29' as '2019' is not a leap year"),
+        ("make_date(2020, 0, 1)", "Invalid value for MonthOfYear (valid values 1 - 12): 0"),
+        ("make_date(2020, 1, 32)", "Invalid value for DayOfMonth (valid values 1 - 28/31): 32"),
+        ("make_date(6000000, 1, 1)", "[ARITHMETIC_OVERFLOW] overflow."),
+        ("timestamp_seconds(9223372036854775807)", "create a TIMESTAMP from 9223372036854775807L seconds"),
+    ],
+)
+def test_what_is_no_date_is_told_as_spark_tells_it(text: str, told: str) -> None:
+    [case] = taken([text], rows(random.Random(1), 2))
     assert case.found.failed is not None
     assert told in case.found.failed.message
 

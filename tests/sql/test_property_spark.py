@@ -28,7 +28,7 @@ from fff.sql.analysis import predicates
 pytestmark = pytest.mark.spark
 
 FIXED_SEED = 20_201
-FEW = 350
+FEW, MORE = 150, 500
 ROWS = 160
 #: Of all conditions written, the shares the engine takes at least in part, and whole. Measured: 0.48 and 0.25.
 TAKEN, WHOLE = 0.35, 0.15
@@ -116,7 +116,7 @@ def test_fixed_conditions(judged: Verdicts) -> None:
 
 @pytest.mark.slow
 def test_fresh_conditions(spark: SparkEngine) -> None:
-    Sample(fresh_seed(), FEW).check(spark)
+    Sample(fresh_seed(), MORE).check(spark)
 
 
 def test_the_engine_takes_a_fair_share(fixed: Sample) -> None:

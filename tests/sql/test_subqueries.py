@@ -43,6 +43,9 @@ def kinds(sql: str) -> list[list[str]]:
         ("a IN (SELECT a FROM r)", "`r #2` semi"),
         ("a NOT IN (SELECT a FROM t WHERE a IS NOT NULL) AND a IS NOT NULL", "t anti"),
         ("NOT a IN (SELECT a FROM t WHERE NOT (t.a IS NULL)) AND r.a IS NOT NULL AND b = 1", "t anti"),
+        ("a NOT IN (SELECT a FROM t WHERE a > b) AND 5 >= r.a", "t anti"),
+        ("a NOT IN (SELECT a FROM t WHERE NOT a = 1) AND a IN (1, 2, NULL)", "t anti"),
+        ("a NOT IN (SELECT a FROM t WHERE a BETWEEN 1 AND b) AND NOT a BETWEEN 3 AND 4", "t anti"),
     ],
 )
 def test_subqueries_that_are_joins(where: str, kind: str) -> None:
@@ -58,6 +61,9 @@ def test_subqueries_that_are_joins(where: str, kind: str) -> None:
         "a NOT IN (SELECT a FROM t WHERE a IS NOT NULL)",
         "a NOT IN (SELECT a FROM t) AND a IS NOT NULL",
         "a NOT IN (SELECT a FROM t WHERE b IS NOT NULL) AND a IS NOT NULL",
+        "a NOT IN (SELECT a FROM t WHERE a <=> b) AND a > 0",
+        "a NOT IN (SELECT a FROM t WHERE a > 0 OR b > 0) AND a > 0",
+        "a NOT IN (SELECT a FROM t WHERE a + 1 > 0) AND a > 0",
         "a IN (SELECT a FROM t) OR b = 1",
         "(a IN (SELECT a FROM t)) IS NULL",
         "a IN (SELECT s FROM t)",  # text with numbers: not what `=` makes of them
@@ -177,7 +183,7 @@ def test_a_right_join_is_a_left_join_of_the_other_side(source: str, aliases: lis
         "r JOIN t USING (a) RIGHT JOIN m ON m.a = t.a",
         "r NATURAL RIGHT JOIN t",
         "(SELECT a FROM r LIMIT 2) r RIGHT JOIN t ON r.a = t.a",
-        "r FULL JOIN t ON r.a = t.a",
+        "r NATURAL FULL JOIN t",
         "r RIGHT JOIN t ON r.a = t.a AND 1 / r.b > 0",
     ],
 )
@@ -225,9 +231,9 @@ def _query(rng: random.Random) -> str:
         if kind == "pair":
             return f"({own}, {column()}) IN (SELECT {inner}{picked}, {rng.choice('ab')} {from_}{where})"
         if kind == "NOT IN" and rng.random() < 0.7:
-            known = f"{inner}{picked} IS NOT NULL"
+            known = f"{inner}{picked} {rng.choice(['IS NOT NULL', '> 0', 'IN (1, 2)', f'<> {inner}b'])}"
             body = f"SELECT {inner}{picked} {from_} WHERE {known}" + (f" AND ({more})" if more else "")
-            return f"{own} NOT IN ({body}) AND {own} IS NOT NULL"
+            return f"{own} NOT IN ({body}) AND {own} {rng.choice(['IS NOT NULL', '< 3'])}"
         return f"{own} {kind} (SELECT {rng.choice(['', 'DISTINCT '])}{inner}{picked} {from_}{where})"
 
     conditions = [

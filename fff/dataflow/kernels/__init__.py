@@ -14,4 +14,6 @@ written for, and gives the column of results. Rows on which Spark raises an erro
     texts       How values are read from texts and written as texts
     times       Dates and moments
     values      What kernels take and give
+
+The words are explained in docs/glossary.md.
 """

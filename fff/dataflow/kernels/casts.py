@@ -76,6 +76,9 @@ def _converted(value: pa.Array, kind: ArrowType) -> tuple[pa.Array, Bools | None
 
 
 def _from_text(value: pa.Array, kind: ArrowType) -> tuple[pa.Array, Bools | None]:
+    if pa.types.is_binary(kind):
+        return value.cast(kind), None
+
     def read(one: pa.Array) -> pa.Array:
         found = [None if text is None else _read(text, kind) for text in one.to_pylist()]
         if pa.types.is_date32(kind):
@@ -95,7 +98,7 @@ def _read(text: str, kind: ArrowType) -> object:
         return texts.read_date(text)
     if pa.types.is_decimal(kind):
         return texts.read_decimal(text, kind)
-    return texts.read_double(text)
+    return texts.read_float(text) if pa.types.is_float32(kind) else texts.read_double(text)
 
 
 def _from_boolean(value: pa.Array, kind: ArrowType) -> pa.Array:

@@ -1,7 +1,8 @@
-"""Numbers with fewer digits: round, bround, floor, ceil."""
+"""Functions of one number: with fewer digits, and those whose last digits are not Java's own."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 
@@ -15,6 +16,9 @@ from fff.schema import ArrowType
 #: Doubles hold whole numbers up to here, and powers of ten up to this exponent.
 _EXACT_WHOLE, _EXACT_POWER = 2.0**53, 22
 _WIDE = Context(prec=800)
+_FACTORIALS = pa.array([math.factorial(number) for number in range(21)], pa.int64())
+#: As Java has them.
+_DEGREES, _RADIANS = 57.29577951308232, 0.017453292519943295
 
 
 def _rounded(exactly: str, of_arrow: str) -> Kernel:
@@ -72,6 +76,22 @@ def _sign(args: Sequence[Value], kind: ArrowType) -> Value:
     return pa.array(found, kind, mask=pc.is_null(args[0]).to_numpy(zero_copy_only=False))
 
 
+def _scaled(factor: float) -> Kernel:
+    return lambda args, _: pc.multiply(args[0], pa.scalar(factor, pa.float64()))
+
+
+def _factorial(args: Sequence[Value], kind: ArrowType) -> Value:
+    numbers = as_array(args[0])
+    inside = pc.and_(pc.greater_equal(numbers, 0), pc.less(numbers, len(_FACTORIALS)))
+    return _FACTORIALS.take(pc.if_else(inside, numbers, pa.scalar(None, numbers.type))).cast(kind)
+
+
+def _bits(args: Sequence[Value], kind: ArrowType) -> Value:
+    numbers = as_array(args[0]).cast(pa.int64())
+    found = np.bitwise_count(pc.fill_null(numbers, 0).to_numpy().view(np.uint64))
+    return pa.array(found, kind, mask=pc.is_null(numbers).to_numpy(zero_copy_only=False))
+
+
 ROUNDING: dict[str, Kernel] = {
     "round": _rounded(ROUND_HALF_UP, "half_towards_infinity"),
     "bround": _rounded(ROUND_HALF_EVEN, "half_to_even"),
@@ -79,4 +99,9 @@ ROUNDING: dict[str, Kernel] = {
     "ceil": _whole(pc.ceil, "up"),
     "sqrt": _sqrt,
     "sign": _sign,
+    "rint": lambda args, _: pc.round(args[0], round_mode="half_to_even"),
+    "degrees": _scaled(_DEGREES),
+    "radians": _scaled(_RADIANS),
+    "factorial": _factorial,
+    "bit_count": _bits,
 }

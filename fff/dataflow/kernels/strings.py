@@ -5,18 +5,30 @@ Arguments that say how (a length, a place, what is searched for) are constants: 
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
+import zlib
 from collections.abc import Callable, Sequence
 from functools import reduce
+from urllib.parse import quote_plus
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.dataflow.kernels import letters
-from fff.dataflow.kernels.values import Kernel, Partial, Value, as_array, failing, over_unique
+from fff.dataflow.kernels.values import Kernel, Partial, Value, as_array, column, failing, over_unique
 from fff.schema import ArrowType
 
 _BLANK = " "
+_SHA2 = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}
+#: The sounds of English letters.
+_SOUNDS = "01230127022455012623017202"
+_A, _Z = b"AZ"
+_LONG = 2**64 - 1
+#: So long are the lines of Base64 in mail.
+_LINE = re.compile(r".{1,76}")
 
 
 def _known(args: Sequence[Value]) -> list[object] | None:
@@ -176,8 +188,90 @@ def _split(text: pa.Array, pattern: str, most: int) -> Value:
     return pc.split_pattern_regex(text, pattern=pattern, max_splits=most - 1 if most > 0 else None)
 
 
+def _bytes(change: Callable[..., object]) -> Kernel:
+    """A kernel that asks Python about the bytes of each different text; a constant may stand behind it."""
+    each = _each(change)
+
+    def kernel(args: Sequence[Value], kind: ArrowType) -> Value:
+        given = as_array(args[0])
+        return each([given.cast(pa.binary()) if pa.types.is_string(given.type) else given, *args[1:]], kind)
+
+    return kernel
+
+
+def _sha2(data: bytes, bits: int) -> str | None:
+    name = _SHA2.get(bits)
+    return None if name is None else hashlib.new(name, data, usedforsecurity=False).hexdigest()
+
+
+def _unhex(text: bytes) -> bytes | None:
+    try:
+        return (
+            bytes.fromhex((b"0" * (len(text) % 2) + text).decode("ascii"))
+            if text.isalnum() or not text
+            else None
+        )
+    except ValueError:
+        return None
+
+
+def _soundex(text: bytes) -> str:
+    first = text[:1].upper()
+    if not first.isalpha():
+        return text.decode()
+    found, last = first.decode(), _SOUNDS[first[0] - _A]
+    for letter in text[1:].upper():
+        sound = _SOUNDS[letter - _A] if _A <= letter <= _Z else "0"
+        if sound == "7":  # H and W are not there
+            continue
+        if sound not in ("0", last):
+            found += sound
+        last = sound
+    return f"{found:0<4}"[:4]
+
+
+def _overlaid(text: str, by: str, place: int, length: int = -1) -> str:
+    return _cut(text, 1, place - 1) + by + _cut(text, place + (length if length >= 0 else len(by)), 2**31 - 1)
+
+
+def _cut(text: str, place: int, length: int) -> str:
+    start = place - 1 if place > 0 else len(text) + place if place else 0
+    return text[max(start, 0) : max(min(start + length, 2**31 - 1), 0)]
+
+
+def _in_set(text: str, listed: str) -> int:
+    parts = listed.split(",")
+    return parts.index(text) + 1 if "," not in text and text in parts else 0
+
+
+def _distance(one: str, other: str) -> int:
+    """How many letters have to be put in, taken out or changed."""
+    above = list(range(len(other) + 1))
+    for number, letter in enumerate(one, 1):
+        row = [number]
+        for place, against in enumerate(other):
+            row.append(min(above[place] + (letter != against), above[place + 1] + 1, row[place] + 1))
+        above = row
+    return above[-1]
+
+
+def _character(number: int) -> str:
+    return chr(number & 0xFF) if number >= 0 else ""
+
+
 def _code_point(text: str) -> int:
     return ord(text[0]) if text else 0
+
+
+def _by_row(change: Callable[..., object]) -> Kernel:
+    """A kernel whose arguments may all differ from row to row."""
+
+    def kernel(args: Sequence[Value], kind: ArrowType) -> Value:
+        length = max((len(arg) for arg in args if isinstance(arg, pa.Array)), default=1)
+        rows = zip(*(column(arg, length).to_pylist() for arg in args), strict=True)
+        return pa.array([None if None in row else change(*row) for row in rows], kind)
+
+    return kernel
 
 
 STRINGS: dict[str, Kernel] = {
@@ -212,6 +306,37 @@ STRINGS: dict[str, Kernel] = {
     ),
     "split": _with_constants(_split),
     "ascii": _each(_code_point),
+    "base64": _bytes(lambda data: "\r\n".join(_LINE.findall(base64.b64encode(data).decode()))),
+    "hex": _bytes(lambda data: data.hex().upper()),
+    "unhex": _bytes(_unhex),
+    "hex_of": _each(lambda number: f"{number & _LONG:X}"),
+    "bin": _each(lambda number: f"{number & _LONG:b}"),
+    "chr": _each(_character),
+    "crc32": _bytes(zlib.crc32),
+    "md5": _bytes(lambda data: hashlib.md5(data, usedforsecurity=False).hexdigest()),
+    "sha1": _bytes(lambda data: hashlib.sha1(data, usedforsecurity=False).hexdigest()),
+    "sha2": _bytes(_sha2),
+    "soundex": _bytes(_soundex),
+    "overlay": _each(_overlaid),
+    "find_in_set": _each(_in_set),
+    "url_encode": _each(lambda text: quote_plus(text, safe="*").replace("~", "%7E")),
+    "counted": _with_constants(lambda text, pattern: pc.count_substring_regex(text, pattern=pattern)),
     "bit_length": _with_constants(lambda text: pc.multiply(pc.binary_length(text), pa.scalar(8, pa.int32()))),
     "matches": _with_constants(lambda text, pattern: pc.match_substring_regex(text, pattern=pattern)),
 }
+_COMPUTED: dict[str, Callable[..., object]] = {
+    "substring": lambda text, place, length=2**31 - 1: _cut(text, place, length),
+    "left": lambda text, length: _cut(text, 1, length),
+    "right": lambda text, length: _cut(text, -length, 2**31 - 1) if length > 0 else "",
+    "replace": lambda text, search, by="": text.replace(search, by) if search else text,
+    "instr": _instr,
+    "startswith": str.startswith,
+    "endswith": str.endswith,
+    "contains": lambda text, search: search in text,
+    "substring_index": _substring_index,
+    "translate": _translate,
+    "overlay": _overlaid,
+    "find_in_set": _in_set,
+    "levenshtein": _distance,
+}
+STRINGS |= {f"{name}_by_row": _by_row(change) for name, change in _COMPUTED.items()}

@@ -28,6 +28,8 @@ _WORDS = {
     "-infinity": -np.inf,
 }
 _WORDS |= {"nan": np.nan}
+#: What comes after the greatest float, if there were one more.
+_ABOVE_FLOATS = 2.0**128
 _MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _WIDE = Context(prec=2000, rounding=ROUND_HALF_UP)
 #: Beyond these exponents a decimal is zero or out of every range.
@@ -59,6 +61,21 @@ def read_double(text: str) -> float | None:
     if _REAL.fullmatch(plain):
         return float(plain)
     return None
+
+
+def read_float(text: str) -> float | None:
+    """A float, as Java reads it: rounded once, where the way over double would round twice."""
+    wide = read_double(text)
+    if wide is None or not np.isfinite(wide):
+        return wide
+    with np.errstate(over="ignore"):
+        near = np.float32(wide)
+        beyond = np.nextafter(near, np.float32(np.inf if wide > near else -np.inf))
+    ends = [_ABOVE_FLOATS if np.isinf(one) else abs(float(one)) for one in (near, beyond)]
+    exact = Decimal(text.strip(_AROUND).rstrip("dDfF"))
+    if abs(wide) != sum(ends) / 2 or exact == Decimal(wide):
+        return float(near)
+    return float(max(near, beyond) if exact > Decimal(wide) else min(near, beyond))
 
 
 def read_date(text: str) -> int | None:

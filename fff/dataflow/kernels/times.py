@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from fff.dataflow.arrays import Bools, Int64
 from fff.dataflow.kernels import texts
-from fff.dataflow.kernels.values import Kernel, Partial, Value, as_array, failing, over_unique
+from fff.dataflow.kernels.values import Kernel, Partial, Value, as_array, column, failing, over_unique
 from fff.schema import ArrowType
 
 _DATE = pa.date32()
@@ -28,6 +28,9 @@ _MONTH_NAMES = (
     *("January", "February", "March", "April", "May", "June", "July", "August", "September", "October"),
     *("November", "December"),
 )
+_OUT_OF_BOUNDS = "[DATETIME_FIELD_OUT_OF_BOUNDS.WITHOUT_SUGGESTION]"
+#: No date of Spark has a year beyond.
+_MOST_YEARS = 6_000_000
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 
 
@@ -80,6 +83,9 @@ _PARTS: dict[str, Callable[[Int64], Int64]] = {
     "yearofweek": lambda days: _months(days - _weekday(days) + 3) // 12 + 1970,
     "unix_date": lambda days: days,
     "unix_seconds": lambda micros: micros // _UNITS["SECOND"],
+    "unix_timestamp": lambda micros: (
+        micros // _UNITS["SECOND"] + ((micros < 0) & (micros % _UNITS["SECOND"] > 0))
+    ),
     "unix_millis": lambda micros: micros // _UNITS["MILLISECOND"],
     "unix_micros": lambda micros: micros,
     "weekofyear": _week,
@@ -190,6 +196,65 @@ def _formatted(args: Sequence[Value], kind: ArrowType) -> Value:
     return over_unique(moments, write)
 
 
+def _made(args: Sequence[Value], _: ArrowType) -> Value | Partial:
+    """A date of its year, month and day."""
+    length = max(len(one) if isinstance(one, pa.Array) else 1 for one in args)
+    parts = [_whole(column(one, length)) for one in args]
+    year, month, day = (count for count, _ in parts)
+    mask = parts[0][1] | parts[1][1] | parts[2][1]
+    named = (month >= 1) & (month <= 12) & (np.abs(year) <= _MOST_YEARS)
+    months = np.where(named, (year - 1970) * 12 + month - 1, 0)
+    days = _first_day(months) + day - 1
+    there = named & (day >= 1) & (_months(days) == months) & (days >= -(2**31)) & (days < 2**31)
+    result = _dates(np.where(there, days, 0), mask)
+    return failing(
+        result, pa.array(~there & ~mask), lambda row: _no_date(*(int(one[row]) for one in (year, month, day)))
+    )
+
+
+def _no_date(year: int, month: int, day: int) -> str:
+    """What Spark says of parts that make no date."""
+    for name, part, shown, most in (
+        ("Year", year, "-999999999 - 999999999", 999_999_999),
+        ("MonthOfYear", month, "1 - 12", 12),
+        ("DayOfMonth", day, "1 - 28/31", 31),
+    ):
+        if not (-most if name == "Year" else 1) <= part <= most:
+            return f"{_OUT_OF_BOUNDS} Invalid value for {name} (valid values {shown}): {part}"
+    if day <= texts.month_length(year, month):
+        return "[ARITHMETIC_OVERFLOW] overflow."
+    if (month, day) == (2, 29):
+        return f"{_OUT_OF_BOUNDS} Invalid date 'February 29' as '{year}' is not a leap year"
+    return f"{_OUT_OF_BOUNDS} Invalid date '{_MONTH_NAMES[month - 1].upper()} {day}'"
+
+
+def _moment_of(unit: int, name: str) -> Kernel:
+    """Moments of counts of some unit, in microseconds."""
+
+    def tell(row: int, counts: Int64) -> str:
+        return (
+            "[DATETIME_OVERFLOW] Datetime operation overflow: create a TIMESTAMP from "
+            f"{counts[row]}L {name} since the epoch"
+        )
+
+    def kernel(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
+        counts, mask = _whole(args[0])
+        far = (counts > (2**63 - 1) // unit) | (counts < -((2**63) // unit))
+        result = pa.array(np.where(far, 0, counts) * unit, pa.int64(), mask=mask).view(kind)
+        return failing(result, pa.array(far & ~mask), lambda row: tell(row, counts))
+
+    return kernel
+
+
+def _from_unixtime(args: Sequence[Value], kind: ArrowType) -> Value:
+    """Seconds since 1970 as a text; what is beyond all moments wraps around."""
+    counts, mask = _whole(args[0])
+    with np.errstate(over="ignore"):
+        micros = counts * _UNITS["SECOND"]
+    moments = pa.array(micros // _UNITS["SECOND"] * _UNITS["SECOND"], pa.int64(), mask=mask)
+    return _formatted([moments, pa.scalar("yyyy\n'-\nMM\n'-\ndd\n' \nHH\n':\nmm\n':\nss")], kind)
+
+
 def _last_day(args: Sequence[Value], _: ArrowType) -> Value:
     days, mask = _counts(args[0])
     return _dates(_first_day(_months(days) + 1) - 1, mask)
@@ -231,6 +296,11 @@ TIMES: dict[str, Kernel] = {
     "date_from_unix_date": lambda args, kind: as_array(args[0]).view(kind),
     "date_format": _formatted,
     "last_day": _last_day,
+    "make_date": _made,
+    "timestamp_seconds": _moment_of(_UNITS["SECOND"], "seconds"),
+    "timestamp_millis": _moment_of(_UNITS["MILLISECOND"], "milliseconds"),
+    "timestamp_micros": _moment_of(1, "microseconds"),
+    "from_unixtime": _from_unixtime,
     "trunc": _trunc,
     "date_trunc": _date_trunc,
 }

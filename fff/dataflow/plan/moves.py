@@ -67,10 +67,14 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A batch of `size` tuples of one state with a choice of moves. `urgent`: the user wants these first (ledger R8)."""
+    """A batch of `size` tuples of one state with a choice of moves.
+
+    `urgent`: the user wants these first (ledger R8). `pages`: how many all scans of the block have brought so far.
+    """
 
     state: TupleState
     moves: Sequence[Move]
     size: int
     load: Callable[[Move], Load]
     urgent: bool = False
+    pages: Callable[[], int] = lambda: 0

@@ -23,9 +23,10 @@ JoinKind = Literal["inner", "left", "semi", "anti"]
 
 @dataclass(frozen=True)
 class ScanPlan:
-    """One scan access method."""
+    """One scan access method. `limiter`: as that of a lookup; None where it holds no lookup of the block back."""
 
     name: str
+    limiter: int | None = None
 
 
 @dataclass(frozen=True)

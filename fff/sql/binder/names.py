@@ -143,6 +143,9 @@ def find_table(statement: Statement, node: Node, catalog: Catalog, span: Span) -
         )
     close = catalog.suggest(name) or catalog.suggest(parts[-1])
     hint = f"did you mean {' or '.join(close)}?" if close else _WHERE_TABLES_COME_FROM
+    if unread := catalog.unread():
+        told = f"{' and '.join(unread)} in this folder may have it, and nothing reads it: -s {unread[0]}"
+        hint = f"{hint}\n  {told}" if close else told
     raise QueryError(f"unknown table {name}", sql=statement.sql, span=span, hint=hint)
 
 

@@ -10,6 +10,13 @@ from fff.sql.binder.scopes import Region, SelectScope
 from fff.sql.binder.spj_block import Condition, clause_tokens, split
 from fff.sql.syntax.statement import Node, Statement, TokenType, text_span
 
+#: Words with which a join begins; LEFT and RIGHT are names of functions too.
+_JOINS = frozenset(
+    [
+        *(TokenType.JOIN, TokenType.INNER, TokenType.CROSS, TokenType.LEFT, TokenType.RIGHT, TokenType.FULL),
+        *(TokenType.SEMI, TokenType.ANTI, TokenType.NATURAL, TokenType.COMMA, TokenType.LATERAL),
+    ]
+)
 _BEFORE_LIST = frozenset({TokenType.DISTINCT, TokenType.ALL, TokenType.HINT})
 
 
@@ -52,6 +59,22 @@ class SelectText:
         if self.from_token is None:
             return None
         return self.statement.span(self.from_token + 1, self._behind_from)
+
+    def join_condition(self, first: int) -> Span | None:
+        """ON or USING of the join whose right side begins with this token, and what follows; None for a join without."""
+        tokens, end = self.statement.tokens, self._behind_from
+        flat = [at for at in range(first, end) if self.statement.depths[at] == self.region.depth]
+        words = [
+            at
+            for at in flat
+            if tokens[at].token_type in _JOINS
+            and not (at + 1 < end and tokens[at + 1].token_type is TokenType.L_PAREN)
+        ]
+        conditions = (TokenType.ON, TokenType.USING)
+        on = next((at for at in flat if tokens[at].token_type in conditions), end)
+        if on == end or any(at < on for at in words):
+            return None
+        return self.statement.span(on, next((at for at in words if at > on), end))
 
     @property
     def where_token(self) -> Span | None:

@@ -7,6 +7,7 @@ Out: a `Statement` without any, whose FROM has a table for each.
     derived_tables Queries in FROM that only choose rows and columns, merged into the SELECT around them
     expand         Puts the tables of functions in the places of their calls, so that they are planned
     find           Calls of functions that cost a request
+    full_joins     FULL JOIN as a left join and an anti join
     guards         For which rows the value of a call matters
     outer_apply    Calls made for the rows that everything else has left
     recursion      Blocks that find the keys of recursive queries, level by level

@@ -115,8 +115,9 @@ class _Merge:
         _must(len(query.branches) == 1 and source.names is not None)
         inner = query.branches[0]
         _must(not (query.recursive or query.limited or query.renamed or source.renamed or source.sealed))
-        _must(not (source.nullable or source.hidden or inner.inner or inner.merged))
-        _must(inner.flat and inner.sources and inner.outer is None)
+        _must(not (inner.inner or inner.merged))
+        _must(inner.flat and inner.sources)
+        _must(inner.outer is None or (isinstance(source.node, exp.Lateral) and inner.outer is scope))
         _must(not filled(inner.node) - _INNER and not filled(scope.node) - _OUTER)
         _must(not any(arg(one, "method") or arg(one, "side") in ("RIGHT", "FULL") for one in joins))
         _must(
@@ -131,7 +132,7 @@ class _Merge:
         )
         _must(len(inner.sources) == 1 or (first and (not commas or len(scope.sources) == 1)))
         aliases = _aliases(tree, source, inner)
-        changes = tuple(_changes(tree, inner, aliases))
+        changes = tuple(_changes(tree, inner, aliases))  # a lateral one names tables of both
         own = SelectText.of(tree.statement, inner)
         values = tuple(_values(tree, inner, own, aliases, changes))
         _must(len({name.lower() for name, _ in values}) == len(values) == len(source.names or ()))
@@ -140,7 +141,17 @@ class _Merge:
         )
         for name in scope.merged:
             merge._stays_merged(name)
+        if source.nullable or source.hidden:
+            merge._is_right_side()
         return merge
+
+    def _is_right_side(self) -> None:
+        """A row of NULLs must be one of NULLs again, and what chooses the rows decide over matches alone."""
+        joins = self.scope.node.args.get("joins") or ()
+        _must(any(one.this is self.source.node and one.args.get("on") for one in joins))
+        _must(len(self.inner.sources) == 1)
+        outputs = _there(self.inner.outputs)
+        _must(self.source.hidden or all(one.passed is not None for one in outputs))
 
     def _stays_merged(self, name: str) -> None:
         """A column of USING must be one that the tables have under this name, and no other may come in."""
@@ -155,11 +166,21 @@ class _Merge:
         place, _ = _there(self.own.from_text), _there(self.text.from_text)
         yield edit(_place(self.tree.statement, self.source, self.inner), applied(sql, place, self.changes))
         if where is not None and self.own.where_token is not None:
-            yield self._condition(
-                applied(sql, Span(self.own.where_token.end, where.end), self.changes).strip()
-            )
+            condition = applied(sql, Span(self.own.where_token.end, where.end), self.changes).strip()
+            right = self.source.nullable or self.source.hidden
+            yield self._matching(condition) if right else self._condition(condition)
         yield from self._names()
         yield from self._items()
+
+    def _matching(self, condition: str) -> Edit:
+        """The inner WHERE in the condition of the join, of which it is the right side."""
+        statement = self.tree.statement
+        behind = _place(statement, self.source, self.inner).end
+        on = _there(self.text.join_condition(statement.token_at(behind - 1) + 1))
+        word = statement.tokens[statement.token_at(on.start)]
+        _must(word.token_type is TokenType.ON)
+        place = Span(word.end + 1, on.end)
+        return Edit(place, (f" ({condition}) AND (", place, ")"))
 
     def _condition(self, condition: str) -> Edit:
         """The inner WHERE in front of the outer one's condition."""
@@ -256,9 +277,10 @@ def _changes(tree: QueryTree, inner: SelectScope, aliases: dict[Source, str]) ->
         yield edit(Span(span.start, last.end), f"{name} AS {quote(aliases[source])}")
     for node in inner.columns:
         found = resolve(node, inner)
-        if not isinstance(found, Found) or found.others or found.source not in aliases:
+        if not isinstance(found, Found) or found.others:
             raise _CannotMergeError
-        name = _column(aliases[found.source], _there(found.source.names)[found.index])
+        _must(found.source in aliases or (found.source.scope is inner.outer and found.source.alias))
+        name = _column(aliases.get(found.source, found.source.alias), _there(found.source.names)[found.index])
         yield edit(_span(parts_of(node), found), name)
 
 
@@ -304,6 +326,8 @@ def _place(statement: Statement, source: Source, inner: SelectScope) -> Span:
         first, last = _there(inner.region).first - 1, _there(inner.region).end
         _must(first >= 0 and last < len(tokens) and tokens[last].token_type is TokenType.R_PAREN)
         _must(tokens[first].token_type is TokenType.L_PAREN)
+        first -= isinstance(source.node, exp.Lateral)
+        _must(not isinstance(source.node, exp.Lateral) or tokens[first].token_type is TokenType.LATERAL)
     alias = source.node.args.get("alias")
     if alias is not None and alias.this is not None:
         at = statement.token_at(_there(identifier_span(alias.this)).start)

@@ -1,6 +1,6 @@
 """Rows that a statement spells out, `VALUES (1), (2)`, `range(3)`, `explode(array(1, 2))` in FROM, as tables that the engine scans.
 
-So they bind keys and join as any table does, without Spark. What the engine does not compute as Spark does stays in the text.
+In WHERE, `IN (VALUES (1), (2))` is a list of values, as standard SQL has it: Spark takes this for a call of a function VALUES. So they bind keys and join as any table does, without Spark. What the engine does not compute as Spark does stays in the text.
 """
 
 from __future__ import annotations
@@ -11,15 +11,25 @@ import pyarrow as pa
 
 from fff.catalog import Catalog, ScanMethod, Table
 from fff.dataflow.plan.expressions import Literal
-from fff.errors import QueryError
+from fff.errors import QueryError, Span
 from fff.schema import ArrowType, Field, spark_type
 from fff.sql.analysis.predicates import Translator
 from fff.sql.binder.names import Scope
 from fff.sql.scalars.coercion import LONG, VOID, is_integer
 from fff.sql.scalars.typed import LeftToSparkError
 from fff.sql.syntax.edits import Edit, edit
+from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.source_map import Edited
-from fff.sql.syntax.statement import Node, Statement, TokenType, exp, identifier_span, quote, text_span
+from fff.sql.syntax.statement import (
+    Node,
+    Statement,
+    TokenType,
+    exp,
+    filled,
+    identifier_span,
+    quote,
+    text_span,
+)
 
 #: So many rows of a range become a table.
 MOST_ROWS = 100_000
@@ -31,8 +41,16 @@ def spelled_out(
     """The text with names in the places of rows, and the catalog with tables of these names; None where there are none."""
     edits: list[Edit] = []
     tables: list[Table] = []
+    text = Edited.of(statement.sql).edited(_generated(statement))
+    if text.sql != statement.sql:
+        statement = parse_statement(text.sql)
     for node in statement.tree.find_all(exp.Values, exp.Table):
         rows, edited = _rows(statement, node, params), None
+        if isinstance(node.parent, exp.In):
+            word = _word(statement, node)
+            if rows is not None and rows.num_columns == 1 and word >= 0 and node.find_ancestor(exp.Where):
+                edits.append(edit(statement.span(word, word + 1), ""))  # each row in brackets is a value
+            continue
         name = f"rows_{len(tables) + 1}"
         if rows is not None and len(rows) <= MOST_ROWS and not catalog.find([name]):
             edited = _edit(statement, node, rows.column_names, name)
@@ -42,7 +60,24 @@ def spelled_out(
             fields = tuple(Field(one.name, spark_type(one.type), one.type) for one in rows.schema)
             tables.append(Table("", name, fields, scans=(ScanMethod(f"{name}.scan", rows),)))
             edits.append(edited)
-    return (Edited.of(statement.sql).edited(edits), catalog.beside(tables)) if tables else None
+    return (text.edited(edits), catalog.beside(tables)) if edits else None
+
+
+def _generated(statement: Statement) -> list[Edit]:
+    """What makes `SELECT * FROM explode(array(1, 2)) AS made(x)` of `SELECT explode(array(1, 2)) AS x`."""
+    tree, tokens = statement.tree, statement.tokens
+    if not isinstance(tree, exp.Select) or filled(tree) != {"expressions"} or len(tree.expressions) > 1:
+        return []
+    [item] = tree.expressions
+    made = item.this if isinstance(item, exp.Alias) else item
+    if type(made) is not exp.Explode or len(tokens) < 4 or tokens[2].token_type is not TokenType.L_PAREN:
+        return []
+    close = statement.closing(2)
+    behind = Span(tokens[close].end + 1, tokens[-1].end + 1)
+    return [
+        edit(Span(tokens[0].end + 1, tokens[1].start), " * FROM "),
+        edit(behind, f" AS made({quote(item.alias or 'col')})"),
+    ]
 
 
 def _rows(statement: Statement, node: Node, params: Mapping[str, object]) -> pa.Table | None:
@@ -128,21 +163,26 @@ def _place(statement: Statement, node: Node) -> tuple[int, int] | None:
     """The first and the last token of rows, without an alias."""
     tokens = statement.tokens
     if isinstance(node, exp.Values):
-        inside = text_span(exp.Tuple(expressions=[row.copy() for row in node.expressions]))
-        start = 0 if inside is None else statement.token_at(inside.start)
-        first = next((at for at in range(start - 1, -1, -1) if tokens[at].token_type is TokenType.VALUES), -1)
-        last = first
+        first = last = _word(statement, node)
         for _ in node.expressions:  # each with a bracket, or a comma and a bracket, in front
             opened = last + 1 if last == first else last + 2
             if opened >= len(tokens) or tokens[opened].token_type is not TokenType.L_PAREN:
                 return None
             last = statement.closing(opened)
-        return None if inside is None or first < 0 else (first, last)
+        return None if first < 0 else (first, last)
     span = identifier_span(node.this)
     first = -1 if span is None else statement.token_at(span.start)
     if first < 0 or tokens[first + 1].token_type is not TokenType.L_PAREN:
         return None
     return first, statement.closing(first + 1)
+
+
+def _word(statement: Statement, node: Node) -> int:
+    """The word VALUES in front of rows; -1 where it cannot be told."""
+    inside = text_span(exp.Tuple(expressions=[row.copy() for row in node.expressions]))
+    start = 0 if inside is None else statement.token_at(inside.start)
+    kinds = [token.token_type for token in statement.tokens[:start]]
+    return next((at for at in reversed(range(start)) if kinds[at] is TokenType.VALUES), -1)
 
 
 def _alias_columns(node: Node) -> list[Node]:

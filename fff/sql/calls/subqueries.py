@@ -4,7 +4,7 @@
     WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.y = x)  FROM r LEFT ANTI JOIN web.s AS s ON (s.y = r.x)
 
 A condition that AND alone connects drops a row where it is false and where it is NULL, which is what makes IN a semi join. So
-does NOT IN an anti join, but only where no NULL can be on either side: where conditions beside it say IS NOT NULL of both.
+does NOT IN an anti join, but only where no NULL can be on either side: where conditions beside it are true of no NULL, of either.
 Both sides of IN are columns of one kind, so that `=` compares them as IN does. The subquery is over one table; of its select
 list EXISTS looks at nothing.
 """
@@ -25,6 +25,8 @@ from fff.sql.syntax.statement import Node, exp, filled, identifier_span, quote
 
 #: What a SELECT behind IN or EXISTS may consist of, by the tree's names. One of each of its rows is as good as all.
 _CLAUSES = frozenset({"expressions", "from", "where", "distinct"})
+#: Comparisons that are NULL where one side is.
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 
 
 @dataclass(frozen=True)
@@ -209,7 +211,7 @@ def _never_null(
     pairs: Sequence[tuple[Found, Found]],
     inner: SelectScope,
 ) -> bool:
-    """Whether conditions say IS NOT NULL of all that NOT IN compares."""
+    """Whether conditions reject the NULLs of all that NOT IN compares."""
     try:
         own = SelectText.of(tree.statement, inner).conditions
     except QueryError:
@@ -222,13 +224,20 @@ def _never_null(
 
 
 def _not_null(conditions: Sequence[Condition], scope: SelectScope) -> set[tuple[Source, int]]:
-    """The columns of which conditions say IS NOT NULL."""
+    """The columns for whose NULLs a condition is not true: IS NOT NULL, and comparisons of the columns themselves."""
     found = set()
     for condition in conditions:
         node = condition.node
-        said = node.this.unnest() if isinstance(node, exp.Not) else None
-        if isinstance(said, exp.Is) and isinstance(said.expression, exp.Null):
-            column = _plain_column(said.this.unnest(), scope)
+        said = node.this.unnest() if isinstance(node, exp.Not) else node
+        operands: list[Node] = []
+        if isinstance(said, exp.Is) and isinstance(said.expression, exp.Null) and said is not node:
+            operands = [said.this]
+        elif isinstance(said, _COMPARISONS):
+            operands = [said.this, said.expression]
+        elif isinstance(said, exp.Between) or (isinstance(said, exp.In) and said.args.get("query") is None):
+            operands = [said.this]
+        for operand in operands:
+            column = _plain_column(operand.unnest(), scope)
             if column is not None:
                 found.add((column.source, column.index))
     return found

@@ -256,7 +256,7 @@ class BlockParts:
         return TablePlan(
             name=table.full_name,
             columns=tuple(table.columns[index] for index in columns),
-            scans=tuple(ScanPlan(method.name) for method in access.scans),
+            scans=tuple(ScanPlan(method.name, self.access.limiter(table, method)) for method in access.scans),
             lookups=tuple(
                 LookupPlan(
                     method.name,

@@ -130,6 +130,7 @@ def _modules(block: BlockQuery) -> list[str]:
     plan = block.plan
     lines = []
     for table, narrowed in zip(plan.tables, block.tables, strict=True):
+        lines += [f"note: {narrowed.full_name}: {note}" for note in narrowed.notes]
         lines += [f"scan {scan.name}{_sends(narrowed)}" for scan in table.scans]
         for lookup in table.lookups:
             batch = f", up to {lookup.batch_size} keys a request" if lookup.batch_size > 1 else ""

@@ -15,6 +15,7 @@ from fff.sql.binder.build_scopes import read_queries
 from fff.sql.binder.scopes import QueryTree
 from fff.sql.calls.derived_tables import merged
 from fff.sql.calls.expand import expand_calls
+from fff.sql.calls.full_joins import halved
 from fff.sql.calls.spelled_out import spelled_out
 from fff.sql.planner.commands import command, query_of
 from fff.sql.planner.plan import BranchUnion, Prepared
@@ -115,12 +116,17 @@ def _prepare(
 def _rewritten(
     statement: Statement, catalog: Catalog, params: Mapping[str, object]
 ) -> Iterator[tuple[Edited, Catalog]]:
-    """The statement in other words, each with the tables that it names: rows as tables, queries in FROM merged."""
+    """The statement in other words, each with the tables that it names: rows as tables, halves of FULL JOIN, queries merged."""
     text = Edited.of(statement.sql)
     with suppress(QueryError):
         spelled = spelled_out(statement, catalog, params)
         if spelled is not None:
             text, catalog = spelled
+            yield text, catalog
+    with suppress(QueryError):
+        halves = halved(text, catalog)
+        if halves is not None:
+            text = halves
             yield text, catalog
     with suppress(QueryError):
         one = merged(text, catalog)

@@ -5,9 +5,12 @@ arguments  What is refused for the types of its arguments
 coercion   Which type the sides of an operator get, and casts
 functions  The table of what is proven, by function and types
 names      What Spark calls a column without a name of its own
+numbers    Numbers as they are written
 operators  + - * / % div
 patterns   LIKE, RLIKE, regexp_extract, regexp_replace, split
 translate  Nodes of the syntax tree -> typed expressions
 typed      An expression with its type
 words      What the nodes of the syntax tree are to Spark
+
+The words are explained in docs/glossary.md.
 """

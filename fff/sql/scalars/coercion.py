@@ -13,7 +13,7 @@ from functools import reduce
 
 import pyarrow as pa
 
-from fff.dataflow.plan.expressions import Literal
+from fff.dataflow.plan.expressions import Expr, Literal, columns_of
 from fff.schema import ArrowType, result_field
 from fff.sql.scalars.typed import LeftToSparkError, Typed, call
 
@@ -23,6 +23,7 @@ LONG = pa.int64()
 FLOAT = pa.float32()
 DOUBLE = pa.float64()
 STRING = pa.string()
+BINARY = pa.binary()
 DATE = pa.date32()
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 NAIVE = pa.timestamp("us")
@@ -34,8 +35,10 @@ _KEPT_SCALE = 6
 #: Decimals of so many digits are whole numbers to Java, and exact.
 _EXACT_DIGITS = 18
 _MOMENT = re.compile(
-    r"(\d{4}-\d{2}-\d{2})(?:[ T]((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.(?:\d{3}|\d{6}))?))?", re.ASCII
+    r"(\d{4}-\d{2}-\d{2})(?:[ T]((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d{1,6}))?)?", re.ASCII
 )
+#: What Java's `trim` takes away.
+_TRIMMED = "".join(map(chr, range(0x21)))
 _INTEGERS = (pa.int8(), pa.int16(), INT, LONG)
 _DIGITS = {pa.int8(): 3, pa.int16(): 5, INT: 10, LONG: 20}
 
@@ -162,23 +165,31 @@ def cast(one: Typed, kind: ArrowType, *, tries: bool = False) -> Typed:
     if one.type == VOID:
         return Typed(Literal(None, kind), kind)
     if one.type == STRING and isinstance(one.expr, Literal) and is_moment(kind):
-        return _moment(one.expr, kind, tries=tries)
+        return _moment(one.expr, kind)
     fails = _fails(one.type, kind)
     if fails is None:
         raise LeftToSparkError(f"casts {type_name(one.type)} to {type_name(kind)}")
-    name = "try_cast" if tries else "cast"
-    return call(name, (one,), kind, fails=fails and not tries)
+    if one.type == STRING and kind == DATE and _may_be_word(one.expr):
+        raise LeftToSparkError("a date that is a word")
+    return call("try_cast" if tries else "cast", (one,), kind, fails=fails and not tries)
 
 
-def _moment(one: Literal, kind: ArrowType, *, tries: bool) -> Typed:
+def _may_be_word(expr: Expr) -> bool:
+    """Whether a text may be 'today' and the like, which are days where they are constant, and nowhere else."""
+    if not isinstance(expr, Literal):
+        return not columns_of(expr)
+    return str(expr.value or "").strip(_TRIMMED)[:1].isalpha()
+
+
+def _moment(one: Literal, kind: ArrowType) -> Typed:
     """A text as a moment, of the plain form, in UTC, which is the time zone of every session."""
     if one.value is None:
         return Typed(Literal(None, kind), kind)
     match = _MOMENT.fullmatch(str(one.value))
-    if match is None or tries:
+    if match is None:
         raise LeftToSparkError("a moment in a form of its own")
     try:
-        moment = dt.datetime.fromisoformat(f"{match[1]} {match[2] or '00:00:00'}")
+        moment = dt.datetime.fromisoformat(f"{match[1]} {match[2] or '00:00:00'}.{match[3] or '':0<6}")
     except ValueError:
         raise LeftToSparkError("a moment that there is not") from None
     return Typed(Literal(moment if kind.tz is None else moment.replace(tzinfo=dt.UTC), kind), kind)
@@ -203,7 +214,7 @@ def _fails(given: ArrowType, to: ArrowType) -> bool | None:
         # Of more digits Java makes a double first.
         return is_integer(to) if simple and not (is_integer(to) and given.precision > _EXACT_DIGITS) else None
     if given == STRING:
-        return True if (simple and to != FLOAT) or to == DATE else None
+        return False if to == BINARY else True if simple or to == DATE else None
     if given == BOOLEAN:
         return False if simple and not (is_decimal(to) and to.precision == to.scale) else None
     if given == DATE:

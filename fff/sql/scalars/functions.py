@@ -13,6 +13,7 @@ import pyarrow as pa
 from fff.dataflow.plan.expressions import Literal
 from fff.schema import ArrowType, comparison_kind
 from fff.sql.scalars.coercion import (
+    BINARY,
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -84,6 +85,28 @@ FUNCTIONS: dict[str, Function] = {
     "substring_index": _text(STRING, INT),
     "translate": _text(STRING, STRING),
     "ascii": _text(gives=INT),
+    "base64": Function((BINARY,), STRING),
+    "bin": Function((LONG,), STRING),
+    "bit_count": Function((LONG,), INT),
+    "chr": Function((LONG,), STRING),
+    "crc32": Function((BINARY,), LONG),
+    "md5": Function((BINARY,), STRING),
+    "sha1": Function((BINARY,), STRING),
+    "sha2": Function((BINARY, INT), STRING, constant=1),
+    "soundex": _text(),
+    "overlay": _text(STRING, INT, INT, optional=1),
+    "find_in_set": _text(STRING, gives=INT),
+    "unhex": _text(gives=BINARY),
+    "url_encode": _text(),
+    "degrees": Function((DOUBLE,), DOUBLE),
+    "radians": Function((DOUBLE,), DOUBLE),
+    "rint": Function((DOUBLE,), DOUBLE),
+    "factorial": Function((INT,), LONG),
+    "make_date": Function((INT, INT, INT), DATE, fails=True),
+    "timestamp_seconds": Function((LONG,), TIMESTAMP, fails=True),
+    "timestamp_millis": Function((LONG,), TIMESTAMP, fails=True),
+    "timestamp_micros": Function((LONG,), TIMESTAMP),
+    "from_unixtime": Function((LONG,), STRING),
     "bit_length": _text(gives=INT),
     "year": Function((DATE,), INT),
     "dayname": Function((DATE,), STRING),
@@ -93,6 +116,7 @@ FUNCTIONS: dict[str, Function] = {
     "date_from_unix_date": Function((INT,), DATE),
     "unix_seconds": Function((TIMESTAMP,), LONG),
     "unix_millis": Function((TIMESTAMP,), LONG),
+    "unix_timestamp": Function((TIMESTAMP,), LONG),
     "unix_micros": Function((TIMESTAMP,), LONG),
     "date_format": Function((TIMESTAMP, STRING), STRING, constant=1),
     "quarter": Function((DATE,), INT),
@@ -113,8 +137,20 @@ FUNCTIONS: dict[str, Function] = {
     "trunc": Function((DATE, STRING), DATE, constant=1),
     "date_trunc": Function((TIMESTAMP, STRING), TIMESTAMP, constant=1, fails=True),
 }
+#: Functions for which Spark casts nothing.
+_UNCAST = frozenset({"soundex", "unix_date", "unix_seconds", "unix_millis", "unix_micros"})
+#: Functions of texts that go through Python row by row where what says how is computed, too.
+_BY_ROW = frozenset(
+    {
+        *("substring", "left", "right", "replace", "instr", "startswith", "endswith", "contains"),
+        *("substring_index", "translate", "overlay", "find_in_set"),
+    }
+)
 #: Other names of functions.
 SYNONYMS = {
+    "char": "chr",
+    "sha": "sha1",
+    "to_unix_timestamp": "unix_timestamp",
     "char_length": "length",
     "character_length": "length",
     "len": "length",
@@ -146,6 +182,18 @@ def applied(name: str, args: Sequence[Typed]) -> Typed:
         return call(name, items, kind)
     if name in {"floor", "ceil", "round", "bround", "sqrt", "sign"}:
         return _rounded(name, args)
+    if name == "levenshtein" and len(args) == 2:
+        return call("levenshtein_by_row", [implicit(name, arg, STRING) for arg in args], INT)
+    if name == "typeof" and len(args) == 1:
+        return Typed(Literal(_plain_name(args[0].type), STRING), STRING)
+    if name == "hex" and len(args) == 1 and is_integer(args[0].type):
+        return call("hex_of", [cast(args[0], LONG)], STRING)
+    if name == "hex" and len(args) == 1 and args[0].type in (STRING, BINARY):
+        return call("hex", args, STRING)
+    if name == "nanvl" and [arg.type for arg in args] == [DOUBLE, DOUBLE]:
+        return call("case", [call("isnan", args[:1], BOOLEAN), args[1], args[0]], DOUBLE)
+    if name == "bit_count" and len(args) == 1 and args[0].type == BOOLEAN:
+        return cast(args[0], INT)
     if name == "size" and len(args) == 1:
         if not (pa.types.is_list(args[0].type) or pa.types.is_map(args[0].type)):
             raise LeftToSparkError(f"size({type_name(args[0].type)})")
@@ -158,14 +206,24 @@ def applied(name: str, args: Sequence[Typed]) -> Typed:
     most = len(function.takes)
     if not most - function.optional <= len(args) <= most:
         raise LeftToSparkError(f"{name}(…) with {len(args)} arguments")
+    if name in _UNCAST and args[0].type != function.takes[0]:
+        raise LeftToSparkError(f"{name}({type_name(args[0].type)})")
     given = [implicit(name, arg, kind) for arg, kind in zip(args, function.takes, strict=False)]
     if not all(isinstance(arg.expr, Literal) for arg in given[function.constant :]):
-        raise LeftToSparkError(f"{name}(…) with computed arguments")
+        if name not in _BY_ROW or (name == "instr" and (len(given) > 2 or given[1].may_fail)):
+            raise LeftToSparkError(f"{name}(…) with computed arguments")
+        name += "_by_row"
     if name in {"repeat", "lpad", "rpad"} and isinstance(given[1].expr, Literal):
         count = given[1].expr.value
         if isinstance(count, int) and count > _MOST_REPEATED:
             raise LeftToSparkError(f"{name}(…) of long texts")
     return call(name, given, function.gives, fails=function.fails)
+
+
+def _plain_name(kind: ArrowType) -> str:
+    if pa.types.is_nested(kind) or kind == VOID:
+        raise LeftToSparkError(f"typeof({type_name(kind)})")
+    return type_name(kind)
 
 
 def _rounded(name: str, args: Sequence[Typed]) -> Typed:
@@ -203,8 +261,10 @@ def implicit(name: str, arg: Typed, kind: ArrowType) -> Typed:
     given = arg.type
     to_text = kind == STRING  # of every type that it can be cast from
     widens = is_integer(given) and is_integer(kind) and given.bit_width < kind.bit_width
+    to_float = kind == DOUBLE and given in (FLOAT, pa.int8(), pa.int16(), INT, LONG)
+    as_bytes = kind == BINARY and given == STRING
     to_day = kind == DATE and (given == STRING or is_moment(given))
     to_moment = kind == TIMESTAMP and (given == DATE or is_moment(given))
-    if given in (kind, VOID) or to_text or widens or to_day or to_moment:
+    if given in (kind, VOID) or to_text or widens or to_day or to_moment or to_float or as_bytes:
         return cast(arg, kind)
     raise LeftToSparkError(f"{name}({type_name(given)})")

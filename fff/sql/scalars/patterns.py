@@ -115,6 +115,15 @@ def substituted(text: Typed, pattern: Typed, by: Typed) -> Typed:
     )
 
 
+def counted(text: Typed, pattern: Typed) -> Typed:
+    """`regexp_count(text, pattern)`. Raises LeftToSparkError."""
+    written = _constant(pattern, "regexp_count")
+    if written is None or written.startswith("^"):
+        raise LeftToSparkError("regexp_count(…) of NULL")
+    word = Typed(Literal(_never_empty(written, "regexp_count"), STRING), STRING)
+    return call("counted", [text, word], INT)
+
+
 def split(text: Typed, pattern: Typed, limit: Typed | None) -> Typed:
     """`split(text, pattern, limit)`. Raises LeftToSparkError."""
     written = _constant(pattern, "split")

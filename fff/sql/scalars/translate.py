@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -10,20 +9,18 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from fff.dataflow.plan.expressions import Compare, Expr, IsNull, Literal, Not, Operator
+from fff.dataflow.plan.expressions import And, Compare, Expr, IsNull, Literal, Not, Operator, Or
 from fff.schema import ArrowType, arrow_type
 from fff.sql.binder.names import Scope, resolve
 from fff.sql.scalars import coercion, words
 from fff.sql.scalars.coercion import BOOLEAN, DOUBLE, INT, LONG, STRING, VOID, cast, common
 from fff.sql.scalars.functions import applied, implicit
+from fff.sql.scalars.numbers import decimal_type, number, with_suffix
 from fff.sql.scalars.operators import arithmetic, bitwise, shifted, signed
-from fff.sql.scalars.patterns import extracted, like, rlike, split, substituted
+from fff.sql.scalars.patterns import counted, extracted, like, rlike, split, substituted
 from fff.sql.scalars.typed import LeftToSparkError, Typed, call, check_operands
 from fff.sql.syntax.literals import constant_of
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp, time_pattern
-
-_INTS = range(-(2**31), 2**31)
-_LONGS = range(-(2**63), 2**63)
 
 
 class Conditions(Protocol):
@@ -72,10 +69,14 @@ class Scalars:
         if name := words.SHIFTS.get(type(node)):
             return shifted(name, self.value(node.this), self.value(node.expression))
         if isinstance(node, exp.Neg):
-            if isinstance(node.this, exp.Cast) and isinstance(node.this.this, exp.Literal):
-                raise LeftToSparkError(
-                    "a negative number with a suffix"
-                )  # or a cast: the parser shows both alike
+            said = node.this
+            if isinstance(said, exp.Cast) and isinstance(said.this, exp.Literal) and not said.this.is_string:
+                written = said.to.sql("spark").lower()
+                found = with_suffix(self.statement.sql, said.this.name, written, minus=True)
+                if found is None and written in words.SUFFIXED:
+                    raise LeftToSparkError("a negative number with a suffix")
+                if found is not None:
+                    return found
             return signed("negative", self.value(node.this))
         if isinstance(node, exp.Abs):
             return signed("abs", self.value(node.this))
@@ -133,7 +134,7 @@ class Scalars:
             return self._truncated(node)
         if isinstance(node, exp.Extract):
             return self._part(node.this.name, self.value(node.expression))
-        if isinstance(node, exp.RegexpExtract | exp.RegexpReplace | exp.RegexpSplit):
+        if isinstance(node, exp.RegexpExtract | exp.RegexpReplace | exp.RegexpSplit | exp.RegexpCount):
             return self._regular(node)
         if isinstance(node, exp.ArrayContains | exp.Array):
             return self._array(node)
@@ -148,6 +149,8 @@ class Scalars:
             return self._next_day(node)
         if isinstance(node, exp.TimeToStr):
             return self._formatted(node)
+        if isinstance(node, exp.StrToUnix | exp.UnixToStr) and node.this is not None:
+            return self._seconds(node)
         if isinstance(node, words.CONDITIONS):
             return Typed(self.conditions.expression(node), BOOLEAN)
         raise LeftToSparkError(words.describe(node))
@@ -174,6 +177,9 @@ class Scalars:
             if by is None:
                 raise LeftToSparkError("regexp_replace(…) with two arguments")
             return substituted(text, pattern, implicit("regexp_replace", self.value(by), STRING))
+        if isinstance(node, exp.RegexpCount):
+            self._arguments(node, ("this", "expression"))
+            return counted(text, pattern)
         self._arguments(node, ("this", "expression", "limit"))
         limit = node.args.get("limit")
         return split(text, pattern, None if limit is None else self.value(limit))
@@ -182,9 +188,12 @@ class Scalars:
         if isinstance(node, exp.Array):
             items = [self.value(item) for item in node.expressions]
             kinds = {item.type for item in items}
-            if len(kinds) != 1 or not _is_plain(items[0].type):
+            if not items or (STRING in kinds and len(kinds - {VOID}) > 1):
                 raise LeftToSparkError("array(…) of several types")
-            return call("array", items, pa.list_(items[0].type))
+            items, kind = common(items)
+            if not _is_plain(kind):
+                raise LeftToSparkError(f"array(…) of {coercion.type_name(kind)}")
+            return call("array", items, pa.list_(kind))
         whole, item = self.value(node.this), self.value(node.expression)
         if not pa.types.is_list(whole.type) or whole.type.value_type != item.type or not _is_plain(item.type):
             raise LeftToSparkError("array_contains(…) of other types")
@@ -197,6 +206,14 @@ class Scalars:
         if place is None:
             raise LeftToSparkError("next_day(…) of this day")
         return applied("next_day", [self._date(self.value(node.this)), Typed(Literal(place, INT), INT)])
+
+    def _seconds(self, node: Node) -> Typed:
+        """Seconds since 1970 of a moment, and such seconds as a text."""
+        shown = node.args.get("format")
+        if shown is not None and (not shown.is_string or shown.name != words.USUAL_FORMAT):
+            raise LeftToSparkError("seconds with this pattern")
+        name = "from_unixtime" if isinstance(node, exp.UnixToStr) else "unix_timestamp"
+        return applied(name, [self.value(node.this)])
 
     def _formatted(self, node: Node) -> Typed:
         """`date_format` with a pattern of plain letters, as it stands in the text: the parser shows another one."""
@@ -241,9 +258,13 @@ class Scalars:
     def _cast(self, node: Node) -> Typed:
         tries = isinstance(node, exp.TryCast) and bool(node.args.get("safe"))
         written = node.args["to"].sql("spark").lower()
-        number = isinstance(node.this, exp.Literal) and not node.this.is_string
-        if number and written in words.SUFFIXED and constant_of(self.statement, node, self.params) is None:
+        given = isinstance(node.this, exp.Literal) and not node.this.is_string
+        if given and (found := with_suffix(self.statement.sql, node.this.name, written)) is not None:
+            return found
+        if given and written in words.SUFFIXED and constant_of(self.statement, node, self.params) is None:
             raise LeftToSparkError("a number with a suffix")  # or a cast: the parser shows both alike
+        if written == "timestamp" and words.TIME.search(self.statement.sql):
+            raise LeftToSparkError("a time of day")
         return self._to(self.value(node.this), written, tries=tries)
 
     def _to(self, one: Typed, written: str, *, tries: bool = False) -> Typed:
@@ -253,10 +274,7 @@ class Scalars:
             raise LeftToSparkError(f"casts to {written}") from None
         if "char" in written:
             raise LeftToSparkError(f"casts to {written}")
-        made = cast(one, kind, tries=tries)
-        if kind == coercion.DATE and isinstance(one.expr, Literal) and not isinstance(made.expr, Literal):
-            raise LeftToSparkError("a date that is a word or none")
-        return made
+        return cast(one, kind, tries=tries)
 
     def _pattern(self, node: Node) -> Typed:
         escape = "\\"
@@ -265,16 +283,27 @@ class Scalars:
             escape, node = "" if constant is None else str(constant.value), node.this
             if len(escape) != 1 or not isinstance(node, exp.Like | exp.ILike):
                 raise LeftToSparkError("LIKE with this ESCAPE")
-        if isinstance(node.expression, exp.Any | exp.All):
-            raise LeftToSparkError("LIKE ANY or ALL")
-        text, pattern = (implicit("LIKE", self.value(side), STRING) for side in (node.this, node.expression))
+        text, right, listed = (
+            implicit("LIKE", self.value(node.this), STRING),
+            node.expression,
+            [node.expression],
+        )
+        if isinstance(right, exp.Any | exp.All):
+            several = right.this.unnest()
+            listed = several.expressions if isinstance(several, exp.Tuple) else [several]
+        found = tuple(self._matches(node, text, one, escape) for one in listed)
+        whole = And(found) if isinstance(right, exp.All) else Or(found)
+        return Typed(found[0] if len(found) == 1 else whole, BOOLEAN)
+
+    def _matches(self, node: Node, text: Typed, right: Node, escape: str) -> Expr:
+        pattern = implicit("LIKE", self.value(right), STRING)
         if isinstance(node, exp.RegexpLike):
             found = rlike(text, pattern)
         elif isinstance(node, exp.ILike):
             found = like(call("lower", [text], STRING), call("lower", [pattern], STRING), escape.lower())
         else:
             found = like(text, pattern, escape)
-        return Typed(Not(found.expr), BOOLEAN) if node.args.get("negate") else found
+        return Not(found.expr) if node.args.get("negate") else found.expr
 
     def _date(self, one: Typed) -> Typed:
         if one.type == STRING or coercion.is_moment(one.type):
@@ -318,6 +347,8 @@ class Scalars:
         return call("add_months" if unit in words.MONTHS else "date_add", [date, signed], coercion.DATE)
 
     def _truncated(self, node: Node) -> Typed:
+        if not words.units_are_texts(self.statement):
+            raise LeftToSparkError("trunc(…) to a computed unit")
         unit, value = node.args["unit"].name.upper(), self.value(node.this)
         cut = words.UNITS.get(unit)
         if isinstance(node, exp.DateTrunc):
@@ -333,7 +364,8 @@ class Scalars:
         others = {name for name, part in node.args.items() if isinstance(part, exp.Expression)} - set(names)
         if others:
             raise LeftToSparkError(words.describe(node))
-        return [self.value(item) for item in given if item is not None]
+        listed = [one for item in given for one in (item if isinstance(item, list) else [item])]
+        return [self.value(item) for item in listed if item is not None]
 
     def _column(self, node: Node) -> Typed:
         if isinstance(node.this, exp.Star):
@@ -371,9 +403,9 @@ class Scalars:
     def _literal(self, node: Node) -> Typed | None:
         """A constant as it is written, of the type that Spark reads it with."""
         if isinstance(node, exp.Literal) and not node.is_string:
-            return _number(node.name)
+            return number(node.name)
         if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and not node.this.is_string:
-            return _number(f"-{node.this.name}")
+            return number(f"-{node.this.name}")
         if isinstance(node, exp.Interval | exp.Add | exp.Sub | exp.Mul):
             return None
         constant = constant_of(self.statement, node, self.params)
@@ -381,13 +413,11 @@ class Scalars:
             return None
         if constant.kind == "integer":
             if isinstance(node, exp.Placeholder):
-                return _number(str(constant.value))
+                return number(str(constant.value))
             return None  # a suffix, or a cast
         if constant.kind == "decimal":
             assert isinstance(constant.value, Decimal)
-            return Typed(
-                Literal(constant.value, _decimal_type(constant.value)), _decimal_type(constant.value)
-            )
+            return Typed(Literal(constant.value, decimal_type(constant.value)), decimal_type(constant.value))
         kind = _KINDS[constant.kind]
         if (
             constant.kind == "double"
@@ -405,6 +435,8 @@ class Scalars:
                 asked = self.conditions.compared("=", node.this, part.this)
             else:
                 asked = self.conditions.expression(part.this)
+                if isinstance(node, exp.Case) and asked == Literal(None, BOOLEAN):
+                    raise LeftToSparkError("CASE WHEN NULL")  # which Spark refuses
             conditions.append(Typed(asked, BOOLEAN))
         rest = node.args.get("default") if isinstance(node, exp.Case) else node.args.get("false")
         values = [self.value(part.args["true"]) for part in parts]
@@ -451,31 +483,6 @@ def _one() -> Typed:
 
 def _null() -> Typed:
     return Typed(Literal(None, VOID), VOID)
-
-
-def _number(text: str) -> Typed | None:
-    """A number as it is written: an int where it fits, then a bigint, then a decimal."""
-    digits = text.removeprefix("-")
-    if digits.isascii() and digits.isdecimal():
-        value = int(text)
-        if value in _LONGS:
-            kind = INT if value in _INTS else LONG
-            return Typed(Literal(value, kind), kind, literal=True)
-    elif "e" in digits.lower():
-        if math.isinf(float(text)):
-            raise LeftToSparkError("a number beyond double")
-        return Typed(Literal(float(text), DOUBLE), DOUBLE)
-    exact = Decimal(text)
-    return Typed(Literal(exact, _decimal_type(exact)), _decimal_type(exact))
-
-
-def _decimal_type(value: Decimal) -> ArrowType:
-    _, digits, exponent = value.as_tuple()
-    assert isinstance(exponent, int)
-    scale, precision = max(0, -exponent), len(digits) + max(0, exponent)
-    if max(scale, precision) > coercion.MOST_DIGITS:
-        raise LeftToSparkError("a number of more than 38 digits")
-    return pa.decimal128(max(1, scale, precision), scale)
 
 
 def _member(one: Typed, name: str) -> Typed:

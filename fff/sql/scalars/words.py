@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import string
 
-from fff.sql.syntax.statement import Node, exp
+from fff.sql.syntax.spark_functions import arguments_of
+from fff.sql.syntax.statement import Node, Statement, TokenType, exp
 
 #: How a node of the tree is written as a function of Spark: its name, and which parts are its arguments.
 CALLS: dict[type[Node], tuple[str, tuple[str, ...]]] = {
@@ -54,11 +55,30 @@ CALLS: dict[type[Node], tuple[str, tuple[str, ...]]] = {
     exp.Sqrt: ("sqrt", ("this",)),
     exp.Sign: ("sign", ("this",)),
     exp.ArraySize: ("size", ("this",)),
+    exp.ToBase64: ("base64", ("this",)),
+    exp.BitwiseCount: ("bit_count", ("this",)),
+    exp.MD5: ("md5", ("this",)),
+    exp.SHA: ("sha1", ("this",)),
+    exp.SHA2: ("sha2", ("this", "length")),
+    exp.Levenshtein: ("levenshtein", ("this", "expression")),
+    exp.Soundex: ("soundex", ("this",)),
+    exp.Overlay: ("overlay", ("this", "expression", "from_", "for_")),
+    exp.Hex: ("hex", ("this",)),
+    exp.Unhex: ("unhex", ("this",)),
+    exp.Degrees: ("degrees", ("this",)),
+    exp.Radians: ("radians", ("this",)),
+    exp.Rint: ("rint", ("this",)),
+    exp.Factorial: ("factorial", ("this",)),
+    exp.Nanvl: ("nanvl", ("this", "expression")),
+    exp.Typeof: ("typeof", ("this",)),
+    exp.Chr: ("chr", ("expressions",)),
 }
 #: Functions that are casts, where they do not parse as casts.
 CAST_NAMES = frozenset({"bigint", "smallint", "tinyint", "decimal", "float", "binary"})
 #: Types of numbers with suffixes (`1e5L`, `1e40F`), some of which Spark refuses.
 SUFFIXED = frozenset({"tinyint", "smallint", "bigint", "float", "double"})
+#: The type TIME, which the parser takes for TIMESTAMP.
+TIME = re.compile(r"\bas\s+time\s*[()]|::\s*time\b|\btime\s*['\"]", re.IGNORECASE)
 PARTS = {
     "YEAR": "year",
     "DOW": "dayofweek",
@@ -82,6 +102,8 @@ UNITS = {
     "MONTH": "MONTH",
     "MON": "MONTH",
 }
+#: Which of the arguments a unit is.
+UNIT_PLACES = {"trunc": 1, "date_trunc": 0}
 UNITS |= {"MM": "MONTH", "WEEK": "WEEK"}
 CLOCK_UNITS = frozenset({"DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"})
 #: Microseconds.
@@ -132,9 +154,26 @@ DAY_WORDS = (
 )
 #: The parts of patterns of `date_format`: runs of one letter, and marks that mean themselves.
 FORMAT = re.compile("|".join(rf"{letter}+" for letter in string.ascii_letters) + r"|[-/:., ]|.", re.DOTALL)
+#: What the parser writes where no pattern is given.
+USUAL_FORMAT = "%Y-%mstrict-%dstrict %Hstrict:%Mstrict:%Sstrict"
 FORMATTED = frozenset(
     ["yyyy", "MM", "M", "MMM", "MMMM", "dd", "d", "E", "EEEE", "HH", "H", "mm", "ss", "SSS"]
 )
+
+
+def units_are_texts(statement: Statement) -> bool:
+    """Whether all units of `trunc` and `date_trunc` are written out: the parser shows `w` and 'w' as 'WEEK', too."""
+    for at, token in enumerate(statement.tokens):
+        place = UNIT_PLACES.get(token.text.lower())
+        given = None if place is None else arguments_of(statement, at)
+        if place is None or not given:
+            continue
+        first, end = given[min(place, len(given) - 1)]
+        unit = statement.tokens[first]
+        known = unit.token_type is TokenType.STRING and unit.text.upper() in UNITS.keys() | CLOCK_UNITS
+        if not known or end != first + 1:
+            return False
+    return True
 
 
 def describe(node: Node) -> str:

@@ -1,8 +1,12 @@
-"""What the parser knows only written out: `TABLE t` as `SELECT * FROM t`, `|> UNION SELECT …` as `|> UNION (SELECT …)`."""
+"""What the parser knows only written out.
+
+`TABLE t` as `SELECT * FROM t`, `VALUES (1)` as `SELECT * FROM VALUES (1)`, either before `|>` as `FROM …`, `|> UNION SELECT …` as
+`|> UNION (SELECT …)`, `|> DROP a` as `|> SELECT * EXCEPT (a)`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from fff.errors import Span
 from fff.sql.syntax.edits import Edit, edit
@@ -37,6 +41,13 @@ def written_out(sql: str) -> Edited:
     text = Edited.of(sql)
     tokens = tokenize(sql)
     edits = []
+    depths = depths_of(tokens)
+    if tokens and tokens[0].token_type is TokenType.VALUES:
+        piped = any(
+            token.token_type is TokenType.PIPE_GT and not depth
+            for token, depth in zip(tokens, depths, strict=True)
+        )
+        edits.append(edit(Span(tokens[0].start, tokens[0].start), "FROM " if piped else "SELECT * FROM "))
     for at, token in enumerate(tokens[:-1]):
         if token.token_type is not TokenType.TABLE or tokens[at + 1].token_type is TokenType.L_PAREN:
             continue
@@ -44,7 +55,18 @@ def written_out(sql: str) -> Edited:
         with_ = before is TokenType.R_PAREN and tokens[0].token_type is TokenType.WITH
         called = before is TokenType.L_PAREN and at > 1 and tokens[at - 2].token_type in _NAMES
         if (before in _BEFORE_A_QUERY or with_) and not called:
-            edits.append(edit(Span(token.start, token.end + 1), "SELECT * FROM"))
+            behind = next(
+                (
+                    one
+                    for one in range(at + 2, len(tokens))
+                    if tokens[one].token_type is not TokenType.DOT
+                    and tokens[one - 1].token_type is not TokenType.DOT
+                ),
+                len(tokens),
+            )
+            piped = before in {TokenType.SEMICOLON, TokenType.L_PAREN} and behind < len(tokens)
+            piped = piped and tokens[behind].token_type is TokenType.PIPE_GT
+            edits.append(edit(Span(token.start, token.end + 1), "FROM" if piped else "SELECT * FROM"))
     text = text.edited(edits) if edits else text
     brackets = _bracketed(tokenize(text.sql))
     return text.edited(brackets) if brackets else text
@@ -55,20 +77,33 @@ def _bracketed(tokens: Sequence[Token]) -> list[Edit]:
     edits: list[Edit] = []
     depths = depths_of(tokens) if any(token.token_type is TokenType.PIPE_GT for token in tokens) else ()
     for at in range(len(depths) - 2):
-        if tokens[at].token_type is not TokenType.PIPE_GT or tokens[at + 1].token_type not in _SETS:
+        if tokens[at].token_type is not TokenType.PIPE_GT:
+            continue
+        if tokens[at + 1].token_type is TokenType.DROP:
+            word, end = tokens[at + 1], _end(tokens, depths, at, {TokenType.PIPE_GT, TokenType.SEMICOLON})
+            stop = tokens[end - 1].end + 1
+            edits += [edit(Span(word.start, word.end + 1), "SELECT * EXCEPT ("), edit(Span(stop, stop), ")")]
+        if tokens[at + 1].token_type not in _SETS:
             continue
         first = at + 2 + (tokens[at + 2].token_type in {TokenType.ALL, TokenType.DISTINCT})
         if first >= len(tokens) or tokens[first].token_type not in _BEGIN_A_QUERY:
             continue
-        end = next(
-            (
-                one
-                for one in range(first + 1, len(tokens))
-                if depths[one] < depths[at]
-                or (depths[one] == depths[at] and tokens[one].token_type in _BEHIND_A_QUERY)
-            ),
-            len(tokens),
-        )
+        end = _end(tokens, depths, at, _BEHIND_A_QUERY, first + 1)
         start, stop = tokens[first].start, tokens[end - 1].end + 1
         edits += [edit(Span(start, start), "("), edit(Span(stop, stop), ")")]
     return edits
+
+
+def _end(
+    tokens: Sequence[Token], depths: Sequence[int], at: int, ends: Collection[TokenType], first: int = 0
+) -> int:
+    """Where what stands behind a `|>` ends: at one of these tokens, or with the bracket around it."""
+    behind = range(max(first, at + 1), len(tokens))
+    return next(
+        (
+            one
+            for one in behind
+            if depths[one] < depths[at] or (depths[one] == depths[at] and tokens[one].token_type in ends)
+        ),
+        len(tokens),
+    )
