@@ -1,17 +1,29 @@
-"""Draws the screens of the manual (docs/screens) from a run over the demo sources: `python -m benchmarks.screens`."""
+"""Draws the screens of the manual (docs/screens) from runs over the demo sources: `python -m benchmarks.screens`.
+
+Each is what an emulated terminal of a size shows: of the live view while a run goes on, of other commands when they have ended.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import fcntl
 import io
 import os
+import pty
+import struct
+import subprocess
 import sys
+import tempfile
+import termios
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.terminal_theme import MONOKAI, TerminalTheme
 from rich.text import Text
 
+from benchmarks.emulator import Emulator
 from fff.options import RunOptions
 from fff_cli.live.forecast import History
 from fff_cli.live.frame import frame
@@ -39,21 +51,58 @@ _LIGHT = TerminalTheme(
     ],
 )
 THEMES = {"dark": MONOKAI, "light": _LIGHT}
+_JOIN = (
+    "SELECT F.name, F.contribution, D.householdIncome, C.crimeRating FROM FEC AS F "
+    "JOIN Demographics AS D ON F.zip = D.zip JOIN Crime AS C ON F.zip = C.zip WHERE F.State = 'CA' LIMIT 300"
+)
+_KEYS = "SELECT zip, householdIncome FROM Demographics WHERE zip IN ('94700', '94705');"
+#: What else is captured: a command, and what is typed into it, line by line, each after a prompt.
+COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "summary": (("query", _JOIN, "--rows", "4"), ()),
+    "explain": (("explain", _JOIN), ()),
+    "error": (("query", _JOIN.replace("D.householdIncome", "D.houseIncome")), ()),
+    "list": (("source", "list"), ()),
+    "shell": (("shell", "--no-live"), ("\\l", _KEYS, "\\d Crime")),
+}
+SCREENS = ("live", *COMMANDS)
 
 
-async def screens(folder: Path = FOLDER) -> None:
+async def screens(folder: Path = FOLDER, names: Sequence[str] = SCREENS) -> None:
     with DemoServer(seed=3) as server:
         environ = dict(os.environ) | {"FFF_DEMO_BASE_URL": server.base_url}
-        async with open_federation([SPEC], environ=environ, cache=False) as federation:
-            [prepared] = prepare_all(federation, [QUERY], {})
-            execution = federation.execute(prepared, RunOptions(seed=7, refresh=True))
-            drawing = asyncio.create_task(_draw(execution.snapshot, folder))
-            async for _ in execution.batches():
-                pass
-            await drawing
+        if "live" in names:
+            await _live(environ, folder)
+    with DemoServer(seed=3, delay_scale=0.1) as server, tempfile.TemporaryDirectory() as home:
+        settings = {
+            "FFF_DEMO_BASE_URL": server.base_url, "FFF_SOURCES": str(SPEC), "TERM": "xterm-256color", "PAGER": "",
+            "XDG_STATE_HOME": home, "XDG_CACHE_HOME": home, "XDG_CONFIG_HOME": home, "PROMPT_TOOLKIT_NO_CPR": "1",
+        }  # fmt: skip
+        environ = {
+            name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")
+        }
+        for name in names:
+            if name in COMMANDS:
+                for columns, lines in SIZES:
+                    _drawn(
+                        capture(*COMMANDS[name], columns, lines, environ | settings),
+                        folder,
+                        name,
+                        columns,
+                        lines,
+                    )
 
 
-async def _draw(snapshot, folder: Path) -> None:
+async def _live(environ: Mapping[str, str], folder: Path) -> None:
+    async with open_federation([SPEC], environ=environ, cache=False) as federation:
+        [prepared] = prepare_all(federation, [QUERY], {})
+        execution = federation.execute(prepared, RunOptions(seed=7, refresh=True))
+        drawing = asyncio.create_task(_draw(execution.snapshot, folder))
+        async for _ in execution.batches():
+            pass
+        await drawing
+
+
+async def _draw(snapshot: Callable, folder: Path) -> None:
     history = History()
     while (now := snapshot()).phase == "fetching" and (
         now.elapsed_s < AFTER_S or now.sample_is != "current groups"
@@ -62,13 +111,40 @@ async def _draw(snapshot, folder: Path) -> None:
         await asyncio.sleep(0.16)
     history = history.after(now)
     for columns, lines in SIZES:
-        text = rendered(frame(now, columns, lines, history=history, view=View(keys=True)), columns - 1)
-        for name, theme in THEMES.items():
-            console = Console(record=True, width=columns, height=lines, file=io.StringIO())
-            console.print(Text.from_ansi(text), end="")
-            file = folder / f"live-{columns}x{lines}-{name}.svg"
-            console.save_svg(str(file), title="fff demo", theme=theme, unique_id=name)
+        picture = frame(now, columns, lines, history=history, view=View(keys=True))
+        _drawn(rendered(picture, columns - 1), folder, "live", columns, lines)
+
+
+def _drawn(text: str, folder: Path, name: str, columns: int, lines: int) -> None:
+    for theme_name, theme in THEMES.items():
+        console = Console(record=True, width=columns, height=lines, file=io.StringIO())
+        console.print(Text.from_ansi(text), end="")
+        file = folder / f"{name}-{columns}x{lines}-{theme_name}.svg"
+        console.save_svg(str(file), title="fff", theme=theme, unique_id=theme_name)
+
+
+def capture(
+    arguments: Sequence[str], typed: Sequence[str], columns: int, lines: int, environ: Mapping[str, str]
+) -> str:
+    """What a terminal of a size shows when a command has ended, with its colours."""
+    emulator, waiting = Emulator(columns, lines), [*typed, "\\q"] if typed else []
+    master, inner = pty.openpty()
+    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fff_cli", *arguments],
+        stdin=inner, stdout=inner, stderr=inner, env=dict(environ), start_new_session=True,
+    )  # fmt: skip
+    os.close(inner)
+    with process, contextlib.suppress(OSError):  # so Linux says that the last writer is gone
+        while data := os.read(master, 1 << 16):
+            emulator.feed(data.decode("utf-8", "replace"))
+            if waiting and emulator.line() == "fff>":
+                if waiting == ["\\q"]:
+                    shown = emulator.styled()
+                os.write(master, f"{waiting.pop(0)}\r".encode())
+    os.close(master)
+    return shown if typed else emulator.styled()
 
 
 if __name__ == "__main__":
-    asyncio.run(screens(*map(Path, sys.argv[1:])))
+    asyncio.run(screens(names=sys.argv[1:] or SCREENS))

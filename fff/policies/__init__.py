@@ -65,7 +65,7 @@ def make_policy(
         case "rank" if order.isdecimal() and int(order) > 0:
             return Rank(int(order))
         case "benefit" if not order:
-            return Benefit()
+            return Benefit(plan)
         case "adaptive" if not order:
             return Adaptive(plan, prefer, past)
     raise UsageError(f"no routing policy is called {name!r}", hint=f"there are: {', '.join(POLICIES)}")

@@ -137,6 +137,29 @@ class TestRequests:
         assert answered(game) == [(10,), (12,), (11,)]
         assert len(game.rows) == 4
 
+    def test_a_later_wish_asks_an_index_for_what_has_gone_by_to_wait_for_a_scan(self, play: Plays) -> None:
+        """R9, after a turn: of F's rows that D's scan has not answered, and of no others."""
+        beside = block(
+            [
+                table("zip state", scans=1, name="f"),
+                table("zip income", (0,), scans=1, key=(0,), window=1, name="d"),
+            ],
+            ["0.0 = 1.0"],
+        )
+        game = play(beside)
+        game.start()
+        game.scan(0, *PAGE, (None, 2))
+        game.page(1, (11, 7))
+        assert not game.asked
+        game.feed(wish(equals("0.1", 2)))
+        assert keys_of(list(game.asked.values())) == [(13,)]
+        game.feed(wish(equals("0.1", 3)))
+        game.feed(wish())
+        game.answer(0, (13, 8))
+        game.scan(1, (10, 6))
+        assert len(game.asked) == 1
+        assert sorted(row[0] for row in game.rows) == [10, 11, 13]
+
     def test_wished_keys_fill_a_request_first(self, play: Plays) -> None:
         game = play(fetch_by_key(batch=3))
         game.start()
@@ -263,7 +286,7 @@ class TestBouncing:
     def test_only_wished_probes_ask_although_a_scan_runs(self, play: Plays) -> None:
         game = play(self.PLAN)
         game.start()
-        game.page(0, (1, 1), (2, 2))
+        game.page(0, (1, 1), (2, 1))
         assert not game.told.keys
         game.feed(wish(equals("0.1", 2)))
         game.page(0, (3, 1), (4, 2))

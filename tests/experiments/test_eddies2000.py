@@ -116,6 +116,7 @@ class TestBite:
     def test_a_lottery_without_tickets_does_not_see_selectivities(self) -> None:
         assert "the lottery is near the best order" in self.failed("E2", "naive", 0.1)
 
+    @pytest.mark.slow
     def test_a_static_plan_is_no_eddy(self) -> None:
         assert len(self.failed("E7", "pessimal", 1.0)) >= 3
 

@@ -32,6 +32,7 @@ def _names(order) -> str:
     return ",".join(f"T{number}" for number in order)
 
 
+@pytest.mark.slow
 def test_on_one_host_all_preferences_ask_for_about_the_least() -> None:
     """A rarely has a match, B nearly always: a third more requests where each is taken for a server of its own."""
     passes = np.random.default_rng(5).random((400, 2)) < (0.2, 0.95)
@@ -42,6 +43,7 @@ def test_on_one_host_all_preferences_ask_for_about_the_least() -> None:
         assert runs[prefer].seconds <= 1.05 * runs["cheap"].seconds
 
 
+@pytest.mark.slow
 def test_with_a_host_each_only_fast_pays_for_next_to_no_time() -> None:
     """Nine tenths pass the one, a tenth the other: a tenth of the time can be had for two thirds more requests."""
     passes = np.random.default_rng(5).random((400, 2)) < (0.9, 0.1)

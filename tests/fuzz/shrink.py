@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ from tests.fuzz.generate import Instance, feasible, sql_of
 from tests.fuzz.oracle import brute_force
 from tests.fuzz.world import MakeEddy, Run, Wrong, play, verdict
 
+LONGEST_S = 120.0  # after so long the smallest so far will do
 TRIES = 25  # worlds tried per smaller candidate: leaving something out changes what happens when
 
 
@@ -25,11 +27,13 @@ def shrink(instance: Instance, run: Run, make: MakeEddy) -> str:
     """The report of the smallest failing relative of a failing run that was found."""
     found = failure(instance, run, make)
     assert found is not None, "only failing runs are made small"
-    grown = True
-    while grown:
+    grown, until = True, time.monotonic() + LONGEST_S
+    while grown and time.monotonic() < until:
         grown = False
         for smaller, simpler in candidates(instance, run):
             for seed in [simpler.seed, *range(TRIES)]:
+                if time.monotonic() > until:
+                    break
                 tried = replace(simpler, seed=seed)
                 wrong = failure(smaller, tried, make)
                 if wrong is not None:

@@ -44,6 +44,11 @@ from tests.fuzz.oracle import Bag, arrow_rows
 from tests.fuzz.watch import Watcher
 from tests.fuzz.wishes import random_wishes
 
+#: What no source has answered: a scan is said to stall for as long as it does, whatever it has already sent.
+OF_NO_ANSWER = (Route, TimePassed, Prioritize, ScanStalled)
+#: Steps after which what sources have answered is heard, even where routing goes first: time and wishes may make more
+#: work for ever, and no server's answer is kept from the eddy for ever.
+PATIENT_STEPS = 100
 MAX_STEPS = 60_000  # far above what any generated instance needs: reaching it means livelock
 TRACE_SHOWN = 80
 #: Policies that take parts of batches, hold them back, or forget what they have learned.
@@ -219,6 +224,7 @@ class _World:
     watcher: Watcher | None = None
     now: float = 0.0
     wake_at: float | None = None  # the earliest time that the eddy wants to be told
+    since_answer: int = 0  # steps since an access module has told anything
 
     def __post_init__(self) -> None:
         if self.run.watch and hasattr(self.eddy, "open_values"):
@@ -246,7 +252,7 @@ class _World:
     def pending(self) -> list[object]:
         """Everything that could happen next."""
         work: list[object] = [Route()] if self.eddy.has_work else []
-        if work and self.run.bias == "route-first":
+        if work and self.run.bias == "route-first" and self.since_answer < PATIENT_STEPS:
             return work
         ready: list[object] = [key for key, scan in self.scans.items() if self.scan_ready(scan)]
         ready += [request for request, answer in self.answers.items() if not answer.cancelled]
@@ -316,6 +322,7 @@ class _World:
     # -------------------------------------------------------------------------------------------- the instructions
 
     def feed(self, event: Event) -> None:
+        self.since_answer = self.since_answer + 1 if isinstance(event, OF_NO_ANSWER) else 0
         instructions = self.eddy.handle(event)
         self.steps.append((event, instructions))
         for instruction in instructions:

@@ -19,7 +19,7 @@ from fff.policies.adaptive.lattice import MAX_STATES, Lattice, sober, solve
 from fff.policies.adaptive.policy import MANY, TOGETHER, Adaptive
 from fff.policies.adaptive.posterior import Beliefs
 from fff.policies.adaptive.scarcity import Scarcity
-from fff.policies.benefit import Benefit
+from fff.policies.benefit import HIDDEN, Benefit, Worth
 from tests.dataflow.blocks import Play, block, table
 from tests.policies.driving import NEW, A, B, drive
 
@@ -305,8 +305,11 @@ def test_benefit_uses_an_index_beside_a_scan_while_it_is_idle() -> None:
     probe, index = Move(1), Move(1, 0)
 
     def taken(backlog: int, *, urgent: bool = False) -> Counter[Move]:
+        def load(move: Move) -> Load:
+            return Load(backlog, 4) if move == index else Load()
+
         return Counter(
-            policy.take(Offer(NEW, (probe, index), 50, lambda _: Load(backlog, 4), urgent), rng)[0]  # type: ignore[index]
+            policy.take(Offer(NEW, (probe, index), 50, load, urgent), rng)[0]  # type: ignore[index]
             for _ in range(100)
         )
 
@@ -316,6 +319,34 @@ def test_benefit_uses_an_index_beside_a_scan_while_it_is_idle() -> None:
     assert taken(0)[index] > 90
     assert taken(4)[probe] > 90
     assert policy.take(Offer(NEW, (probe, index), 50, lambda _: Load(1, 4)), rng) is not None
+
+
+def test_benefit_waits_where_every_lookup_is_full_unless_the_user_wants_it_first() -> None:
+    """S4 section 4.4: who stands in line before a source that stalls cannot go elsewhere meanwhile."""
+    policy, rng = Benefit(LOOKUPS), random.Random(1)
+
+    def offered(full: set[Move], *, urgent: bool = False) -> tuple[Move, int] | None:
+        return policy.take(
+            Offer(NEW, (TO_1, TO_2), 50, lambda move: Load(4 if move in full else 0, 4), urgent), rng
+        )
+
+    assert {offered({TO_1}) for _ in range(300)} == {(TO_2, 4), (TO_2, 1)}
+    assert {offered({TO_1, TO_2}) for _ in range(300)} == {None}
+    assert offered({TO_1, TO_2}, urgent=True) is not None
+
+
+def test_benefit_values_what_can_be_shown() -> None:
+    """The share of the result's columns, equal ones included; half of it where a key of the result is lacking."""
+    tables = [table("a b", scans=1, key=(0,)), table("k v", (0,), key=(0,)), table("k v w", (0,), key=(0,))]
+    worth = Worth(block(tables, ["0.0 = 1.0", "0.1 = 2.0"], output="0.0 0.1 1.1 2.0 2.1"))
+    assert worth(0b001) == pytest.approx(4 / 6), "a, b, and b again; the row itself"
+    assert worth(0b011) == worth(0b101) == pytest.approx(5 / 6)
+    assert worth(0b111) == 1.0
+    keyed = Worth(block(tables, ["0.0 = 1.0", "0.1 = 2.1"], output="0.0 2.0"))
+    assert keyed(0b001) == keyed(0b011) == pytest.approx(2 / 3 * HIDDEN)
+    policy, rng = Benefit(replace(LOOKUPS, output=LOOKUPS.output[:3] + LOOKUPS.output[5:])), random.Random(1)
+    taken = Counter(policy.choose(NEW, (TO_1, TO_2), rng) for _ in range(200))
+    assert taken[TO_2] > 180, "only the second table has columns of the result"
 
 
 def test_benefit_prefers_what_brings_more_per_second() -> None:

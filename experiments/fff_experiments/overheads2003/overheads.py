@@ -191,11 +191,11 @@ def _wide(rng: random.Random, keys: Sequence[int], width: int) -> list[Row]:
     return [(key, *([key % 4] * (width - 1))) for key in rng.sample(keys, len(keys))]
 
 
-def _engine_checks(found: dict[str, tuple[float, ...]], most: float = JOINS_MOST) -> list[Check]:
+def _engine_checks(times_of: dict[str, tuple[float, ...]], most: float = JOINS_MOST) -> list[Check]:
     """The real engine beside its static plan, per query."""
-    worst_rank = max(found, key=lambda query: max(found[query][:-1]))
-    worst = max(found, key=lambda query: found[query][-1])
-    rank, default = max(found[worst_rank][:-1]), found[worst][-1]
+    worst_rank = max(times_of, key=lambda query: max(times_of[query][:-1]))
+    worst = max(times_of, key=lambda query: times_of[query][-1])
+    rank, default = max(times_of[worst_rank][:-1]), times_of[worst][-1]
     return [
         Check(
             f"the real engine, batches of {BATCH}, by rank: deciding costs little more than a static plan, whatever the query",
@@ -212,10 +212,10 @@ def _engine_checks(found: dict[str, tuple[float, ...]], most: float = JOINS_MOST
     ]
 
 
-def _amortised(found: dict[str, list[float]], first: int) -> list[Check]:
+def _amortised(times_of: dict[str, list[float]], first: int) -> list[Check]:
     """Of the synchronous eddy: what deciding costs; `first`: where E(1) stands among the times of a query."""
-    few = {query: times[first + 1] / times[-1] for query, times in found.items()}
-    each = {query: times[first] / times[first + 2] for query, times in found.items()}
+    few = {query: times[first + 1] / times[-1] for query, times in times_of.items()}
+    each = {query: times[first] / times[first + 2] for query, times in times_of.items()}
     worst, least = max(few, key=lambda query: few[query]), min(each, key=lambda query: each[query])
     return [
         Check(
@@ -230,15 +230,15 @@ def _amortised(found: dict[str, list[float]], first: int) -> list[Check]:
 def _joins(
     title: str,
     base: Sequence[str],
-    found: dict[str, list[float]],
+    times_of: dict[str, list[float]],
     engine: dict[str, tuple[float, ...]],
     *,
     checks: Sequence[Check],
     notes: Sequence[str],
     most: float = JOINS_MOST,
 ) -> Findings:
-    curves = tuple(Curve(query, FREQUENCIES, times[len(base) :]) for query, times in found.items())
-    told = ", ".join(f"every {every:,}" for every in DECIDING)
+    curves = tuple(Curve(query, FREQUENCIES, times[len(base) :]) for query, times in times_of.items())
+    frequencies = ", ".join(f"every {every:,}" for every in DECIDING)
     return Findings(
         (
             "query",
@@ -249,7 +249,7 @@ def _joins(
         ),
         tuple(
             (query, *(f"{time:.2f}" for time in times), *(f"{ratio:.2f}" for ratio in engine[query]))
-            for query, times in found.items()
+            for query, times in times_of.items()
         ),
         (
             Panel(
@@ -260,7 +260,7 @@ def _joins(
         (
             (
                 f"Left of the engine's columns: the synchronous eddy, times over the {base[0]}. The engine's: over its own static "
-                f"plan with batches of the same {BATCH} tuples, decided {told} tuples. Processor time."
+                f"plan with batches of the same {BATCH} tuples, decided {frequencies} tuples. Processor time."
             ),
             *notes,
         ),

@@ -46,13 +46,13 @@ def taught(world: World, seed: int) -> Past:
     return policy.beliefs.lessons()
 
 
-def _start(start: str, world: World, told: Past, other: World, control: str) -> RoutingPolicy:
-    """The policy that is judged; `told`: what it remembers."""
+def _start(start: str, world: World, past: Past, other: World, control: str) -> RoutingPolicy:
+    """The policy that is judged; `past`: what it remembers."""
     if control == "no memory" or start == "cold":
         return Adaptive(world.plan)
     if control == "obeyed" and start == "wrong":
         return in_order(world, min(other.orders(), key=lambda order: other.static(order, 0, _TUPLES)))
-    return Adaptive(world.plan, past=told)
+    return Adaptive(world.plan, past=past)
 
 
 def excesses(shape: Shape, instances: int, seed: int, control: str = "") -> dict[str, list[Excess]]:
@@ -77,14 +77,16 @@ def run_memory(trial: TrialRequest) -> Findings:
     filters = excesses("filters", instances, seed, trial.control)
     shapes = {shape: excesses(shape, joins, seed, trial.control) for shape in _JOINS}
     worlds: dict[str, tuple[int, dict[str, list[Excess]]]] = {"filters": (instances, filters)}
-    worlds |= {shape: (joins, found) for shape, found in shapes.items()}
-    for world, (count, found) in worlds.items():
-        rows += [(world, start, count, *map(str, found[start])) for start in _STARTS]
+    worlds |= {shape: (joins, by_start) for shape, by_start in shapes.items()}
+    for world, (count, by_start) in worlds.items():
+        rows += [(world, start, count, *map(str, by_start[start])) for start in _STARTS]
     curves = tuple(
         Curve(start, _AT, [max(excess.mean, 1e-3) for excess in filters[start]]) for start in _STARTS
     )
     cold, warm, wrong = (filters[start][0] for start in _STARTS)
-    j_cold, j_warm, j_wrong = (pooled([found[start][0] for found in shapes.values()]) for start in _STARTS)
+    j_cold, j_warm, j_wrong = (
+        pooled([by_start[start][0] for by_start in shapes.values()]) for start in _STARTS
+    )
     return Findings(
         ("world", "start", "instances", *(f"T={at}: mean / p95" for at in _AT)),
         tuple(rows),

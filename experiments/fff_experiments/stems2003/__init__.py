@@ -1,4 +1,4 @@
-"""S-1 to S-5: the figures of Raman, Deshpande & Hellerstein (2003).
+"""S-1 to S-6: the figures of Raman, Deshpande & Hellerstein (2003).
 
 In: a trial.
 Out: findings.
@@ -7,6 +7,7 @@ Out: findings.
     realtime  S-1, S-2 and S-4 once more on this machine's clock
     sources   The sources of the SteM paper (S4, Table 3)
     stems     SteMs 2003, sections 4.2 to 4.4
+    turning   SteMs 2003, section 4.6
 
 The words are explained in docs/glossary.md.
 """

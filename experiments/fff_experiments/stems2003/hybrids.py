@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import random
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
 from fff.dataflow.plan.moves import Move, Outcome
+from fff.dataflow.plan.plan import BlockPlan
+from fff.dataflow.plan.policy import RoutingPolicy
 from fff.dataflow.plan.state import TupleState
+from fff.policies import DEFAULT_POLICY, PREFERENCES, Preference, make_policy
 from fff.simulation.recorder import Steps
 from fff.simulation.run import BlockRun, run_block
 from fff.simulation.service import FixedTime
@@ -26,6 +31,7 @@ from fff_experiments.stems2003.sources import (
     curve,
     equal,
     results_of,
+    rises,
     run_classic,
     scan,
     values_of_a,
@@ -37,7 +43,7 @@ W_S = 400.0  # and that of W: long enough that most results come after R is scan
 PAGE = 5  # rows of a page of either scan
 GROUPS = 20
 PRIORITIZED = f"W.key IN ({', '.join(map(str, range(0, ROWS, GROUPS)))})"
-_SETTING = (
+SETTING = (
     f"R and W have the same {ROWS} keys, each in an order of its own; the scan of R takes {R_S:.0f} s, that of W {W_S:.0f} s, a "
     f"lookup {LOOKUP_S} s, one at a time."
 )
@@ -57,8 +63,8 @@ def _keys(seed: int) -> tuple[list[int], list[int]]:
     return orders[0], orders[1]
 
 
-def tables(seed: int) -> tuple[SimulatedTable, SimulatedTable]:
-    """R and W, both scanned, W with an index."""
+def tables(seed: int, host: str = "") -> tuple[SimulatedTable, SimulatedTable]:
+    """R and W, both scanned, W with an index; `host`: that serves it."""
     of_r, of_w = _keys(seed)
     r = SimulatedTable(
         "R", pa.record_batch([of_r, values_of_a(seed)], schema=_R), ("key",), (scan(ROWS, R_S, PAGE),)
@@ -68,7 +74,7 @@ def tables(seed: int) -> tuple[SimulatedTable, SimulatedTable]:
         pa.record_batch([of_w], schema=_W),
         ("key",),
         (scan(ROWS, W_S, PAGE),),
-        (SimulatedLookup(("key",), FixedTime(LOOKUP_S)),),
+        (SimulatedLookup(("key",), FixedTime(LOOKUP_S), host=host),),
     )
     return r, w
 
@@ -79,11 +85,18 @@ def _relation(name: str, keys: list[int], seconds: float) -> ClassicRelation:
     return ClassicRelation(name, [(key,) for key in keys], ClassicScan(page_s, (seconds - page_s) / ROWS))
 
 
-def _hybrid(seed: int, policy: str | None = None) -> BlockRun:
-    """By back-pressure alone, or by a policy of the engine."""
+def _default(plan: BlockPlan, prefer: Preference) -> RoutingPolicy:
+    """The default policy of the product under a preference."""
+    return make_policy(DEFAULT_POLICY, plan, prefer)
+
+
+def _hybrid(
+    seed: int, policy: str | Callable[[BlockPlan], RoutingPolicy] | None = None, host: str = ""
+) -> BlockRun:
+    """By back-pressure alone, or by a policy of the engine; `host`: whose index that of W is."""
     return run_block(
         "SELECT R.key, R.a FROM R, W WHERE R.key = W.key",
-        tables(seed),
+        tables(seed, host),
         policy=policy or (lambda _: NobodyIdle()),
         seed=seed,
     )
@@ -105,42 +118,64 @@ def _hash_join(seed: int) -> Steps:
     return results_of(run_classic(query, [join], [R, W], seed))
 
 
-def _judged_q4(trial: TrialRequest) -> tuple[Steps, Steps, Steps]:
-    """Results and probes of the hybrid by back-pressure, results of that by benefit; or what stands in for them."""
-    seed = trial.seed
-    if trial.control == "index join":
-        index = _index_join(seed)
-        return index, index, index
-    run, by_benefit = (
-        _hybrid(seed, policy)
-        for policy in (("fixed", "fixed") if trial.control == "hash join" else (None, "benefit"))
-    )
-    return run.recorder.results(), run.recorder.requests("W", "lookup[key]"), by_benefit.recorder.results()
+@dataclass(frozen=True)
+class _Hybrid:
+    """Results over time, and probes of the index."""
+
+    results: Steps
+    probes: Steps
+
+    @classmethod
+    def of(cls, run: BlockRun) -> _Hybrid:
+        """Of a run."""
+        return cls(run.recorder.results(), run.recorder.requests("W", "lookup[key]"))
+
+
+def _judged_q4(trial: TrialRequest) -> dict[str, _Hybrid]:
+    """Hybrids by back-pressure, by benefit, and by the default under each preference; or what stands in for them."""
+    defaults = {f"default, {prefer}": partial(_default, prefer=prefer) for prefer in PREFERENCES}
+    policies = {"hybrid": None, "hybrid, policy benefit": "benefit"}
+    match trial.control:
+        case "index join":
+            index = _index_join(trial.seed)
+            return dict.fromkeys([*policies, *defaults], _Hybrid(index, index))
+        case "hash join":
+            return dict.fromkeys([*policies, *defaults], _Hybrid.of(_hybrid(trial.seed, "fixed")))
+        case "benefit":
+            greedy = _Hybrid.of(_hybrid(trial.seed, "benefit"))
+            return dict.fromkeys([*policies, *defaults], greedy)
+    return {name: _Hybrid.of(_hybrid(trial.seed, policy)) for name, policy in (policies | defaults).items()}
 
 
 def _q4(trial: TrialRequest) -> Findings:
     seed = trial.seed
-    hybrid, probes, by_benefit = _judged_q4(trial)
+    runs = _judged_q4(trial)
+    hybrid, by_benefit = runs["hybrid"].results, runs["hybrid, policy benefit"].results
+    defaults = [runs["default, fast"], runs["default, balanced"]]
     index, hashed = _index_join(seed), _hash_join(seed)
     early = [LOOKUP_S * step for step in range(1, 10)]
     worst = min(hybrid.at(time) / index.at(time) for time in early if index.at(time))
+    shares = [one.results.at(10) / index.at(10) for one in defaults]
+    ends = [one.results.end / hashed.end for one in defaults]
+    tenths = [rises(one.probes, 0.0, R_S) for one in defaults]
+    probed = [one.probes.total / ROWS for one in defaults]
+    shared = "benefit" if trial.control == "benefit" else partial(_default, prefer="fast")
+    busy = _Hybrid.of(_hybrid(seed, shared, host="W.scan")).probes.total
+    spared = runs["default, cheap"].probes.total
     overtaken = next(time for time in hashed.times if hashed.at(time) > index.at(time) > 0)
     bend = _bend(hashed)
     return Findings(
-        columns=(
-            "seconds",
-            "index join",
-            "hash join",
-            "hybrid",
-            "its probes of the index",
-            "hybrid, policy benefit",
-        ),
+        columns=("seconds", "index join", "hash join", *runs),
         rows=(
             *(
-                (time, index.at(time), hashed.at(time), hybrid.at(time), probes.at(time), by_benefit.at(time))
+                (
+                    time,
+                    *(steps.at(time) for steps in (index, hashed, *(one.results for one in runs.values()))),
+                )
                 for time in (5.0, 10.0, 20.0, 30.0, 59.0, 100.0, 200.0, 300.0, 400.0)
             ),
-            ("all results", index.end, hashed.end, hybrid.end, probes.total, by_benefit.end),
+            ("all results", index.end, hashed.end, *(one.results.end for one in runs.values())),
+            ("probes of the index", index.total, 0, *(one.probes.total for one in runs.values())),
         ),
         panels=tuple(
             Panel(
@@ -175,6 +210,26 @@ def _q4(trial: TrialRequest) -> Findings:
                 passed=by_benefit.at(10) >= 0.9 * index.at(10) and by_benefit.end <= 1.10 * hashed.end,
             ),
             Check(
+                "the default does as well under `fast` and `balanced`",
+                "at least 0.9 of the index join's results after 10 s, completion at most 1.10 of the hash join's",
+                " and ".join(f"{share:.2f}, {end:.3f}" for share, end in zip(shares, ends, strict=True)),
+                passed=min(shares) >= 0.9 and max(ends) <= 1.10,
+            ),
+            Check(
+                "it keeps sending a small fraction of the tuples of R to the index",
+                "some in each tenth of the scan of R, at most 10 % in all",
+                " and ".join(
+                    f"in {some} of 10, {part:.1%}" for some, part in zip(tenths, probed, strict=True)
+                ),
+                passed=min(tenths) == 10 and max(probed) <= 0.1,
+            ),
+            Check(
+                "it asks nothing that takes a place from the scan, nor under `cheap`",
+                "no probe under `fast` where the index is on the host of the scan of W, and none under `cheap`",
+                f"{busy} and {spared}",
+                passed=busy == spared == 0,
+            ),
+            Check(
                 "the index join is ahead at first, the hash join overtakes it and wins by far",
                 "ahead in the first 10 s, overtaken within 30 s; the index join takes more than twice as long in all",
                 f"{index.at(10)} and {hashed.at(10)} results after 10 s, overtaken at {overtaken:.0f} s; "
@@ -191,7 +246,7 @@ def _q4(trial: TrialRequest) -> Findings:
             ),
         ),
         notes=(
-            _SETTING,
+            SETTING,
             "The hybrid of the plot routes by back-pressure alone: the index gets a tuple whenever it has room.",
         ),
     )
@@ -311,7 +366,7 @@ def _q5(trial: TrialRequest) -> Findings:
             ),
         ),
         notes=(
-            _SETTING,
+            SETTING,
             "Routing is by policy `benefit`. What counts is which access method brought the row of W first.",
         ),
     )
@@ -327,8 +382,9 @@ EXPERIMENTS = (
         "The eddy with SteMs uses both: early it is like the index join, later like the hash join.",
         _q4,
         {
-            "hash join": "SteMs that only wait for the scan, in place of both hybrids",
-            "index join": "the index join in place of both hybrids",
+            "hash join": "SteMs that only wait for the scan, in place of all hybrids",
+            "index join": "the index join in place of all hybrids",
+            "benefit": "the policy benefit in place of all hybrids",
         },
     ),
     Experiment(

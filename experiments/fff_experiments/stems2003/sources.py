@@ -7,6 +7,7 @@ about it takes 2 s.
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Sequence
 
@@ -213,6 +214,12 @@ def curve(label: str, steps: Steps, until: float | None = None) -> Curve:
     if until is not None:
         kept.append((until, steps.at(until)))
     return Curve(label, (0.0, *(t for t, _ in kept)), (0, *(n for _, n in kept)), "steps")
+
+
+def rises(steps: Steps, begin: float, end: float, parts: int = 10) -> int:
+    """In how many of so many equal parts of a time the count rises."""
+    moments = [begin + (end - begin) * part / parts for part in range(parts + 1)]
+    return sum(steps.at(late) > steps.at(early) for early, late in itertools.pairwise(moments))
 
 
 def mean(values: Sequence[float]) -> float:

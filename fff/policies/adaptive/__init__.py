@@ -3,6 +3,7 @@
 In: what came of moves, what past runs taught.
 Out: the move with the cheapest way through the lattice of states, as sampled.
 
+    beside          Lookups beside a scan
     change_points   Change-point detection by generalised likelihood ratio
     distributions   What a policy believes of moves: fan-outs per (TupleState, move), costs per move
     lattice         The states that tuples may still come to, and the cheapest way through them.

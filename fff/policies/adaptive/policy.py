@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from fff.dataflow.plan.moves import Load, Move, Offer, Outcome
 from fff.dataflow.plan.plan import BlockPlan
 from fff.dataflow.plan.state import TupleState
 from fff.options import Preference
+from fff.policies.adaptive.beside import Accelerators
 from fff.policies.adaptive.lattice import Lattice, Valued, sober, solve, solve_bills
 from fff.policies.adaptive.posterior import PROBE_S, Beliefs
 from fff.policies.adaptive.prior import Past
@@ -53,6 +55,7 @@ class Adaptive:
         self, plan: BlockPlan | None = None, prefer: Preference = "balanced", past: Past | None = None
     ) -> None:
         self._scarcity = Scarcity(plan, prefer)
+        self._accelerators = Accelerators(plan, prefer)
         self.beliefs = Beliefs(by_request=prefer == "cheap", past=past, limiter=self._scarcity.limiter)
         self.restarts = 0
         self._begun: dict[TupleState, int] = {}  # tuples that were let go
@@ -76,9 +79,21 @@ class Adaptive:
 
     def take(self, offer: Offer, rng: random.Random) -> tuple[Move, int] | None:
         """The cheapest move that has room, unless waiting for a better one is worth it; few tuples while little is known."""
-        state, moves = offer.state, sober(offer.moves)
-        if len(moves) == 1:
-            return moves[0], offer.size
+        moves = sober(offer.moves)
+        taken = (moves[0], offer.size) if len(moves) == 1 else self._needed(offer, moves, rng)
+        if taken is None or len(moves) == len(offer.moves):
+            return taken
+        return self._accelerators.beside(offer, *taken, self._hits(offer.state, taken[0]), rng) or taken
+
+    def _hits(self, state: TupleState, probe: Move) -> float:
+        """Matches that a tuple is expected to find in a SteM as it is; none as long as all that probed it found it empty."""
+        here = self.beliefs.here(state, probe)
+        known = here is not None and here.fan_out.taken
+        return self.beliefs.expected(state, probe) if known else 0.0
+
+    def _needed(self, offer: Offer, moves: tuple[Move, ...], rng: random.Random) -> tuple[Move, int] | None:
+        """The same of the moves that the answer needs."""
+        state = offer.state
         costs = self.beliefs.costs
         if not any(move.lookup is not None or (costs and move in costs) for move in moves):
             return self._probe(state, moves, offer.size, rng), offer.size
@@ -181,6 +196,11 @@ class Adaptive:
 
     def observe(self, outcome: Outcome) -> None:
         """Learn; start over where something has changed."""
+        if (
+            outcome.move in self._accelerators
+        ):  # what came of it is what the SteM held; its answers come as new rows
+            self._accelerators.observe(outcome)
+            outcome = replace(outcome, move=Move(outcome.move.alias), requests=0)
         gathered = self._gather(outcome)
         if gathered is not None and self.beliefs.observe(gathered):
             self.restarts += 1

@@ -100,26 +100,26 @@ class Trial:
 
     def discredited_by_count(self, state: TupleState, move: Move, taken: int, produced: int) -> bool:
         """Whether a move's fan-out in a state shows the past to be of another world."""
-        told = self.past.here.get((state, move))
-        if told is None or not told.fan_out[0] or (move.predicate is None and move.lookup is None):
+        past = self.past.here.get((state, move))
+        if past is None or not past.fan_out[0] or (move.predicate is None and move.lookup is None):
             return False
         own = self._counts.setdefault((state, move), Share())
         own.add(taken, produced)
         if not taken:
             return False  # matches of tuples that are not reported as taken yet
         judge = _as_filter if move.predicate is not None else _as_join
-        return self._discredits((state, move), judge(own, told.fan_out) - judge(own, (0.0, 0.0)))
+        return self._discredits((state, move), judge(own, past.fan_out) - judge(own, (0.0, 0.0)))
 
     def discredited_by_cost(self, move: Move, log_cost: float, *, matters: bool = True) -> bool:
         """Whether a move's cost does; not where it does not matter."""
         own = self.costs.setdefault(move, Cost())
         own.add(log_cost)
-        told = self.past.costs.get(move)
-        if told is None or not matters:
+        past = self.past.costs.get(move)
+        if past is None or not matters:
             return False
-        mean, level = own.total / own.count, told.total / told.count
-        within = max(_WITHIN**2, told.square / told.count - level**2)
-        right = within / own.count + within / told.count + _BETWEEN_RUNS**2
+        mean, level = own.total / own.count, past.total / past.count
+        within = max(_WITHIN**2, past.square / past.count - level**2)
+        right = within / own.count + within / past.count + _BETWEEN_RUNS**2
         other = within / own.count + _ANY**2
         return self._discredits(move, _normal(mean - level, right) - _normal(mean - self._centre, other))
 
@@ -129,9 +129,9 @@ class Trial:
         return self._total < -math.log(DISCREDIT) or evidence < -math.log(CHANGED)
 
 
-def _as_filter(own: Share, told: Sums) -> float:
+def _as_filter(own: Share, past: Sums) -> float:
     """The logarithm of the probability of what was counted, under the Beta prior that was told."""
-    passed, dropped = 1 + told[1], 1 + max(0.0, told[0] - told[1])
+    passed, dropped = 1 + past[1], 1 + max(0.0, past[0] - past[1])
     came, gone = own.produced, max(0.0, own.taken - own.produced)
     return _log_beta(passed + came, dropped + gone) - _log_beta(passed, dropped)
 
@@ -140,9 +140,9 @@ def _log_beta(one: float, other: float) -> float:
     return math.lgamma(one) + math.lgamma(other) - math.lgamma(one + other)
 
 
-def _as_join(own: Share, told: Sums) -> float:
+def _as_join(own: Share, past: Sums) -> float:
     """Likewise under a Gamma prior, but for what does not depend on it; one match in one tuple is expected beforehand."""
-    matches, tuples = 1 + told[1], 1 + told[0]
+    matches, tuples = 1 + past[1], 1 + past[0]
     after = matches + own.produced
     return (
         matches * math.log(tuples)

@@ -38,9 +38,9 @@ LookupsStatistics = Mapping[tuple[int, int], LookupStatistics]
 def lookups_of(block: BlockStatistics) -> LookupsStatistics:
     """The lookups of a block."""
     return {
-        (table, lookup): told
+        (table, lookup): outcome
         for table, one in enumerate(block.tables)
-        for lookup, told in enumerate(one.lookups)
+        for lookup, outcome in enumerate(one.lookups)
     }
 
 
@@ -101,9 +101,9 @@ class RoutingEvidence:
         """How many come of so many tuples of a state that take a move: as many as came of those that did, and of the others."""
         passage = self.flow.passages.get(hop, Passage())
         lumps, copies = self._lump(hop[1]), self._copies(hop)
-        prior, told = STRENGTH / max(lumps, 1.0), 1 / (copies * max(lumps, 1.0))
-        shape = passage.produced * told + prior * self.pooled(hop[1])
-        rate = passage.taken * told + prior
+        prior, weight = STRENGTH / max(lumps, 1.0), 1 / (copies * max(lumps, 1.0))
+        shape = passage.produced * weight + prior * self.pooled(hop[1])
+        rate = passage.taken * weight + prior
         fanouts = self._fanouts.get(hop)
         if fanouts is None:
             drawn = self._rng.gamma(shape, 1 / rate, DRAWS)
@@ -169,10 +169,10 @@ class RoutingEvidence:
     def _met(self, move: Move) -> float:
         """The share of tuples that a move finds anything for."""
         fanout = self.pooled(move)
-        told = self._told(move)
-        if told is None or not told.asked:
+        seen = self._told(move)
+        if seen is None or not seen.asked:
             return min(fanout, 1.0)
-        return min((told.met + 0.5) / (told.asked + 1), fanout, 1.0)
+        return min((seen.met + 0.5) / (seen.asked + 1), fanout, 1.0)
 
     def _told(self, move: Move) -> LookupStatistics | None:
         if move.lookup is None:
@@ -241,9 +241,9 @@ class RoutingEvidence:
     def _measured(self) -> dict[tuple[int, int], tuple[float, int]]:
         """By lookup: seconds of a request, and of how many that is the mean."""
         return {
-            place: (told.served_s / told.answered, told.answered)
-            for place, told in self._lookups.items()
-            if told.served_s > 0
+            place: (past.served_s / past.answered, past.answered)
+            for place, past in self._lookups.items()
+            if past.served_s > 0
         }
 
     def _request_s(self, place: tuple[int, int]) -> tuple[float, float]:
@@ -258,10 +258,10 @@ class RoutingEvidence:
             if limiter is not None and self._limiter(other) == limiter
             if own is None or 1 / APART < one / own[0] < APART
         ]
-        told = alike or ([own] if own is not None else [])
-        if told:
-            many = sum(count for _, count in told)
-            return sum(one * count for one, count in told) / many, SPREAD / math.sqrt(many)
+        shares = alike or ([own] if own is not None else [])
+        if shares:
+            many = sum(count for _, count in shares)
+            return sum(one * count for one, count in shares) / many, SPREAD / math.sqrt(many)
         level = sum(math.log(one) for one, _ in self._levels.values()) / len(self._levels)
         return math.exp(level), LEVEL_SPREAD
 
@@ -275,13 +275,13 @@ class RoutingEvidence:
             assert move.lookup is not None
             place = self.plan.aliases[move.alias].table, move.lookup
             lookup: LookupPlan = self.plan.tables[place[0]].lookups[place[1]]
-            told = self._lookups.get(place)
+            past = self._lookups.get(place)
             level, doubt = self._request_s(place)
             luck = np.concatenate([[0.0], self._rng.standard_normal(DRAWS)])
             seconds = level * np.exp(doubt * luck) * self._scarcity.worth(move)
             gaps = np.zeros(DRAWS + 1)
             if lookup.batch_size > 1:
-                was = told.issued - told.asked / lookup.batch_size if told is not None else 0.0
+                was = past.issued - past.asked / lookup.batch_size if past is not None else 0.0
                 gaps = max(was, 1.0) * np.concatenate([[1.5], 3 * self._rng.random(DRAWS)])
             known = self._per_request[move] = lookup.batch_size, gaps, seconds
         return known
@@ -300,11 +300,11 @@ class RoutingEvidence:
             if move.lookup is None:
                 continue
             place = self.plan.aliases[move.alias].table, move.lookup
-            told = self._lookups.get(place)
-            if told is not None and place in counted:
+            past = self._lookups.get(place)
+            if past is not None and place in counted:
                 continue  # another alias of the same table
             counted.add(place)
-            many = float(passage.requests if told is None else told.issued)
+            many = float(passage.requests if past is None else past.issued)
             requests = requests + many
             seconds = seconds + many * self.per_request(move)[2]
         return RoutingCost(requests, hops, seconds)

@@ -38,24 +38,24 @@ def audited(block: RunningBlock) -> Audited:
 
 def audits(blocks: Sequence[Audited], seed: int, prefer: Preference) -> list[dict[str, Any]]:
     """One account per block whose tuples had a choice."""
-    return [found for block in blocks if (found := _audit(block, seed, prefer)) is not None]
+    return [audit for block in blocks if (audit := _audit(block, seed, prefer)) is not None]
 
 
 def _audit(block: Audited, seed: int, prefer: Preference) -> dict[str, Any] | None:
     plan, flow = block.plan, block.flow
-    found = hindsight(plan, flow, seed, block.lookups, prefer)
-    if found is None:
+    judged = hindsight(plan, flow, seed, block.lookups, prefer)
+    if judged is None:
         return None
     return {
         "block": block.name,
-        "spent": _rounded(found.spent, 0),
-        "best_order": list(found.order),
-        "best": _rounded(found.best, 1),
-        "ties": [list(order) for order in found.ties],
-        "regret": round(found.regret, 4),
-        "regret_low": round(found.low, 4),
-        "regret_high": round(found.high, 4),
-        "over_time": _over_time(plan, flow, found.choices),
+        "spent": _rounded(judged.spent, 0),
+        "best_order": list(judged.order),
+        "best": _rounded(judged.best, 1),
+        "ties": [list(order) for order in judged.ties],
+        "regret": round(judged.regret, 4),
+        "regret_low": round(judged.low, 4),
+        "regret_high": round(judged.high, 4),
+        "over_time": _over_time(plan, flow, judged.choices),
     }
 
 
