@@ -101,7 +101,7 @@ class _Read:
             self._counted += int(np.count_nonzero(self._counting(rows)))
             return True
         column = rows.column(self._first.column.index)
-        given = np.asarray(pc.is_valid(column))
+        present = np.asarray(pc.is_valid(column))
         values = np.asarray(_whole(column.drop_null()))
         if self._first.falling:
             values = ~values  # in the reverse order, like the negative ones, and never out of range
@@ -111,7 +111,7 @@ class _Read:
         if np.any(np.diff(beside) < 0):
             self.sorted = False
             return False
-        counts = self._counting(rows)[given]
+        counts = self._counting(rows)[present]
         last = int(values[-1])
         ties = int(np.count_nonzero(counts & (values == last)))
         self._at_last = ties + (self._at_last if last == self._last else 0)
@@ -121,23 +121,23 @@ class _Read:
 
     def _counting(self, rows: pa.RecordBatch) -> Bools:
         """Which rows fulfil the conditions and are there for the first time."""
-        found = self._first_of_key(rows)
+        firsts = self._first_of_key(rows)
         if not self._predicates:
-            return found
+            return firsts
         truth = evaluate(And(self._predicates), lambda one: rows.column(one.index), len(rows))
         fulfilled: Bools = np.asarray(pc.fill_null(truth, fill_value=False))
-        return found & fulfilled
+        return firsts & fulfilled
 
     def _first_of_key(self, rows: pa.RecordBatch) -> Bools:
-        found: Bools = np.ones(len(rows), np.bool_)
+        firsts: Bools = np.ones(len(rows), np.bool_)
         if not self._key or not len(rows):
-            return found
+            return firsts
         arrays = [rows.column(name) for name in self._key]
         self._keys = self._keys or KeyNumbers([array.type for array in arrays])
         numbers = self._keys.number(arrays)
-        found = (numbers < 0) | ((numbers >= self._known) & (ranks(numbers) == 0))
+        firsts = (numbers < 0) | ((numbers >= self._known) & (ranks(numbers) == 0))
         self._known = max(self._known, int(numbers.max()) + 1)
-        return found
+        return firsts
 
 
 def _whole(column: pa.Array) -> pa.Array:

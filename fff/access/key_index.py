@@ -43,8 +43,8 @@ def having(rows: pa.RecordBatch, columns: Sequence[str], keys: Sequence[tuple[ob
         return _equal(arrays, keys[0])  # most lookups are for one key: nothing has to be numbered for it
     numbers = KeyNumbers([array.type for array in arrays])
     wanted = numbers.number_keys(keys)
-    found: Bools = np.isin(numbers.number(arrays), wanted)
-    return found
+    wanted_rows: Bools = np.isin(numbers.number(arrays), wanted)
+    return wanted_rows
 
 
 def _plain(kind: ArrowType) -> bool:
@@ -54,16 +54,16 @@ def _plain(kind: ArrowType) -> bool:
 
 def _equal(arrays: Sequence[pa.Array], key: tuple[object, ...]) -> Bools:
     same = [pc.equal(array, pa.scalar(value, array.type)) for array, value in zip(arrays, key, strict=True)]
-    found: Bools = np.logical_and.reduce([numpy_mask(mask) for mask in same])
-    return found
+    every: Bools = np.logical_and.reduce([numpy_mask(mask) for mask in same])
+    return every
 
 
 def rows_having(
     rows: pa.RecordBatch, columns: Sequence[str], keys: Sequence[tuple[object, ...]]
 ) -> pa.RecordBatch:
     """The rows that have one of the keys in the columns."""
-    found = having(rows, columns, keys) if len(rows) else np.ones(0, np.bool_)
-    return rows if found.all() else rows.filter(pa.array(found))
+    has_key = having(rows, columns, keys) if len(rows) else np.ones(0, np.bool_)
+    return rows if has_key.all() else rows.filter(pa.array(has_key))
 
 
 class KeyIndex:
@@ -89,5 +89,5 @@ class KeyIndex:
         ends = np.searchsorted(self._sorted, numbers, "right")
         places = [self._order[start:end] for start, end in zip(starts, ends, strict=True)]
         taken = self._rows.select(list(columns)).take(pa.array(np.concatenate(places)))
-        found: list[pa.RecordBatch] = taken.combine_chunks().to_batches()
-        return found
+        batches: list[pa.RecordBatch] = taken.combine_chunks().to_batches()
+        return batches

@@ -53,11 +53,11 @@ class LocalSource:
             field.name: pa.array(values, field.arrow)
             for field, values in zip(arguments, zip(*keys, strict=True), strict=True)
         }
-        given = list(known.values())
-        found = evaluate_rows(computed.expr, lambda column: given[column.index], len(keys))
-        if found.failed is not None:
-            raise QueryError(found.failed.message, sql=computed.sql, span=computed.span)
-        known[value.name] = found.values
+        arrays = list(known.values())
+        computed_values = evaluate_rows(computed.expr, lambda column: arrays[column.index], len(keys))
+        if computed_values.failed is not None:
+            raise QueryError(computed_values.failed.message, sql=computed.sql, span=computed.span)
+        known[value.name] = computed_values.values
         yield Page(pa.RecordBatch.from_arrays([known[name] for name in columns], list(columns)))
 
     async def close(self) -> None:

@@ -111,7 +111,7 @@ class AccessStore:
         self, name: str, quals: Quals, needed: set[str], budget: Budget | None
     ) -> TableBuffer | None:
         """The buffer to read from: narrowed just so, or less narrow and with a scan, or made for others as well."""
-        found = [
+        fitting = [
             buffer
             for (table, had), buffer in self._buffers.items()
             if table == name
@@ -119,7 +119,7 @@ class AccessStore:
             and implied(quals, had)
             and (had in (quals, self._quals.get(name)) or buffer.scanned(budget))
         ]
-        return min(found, key=lambda buffer: buffer.table.quals != quals, default=None)
+        return min(fitting, key=lambda buffer: buffer.table.quals != quals, default=None)
 
     def _make(self, use: Use, quals: Quals, needed: set[str]) -> TableBuffer:
         wanted = needed | self._columns.get(use.table.full_name, set())
@@ -197,10 +197,10 @@ class Lease:
 
 
 def _columns_by_table(uses: Iterable[Use]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+    columns: dict[str, set[str]] = {}
     for use in uses:
-        found.setdefault(use.table.full_name, set()).update(use.columns)
-    return found
+        columns.setdefault(use.table.full_name, set()).update(use.columns)
+    return columns
 
 
 def _quals_of(name: str, uses: Iterable[Use]) -> Quals:

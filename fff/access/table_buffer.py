@@ -138,14 +138,14 @@ class TableBuffer:
         self, method: LookupMethod, keys: Sequence[Key], budget: Budget | None
     ) -> dict[SharedPages, list[Key]]:
         """The readings, under way or finished, that answer those of the keys that were asked for before."""
-        found: dict[SharedPages, list[Key]] = {}
+        readings: dict[SharedPages, list[Key]] = {}
         for payer in dict.fromkeys((budget, None)):
             known = self._lookups.get((method.name, payer), {})
             for key in keys:
                 reading = known.get(key)
                 if reading is not None and _serves(reading, payer, budget):
-                    found.setdefault(reading, []).append(key)
-        return found
+                    readings.setdefault(reading, []).append(key)
+        return readings
 
     def ask(self, method: LookupMethod, keys: Sequence[Key], meter: AccessMeter) -> SharedPages:
         """Ask the source for keys that nobody has asked for who draws on the same budget."""
@@ -288,15 +288,15 @@ class SharedSource:
             return
         left = list(keys)
         while left:
-            found = self._buffer.answers(method, left, meter.budget)
-            known = {key for some in found.values() for key in some}
+            readings = self._buffer.answers(method, left, meter.budget)
+            known = {key for some in readings.values() for key in some}
             if new := [key for key in left if key not in known]:
                 reading, some = self._buffer.ask(method, new, meter), new
                 whole = len(new) == len(
                     keys
                 )  # else a row nobody asked for may be one that comes by another key
             else:
-                reading, some = next(iter(found.items()))
+                reading, some = next(iter(readings.items()))
                 whole = False
                 meter.cached += len(some)
             async with aclosing(

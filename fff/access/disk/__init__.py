@@ -6,6 +6,7 @@ Out: the same pages in a later run, while they are fresh and whole.
     codec      Rows and keys as bytes.
     folder     Where the cache is, and whether it may be there.
     index      The index: answers by key, bodies by request, and what is in which file
+    journal    What the sources of a statement have answered, on disk before anybody acts on it
     policy     Which answers a run keeps on disk, and for how long they count as fresh.
     responses  Bodies of answers that carried a validator, packed. Implements `fff.web.validators.Memory`.
     source     A source whose answers are kept on disk

@@ -117,7 +117,8 @@ class DiskIndex:
     Damage may leave a value of any type in any place: what is read is cast, and what matters is signed by the store.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, at_once: bool = False) -> None:
+        self._synchronous = "FULL" if at_once else "NORMAL"
         with _told():
             self._db = sqlite3.connect(
                 path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False
@@ -136,7 +137,7 @@ class DiskIndex:
         if version not in (0, VERSION):
             raise IndexBroken(f"version {version}")
         self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db.execute(f"PRAGMA synchronous = {self._synchronous}")
         self._db.execute(f"PRAGMA journal_size_limit = {4 << 20}")
         if version == 0:
             self._db.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
@@ -164,54 +165,54 @@ class DiskIndex:
     def scans(self, shape: bytes, since: float, until: float) -> list[ScanEntry]:
         """The scans of a table that were fetched in that time, newest first."""
         with _told():
-            found = self._db.execute(
+            scans = self._db.execute(
                 "SELECT id, CAST(columns AS TEXT), file, mac, CAST(rows AS INTEGER),"
                 " CAST(bytes AS INTEGER), CAST(fetched AS REAL) FROM scan"
                 " WHERE shape = ? AND fetched > ? AND fetched <= ? ORDER BY fetched DESC",
                 (shape, since, until),
             ).fetchall()
         return [
-            ScanEntry(number, _names(columns), _file(file), *rest) for number, columns, file, *rest in found
+            ScanEntry(number, _names(columns), _file(file), *rest) for number, columns, file, *rest in scans
         ]
 
     def keysets(self, shape: bytes) -> list[KeptKeys]:
         """What a table has been looked up by."""
         with _told():
-            found = self._db.execute(
+            stored = self._db.execute(
                 "SELECT id, CAST(keys AS TEXT), CAST(columns AS TEXT) FROM keyset WHERE shape = ?", (shape,)
             ).fetchall()
-        return [KeptKeys(number, _names(keys), _names(columns)) for number, keys, columns in found]
+        return [KeptKeys(number, _names(keys), _names(columns)) for number, keys, columns in stored]
 
     def answers(self, keyset: int, keys: Sequence[bytes], since: float, until: float) -> list[KeptAnswer]:
         """The answers to those of the keys that were given in that time."""
-        found: list[tuple[bytes, bytes | None, bytes, int, float, float, int]] = []
+        answers: list[tuple[bytes, bytes | None, bytes, int, float, float, int]] = []
         with _told():
             for start in range(0, len(keys), _AT_ONCE):
                 some = keys[start : start + _AT_ONCE]
                 marks = ",".join("?" * len(some))
-                found += self._db.execute(
+                answers += self._db.execute(
                     "SELECT CAST(key AS BLOB), CAST(body AS BLOB), mac, rows,"  # noqa: S608 - question marks alone
                     " CAST(fetched AS REAL),"
                     " coalesce(CAST(used AS REAL), 0.0), id FROM answer"
                     f" WHERE keyset = ? AND fetched > ? AND fetched <= ? AND key IN ({marks})",
                     (keyset, since, until, *some),
                 ).fetchall()
-        return [KeptAnswer(*one) for one in found]
+        return [KeptAnswer(*one) for one in answers]
 
     def reply(self, request: bytes) -> Reply | None:
         """What was answered to a request."""
         with _told():
-            found = self._db.execute(
+            reply = self._db.execute(
                 "SELECT request, CAST(etag AS TEXT), CAST(modified AS TEXT), CAST(headers AS TEXT),"
                 " CAST(body AS BLOB), mac FROM reply WHERE request = ?",
                 (request,),
             ).fetchone()
-        return None if found is None or None in found else Reply(*found)
+        return None if reply is None or None in reply else Reply(*reply)
 
     def held(self) -> list[Held]:
         """What is kept, table by table."""
         with _told():
-            found = self._db.execute(
+            held = self._db.execute(
                 "SELECT source, name, sum(scan), sum(keys), sum(rows), sum(bytes), min(oldest) FROM ("
                 " SELECT source, name, count(*) AS scan, 0 AS keys, sum(rows) AS rows, sum(bytes) AS bytes,"
                 "  min(fetched) AS oldest FROM scan GROUP BY source, name"
@@ -222,7 +223,7 @@ class DiskIndex:
                 "  FROM reply GROUP BY source, name)"
                 " GROUP BY source, name ORDER BY source, name"
             ).fetchall()
-        return [Held(*one) for one in found]
+        return [Held(*one) for one in held]
 
     def size(self) -> int:
         """Bytes of the index and of the files it names."""

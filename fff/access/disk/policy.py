@@ -28,6 +28,7 @@ class RowCache:
         ttl: seconds that answers count as fresh, whatever specs say; of all sources then.
         limit: bytes that it may take.
         clock: seconds of the wall clock.
+        at_once: as for `RowStore`.
     """
 
     def __init__(
@@ -38,8 +39,9 @@ class RowCache:
         ttl: float | None = None,
         limit: int = CACHE_BYTES,
         clock: Callable[[], float] = time.time,
+        at_once: bool = False,
     ) -> None:
-        self.store = RowStore(folder, limit=limit, clock=clock)
+        self.store = RowStore(folder, limit=limit, clock=clock, at_once=at_once)
         self._replies = Replies(self.store)
         self._every = every
         self._ttl = ttl

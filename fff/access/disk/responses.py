@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fff.access.disk.index import Reply
 from fff.access.disk.store import RowStore
 from fff.limits import CACHE_ANSWER_BYTES
-from fff.web.validators import Remembered
+from fff.web.types import Remembered
 
 _LEVEL = 1  # of packing: answers are texts, and time is what is short
 _LARGE = 1 << 16  # bytes from which on packing takes long enough to be done beside

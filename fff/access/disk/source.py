@@ -201,15 +201,15 @@ class CachedSource:
                     schema = kept[0].schema if kept else self._schema(self._columns(needed))
                     self._whole = pa.Table.from_batches(kept, schema)
             whole = self._whole
-            found = None if whole is None else await asyncio.to_thread(KeyIndex, whole, names)
-            self._looked[names] = found
-            return found
+            index = None if whole is None else await asyncio.to_thread(KeyIndex, whole, names)
+            self._looked[names] = index
+            return index
 
     def _answered(
         self, names: tuple[str, ...], needed: Sequence[str], keys: Sequence[Key]
     ) -> dict[Key, pa.RecordBatch]:
         """The rows of those keys whose answer is on disk; an answer to fewer key columns holds those to more of them."""
-        found: dict[Key, pa.RecordBatch] = {}
+        rows: dict[Key, pa.RecordBatch] = {}
         known = [(shape, keyset) for shape in self._shapes(names) for keyset in self._store.keysets(shape)]
         for shape, keyset in known:
             if not (set(keyset.keys) <= set(names) and set(needed) <= set(keyset.columns)):
@@ -217,14 +217,14 @@ class CachedSource:
             texts = {
                 key: text
                 for key in keys
-                if key not in found and (text := key_bytes(_part(key, names, keyset.keys))) is not None
+                if key not in rows and (text := key_bytes(_part(key, names, keyset.keys))) is not None
             }
             wanted = list(dict.fromkeys(texts.values()))
             answers = self._store.answers(shape, keyset, wanted, self._ttl) if wanted else {}
             for key, text in texts.items():
                 if text in answers:
-                    found[key] = self._rows(keyset, answers[text], names, key).select(list(needed))
-        return found
+                    rows[key] = self._rows(keyset, answers[text], names, key).select(list(needed))
+        return rows
 
     def _rows(self, keyset: KeptKeys, answer: KeptAnswer, names: tuple[str, ...], key: Key) -> pa.RecordBatch:
         rows = unpacked(answer.body, self._schema(keyset.columns))

@@ -56,14 +56,21 @@ class RowStore:
         folder: made when first needed, for its owner alone.
         limit: bytes it may take.
         clock: seconds of the wall clock.
+        at_once: answers to several keys are on the disk, and outlive a power cut, when `keep` returns.
     """
 
     def __init__(
-        self, folder: Path, *, limit: int = CACHE_BYTES, clock: Callable[[], float] = time.time
+        self,
+        folder: Path,
+        *,
+        limit: int = CACHE_BYTES,
+        clock: Callable[[], float] = time.time,
+        at_once: bool = False,
     ) -> None:
         self.folder = folder
         self.limit = limit
         self.now = clock
+        self._at_once = at_once
         self._index: DiskIndex | None = None
         self._key = b""
         self._troubles = 0
@@ -95,8 +102,8 @@ class RowStore:
         """A fresh scan with these columns and of not more bytes, if there is one."""
         since, now = self._fresh(ttl)
         none: list[ScanEntry] = []
-        found = self._try(lambda index: index.scans(shape, since, now), none)
-        fit = (one for one in found if set(columns) <= set(one.columns))
+        scans = self._try(lambda index: index.scans(shape, since, now), none)
+        fit = (one for one in scans if set(columns) <= set(one.columns))
         return next((one for one in fit if at_most is None or one.bytes <= at_most), None)
 
     def rows(self, shape: bytes, entry: ScanEntry, schema: pa.Schema) -> list[pa.RecordBatch] | None:
@@ -141,16 +148,16 @@ class RowStore:
     ) -> dict[bytes, KeptAnswer]:
         """The fresh answers to those of the keys that have been asked for."""
         since, now = self._fresh(ttl)
-        found: dict[bytes, KeptAnswer] = {}
+        answers: dict[bytes, KeptAnswer] = {}
         none: list[KeptAnswer] = []
         for one in self._try(lambda index: index.answers(keyset.number, keys, since, now), none):
             if self._signed(shape, keyset.keys, keyset.columns, one).mac != one.mac:
                 self._damaged.add(one.number)
                 continue
-            found[one.key] = one
+            answers[one.key] = one
             if one.used < now - _USE_S:
                 self._answers_used.add(one.number)
-        return found
+        return answers
 
     def request(self, name: bytes) -> bytes | None:
         """What a request with this name is called here, which tells nothing of it; None where nothing is kept."""
@@ -160,8 +167,8 @@ class RowStore:
         """What was answered to a request, however long ago."""
         if request in self._replies:  # in this run, and not written yet
             return self._replies[request][1]
-        found = self._try(lambda index: index.reply(request), None)
-        return None if found is None or found.mac != self._sealed(found).mac else found
+        reply = self._try(lambda index: index.reply(request), None)
+        return None if reply is None or reply.mac != self._sealed(reply).mac else reply
 
     def _fresh(self, ttl: float) -> tuple[float, float]:
         """The time in which what counts as fresh was fetched.
@@ -202,7 +209,10 @@ class RowStore:
             self._since = now
         self._new[shape, table, keys, columns] += answers
         self._count += len(answers)
-        if self._count >= _TOGETHER or now - self._since >= _SOON_S:
+        batch = (
+            self._at_once and len(answers) > 1
+        )  # what one request has answered of one key, the journal has
+        if batch or self._count >= _TOGETHER or now - self._since >= _SOON_S:
             self.flush()
 
     def keep_reply(self, table: tuple[str, str], reply: Reply) -> None:
@@ -373,12 +383,12 @@ class RowStore:
             with contextlib.suppress(FileExistsError), private(path):
                 pass  # for its owner alone, as what SQLite puts beside it will be
             try:
-                self._index = DiskIndex(path)
+                self._index = DiskIndex(path, at_once=self._at_once)
             except IndexBroken:
                 self._put_aside()
                 with private(path):
                     pass
-                self._index = DiskIndex(path)
+                self._index = DiskIndex(path, at_once=self._at_once)
         return self._index
 
     def _put_aside(self) -> None:

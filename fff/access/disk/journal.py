@@ -1,0 +1,203 @@
+"""What a statement's sources have answered, on disk before anybody acts on it: a killed run goes on where it was.
+
+A folder holds one such run: `journal` the answers, `key` what signs them, `rows` what is known by key (see `store`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import hashlib
+import io
+import json
+import os
+import threading
+import zlib
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fff.access.disk.folder import made, private, secret_key
+from fff.errors import UsageError
+from fff.stats import AccessMeter
+from fff.web.client import WebClient, full_url, is_answer
+from fff.web.gate.limiter import HostLimiter
+from fff.web.transport import Transport
+from fff.web.types import Credentials, Request, Response
+
+_NAME = "journal"
+_MAC, _SIZE = 16, 8
+_LEVEL = 1  # of packing: time is what is short
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where an answer stands in the file."""
+
+    begin: int
+    size: int
+
+
+class Journal:
+    """Answers in one file, each signed and on the disk before `keep` returns.
+
+    Equal requests have their answers in the order they came. What a power cut has left of the last answer is dropped.
+
+    Args:
+        folder: made for its owner alone.
+
+    Raises:
+        UsageError: the folder cannot be used, or another process writes to it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            if not made(folder):
+                raise UsageError(f"{str(folder)!r} is open to others", hint="name a folder of your own")
+            self._key = secret_key(folder)
+            path = folder / _NAME
+            if not path.exists():
+                private(path).close()
+                _settle(folder)
+            self._file = _locked(path)
+        except BlockingIOError:
+            raise UsageError(f"another run uses {str(folder)!r}", hint="let it end first") from None
+        except OSError as error:
+            raise UsageError(f"cannot use {str(folder)!r}: {error.strerror}") from error
+        self._known: dict[bytes, deque[_Place]] = defaultdict(deque)
+        self._end = self._read()
+        self._pending: deque[bytes] = deque()  # never replaced: threads append to it at any time
+        self._writing = threading.Lock()
+
+    def name(self, req: Request) -> bytes:
+        """What tells a request from others, whoever asks included; without the folder's key it tells nothing."""
+        url = full_url(replace(req, credentials=Credentials()))
+        headers = sorted((name.lower(), text) for name, text in req.headers.items())
+        form = None if req.form is None else dict(req.form)
+        parts = [req.method, url, headers, req.json, form, req.credentials.identity]
+        return self._mac(json.dumps(parts, sort_keys=True, default=str).encode())
+
+    def take(self, name: bytes) -> tuple[Mapping[str, object], bytes] | None:
+        """The next answer to the request of that name: what stands beside its body, and that."""
+        while self._known[name]:
+            place = self._known[name].popleft()
+            told = _unpacked(os.pread(self._file.fileno(), place.size, place.begin))
+            if told is not None:
+                return told
+        return None
+
+    async def keep(self, name: bytes, beside: Mapping[str, object], body: bytes) -> None:
+        """Write an answer down. Those that come together are on the disk together."""
+        await asyncio.to_thread(self._write, name, beside, body)
+
+    def close(self) -> None:
+        """Let another run have the folder."""
+        self._file.close()
+
+    def _record(self, name: bytes, beside: Mapping[str, object], body: bytes) -> bytes:
+        head = json.dumps(beside).encode()
+        payload = name + len(head).to_bytes(_SIZE, "big") + head + zlib.compress(body, _LEVEL)
+        return len(payload).to_bytes(_SIZE, "big") + self._mac(payload) + payload
+
+    def _write(self, name: bytes, beside: Mapping[str, object], body: bytes) -> None:
+        self._pending.append(self._record(name, beside, body))
+        with self._writing:
+            data = b"".join(self._pending.popleft() for _ in range(len(self._pending)))
+            if data:  # else whoever wrote before has written this, too
+                os.pwrite(self._file.fileno(), data, self._end)
+                os.fsync(self._file.fileno())
+                self._end += len(data)
+
+    def _read(self) -> int:
+        """Find what there is; where the whole records end, where the next one is to be written."""
+        end, size = 0, os.fstat(self._file.fileno()).st_size
+        while end + _SIZE + _MAC <= size:
+            head = os.pread(self._file.fileno(), _SIZE + _MAC, end)
+            length, mac = int.from_bytes(head[:_SIZE], "big"), head[_SIZE:]
+            begin = end + _SIZE + _MAC
+            if length > size - begin:
+                break
+            payload = os.pread(self._file.fileno(), length, begin)
+            if self._mac(payload) != mac:
+                break
+            self._known[payload[:_MAC]].append(_Place(begin, length))
+            end = begin + length
+        os.ftruncate(self._file.fileno(), end)
+        return end
+
+    def _mac(self, data: bytes) -> bytes:
+        return hashlib.blake2b(data, key=self._key, digest_size=_MAC).digest()
+
+
+class JournaledClient(WebClient):
+    """A client that asks nothing twice whose answer is in the journal, and writes down what it is answered.
+
+    What comes from there is no request: neither limits nor budgets count it; meters count it as `cached`.
+    """
+
+    def __init__(self, journal: Journal, transport: Transport | None = None) -> None:
+        super().__init__(transport=transport)
+        self._journal = journal
+
+    async def _send(self, req: Request, limiter: HostLimiter, meter: AccessMeter) -> Response:
+        told = None if req.memory is None else self._journal.take(self._journal.name(req))
+        if told is None:
+            return await super()._send(req, limiter, meter)
+        meter.cached += 1
+        return self._again(req, *told)
+
+    async def _exchange(self, req: Request, meter: AccessMeter, withdrawn: Callable[[], None]) -> Response:
+        # Within the turn that the host has given: what is not on the disk yet counts as in flight.
+        response = await super()._exchange(req, meter, withdrawn)
+        if req.memory is None or not is_answer(req, response):  # a token, say, is never kept
+            return response
+        moved = None if response.url == full_url(req) else response.url
+        beside = {"status": response.status, "headers": dict(response.headers), "url": moved}
+        text = json.dumps(beside, ensure_ascii=False).encode()
+        if not self.redactor.in_data(response.body) and not self.redactor.in_data(text):
+            await self._journal.keep(self._journal.name(req), beside, response.body)
+        return response
+
+    def _again(self, req: Request, beside: Mapping[str, object], body: bytes) -> Response:
+        status, headers, url = beside["status"], beside["headers"], beside["url"]
+        assert isinstance(status, int)
+        assert isinstance(headers, dict)
+        if req.arrivals is not None:
+            req.arrivals.begin(headers)
+            req.arrivals.take(body)
+        return self._judged(req, Response(status, headers, body, str(url or full_url(req))))
+
+    async def close(self) -> None:
+        """See `WebClient.close`."""
+        await super().close()
+        self._journal.close()
+
+
+def _unpacked(payload: bytes) -> tuple[Mapping[str, object], bytes] | None:
+    head = _MAC + _SIZE
+    size = int.from_bytes(payload[_MAC:head], "big")
+    try:
+        return json.loads(payload[head : head + size]), zlib.decompress(payload[head + size :])
+    except (ValueError, zlib.error):
+        return None  # signed as it is, hence only what somebody changed since the file was read
+
+
+def _locked(path: Path) -> io.FileIO:
+    """The file, for this process alone. Raises BlockingIOError where another has it, OSError."""
+    file = path.open("r+b", buffering=0)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def _settle(folder: Path) -> None:
+    """See to it that a new name in a folder outlives a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
