@@ -5,9 +5,12 @@ Out: an Arrow table; errors in the user's words.
 
     argument_types Which types of arguments Spark's functions never take, asked of Spark
     bridge         The only module that imports pyspark and py4j
+    converters     What py4j makes of Python's values
+    messages       What is told of Spark's messages
     refresh_pacer  When the live view may run the upper query again
     session        The engine's Spark: starts in a thread of its own, answers SQL over Arrow data
     spool          The rows of a block on their way to Spark
+    tables         Arrow tables as pyspark can take them
     start/         The JVM behind Spark: found, started fast, ended for certain.
     temp_folders   Private temporary folders that do not stay behind
 

@@ -9,7 +9,6 @@ import logging
 import os
 import re
 import secrets
-import socket
 import sys
 import threading
 import warnings
@@ -17,23 +16,29 @@ from contextlib import ExitStack, contextmanager, suppress
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
+from py4j.finalizer import ThreadSafeFinalizer
 from py4j.java_gateway import java_import
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
+from pyspark.sql.classic import dataframe as _dataframe  # noqa: F401 - imported now, not by the first query
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.conversion import SparkConversionMixin
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructField, StructType, VariantType
 
 from fff.errors import SparkError
-from fff.spark.session import CONNECTION_LOST
+from fff.spark.converters import OnlyFor
+from fff.spark.messages import short
 from fff.spark.spool import Spool
+from fff.spark.start.jvm import CONNECTION_LOST
+from fff.spark.start.remote import reach
+from fff.spark.tables import nullable, unsliced
 
 if TYPE_CHECKING:
     import socketserver
@@ -83,25 +88,14 @@ _IMPORTS = (
     "scala.Tuple2",
 )
 
-#: Where a Spark Connect server listens unless told otherwise.
-_REMOTE_PORT = 15002
-#: How long to try to reach one, in seconds.
-_REACH_S = 10.0
 #: How often to ask again a server that has gone, which takes some five seconds in all.
 _REMOTE_RETRIES = 4
 #: Seconds between two attempts to cancel the jobs of a query that is to end.
 _STOP_AGAIN_S = 0.1
-_PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
-_PLAN_OR_PLACE = re.compile(
-    r"(?:\.?\s*SQLSTATE: \w+.*|;\s*line \d+ pos \d+.*|\n\s*== SQL.*|\n\s*\n\s*JVM stacktrace:.*)", re.DOTALL
-)
-#: What gRPC itself says of a call that failed, between the lines about its own state.
-_RPC = re.compile(r'details = "(?P<details>.*?)"\n', re.DOTALL)
 #: How many texts are remembered to be queries: one statement is asked again and again for the live view.
 _REMEMBERED = 1000
 #: A program in a plan, which stands in a line of its own behind what draws the tree.
 _SCRIPT = re.compile(r"^[\s:+|-]*'?ScriptTransformation ", re.MULTILINE)
-_JAVA_CLASS = re.compile(r"^(?:[a-z_][\w$]*\.)+[A-Z][\w$]*: ")
 
 
 class Session:
@@ -111,6 +105,7 @@ class Session:
         self.spark = spark
         self._reads_files = reads_files  # executors see this machine's files
         self._gateway = gateway
+        self._asked = 0  # queries under way
         self._queries: set[str] = set()  # what is known to be a query
         with _mapped():
             for name, value in SESSION_CONF.items():
@@ -124,7 +119,7 @@ class Session:
             self._check(sql)
             frame = _carried(self.spark.sql(sql))
             go_on()
-            return _nullable(frame.toArrow())
+            return nullable(frame.toArrow())
 
     def check(
         self, sql: str, views: Mapping[str, Spool | pa.Table], stop: threading.Event | None = None
@@ -132,7 +127,7 @@ class Session:
         """The columns' names and types of a query over the named data, which is not run. Raises SparkError."""
         with self._over(views, stop):
             self._check(sql)
-            return _nullable(self.spark.sql(f"DESCRIBE QUERY {sql}").toArrow())
+            return nullable(self.spark.sql(f"DESCRIBE QUERY {sql}").toArrow())
 
     def judged(self, expressions: Sequence[str], view: str) -> list[str]:
         """Each expression's type over a view, or the error class of its arguments' types. Raises SparkError."""
@@ -165,6 +160,7 @@ class Session:
         """The named data as views, gone afterwards. What is yielded raises SparkError once `stop` is set."""
         _be_quiet()
         with _mapped(), _held(views, self._reads_files) as held, self._stopped_by(stop) as check:
+            self._asked += 1
             try:
                 for name, data in held.items():
                     check()
@@ -172,6 +168,7 @@ class Session:
                 yield check
             finally:
                 self._forget(held)
+                self._asked -= 1
 
     @contextmanager
     def _stopped_by(self, stop: threading.Event | None) -> Iterator[Callable[[], None]]:
@@ -214,6 +211,25 @@ class Session:
         if self._gateway is not None:
             self._gateway._gateway_client.is_connected = False  # noqa: SLF001 - closing it would ask the JVM first
 
+    def give_back(self) -> bool:
+        """Let a JVM that others will use drop all it holds for this process; False where a query is under way or it is gone."""
+        if self._asked:
+            return False
+        client = self._gateway._gateway_client  # noqa: SLF001 - py4j itself would do it one by one, some time
+        of_this = f"{client.address}{client.port}"
+        held = {
+            name.removeprefix(of_this)
+            for name in list(ThreadSafeFinalizer.finalizers)
+            if name.startswith(of_this)
+        }
+        dropped = {task[1] for task in list(client.finalizer_deque) if isinstance(task, tuple)}
+        try:
+            for target in held | dropped:
+                client.garbage_collect_object(target, False)
+        except (Py4JError, OSError):
+            return False
+        return True
+
     def leave_remote(self) -> None:
         """End a session on a server, which is asked once and may be gone."""
         self.spark.client.set_retry_policies([])
@@ -240,18 +256,36 @@ class Session:
             self.spark.catalog.dropTempView(name)
 
 
-def connect(port: int, secret: str) -> Session:
-    """A session in the JVM whose gateway listens there, with the configuration it was started with."""
+def connect(port: int, secret: str, *, shared: bool) -> Session:
+    """A session in the JVM whose gateway listens there, with the configuration it was started with.
+
+    `shared`: other processes have sessions there as well, and none sees another's views and settings.
+    """
     _be_quiet()
     with _mapped():
         gateway = ClientServer(
             java_parameters=JavaParameters(port=port, auth_token=secret, auto_convert=True),
             python_parameters=PythonParameters(port=0, eager_load=False),
         )
-        for name in _IMPORTS:
-            java_import(gateway.jvm, name)
-        context = SparkContext(gateway=gateway, conf=SparkConf(_jvm=gateway.jvm))
-        return Session(SparkSession(context), reads_files=context.master.startswith("local"), gateway=gateway)
+        client = gateway._gateway_client  # noqa: SLF001 - there is no other way to its converters
+        client.converters = [
+            OnlyFor(one, "numpy") if "Numpy" in type(one).__name__ else one for one in client.converters
+        ]
+        try:
+            for name in _IMPORTS:
+                java_import(gateway.jvm, name)
+            conf, running = SparkConf(_jvm=gateway.jvm), None
+            if shared:
+                found = getattr(gateway.jvm, "org.apache.spark.SparkContext").getOrCreate(conf._jconf)  # noqa: SLF001
+                running = gateway.jvm.JavaSparkContext.fromSparkContext(found)
+            context = SparkContext(gateway=gateway, conf=conf, jsc=running)
+            spark = SparkSession(context)
+            spark = spark.newSession() if shared else spark
+        except BaseException:
+            SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - else it would be taken for a running one
+            gateway.close()
+            raise
+        return Session(spark, reads_files=context.master.startswith("local"), gateway=gateway)
 
 
 def attach() -> Session | None:
@@ -310,26 +344,11 @@ def connect_remote(url: str) -> Session:
         ) from error
     with _mapped():
         builder = RemoteSession.builder.remote(url)
-        _reach(url)
+        reach(url)
         spark = builder.create()
         # Its own patience is ten minutes, in which nobody would know that the server is gone.
         spark.client.set_retry_policies([DefaultPolicy(max_retries=_REMOTE_RETRIES)])
         return Session(spark, reads_files=False)
-
-
-def _reach(url: str) -> None:
-    """Find out at once whether a server listens there. Raises SparkError."""
-    place = urlsplit(url)
-    if not place.hostname or any(name in os.environ for name in _PROXIES):
-        return  # the client judges the URL, and a proxy knows the way
-    try:
-        port = place.port or _REMOTE_PORT
-        socket.create_connection((place.hostname, port), timeout=_REACH_S).close()
-    except (OSError, ValueError) as error:
-        raise SparkError(
-            f"no Spark Connect server can be reached at {place.netloc.rpartition('@')[2]}: {error}",
-            hint="start one with start-connect-server.sh of Spark; it listens on port 15002 unless told otherwise",
-        ) from error
 
 
 def _forget_context(gateway: Any) -> None:
@@ -389,7 +408,9 @@ def _held(views: Mapping[str, Spool | pa.Table], reads_files: bool) -> Iterator[
 def _frame_of(spark: Any, table: pa.Table) -> Any:
     """A data frame with the table's column names and exactly its types."""
     types = _types(table.schema)
-    frame = spark.createDataFrame(_unsliced(table).rename_columns(types.fieldNames()), schema=types)
+    # What the session itself has of that name imports pandas first, which takes longer than many a query.
+    make = SparkConversionMixin if isinstance(spark, SparkSession) else type(spark)
+    frame = make.createDataFrame(spark, unsliced(table).rename_columns(types.fieldNames()), schema=types)
     return frame.toDF(*table.schema.names)
 
 
@@ -400,22 +421,6 @@ def _types(schema: pa.Schema) -> Any:
     """
     fields = [pa.field(f"c{index}", kind) for index, kind in enumerate(schema.types)]
     return from_arrow_schema(pa.schema(fields), prefer_timestamp_ntz=True)
-
-
-def _unsliced(table: pa.Table) -> pa.Table:
-    """The same table as pyspark can take it.
-
-    It trips over columns of no chunk at all, and over nested columns that are a slice of longer ones: those
-    are copied.
-    """
-    if not table.num_rows:
-        return pa.Table.from_batches([pa.RecordBatch.from_pylist([], schema=table.schema)])
-    if not any(pa.types.is_nested(kind) for kind in table.schema.types):
-        return table
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return pa.ipc.open_stream(sink.getvalue()).read_all()
 
 
 def _carried(frame: Any) -> Any:
@@ -440,22 +445,15 @@ def _has_arrow_type(field: StructField) -> bool:
     return True
 
 
-def _nullable(table: pa.Table) -> pa.Table:
-    """The same values under a schema that says nothing but names and types, however Spark came by them."""
-    fields = [pa.field(name, kind) for name, kind in zip(table.schema.names, table.schema.types, strict=True)]
-    schema = pa.schema(fields)
-    return pa.Table.from_arrays(table.columns, schema=schema)
-
-
 @contextmanager
 def _mapped() -> Iterator[None]:
     """Turn what pyspark and py4j raise into SparkError with Spark's own short message."""
     try:
         yield
     except PySparkException as error:
-        raise SparkError(_short(_message(error))) from error
+        raise SparkError(short(_message(error))) from error
     except Py4JJavaError as error:
-        raise SparkError(_short(_cause(error.java_exception))) from error
+        raise SparkError(short(_cause(error.java_exception))) from error
     except (Py4JError, ConnectionError, EOFError) as error:
         raise SparkError(f"Spark: {CONNECTION_LOST}") from error
 
@@ -489,11 +487,3 @@ def _message(error: Exception) -> str:
         return str(told or error)
     except (Py4JError, ConnectionError):  # asks the JVM, which may be what failed
         return CONNECTION_LOST
-
-
-def _short(message: str) -> str:
-    """Spark's error class and sentence, without the plan, the place in the rewritten SQL and the Java stack."""
-    rpc = _RPC.search(message)
-    message = message if rpc is None else rpc["details"]
-    text = _JAVA_CLASS.sub("", _PLAN_OR_PLACE.sub("", message.strip())).strip()
-    return f"Spark: {text.partition(chr(10))[0]}"

@@ -9,25 +9,25 @@ import os
 import sys
 import threading
 import time
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import pyarrow as pa
 
 from fff.errors import SparkError
-from fff.spark.start.jvm import GatewayJVM
+from fff.spark.start.jvm import CONNECTION_LOST, GatewayJVM, spark_conf
+from fff.spark.start.warm import LOCAL, WarmJVM, is_allowed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     from fff.spark.bridge import Session
     from fff.spark.spool import Spool
     from fff.spark.start.cds_archive import Archive
 
-#: Said of a query whose connection to the JVM broke, which may be because the JVM is gone.
-CONNECTION_LOST = "the connection was lost"
+_T = TypeVar("_T")
+
 _STOP_TIMEOUT_S = 5.0
 #: A server ends sessions that nobody ends, if it must.
 _LEAVE_TIMEOUT_S = 1.0
@@ -44,6 +44,8 @@ class SparkEngine:
         master: where Spark runs (`spark://…`), `local[*]` unless it is said; ignored with `remote`.
         remote: a Spark Connect server, `sc://…`.
         log_file: where Spark may log; nowhere without one.
+        warm: use this user's Spark that stays up between commands where there may be one
+            (`fff.spark.start.warm`).
 
     pyspark allows one JVM per process, so engines of the same master share it; the last one to stop ends it.
     Where a Spark job is already running in this process, the engine is a guest in its session's JVM and
@@ -55,9 +57,14 @@ class SparkEngine:
         master: str | None = None,
         remote: str | None = None,
         log_file: str | os.PathLike[str] | None = None,
+        *,
+        warm: bool = False,
     ) -> None:
-        self.master = master or "local[*]"
+        self.master = master or LOCAL
         self.remote = remote
+        # The Spark that stays logs nowhere, and is nobody else's.
+        self.warm = warm and remote is None and log_file is None and self.master == LOCAL and is_allowed()
+        self.attached = False  # to this user's Spark that stays, which was up
         self.start_s: float | None = None  # seconds from start() until ready
         self._log_file = Path(log_file) if log_file is not None else None
         self._thread: threading.Thread | None = None
@@ -80,6 +87,11 @@ class SparkEngine:
             self._began = time.monotonic()
             self._thread = threading.Thread(target=self._start, name="fff-spark-start", daemon=True)
             self._thread.start()
+
+    def check_going(self) -> None:
+        """Raise SparkError once the engine is to stop."""
+        if self._stopping:
+            raise SparkError("Spark was stopped while it started")
 
     def ready(self) -> bool:
         """Whether a query would run without waiting for the start."""
@@ -113,8 +125,7 @@ class SparkEngine:
 
         Ends soon, in an error, once `stop` is set; it is set when it ends.
         """
-        with self._asking() as session:
-            return session.query(sql, views, stop)
+        return self._asked(lambda session, stop: session.query(sql, views, stop), stop)
 
     def check(
         self, sql: str, views: Mapping[str, Spool | pa.Table], stop: threading.Event | None = None
@@ -123,24 +134,35 @@ class SparkEngine:
 
         `stop` as in `run_over`. Raises SparkError.
         """
-        with self._asking() as session:
-            return session.check(sql, views, stop)
+        return self._asked(lambda session, stop: session.check(sql, views, stop), stop)
 
     def judged(self, expressions: Sequence[str], view: str) -> list[str]:
         """The types of expressions over a view, or in brackets the class of what is wrong with their arguments' types. Raises SparkError."""
-        with self._asking() as session:
-            return session.judged(expressions, view)
+        return self._asked(lambda session, _: session.judged(expressions, view))
 
-    @contextmanager
-    def _asking(self) -> Iterator[Session]:
-        """The session, once it is there and nobody else asks it. Raises SparkError."""
+    def _asked(
+        self, ask: Callable[[Session, threading.Event | None], _T], stop: threading.Event | None = None
+    ) -> _T:
+        """What the session says, once it is there and nobody else asks it. Raises SparkError.
+
+        Where the Spark that stays has ended meanwhile, one of this process's own is asked once more.
+        """
         self.wait()
         with self._one_query:
             session = self._session
             if session is None:
                 raise SparkError("Spark was stopped")
             try:
-                yield session
+                try:
+                    return ask(session, stop)
+                except SparkError as error:
+                    own = (
+                        None if self._stopping or CONNECTION_LOST not in error.message else _SHARED.own(self)
+                    )
+                    if own is None:
+                        raise
+                self._session = own
+                return ask(own, None)  # `stop` was set as the first attempt ended
             except SparkError as error:
                 raise self._explained(error) from error.__cause__
 
@@ -170,7 +192,7 @@ class SparkEngine:
     @property
     def archive(self) -> Archive | None:
         """Where the archive that makes starting fast is kept, if there is a place for one."""
-        return _SHARED.jvm.archive if _SHARED.jvm is not None else None
+        return _SHARED.jvm.archive if isinstance(_SHARED.jvm, GatewayJVM) else None
 
     @property
     def pid(self) -> int | None:
@@ -190,7 +212,8 @@ class SparkEngine:
         """What the start thread does; its outcome is read by `wait`."""
         try:
             session = self._connect()
-            if not self._wanted and not self._stopping:
+            self.attached = self.remote is None and _SHARED.attached
+            if not self.attached and not self._wanted and not self._stopping:
                 session.query(_WARM_UP, {"fff_warm_up": pa.table({"k": ["a", "b"], "v": [1, 2]})})
         except SparkError as error:
             self._error = error
@@ -235,8 +258,9 @@ class _SharedJVM:
     """The one JVM this process may have, and the engines that use it."""
 
     def __init__(self) -> None:
-        self.jvm: GatewayJVM | None = None
+        self.jvm: GatewayJVM | WarmJVM | None = None
         self._lock = threading.Lock()  # held while joining, which takes as long as starting does
+        self.attached = False  # to a JVM that was up before
         self._users: set[SparkEngine] = set()
         self._session: Session | None = None
         self._master: str | None = None
@@ -266,28 +290,32 @@ class _SharedJVM:
                 return
             self._users.remove(engine)
             if not self._users and self.jvm is not None and self._session is not None:
-                self.jvm.leave_archive()
+                if isinstance(self.jvm, GatewayJVM):
+                    self.jvm.leave_archive()
                 self._end(self.jvm)
 
     def _boot(self, engine: SparkEngine, log_file: Path | None) -> Session:
         guest = _guest()
         if guest is not None:
             return guest
-        local = engine.master.startswith("local")
         # With it set, pyspark takes every session of the process for a remote one. FFF's own option is
         # --spark-remote.
         os.environ.pop("SPARK_REMOTE", None)
         self._users, self._master = {engine}, engine.master
         try:
-            self.jvm = jvm = GatewayJVM(_conf(engine.master), cluster=not local, log_file=log_file)
             # Python's side is imported while Java boots.
             importing = threading.Thread(target=_import_bridge, name="fff-spark-import", daemon=True)
             importing.start()
-            port, secret = jvm.boot()
-            importing.join()
-            from fff.spark.bridge import connect  # noqa: PLC0415 - pyspark only when it is needed
+            self._session = self._borrowed() if engine.warm else None
+            if self._session is None:
+                engine.check_going()
+                local = engine.master.startswith("local")
+                self.jvm = GatewayJVM(spark_conf(engine.master), cluster=not local, log_file=log_file)
+                port, secret = self.jvm.boot()
+                importing.join()
+                from fff.spark.bridge import connect  # noqa: PLC0415 - pyspark only when it is needed
 
-            self._session = connect(port, secret)
+                self._session = connect(port, secret, shared=False)
         except BaseException:
             self._users = set()
             if self.jvm is not None:
@@ -295,13 +323,41 @@ class _SharedJVM:
             raise
         return self._session
 
-    def _end(self, jvm: GatewayJVM) -> None:
+    def _borrowed(self) -> Session | None:
+        """A session in the Spark that stays; None where there is none for this process."""
+        self.jvm = warm = WarmJVM()
+        try:
+            port, secret = warm.boot()
+            from fff.spark.bridge import connect  # noqa: PLC0415 - pyspark only when it is needed
+
+            warm.use()
+            session = connect(port, secret, shared=True)
+        except SparkError:
+            warm.kill()
+            self.jvm = None
+            return None
+        self.attached = warm.was_up
+        return session
+
+    def own(self, engine: SparkEngine) -> Session | None:
+        """A session in a JVM of this process's own in place of the Spark that stays; None where that is not what ended."""
+        with self._lock:
+            if not isinstance(self.jvm, WarmJVM) or self.jvm.exit_code(lost=True) is None:
+                return None
+            self._end(self.jvm)
+            engine.warm = False
+            return self._boot(engine, None)
+
+    def _end(self, jvm: GatewayJVM | WarmJVM) -> None:
         if self._session is not None:
+            if isinstance(jvm, WarmJVM) and self._session.give_back():
+                jvm.give_back()
             self._session.part()
         jvm.kill()
         if self._session is not None:
             self._session.close()
         self.jvm = self._session = self._master = None
+        self.attached = False
 
 
 _SHARED = _SharedJVM()
@@ -327,26 +383,3 @@ def _guest() -> Session | None:
     from fff.spark.bridge import attach  # noqa: PLC0415 - pyspark is imported already
 
     return attach()
-
-
-def _conf(master: str) -> dict[str, str]:
-    """Spark's configuration: small and quiet on one machine, and hardly anything of ours on a cluster."""
-    conf = {
-        "spark.master": master,
-        "spark.app.name": "fff",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.log.structuredLogging.enabled": "false",
-        "spark.sql.catalogImplementation": "in-memory",
-        "spark.sql.pyspark.jvmStacktrace.enabled": "false",
-        "spark.driver.maxResultSize": "0",
-        # The data source fff may need a Spark of its own inside another one's task.
-        "spark.executor.allowSparkContext": "true",
-    }
-    if master.startswith("local"):
-        conf |= {
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.driver.host": "127.0.0.1",
-            "spark.sql.shuffle.partitions": str(min(8, os.cpu_count() or 2)),
-        }
-    return conf

@@ -228,8 +228,8 @@ import sys
 from pathlib import Path
 from fff.spark.start.cds_archive import archive_for
 from fff.spark.start.java import find_java
-from fff.spark.start.jvm import _jars
-archive = archive_for(find_java(), _jars())
+from fff.spark.start.jvm import spark_jars
+archive = archive_for(find_java(), spark_jars())
 damage = {"garbage": b"not an archive" * 1000, "cut": bytes.fromhex("a20bacf000000000") + bytes(5000), "empty": b""}
 archive.file.write_bytes(damage[DAMAGE])
 """.replace("DAMAGE", repr(damage))
@@ -254,7 +254,7 @@ def test_the_first_start_records_what_the_archive_is_made_of(place: dict[str, Pa
 def test_an_archive_is_made_and_used(place: dict[str, Path], tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     made = subprocess.run(
-        [sys.executable, "-m", "fff.spark.start.cds_archive"],
+        [sys.executable, "-m", "fff.spark.start"],
         cwd=place["cwd"],
         env=environment(place, XDG_CACHE_HOME=str(cache), FFF_SPARK_ARCHIVE=None),
         capture_output=True,

@@ -7,7 +7,9 @@ import socket
 import pytest
 
 from fff.errors import SparkError
-from fff.spark import bridge
+from fff.spark.messages import short
+from fff.spark.start import remote
+from fff.spark.start.remote import reach
 
 RPC = """<_MultiThreadedRendezvous of RPC that terminated with:
 \tstatus = StatusCode.UNAVAILABLE
@@ -17,24 +19,24 @@ RPC = """<_MultiThreadedRendezvous of RPC that terminated with:
 
 
 def test_of_a_failed_call_the_details_are_told() -> None:
-    assert bridge._short(RPC) == "Spark: Socket closed"
+    assert short(RPC) == "Spark: Socket closed"
 
 
 def test_a_server_that_is_not_there_is_noticed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in bridge._PROXIES:
+    for name in remote._PROXIES:
         monkeypatch.delenv(name, raising=False)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        bridge._reach(f"sc://127.0.0.1:{port}/;token=secret")
+        reach(f"sc://127.0.0.1:{port}/;token=secret")
     with pytest.raises(SparkError, match=rf"can be reached at 127\.0\.0\.1:{port}: ") as told:
-        bridge._reach(f"sc://127.0.0.1:{port}/;token=secret")
+        reach(f"sc://127.0.0.1:{port}/;token=secret")
     assert "secret" not in told.value.render()
 
 
 def test_a_url_without_a_host_is_left_to_the_client_to_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in bridge._PROXIES:
+    for name in remote._PROXIES:
         monkeypatch.delenv(name, raising=False)
     tried: list[object] = []
     monkeypatch.setattr(socket, "create_connection", lambda *place, **_: tried.append(place))
-    bridge._reach("sc:nothing")
+    reach("sc:nothing")
     assert not tried

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 from fff.errors import SparkError
-from fff.spark.session import _SHARED, CONNECTION_LOST, SparkEngine
+from fff.spark.session import _SHARED, SparkEngine
 from fff.spark.spool import Spool
-from fff.spark.start.jvm import GatewayJVM
+from fff.spark.start.jvm import CONNECTION_LOST, GatewayJVM
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
 
 pytestmark = pytest.mark.spark

@@ -3,8 +3,8 @@
 Reading and verifying 15,000 classes is more than half of Spark's start. The JVM can keep the outcome in a
 file, which takes it some 30 seconds of one core and 180 MB in the user's cache folder. So it is made once per
 installation, and only where it will pay: the first cold start leaves the list of the classes it loaded, and
-the second one to end well has the archive made in the background, at the lowest priority. `python -m
-fff.spark.start.cds_archive` makes it at once. FFF_SPARK_ARCHIVE=read uses one that is there but makes none,
+the second one to end well has the archive made in the background, at the lowest priority.
+`python -m fff.spark.start` makes it at once. FFF_SPARK_ARCHIVE=read uses one that is there but makes none,
 FFF_SPARK_ARCHIVE=off does without. An archive that does not fit its Java or its jars is ignored by the JVM
 itself.
 """
@@ -92,7 +92,7 @@ class Archive:
                 [
                     sys.executable,
                     "-m",
-                    "fff.spark.start.cds_archive",
+                    "fff.spark.start",
                     str(self.java),
                     self.classpath,
                     str(self.folder),
@@ -163,23 +163,33 @@ class Archive:
                     path.unlink()
 
 
-def archive_for(java: Java, jars: Path, env: Mapping[str, str] | None = None) -> Archive | None:
-    """The archive of a Java and a folder of jars; None where there is no cache folder, or it is not this user's."""
-    env = os.environ if env is None else env
+def private_folder(env: Mapping[str, str]) -> Path | None:
+    """Where Spark's start keeps files of this user; None where there is no cache folder, or it is not this user's."""
     cache = env.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(cache):  # noqa: PTH117 - the specification has relative ones ignored
         home = env.get("HOME", "")
         cache = os.path.join(home, ".cache") if home else ""  # noqa: PTH118
-    wish = env.get("FFF_SPARK_ARCHIVE", "")
-    if not cache or wish == "off":
+    if not cache:
         return None
     folder = Path(cache) / "fff" / "spark"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         # Code is loaded from here: a folder that others may write to is none.
         state = folder.stat()
-        if state.st_uid != os.getuid() or state.st_mode & 0o022 or not os.access(folder, os.W_OK):
-            return None
+    except OSError:
+        return None
+    ours = state.st_uid == os.getuid() and not state.st_mode & 0o022 and os.access(folder, os.W_OK)
+    return folder if ours else None
+
+
+def archive_for(java: Java, jars: Path, env: Mapping[str, str] | None = None) -> Archive | None:
+    """The archive of a Java and a folder of jars; None where there is no cache folder, or it is not this user's."""
+    env = os.environ if env is None else env
+    wish = env.get("FFF_SPARK_ARCHIVE", "")
+    folder = None if wish == "off" else private_folder(env)
+    if folder is None:
+        return None
+    try:
         binary = java.binary.resolve()
         stamp = f"{binary}:{binary.stat().st_mtime_ns}:{java.version}:{jars}:{jars.stat().st_mtime_ns}"
     except OSError:
@@ -189,24 +199,7 @@ def archive_for(java: Java, jars: Path, env: Mapping[str, str] | None = None) ->
         str(jars / "*"),
         folder,
         f"java{java.version}-{hashlib.sha256(stamp.encode()).hexdigest()[:16]}",
+        read_only=wish == "read",
     )
     archive.unlock_stale()
     return archive
-
-
-def main(arguments: list[str]) -> int:
-    """Make the archive: with no argument for this installation, else the one given; 0 when it is there."""
-    if arguments:
-        java, classpath, folder, key = arguments
-        os.nice(19)
-        return 0 if Archive(Path(java), classpath, Path(folder), key).make() else 1
-    from fff.spark.session import SparkEngine  # noqa: PLC0415 - the background process has no need of it
-
-    with SparkEngine() as engine:
-        engine.wait()
-        archive = engine.archive
-    return 0 if archive is not None and archive.make() else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -24,7 +24,9 @@ from fff.spark.temp_folders import make_scratch, remove_scratch
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_START_TIMEOUT_S = 180.0
+#: Said of a query whose connection to the JVM broke, which may be because the JVM is gone.
+CONNECTION_LOST = "the connection was lost"
+START_TIMEOUT_S = 180.0
 _POLL_S = 0.01
 _ENDING_S = 0.2
 
@@ -57,6 +59,9 @@ _FOREIGN = (
     "SPARK_API_MODE",
 )
 
+#: A JVM that nobody uses gives memory back, after a minute.
+_WHEN_IDLE = ("-XX:G1PeriodicGCInterval=60000", "-XX:MinHeapFreeRatio=5", "-XX:MaxHeapFreeRatio=20")
+
 _QUIET_LOG = "status = off\nrootLogger.level = off\n"
 _FILE_LOG = """status = off
 appender.file.type = File
@@ -80,17 +85,21 @@ class GatewayJVM:
         conf: Spark configuration.
         cluster: Spark runs elsewhere, so the user's Spark and Hadoop configuration applies.
         log_file: where Spark may log; nowhere without one.
+        lasting: it stays up when nobody uses it, and then gives memory back.
 
     Raises:
         SparkError: there is no usable Java, or no temporary folder.
     """
 
-    def __init__(self, conf: Mapping[str, str], *, cluster: bool, log_file: Path | None) -> None:
+    def __init__(
+        self, conf: Mapping[str, str], *, cluster: bool, log_file: Path | None, lasting: bool = False
+    ) -> None:
+        self._lasting = lasting
         self._stopped = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._cluster = cluster
         self._log_file = log_file.absolute() if log_file is not None else None
-        self._jars = _jars()
+        self._jars = spark_jars()
         self.java = find_java()
         self.archive = archive_for(self.java, self._jars)
         try:
@@ -187,7 +196,7 @@ class GatewayJVM:
                     self._process = self._spawn(command, handshake, log.fileno())
             except OSError as error:
                 raise SparkError(f"Spark cannot log to {self._log_file}: {error.strerror}") from error
-        deadline = time.monotonic() + _START_TIMEOUT_S
+        deadline = time.monotonic() + START_TIMEOUT_S
         while not handshake.exists():
             if self._stopped.wait(_POLL_S):
                 raise SparkError("Spark was stopped while it started")
@@ -198,9 +207,10 @@ class GatewayJVM:
                 )
             if time.monotonic() > deadline:
                 self._end_process()
-                raise SparkError(f"Spark did not start within {_START_TIMEOUT_S:.0f} seconds")
+                raise SparkError(f"Spark did not start within {START_TIMEOUT_S:.0f} seconds")
         answer = handshake.read_bytes()
         (port, length), secret = struct.unpack(">ii", answer[:8]), answer[8:]
+        handshake.unlink()
         assert len(secret) == length, "the gateway renames the file into place when it is complete"
         return port, secret.decode()
 
@@ -236,7 +246,11 @@ class GatewayJVM:
         return [
             str(self.java.binary),
             "-XX:+IgnoreUnrecognizedVMOptions",
+            # The second compiler makes the first dozens of queries slower, and hardly one of them is long.
+            # With one compiler Java reserves 48 MB for code, which a long session fills.
             "-XX:TieredStopAtLevel=1",
+            "-XX:ReservedCodeCacheSize=240m",
+            *(_WHEN_IDLE if self._lasting else ()),
             "-XX:MaxRAMPercentage=50",
             "-XX:+ExitOnOutOfMemoryError",
             "-XX:-UsePerfData",
@@ -261,7 +275,35 @@ class GatewayJVM:
         ]
 
 
-def _jars() -> Path:
+def spark_conf(master: str) -> dict[str, str]:
+    """Spark's configuration: small and quiet on one machine, and hardly anything of ours on a cluster."""
+    conf = {
+        "spark.master": master,
+        "spark.app.name": "fff",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.structuredLogging.enabled": "false",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.pyspark.jvmStacktrace.enabled": "false",
+        "spark.driver.maxResultSize": "0",
+        # The data source fff may need a Spark of its own inside another one's task.
+        "spark.executor.allowSparkContext": "true",
+    }
+    if master.startswith("local"):
+        conf |= {
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            # What its pages would show, which nobody sees.
+            **{
+                f"spark.{what}": "20"
+                for what in ("ui.retainedJobs", "ui.retainedStages", "sql.ui.retainedExecutions")
+            },
+            "spark.sql.shuffle.partitions": str(min(8, os.cpu_count() or 2)),
+        }
+    return conf
+
+
+def spark_jars() -> Path:
     """Spark's jars, as pyspark brings them."""
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
