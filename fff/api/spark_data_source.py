@@ -165,14 +165,14 @@ class FFFReader(DataSourceReader):  # type: ignore[misc]  # pyspark is not type-
 
 
 def _sql_of(options: Mapping[str, str]) -> str:
-    given = [name for name in ("query", "table", "path") if options.get(name)]
-    if len(given) != 1:
+    named = [name for name in ("query", "table", "path") if options.get(name)]
+    if len(named) != 1:
         raise UsageError(
             "name either a query or a table",
             hint='.option("query", "SELECT …").load(), or .load("source.table")',
         )
-    text = options[given[0]]
-    if given == ["query"]:
+    text = options[named[0]]
+    if named == ["query"]:
         return text
     parts = [part.strip("`") for part in text.split(".")]
     return "SELECT * FROM " + ".".join(  # noqa: S608 - quoted as names
@@ -192,10 +192,10 @@ def _params(options: Mapping[str, str], sql: str) -> dict[str, object]:
     from fff.sql import parameter_names  # noqa: PLC0415
     from fff.sql.syntax.param_types import inferred, typed  # noqa: PLC0415
 
-    given = {name.removeprefix(_PARAM): text for name, text in options.items() if name.startswith(_PARAM)}
-    names = {name.lower(): name for name in parameter_names(sql)} if given else {}
+    values = {name.removeprefix(_PARAM): text for name, text in options.items() if name.startswith(_PARAM)}
+    names = {name.lower(): name for name in parameter_names(sql)} if values else {}
     params: dict[str, object] = {}
-    for key, text in given.items():
+    for key, text in values.items():
         lower, _, kind = key.partition(":")
         name = names.get(lower, lower)
         params[name] = typed(f"{_PARAM}{name}", kind, text) if kind else inferred(text)

@@ -20,9 +20,9 @@ from fff.web.gate.limiter import HostLimiter, Permit, WaitTooLong
 from fff.web.gate.rate_limit_headers import quota_wait, quotas
 from fff.web.retry import backoff, is_retried, is_throttle, is_whole, retry_after
 from fff.web.secrets import Redactor
-from fff.web.transport import USER_AGENT, Network, Outgoing, Transport, WireError
-from fff.web.types import Credentials, Request, Response
-from fff.web.validators import Remembered, name_of, remembered
+from fff.web.transport import USER_AGENT, Network, Outgoing, Transport, WireError, proof_of
+from fff.web.types import Credentials, Remembered, Request, Response
+from fff.web.validators import name_of, remembered
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _EXCERPT = 200  # characters of an error body that are shown
@@ -97,7 +97,7 @@ class WebClient:
         self.requests_sent = 0
         self.redactor = redactor or Redactor()
         self._rng = rng or random.Random()
-        self._clock = clock or Clock()
+        self.clock = self._clock = clock or Clock()
         self._transport = transport or Network(user_agent)
         self._limiters: dict[tuple[str, str], HostLimiter] = {}
         self._origins: dict[str, str] = {}  # what URLs begin with -> scheme, host and port
@@ -337,7 +337,7 @@ class WebClient:
                 failure.silent = error.again
                 raise failure from error
             finally:
-                meter.answered(self._clock.now())
+                meter.answered(self._clock.now(), began)
             self._check(req, response, limiter, permit, meter)
         finally:
             limiter.release(permit)
@@ -353,15 +353,16 @@ class WebClient:
         known: Remembered | None = None
         if req.memory is not None and name is not None:
             known = await req.memory.find(name)
+        proof = proof_of(req, url)
         out = Outgoing(
             req.method,
             url,
-            {**req.headers, **req.credentials.headers, **(known.condition if known is not None else {})},
+            {**req.headers, **proof, **(known.condition if known is not None else {})},
             req.json,
             req.form,
             req.accept,
             req.policy,
-            frozenset(req.credentials.headers),
+            frozenset(proof),
             frozenset(req.credentials.params),
             req.seconds,
             req.arrivals,
@@ -387,7 +388,7 @@ class WebClient:
     @staticmethod
     def _judged(req: Request, response: Response) -> Response:
         """The answer with what its body says of it, where anybody knows how to read that."""
-        if req.judge is None or not (_is_whole(req, response) or response.status in req.accept):
+        if req.judge is None or not (is_whole(response.status, req.headers) or response.status in req.accept):
             return response
         return replace(response, verdict=req.judge(response))
 
@@ -401,40 +402,36 @@ class WebClient:
     ) -> None:
         """Tell the limiter what the answer means for the host; raises _Failed unless it is an answer."""
         status, policy, wall = response.status, req.policy, self._clock.wall()
-        told = quotas(response.headers, policy, wall)
-        limiter.observe(permit, told)
+        quotas_left = quotas(response.headers, policy, wall)
+        limiter.observe(permit, quotas_left)
         if policy.wait_in_body is not None and not response.renewed:
             limiter.pause(policy.wait_in_body(response.body) or 0.0)
-        said = response.verdict
+        action = None if response.verdict is None else response.verdict.action
         wait = retry_after(response.headers, wall)
-        slow = said is not None and said.action == "slow_down"
-        if slow or (status not in req.accept and is_throttle(status, response.headers, policy)):
+        throttled = status not in req.accept and is_throttle(status, response.headers, policy)
+        if throttled or action == "slow_down":
             meter.throttled += 1
             if wait is None:
-                wait = quota_wait(told)
+                wait = quota_wait(quotas_left)
             asked = wait is not None
             if wait is None:
                 wait = policy.base_delay + backoff(1, policy, self._rng)
             failure = self._failure(response, again=True, wait=limiter.refused(permit, wait, told=asked))
             failure.refusal, failure.silent = True, False
             raise failure
-        answered = (
-            _is_whole(req, response)
-            or status in req.accept
-            or (status in _REDIRECTS and "location" in response.headers)
-        )
+        answered = is_answer(req, response)
         if answered or status < 500:
             limiter.admitted(permit)
-        if not answered or (said is not None and said.action in _REFUSALS):
-            later = (status == 202 and wait is not None) or (said is not None and said.action == "retry")
+        if not answered:
+            later = (status == 202 and wait is not None) or action == "retry"
             later = later and (wait is None or wait <= policy.max_wait)
             again = later or is_retried(status, policy)
             raise self._failure(response, again=again, wait=wait if later else None)
 
     def _failure(self, response: Response, *, again: bool, wait: float | None = None) -> _Failed:
         if response.verdict is not None:
-            said = self._plain(response.verdict.words)
-            return _Failed(f"the answer says {said}", again=again, status=response.status, wait=wait)
+            words = self._plain(response.verdict.words)
+            return _Failed(f"the answer says {words}", again=again, status=response.status, wait=wait)
         hint = _HINTS.get(response.status)
         excerpt = self._excerpt(response)
         if excerpt and hint is None:
@@ -485,8 +482,12 @@ class WebClient:
         ) from None
 
 
-def _is_whole(req: Request, response: Response) -> bool:
-    return is_whole(response.status, req.headers)
+def is_answer(req: Request, response: Response) -> bool:
+    """Whether it answers the request, by its status and its own words; a redirect is an answer, too."""
+    if response.verdict is not None and response.verdict.action in _REFUSALS:
+        return False
+    redirect = response.status in _REDIRECTS and "location" in response.headers
+    return redirect or response.status in req.accept or is_whole(response.status, req.headers)
 
 
 def full_url(req: Request) -> str:

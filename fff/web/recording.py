@@ -83,8 +83,8 @@ class RecordingTransport:
         try:
             answer = await self._inner.send(out)
         except WireError as error:
-            said = self._scrubber.text(error.reason)
-            entry["error"] = {"reason": said, "again": error.again, "wait": error.wait}
+            reason = self._scrubber.text(error.reason)
+            entry["error"] = {"reason": reason, "again": error.again, "wait": error.wait}
             self._tell(entry)
             raise
         except asyncio.CancelledError:
@@ -184,9 +184,9 @@ class Replay:
                 again=False,
                 hint=self._nearest(key),
             )
-        given = self._given.get(key, 0)
-        self._given[key] = given + 1
-        entry = known[min(given, len(known) - 1)]
+        replayed = self._given.get(key, 0)
+        self._given[key] = replayed + 1
+        entry = known[min(replayed, len(known) - 1)]
         await self._clock.sleep(max(0.0, entry.get("end_s", 0.0) - entry.get("asked_s", 0.0)))
         if (error := entry.get("error")) is not None:
             raise WireError(error["reason"], again=error["again"], wait=error["wait"])
@@ -229,21 +229,21 @@ def read_index(folder: Path) -> list[dict[str, Any]]:
 def about(folder: Path) -> dict[str, Any]:
     """What `recording.json` tells; empty where there is none. Raises UsageError for a later format."""
     try:
-        told = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
+        about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
         raise UsageError(f"{_ABOUT} of {str(folder)!r} cannot be read: {error}") from error
-    if not isinstance(told, dict) or told.get("format", FORMAT) != FORMAT:
+    if not isinstance(about, dict) or about.get("format", FORMAT) != FORMAT:
         raise UsageError(f"{str(folder)!r} is not a recording of format {FORMAT}")
-    return told
+    return about
 
 
-def recording_client(folder: Path, told: Mapping[str, object] | None = None, **options: Any) -> WebClient:
-    """A client that writes every exchange to a folder; `told` goes to `recording.json`. Raises UsageError."""
+def recording_client(folder: Path, about: Mapping[str, object] | None = None, **options: Any) -> WebClient:
+    """A client that writes every exchange to a folder; `about` goes to `recording.json`. Raises UsageError."""
     redactor = Redactor()
     return WebClient(
-        redactor=redactor, transport=RecordingTransport(Network(), folder, redactor, told), **options
+        redactor=redactor, transport=RecordingTransport(Network(), folder, redactor, about), **options
     )
 
 

@@ -45,13 +45,13 @@ class Redactor:
         """Remember a secret; an empty one hides nothing."""
         if not secret:
             return
-        forms, found = spellings(secret), pattern(secret)
+        forms, masked = spellings(secret), pattern(secret)
         self._forms = sorted({*self._forms, *forms}, key=len, reverse=True)
-        if found is not None and found not in self._patterns:
-            self._patterns.append(found)
-            if not found.flags & re.IGNORECASE and len(secret.encode("utf-8", "replace")) >= _KEY:
-                self._mixed.append(found)
-                forms = {form for form in forms if not found.fullmatch(form)}
+        if masked is not None and masked not in self._patterns:
+            self._patterns.append(masked)
+            if not masked.flags & re.IGNORECASE and len(secret.encode("utf-8", "replace")) >= _KEY:
+                self._mixed.append(masked)
+                forms = {form for form in forms if not masked.fullmatch(form)}
         data = {form.encode("utf-8", "surrogateescape") for form in forms}
         self._keys += [key for key in data if len(key) >= _KEY and key not in self._keys]
 
@@ -60,8 +60,8 @@ class Redactor:
         for form in self._forms:
             if form in text:
                 text = text.replace(form, MASK)
-        for found in self._patterns:
-            text = found.sub(MASK, text)
+        for masked in self._patterns:
+            text = masked.sub(MASK, text)
         return text
 
     def text(self, text: str) -> str:
@@ -82,7 +82,7 @@ class Redactor:
     def holds_secret(self, text: str) -> bool:
         """Whether a known secret is in the text."""
         return any(form in text for form in self._forms) or any(
-            found.search(text) for found in self._patterns
+            masked.search(text) for masked in self._patterns
         )
 
     def in_data(self, data: bytes) -> bool:
@@ -90,7 +90,7 @@ class Redactor:
         if any(key in data for key in self._keys):
             return True
         text = data.decode("utf-8", "surrogateescape") if self._mixed else ""
-        return any(found.search(text) for found in self._mixed)
+        return any(masked.search(text) for masked in self._mixed)
 
     def url(self, url: str) -> str:
         """The URL without user information, without known secrets, and without parameters that hold secrets by name."""

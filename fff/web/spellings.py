@@ -26,12 +26,12 @@ _NAMED = {chr(number): name for number, name in codepoint2name.items()} | {"'": 
 
 def spellings(secret: str) -> set[str]:
     """The usual spellings of a whole secret."""
-    found = {secret, unicodedata.normalize("NFC", secret), unicodedata.normalize("NFD", secret)}
+    forms = {secret, unicodedata.normalize("NFC", secret), unicodedata.normalize("NFD", secret)}
     if len(secret) >= CASELESS:
-        found |= {secret.lower(), secret.upper()}
-    for text in list(found):
+        forms |= {secret.lower(), secret.upper()}
+    for text in list(forms):
         escaped = json.dumps(text)[1:-1]
-        found |= {
+        forms |= {
             quote(text, safe="", errors="replace"),
             quote(text, errors="replace"),
             quote_plus(text, errors="replace"),
@@ -46,8 +46,8 @@ def spellings(secret: str) -> set[str]:
             ascii(text)[1:-1],
             *_encoded(text),
         }
-    found |= {_lower_percents(form) for form in found}
-    return {form for form in found if form.strip("\ufffd")}
+    forms |= {_lower_percents(form) for form in forms}
+    return {form for form in forms if form.strip("\ufffd")}
 
 
 def _encoded(text: str) -> Iterator[str]:

@@ -8,24 +8,31 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import json
 import re
 import socket
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Protocol
+from urllib.parse import urlencode
+from urllib.request import getproxies_environment, proxy_bypass
 
 import aiohttp
+from aiohttp.client_exceptions import UnixClientConnectorError
 from yarl import URL
 
 from fff.web.addresses import is_private_address, is_private_name
 from fff.web.body import ACCEPT_ENCODING, BodyError, BodyReader
 from fff.web.retry import is_whole
-from fff.web.types import Arrivals, HostPolicy
+from fff.web.types import Arrivals, HostPolicy, NetworkRoute, Request
 
 USER_AGENT = "fff/0.1 (federated SQL client)"
+_HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 _PACE = 2**18  # bytes for which a body gets a second more
+_LATER = 0.01  # seconds more that are worth another timer: small answers are many
 _UNSENDABLE = re.compile("[\r\n\0]")
 
 
@@ -58,6 +65,16 @@ class RawResponse:
     headers: Mapping[str, str]
     body: bytes
     first_byte_s: float = 0.0  # from the request's start to the answer's headers
+
+
+def proof_of(req: Request, url: str) -> dict[str, str]:
+    """The headers that prove who asks, signatures of the request as it goes out among them."""
+    proof, sign = dict(req.credentials.headers), req.credentials.sign
+    if sign is not None:
+        form = b"" if req.form is None else urlencode(req.form).encode()
+        body = form if req.json is None else json.dumps(req.json).encode()  # as aiohttp writes it
+        proof |= sign(req.method, url, body)
+    return proof
 
 
 class WireError(Exception):
@@ -104,7 +121,10 @@ class Network:
 
     def __init__(self, user_agent: str = USER_AGENT) -> None:
         self._user_agent = user_agent
-        self._sessions: dict[bool, aiohttp.ClientSession] = {}  # by whether private addresses will do
+        #: By whether private addresses will do, and the Unix socket.
+        self._sessions: dict[tuple[bool, str | None], aiohttp.ClientSession] = {}
+        self._proxies = getproxies_environment()
+        self._trusts: dict[NetworkRoute, ssl.SSLContext | bool] = {}
         self._resolver: PublicResolver | None = None
 
     async def close(self) -> None:
@@ -119,9 +139,7 @@ class Network:
     async def send(self, out: Outgoing) -> RawResponse:
         """One request over the wire."""
         policy = out.policy
-        timeout = aiohttp.ClientTimeout(
-            total=None, sock_connect=policy.connect_timeout, sock_read=policy.read_timeout
-        )
+        timeout = _timeout(policy.connect_timeout, policy.read_timeout)
         if odd := next((name for name, text in out.headers.items() if _UNSENDABLE.search(name + text)), None):
             raise WireError(f"the header {odd!r} holds a character that no header can", again=False)
         clock = asyncio.get_running_loop().time
@@ -129,16 +147,20 @@ class Network:
         head_sent: list[bool] = []
         try:
             url = URL(out.url, encoded=True)
-            private = policy.private_network or is_private_name(url.host or "")
+            route = policy.route
+            proxy = self._proxy_of(url, route)
+            private = bool(proxy) or policy.private_network or is_private_name(url.host or "")
             limit = asyncio.timeout(policy.total_timeout if out.seconds is None else out.seconds)
             async with (
                 limit,
-                self._open(private).request(
+                self._open(private, route.unix_socket).request(
                     out.method,
                     url,
                     headers=out.headers,
                     json=out.json,
                     data=out.form,
+                    proxy=proxy,
+                    ssl=self._trust(route),
                     allow_redirects=False,
                     timeout=timeout,
                     trace_request_ctx=head_sent,
@@ -174,6 +196,11 @@ class Network:
             raise WireError(f"no secure connection: {_plain(error)}", again=False) from error
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
             raise WireError("not a usable URL", again=False) from error
+        except UnixClientConnectorError as error:
+            why = error.os_error.strerror or "nothing listens"
+            raise WireError(f"cannot connect: {error.path}: {why}", again=True) from error
+        except aiohttp.ClientHttpProxyError as error:
+            raise WireError(f"the proxy answers {error.status} {error.message}", again=False) from error
         except aiohttp.ClientConnectorError as error:
             if isinstance(error.os_error, PrivateAddressError):
                 hint = "if the host is meant to be there, say so in the spec: client.private_network: true"
@@ -182,20 +209,63 @@ class Network:
         except (aiohttp.ClientError, OSError) as error:
             raise WireError(f"connection broken: {_plain(error)}", again=True) from error
 
-    def _open(self, private: bool) -> aiohttp.ClientSession:
-        session = self._sessions.get(private)
+    def _proxy_of(self, url: URL, route: NetworkRoute) -> str | None:
+        """The proxy for a URL. This machine is reached without one."""
+        host, proxy = url.host or "", route.proxy
+        if route.unix_socket is not None or host in _HERE:
+            return None
+        if proxy is None and not proxy_bypass(host):
+            proxy = self._proxies.get(url.scheme) or self._proxies.get("all")
+        if proxy and "://" not in proxy:
+            proxy = f"http://{proxy}"
+        if proxy and not proxy.startswith(("http://", "https://")):
+            kind = proxy.partition("://")[0]
+            raise WireError(
+                f"no way through a proxy of kind {kind!r}",
+                again=False,
+                hint="name an HTTP proxy in HTTPS_PROXY or in the spec, or none: client.network.proxy: none",
+            )
+        return proxy or None
+
+    def _trust(self, route: NetworkRoute) -> ssl.SSLContext | bool:
+        """Who is believed, and who we are, for hosts that are reached so."""
+        if route.ca_bundle is None and route.certificate is None:
+            return True
+        known = self._trusts.get(route)
+        if known is None:
+            try:
+                known = ssl.create_default_context(cafile=route.ca_bundle)
+                if route.certificate is not None:
+                    known.load_cert_chain(route.certificate, route.key)
+            except OSError as error:  # also of what is there and no certificate
+                files = ", ".join(filter(None, (route.ca_bundle, route.certificate, route.key)))
+                raise WireError(
+                    f"the certificates cannot be read ({files}): {error.strerror or type(error).__name__}",
+                    again=False,
+                    hint="client.network names files of PEM, relative to the spec",
+                ) from error
+            self._trusts[route] = known
+        return known
+
+    def _open(self, private: bool, unix_socket: str | None) -> aiohttp.ClientSession:
+        session = self._sessions.get((private, unix_socket))
         if session is None or session.closed:
             trace = aiohttp.TraceConfig()
             trace.on_request_headers_sent.append(_note_head)
             if not private and self._resolver is None:
                 self._resolver = PublicResolver(aiohttp.DefaultResolver())
-            session = self._sessions[private] = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
+            connector: aiohttp.BaseConnector = (
+                aiohttp.TCPConnector(
                     limit=0,
                     limit_per_host=0,
                     ttl_dns_cache=300,
                     resolver=None if private else self._resolver,
-                ),
+                )
+                if unix_socket is None
+                else aiohttp.UnixConnector(unix_socket, limit=0, limit_per_host=0)
+            )
+            session = self._sessions[private, unix_socket] = aiohttp.ClientSession(
+                connector=connector,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
                 trace_configs=[trace],
@@ -204,6 +274,11 @@ class Network:
             # aiohttp silently sends again over a new connection; every request must count against the budget.
             session._retry_connection = False  # noqa: SLF001 - no public switch
         return session
+
+
+@lru_cache(maxsize=64)
+def _timeout(connect: float, read: float) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=None, sock_connect=connect, sock_read=read)
 
 
 class PrivateAddressError(OSError):
@@ -249,17 +324,21 @@ async def _body(
         max_ratio=policy.max_ratio,
         heard=None if arrivals is None else arrivals.take,
     )
-    ends = limit.when()
-    assert ends is not None
-    async for chunk in content.iter_any():
+    ends = set_for = limit.when() or 0.0
+    while chunk := await content.readany():
         reader.feed(chunk)
         ends += len(chunk) / _PACE
-        limit.reschedule(ends)
+        if ends - set_for > _LATER:
+            limit.reschedule(ends)
+            set_for = ends
     return reader.finish()
 
 
 def _headers(headers: Mapping[str, str]) -> dict[str, str]:
-    joined: dict[str, str] = {}
+    joined = {name.lower(): text for name, text in headers.items()}
+    if len(joined) == len(headers):
+        return joined
+    joined = {}
     for name, text in headers.items():
         lower = name.lower()
         joined[lower] = f"{joined[lower]}, {text}" if lower in joined else text

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
-
-if TYPE_CHECKING:
-    from fff.web.validators import ResponseMemory
+from typing import Literal, Protocol
 
 
 @dataclass(frozen=True)
@@ -16,6 +13,21 @@ class Window:
 
     limit: int
     per: float
+
+
+@dataclass(frozen=True)
+class NetworkRoute:
+    """How a host is reached.
+
+    `proxy`: that one, or none (""); None: as the environment says. `ca_bundle`, `certificate` and `key` are
+    files of PEM: who is believed to be the host, and who we are. `unix_socket`: where its server listens.
+    """
+
+    proxy: str | None = None
+    ca_bundle: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+    unix_socket: str | None = None
 
 
 @dataclass(frozen=True)
@@ -44,6 +56,7 @@ class HostPolicy:
     wait_in_body: Callable[[bytes], float | None] | None = None  # seconds to wait that a body asks for
     allowed_hosts: frozenset[str] = frozenset()  # besides the request's own
     private_network: bool = False  # names of hosts may lead to addresses of private networks
+    route: NetworkRoute = NetworkRoute()
     max_redirects: int = 5
     max_body: int = 256 * 2**20  # after decompression
     max_ratio: int = 200  # decompressed over compressed, once past `body.GRACE` bytes
@@ -54,11 +67,13 @@ class Credentials:
     """Headers and parameters that prove who asks: sent to the declared host only, shown to nobody.
 
     `identity` tells credentials apart without revealing them; limits are kept per host and identity.
+    `sign` gives further headers for a request as it goes out: its method, whole URL and body.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict)
     params: Mapping[str, str] = field(default_factory=dict)
     identity: str = ""
+    sign: Callable[[str, str, bytes], Mapping[str, str]] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -81,6 +96,39 @@ class Arrivals(Protocol):
 
     def take(self, data: bytes) -> None:
         """More of it, decompressed. What it raises ends the request."""
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """An answer with status 200, decompressed, and what to ask with whether it still holds."""
+
+    etag: str
+    modified: str
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def condition(self) -> dict[str, str]:
+        """Headers with which it is sent only if it has changed."""
+        return {"If-None-Match": self.etag} if self.etag else {"If-Modified-Since": self.modified}
+
+    def renewed(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """The headers it has now, after a 304 with these."""
+        kept = {name: text for name, text in self.headers.items() if name != "link" or "link" not in headers}
+        return {**headers, **kept}
+
+
+class ResponseMemory(Protocol):
+    """Where answers are remembered. No method raises: what cannot be had is not there."""
+
+    async def find(self, name: bytes) -> Remembered | None:
+        """The answer to the request of that name."""
+
+    async def keep(self, name: bytes, table: tuple[str, str], answer: Remembered) -> None:
+        """Remember an answer, in the place of an earlier one; `table`: of which source and table it is."""
+
+    def renew(self, name: bytes) -> None:
+        """It still holds."""
 
 
 @dataclass(frozen=True)

@@ -3,52 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
 
 from fff.web.gate.rate_limit_headers import moment
-
-if TYPE_CHECKING:
-    from fff.web.transport import RawResponse
-    from fff.web.types import Request
+from fff.web.transport import RawResponse
+from fff.web.types import Remembered, Request
 
 #: Headers that say something of the answer; the others are about one exchange.
 _KEPT = ("content-type", "link")
 _APART_S = 1.0  # seconds after which what is changed once more gets another Last-Modified
-
-
-@dataclass(frozen=True)
-class Remembered:
-    """An answer with status 200, decompressed, and what to ask with whether it still holds."""
-
-    etag: str
-    modified: str
-    headers: Mapping[str, str]
-    body: bytes
-
-    @property
-    def condition(self) -> dict[str, str]:
-        """Headers with which it is sent only if it has changed."""
-        return {"If-None-Match": self.etag} if self.etag else {"If-Modified-Since": self.modified}
-
-    def renewed(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """The headers it has now, after a 304 with these."""
-        kept = {name: text for name, text in self.headers.items() if name != "link" or "link" not in headers}
-        return {**headers, **kept}
-
-
-class ResponseMemory(Protocol):
-    """Where answers are remembered. No method raises: what cannot be had is not there."""
-
-    async def find(self, name: bytes) -> Remembered | None:
-        """The answer to the request of that name."""
-
-    async def keep(self, name: bytes, table: tuple[str, str], answer: Remembered) -> None:
-        """Remember an answer, in the place of an earlier one; `table`: of which source and table it is."""
-
-    def renew(self, name: bytes) -> None:
-        """It still holds."""
 
 
 def remembered(answer: RawResponse) -> Remembered | None:

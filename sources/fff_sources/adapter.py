@@ -13,6 +13,7 @@ from fff.errors import SpecError
 from fff.web.client import WebClient
 from fff.web.secrets import Secrets
 from fff_sources.document import Document, KeyPath, texts
+from fff_sources.http.spec.client import NetworkSpec
 from fff_sources.trust import SpecStanding
 
 #: Environment variables that say where a source is; they hold no secrets.
@@ -47,6 +48,13 @@ class SourceContext:
         address = kind == "env" and ADDRESS_VARIABLE.fullmatch(name.removesuffix("?"))
         if self.standing is not None and not address:
             self.standing.check_secret(kind, name)
+
+    def check_files(self, network: NetworkSpec | None) -> None:
+        """Raises SecretError where the spec may not use files that it names to reach its host."""
+        if self.standing is not None and network is not None:
+            files = network.ca_bundle, network.client_certificate, network.client_key, network.unix_socket
+            for file in filter(None, files):
+                self.standing.check_secret("file", file)
 
     def check_login(self) -> None:
         """Raises SecretError where the spec may not use what `fff login` keeps."""

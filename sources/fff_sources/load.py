@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import functools
 import importlib
@@ -19,6 +20,7 @@ from fff_sources.document import Document, read_document
 from fff_sources.files.named import FILES, FORMATS, NamedFiles
 from fff_sources.trust import SpecStanding, TrustStore, config_folder
 
+_LOOKED_AT = 1 << 16  # characters of a file that may be a spec
 VERSION = 1  # of the spec format
 _GROUP = "fff.sources"
 _BUILT_IN = {"rest": "fff_sources.rest:RestSource"}  # found without installed metadata, too
@@ -47,11 +49,13 @@ def load_catalog(
         UsageError: a path does not exist.
     """
     catalog = Catalog()
+    read: list[Path] = []
     store, bundled = TrustStore(environ), {file.stem: file for file in _folder(BUNDLED)}
     for file, strict, own, named in _files(paths, environ, cwd):
         document = read_document(file) if strict else _spec_or_none(file)
         if document is None:
             continue
+        read.append(file)
         problems = outer_problems(document)
         if problems:
             raise problems[0]
@@ -64,6 +68,7 @@ def load_catalog(
         for name in FORMATS:
             catalog.offer(name, functools.partial(NamedFiles, name, cwd=cwd, environ=environ, client=client))
         catalog.add(NamedFiles(FILES, cwd=cwd, environ=environ, client=client))
+    catalog.unread = functools.partial(_unread, cwd, read)
     for name, file in bundled.items():
         catalog.offer(name, functools.partial(_bundled, file, environ, cwd, client))
     return catalog
@@ -149,6 +154,19 @@ def _folder(path: Path) -> list[Path]:
     if not path.is_dir():
         return []
     return sorted(file for file in path.iterdir() if file.suffix in _ENDINGS and file.is_file())
+
+
+def _unread(cwd: Path, read: Sequence[Path]) -> list[str]:
+    """Files of the working folder that look like specs, and were not read."""
+    known = {file.resolve() for file in read}
+    with contextlib.suppress(OSError):
+        return [file.name for file in _folder(cwd) if file.resolve() not in known and _says_sources(file)]
+    return []
+
+
+def _says_sources(file: Path) -> bool:
+    with file.open(encoding="utf-8", errors="replace") as text:
+        return any(line.startswith("sources:") for line in text.readlines(_LOOKED_AT))
 
 
 def _spec_or_none(file: Path) -> Document | None:

@@ -15,7 +15,7 @@ from fff.web.client import WebClient
 from fff_sources.authoring.draft import SpecDraft, identifier, singular
 from fff_sources.authoring.sampling.address import is_secret, looks_like_id, source_name, take_apart
 from fff_sources.authoring.sampling.columns import columns_of
-from fff_sources.authoring.sampling.sample import draft_from_url
+from fff_sources.authoring.sampling.drafting import draft_from_url
 from fff_sources.authoring.sampling.shape import find_records
 from fff_sources.authoring.yamltext import scalar, yaml_text
 from fff_sources.document import parse_document
@@ -74,6 +74,7 @@ PAGINATED: dict[str, tuple[str, Answer, dict[str, Any]]] = {
     "offsets from 1": ("/r?limit=5&offset=1", lambda q: {"total": 25, "items": ROWS[max(0, int(q["offset"]) - 1) :][:5]}, {"type": "offset", "offset_param": "offset", "base_offset": 1, "page_size": 5, "page_size_param": "limit", "total_path": "total"}),
     "an offset that is not the first": ("/r?limit=5&offset=1", lambda q: {"total": 25, "items": offset(q)}, {"type": "offset", "offset_param": "offset", "page_size": 5, "page_size_param": "limit", "total_path": "total"}),
     "a link in the body": ("/r", lambda q: {"results": page(ROWS, q), "links": {"next": "/r?page=2"}}, {"type": "json_link", "next_url_path": "links.next"}),
+    "a link of a list": ("/r", lambda q: {"results": page(ROWS, q), "links": [{"rel": "self", "href": "/r"}, {"rel": "next", "href": "/r?page=2"}]}, {"type": "json_link", "next_url_path": "links", "rel": "next"}),
     "a cursor under another name": ("/r", lambda q: {"data": ROWS[int(q.get("after", "0")) :][:10], "paging": {"next": str(int(q.get("after", "0")) + 10)}}, {"type": "cursor", "cursor_path": "paging.next", "cursor_param": "after"}),
     "last indexes": ("/r?per_page=10", lambda q: {"results": ROWS[int(q.get("last", "0")) :][:10], "pagination": {"last_indexes": {"last": "10"}}}, {"type": "keyset", "cursor_path": "pagination.last_indexes", "page_size": 10, "page_size_param": "per_page"}),
     "has_more": ("/r?page=1", lambda q: {"items": page(ROWS, q), "has_more": True}, {"type": "page_number", "page_param": "page", "base_page": 1, "has_more_path": "has_more"}),
@@ -252,6 +253,33 @@ async def test_formats(serve: Serve) -> None:
         [table] = source["tables"].values()
         assert table["columns"], form
     assert endpoint(source)["data_selector"] == "[0]"
+
+
+@pytest.mark.parametrize(
+    ("text", "comment", "delimiter", "columns"),
+    [
+        ("# made by x\n# two\nid;name\n1;a\n", "#", ";", ["id", "name"]),
+        ("# made by x\nid|name\n1|a\n", "#", "|", ["id", "name"]),
+        ("#id,name\n1,a\n2,b\n", None, None, ["id", "name"]),
+        ("id\tname\n1\t# no comment\n", None, "\t", ["id", "name"]),
+    ],
+)
+async def test_comments_and_delimiters_of_csv(
+    serve: Serve, text: str, comment: str | None, delimiter: str | None, columns: list[str]
+) -> None:
+    body = text.encode()
+    _, source, _ = await drafted(serve, "/r", lambda _: web.Response(body=body, content_type="text/csv"))
+    assert (endpoint(source).get("comment"), endpoint(source).get("delimiter")) == (comment, delimiter)
+    [table] = source["tables"].values()
+    assert list(table["columns"]) == columns
+
+
+async def test_a_last_page_that_says_next_null_is_one_of_links(serve: Serve) -> None:
+    page = {"count": 1, "next": None, "previous": None, "results": [{"id": 1}]}
+    _, source, _ = await drafted(serve, "/r", lambda _: page)
+    assert endpoint(source)["paginator"] == {"type": "json_link", "next_url_path": "next"}
+    _, source, _ = await drafted(serve, "/r", lambda _: {"next": None, "results": [{"id": 1}]})
+    assert "paginator" not in endpoint(source)
 
 
 async def test_what_cannot_be_drafted_is_an_error(serve: Serve) -> None:

@@ -12,7 +12,7 @@ import pytest
 from fff.errors import SourceError
 from fff.web.client import WebClient
 from fff_sources.authoring.evidence import Witness
-from fff_sources.authoring.sampling.sample import draft_from_url
+from fff_sources.authoring.sampling.drafting import draft_from_url
 from fff_sources.authoring.trial import SpecTrial
 from fff_sources.authoring.yamltext import yaml_text
 from fff_sources.document import parse_document

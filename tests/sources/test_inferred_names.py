@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
+import sqlite3
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -123,6 +125,13 @@ async def test_every_format_writes_them(serve: Serve, read: Read, form: str) -> 
             io.StringIO(data.decode(), newline=""), delimiter="," if form == "csv" else "\t"
         )
         assert list(rows) == expected
+    elif form == "sqlite":
+        with contextlib.closing(sqlite3.connect(":memory:")) as database:
+            database.deserialize(data)
+            cursor = database.execute("SELECT * FROM result")
+            names = [column[0] for column in cursor.description]
+            assert names == [name.replace("\0", "\\x00") for name in REACHED]
+            assert [dict(zip(REACHED, row, strict=True)) for row in cursor] == expected
     elif form == "json":
         assert json.loads(data) == expected
     elif form == "ndjson":

@@ -13,6 +13,8 @@ import pytest
 from fff.catalog import Cacheable, Discovering, Divisible, Table
 from fff.errors import SpecError, UsageError
 from fff.web.client import WebClient
+from fff_sources import document
+from fff_sources.document import read_document
 from fff_sources.http.source import HttpSource
 from fff_sources.load import known_types, lint, load_catalog
 
@@ -196,6 +198,16 @@ def test_anchors_that_explode_are_refused(tmp_path: Path) -> None:
     levels = "\n".join(f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 10)}]" for n in range(1, 9))
     found = lint(written(tmp_path, f"x0: &x0 1\n{levels}\n"), environ={})
     assert "too large" in found[0].message
+
+
+def test_the_slow_reader_of_yaml_reads_what_the_quick_one_does(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = sorted((project / "sources").rglob("*.yaml"))
+    quick = [read_document(file) for file in files]
+    monkeypatch.setattr(document, "_DEEP", 0)
+    assert [read_document(file) for file in files] == quick
+    assert files
 
 
 def test_keys_are_read_as_written(tmp_path: Path) -> None:

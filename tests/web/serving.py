@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -71,3 +72,21 @@ async def serve() -> AsyncIterator[Serve]:
             return served
 
         yield start
+
+
+@contextlib.contextmanager
+def serving_beside(answer: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> Iterator[str]:
+    """The URL of a server in a thread of its own, for tests that block; it is gone afterwards."""
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        server = web.ServerRunner(web.Server(answer, loop=loop), shutdown_timeout=0)
+        loop.run_until_complete(server.setup())
+        loop.run_until_complete(web.TCPSite(server, "127.0.0.1", 0).start())
+        thread = threading.Thread(target=loop.run_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.addresses[0][1]}"
+        finally:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.run_until_complete(server.cleanup())

@@ -65,9 +65,9 @@ def server_time(headers: Mapping[str, str], wall: float) -> float:
     return wall if date is None or abs(date - wall) <= _SKEW else date
 
 
-def quota_wait(told: tuple[Quota, ...]) -> float | None:
+def quota_wait(quotas: tuple[Quota, ...]) -> float | None:
     """Seconds until every used-up quota is filled again; None while some is left of all."""
-    waits = [one.reset for one in told if one.remaining is not None and one.remaining <= 0 and one.reset]
+    waits = [one.reset for one in quotas if one.remaining is not None and one.remaining <= 0 and one.reset]
     return max(waits, default=None)
 
 
@@ -156,26 +156,26 @@ def moment(text: str) -> float | None:
 
 def _declared(headers: Mapping[str, str], policy: HostPolicy, now: float) -> Iterator[Quota]:
     """The headers a spec names; the usual ones stand in for one it does not name."""
-    told = next(_triples(headers, now), Quota())
+    quota = next(_triples(headers, now), Quota())
     remaining = number(headers.get(policy.remaining_header.lower(), "")) if policy.remaining_header else None
     reset = _until(headers.get(policy.reset_header.lower(), ""), now) if policy.reset_header else None
     if policy.remaining_header is None:
-        remaining = told.remaining
+        remaining = quota.remaining
     if policy.reset_header is None:
-        reset = told.reset
+        reset = quota.reset
     if remaining is not None or reset is not None:
-        yield Quota("declared", remaining, reset, told.limit, told.window)
+        yield Quota("declared", remaining, reset, quota.limit, quota.window)
 
 
 def _triples(headers: Mapping[str, str], now: float) -> Iterator[Quota]:
     for family in _FAMILIES:
-        told = _triple(headers, family, "", now)
-        if told is not None:
-            yield told
+        quota = _triple(headers, family, "", now)
+        if quota is not None:
+            yield quota
         for unit, seconds in _UNITS.items():
-            told = _triple(headers, family, f"-{unit}", now)
-            if told is not None:
-                yield Quota(told.name, told.remaining, told.reset, told.limit, seconds)
+            quota = _triple(headers, family, f"-{unit}", now)
+            if quota is not None:
+                yield Quota(quota.name, quota.remaining, quota.reset, quota.limit, seconds)
 
 
 def _triple(headers: Mapping[str, str], family: str, unit: str, now: float) -> Quota | None:

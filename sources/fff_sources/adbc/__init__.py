@@ -7,6 +7,8 @@ postgresql  PostgreSQL: its catalog, its types, and how values are compared ther
 source      AdbcSource: the tables and views of a database as tables.
 spec        What a spec may say of a database, and what is wrong with this one.
 sqlite      SQLite: its catalog, what its columns hold, and how values are compared there.
+
+The words are explained in docs/glossary.md.
 """
 
 from __future__ import annotations

@@ -79,9 +79,9 @@ class AdbcSource:
         try:
             library(declared.driver)
         except DriverMissingError:
-            said, hint = _not_installed(declared.driver)
+            reason, hint = _not_installed(declared.driver)
             place = ("sources", context.name, "driver")
-            problems.append(context.document.error(place, said, hint=hint))
+            problems.append(context.document.error(place, reason, hint=hint))
         return problems + missing_secrets(context, context.secrets())
 
     # ------------------------------------------------------------------------------------------------- tables
@@ -141,20 +141,20 @@ class AdbcSource:
         self._found[name] = described
         self._tables[name] = self._table(name, described)
 
-    def _table(self, name: str, found: DatabaseTable) -> Table:
+    def _table(self, name: str, described: DatabaseTable) -> Table:
         """A table with every way to reach its rows."""
-        columns = found.columns.values()
+        columns = described.columns.values()
         size, joint = self._declared.batch_size, min(self._declared.batch_size, _MOST_JOINT)
         keys: list[tuple[tuple[str, ...], int]] = [
             ((column.name,), size) for column in columns if column.compared
         ]
-        if len(found.key) > 1 and all(found.columns[part].compared for part in found.key):
-            keys.append((found.key, joint))
+        if len(described.key) > 1 and all(described.columns[part].compared for part in described.key):
+            keys.append((described.key, joint))
         return Table(
             source=self.name,
             name=name,
             columns=tuple(Field.of(column.name, column.type) for column in columns),
-            primary_key=found.key,
+            primary_key=described.key,
             key_columns=tuple(
                 KeyColumn(
                     column.name,
@@ -230,8 +230,8 @@ class AdbcSource:
         wrong = rows.column(rows.num_columns - 1)
         if place := pc.max(wrong).as_py():
             column = asked.columns[place - 1]
-            said = f"a value of {column.name!r} is no {column.type}"
-            raise SourceError(said, source=self.name, table=table.name, hint=hint)
+            message = f"a value of {column.name!r} is no {column.type}"
+            raise SourceError(message, source=self.name, table=table.name, hint=hint)
         arrays = []
         for place, column in enumerate(asked.columns):
             array = rows.column(place)
@@ -241,9 +241,9 @@ class AdbcSource:
                 array = array.cast(arrow_type(column.type))
                 array.validate(full=True)
             except pa.ArrowException as error:
-                said = f"a value of {column.name!r} is no {column.type}: {' '.join(str(error).split())}"
-                said = self._context.client.redactor.text(said)
-                raise SourceError(said, source=self.name, table=table.name, hint=hint) from None
+                message = f"a value of {column.name!r} is no {column.type}: {' '.join(str(error).split())}"
+                message = self._context.client.redactor.text(message)
+                raise SourceError(message, source=self.name, table=table.name, hint=hint) from None
             arrays.append(array)
         return pa.RecordBatch.from_arrays(arrays, list(columns))
 
@@ -276,16 +276,16 @@ class AdbcSource:
                         used = False
                         yield batch
             except DriverMissingError:
-                said, hint = _not_installed(self._declared.driver)
-                raise SourceError(said, source=self.name, table=table, hint=hint) from None
+                message, hint = _not_installed(self._declared.driver)
+                raise SourceError(message, source=self.name, table=table, hint=hint) from None
             except AdbcError as error:
                 if used and error.lost:
                     meter.retries += 1
                     continue
                 meter.failed += 1
-                said = f"the database says: {self._context.client.redactor.text(str(error))}"
+                message = f"the database says: {self._context.client.redactor.text(str(error))}"
                 hint = "see whether it is there, and whether `uri` and `tables` in the spec are right"
-                raise SourceError(said, source=self.name, table=table, hint=hint) from None
+                raise SourceError(message, source=self.name, table=table, hint=hint) from None
             return
 
     async def _once(

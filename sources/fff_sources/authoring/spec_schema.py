@@ -17,7 +17,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 #: Texts that YAML may read as something else.
 _TEXT: dict[str, Any] = {"type": ["string", "number", "boolean"]}
 #: Of these parts a bare text stands for the mapping with one key.
-_SHORT = ("Endpoint", "ColumnSpec", "AdbcTable")
+_SHORT = ("Endpoint", "ColumnSpec", "AdbcTable", "Packed")
 #: Lists of which a single item may stand alone.
 _ONE_OR_MORE = frozenset({"primary_key", "scan", "order"})
 #: Keys that `table_defaults` or the table's `endpoint` may supply.
@@ -113,6 +113,9 @@ def _relax(name: str, part: dict[str, Any]) -> None:
             properties[theirs] = properties[ours]
         if "base_offset" in properties:
             properties["offset"] = properties["base_offset"]
+    if "layout" in properties:
+        properties["rows"] = properties["layout"]
+        properties["decode"]["anyOf"].append({"type": "array"})
     if properties.get("type", {}).get("const") == "json_link":
         properties["type"] = {"enum": ["json_link", "json_response"]}
 

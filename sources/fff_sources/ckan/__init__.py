@@ -2,6 +2,8 @@
 
 search  The parameters of `datastore_search`, and PostgreSQL's types.
 source  CkanSource: the resources of a portal's DataStore as tables.
+
+The words are explained in docs/glossary.md.
 """
 
 from __future__ import annotations

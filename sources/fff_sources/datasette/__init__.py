@@ -2,6 +2,8 @@
 
 asking  Datasette's table pages: addresses, filters, columns; and SQLite's types.
 source  DatasetteSource: the tables and views of one database, or of all databases of an instance.
+
+The words are explained in docs/glossary.md.
 """
 
 from __future__ import annotations

@@ -105,8 +105,8 @@ class DatasetteSource(HttpSource):
         if len(key) > 1 and all(_is_plain(columns[part]) for part in key):
             lookups.append((_access(TablePage(place.path, first, key)), 1))
         scan = _access(TablePage(place.path, first))
-        said = {column.name: comparisons(column.kind, column.type) for column in columns.values()}
-        sendable = {name: operators for name, operators in said.items() if operators}
+        operators_of = {column.name: comparisons(column.kind, column.type) for column in columns.values()}
+        sendable = {name: operators for name, operators in operators_of.items() if operators}
         return self._portal.table(
             name,
             columns,
@@ -142,16 +142,16 @@ class DatasetteSource(HttpSource):
         params = (("sql", _COLUMNS), ("t", place.name), ("_shape", "objects"))
         question = Question(f"{place.database}.json", params)
         try:
-            told = await self._portal.ask(question, dict, meter=meter, table=name)
+            answer = await self._portal.ask(question, dict, meter=meter, table=name)
         except SourceError as error:
             if error.status not in _REFUSED:
                 raise
             # An instance may refuse SQL of one's own. Its pages tell the names, and text holds whatever the
             # types are.
             question = Question(place.path, (("_shape", "objects"), ("_size", "1"), ("_extra", "columns")))
-            told = {"rows": await self._portal.ask(question, _named, meter=meter, table=name)}
-        rows = told["rows"]
-        if told.get("truncated"):
+            answer = {"rows": await self._portal.ask(question, _named, meter=meter, table=name)}
+        rows = answer["rows"]
+        if answer.get("truncated"):
             raise SourceError("has too many columns to describe", source=self.name, table=name)
         return [
             (

@@ -3,6 +3,8 @@
 data     The demo's rows: invented, the same for the same seed
 process  Start and stop the demo sources as a process of their own
 server   The demo web sources: slow on purpose, and the same delays for the same seed.
+
+The words are explained in docs/glossary.md.
 """
 
 from __future__ import annotations

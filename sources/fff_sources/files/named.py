@@ -72,6 +72,8 @@ class NamedFiles:
         return next(table for table in self.tables if table.name == known)
 
     def _is_file(self, place: str) -> bool:
+        if place.lower().endswith((".yaml", ".yml")):  # a spec, which -s takes
+            return False
         try:
             files = expanded(place, self._cwd)
         except (OSError, ValueError):  # no name that a file can have

@@ -32,7 +32,7 @@ from fff_sources.http.response.records import Origin
 from fff_sources.http.response.streaming import GZIP, Arriving
 from fff_sources.http.source import HttpSource, access_of
 from fff_sources.http.spec import spec
-from fff_sources.http.tables import FoundTable, HttpAccess, PlannedTable
+from fff_sources.http.tables import FoundTable, HttpAccess, PlannedTable, place_of
 
 _STEP = 2**20  # bytes unpacked at a time
 
@@ -64,8 +64,7 @@ class FilesSource(HttpSource):
         self._kept: dict[str, Response] = {}  # first files, by table
         for name, table in declared.tables.items():
             declared_columns = {
-                column: (part.type, literal_path(column) if part.path is None else parse_path(part.path))
-                for column, part in (table.columns or {}).items()
+                column: (part.type, place_of(column, part)) for column, part in (table.columns or {}).items()
             }
             self._have(name, table, declared_columns)
 

@@ -52,9 +52,9 @@ class GraphQLSource(HttpSource):
     async def list_tables(self, *, meter: AccessMeter) -> None:
         """Every field of the query type that is a list or a connection and needs no arguments."""
         if not self.listed:
-            for name, found in (await self._introspected(meter)).tables().items():
-                table = GraphQLTable(field=name, paginator=_relay(found))
-                self.keep(self._table(name, table, _columns(found)))
+            for name, listed in (await self._introspected(meter)).tables().items():
+                table = GraphQLTable(field=name, paginator=_relay(listed))
+                self.keep(self._table(name, table, _columns(listed)))
 
     async def discover(self, names: Collection[str], *, meter: AccessMeter) -> None:
         """The columns of declared tables that have none yet: the scalar fields of their records."""
@@ -180,7 +180,7 @@ def _paging(
     beside: fields.Selection = {}
     at_root: list[str] = []
 
-    def told(text: str | None) -> str | None:
+    def selected(text: str | None) -> str | None:
         """A place the paginator reads: below the field where it begins with a dot, else from the top of the data."""
         if text is None:
             return None
@@ -196,18 +196,18 @@ def _paging(
         following: dict[str, object] = {
             "type": "cursor",
             "cursor_param": paginator.after,
-            "cursor_path": told(".pageInfo.endCursor"),
-            "has_more_path": told(".pageInfo.hasNextPage"),
+            "cursor_path": selected(".pageInfo.endCursor"),
+            "has_more_path": selected(".pageInfo.hasNextPage"),
             "page_size": paginator.page_size,
             "page_size_param": paginator.first,
             "max_pages": paginator.max_pages,
-            "total_path": told(paginator.total_path),
+            "total_path": selected(paginator.total_path),
         }
         return within, beside, " ".join(at_root), following
     following = paginator.model_dump(exclude_unset=True)
     for name in ("total_path", "total_rows_path", "has_more_path", "cursor_path"):
         if isinstance(following.get(name), str):
-            following[name] = told(str(following[name]))
+            following[name] = selected(str(following[name]))
     if isinstance(paginator, spec.PageNumber) and paginator.page_size is not None:
         following["page_size_param"] = paginator.page_size_param or "perPage"
     if isinstance(paginator, spec.Cursor) and paginator.page_size is not None:
@@ -222,9 +222,9 @@ def _merged(one: fields.Selection, other: fields.Selection) -> fields.Selection:
     return merged
 
 
-def _relay(found: ListedField) -> Relay | None:
-    return Relay(type="relay") if found.is_paged else None
+def _relay(listed: ListedField) -> Relay | None:
+    return Relay(type="relay") if listed.is_paged else None
 
 
-def _columns(found: ListedField) -> dict[str, GraphQLColumn]:
-    return {name: GraphQLColumn(type=kind) for name, kind in found.columns.items()}
+def _columns(listed: ListedField) -> dict[str, GraphQLColumn]:
+    return {name: GraphQLColumn(type=kind) for name, kind in listed.columns.items()}

@@ -148,7 +148,8 @@ def paging_variables(paginator: PaginatorSpec | None) -> dict[str, str]:
             size = {p.page_size_param or "perPage": "Int"} if p.page_size is not None else {}
             return {p.page_param: "Int", **size}
         case spec.Offset() as p:
-            return {p.offset_param: "Int", **({p.page_size_param: "Int"} if p.page_size is not None else {})}
+            size = {} if p.page_size is None or p.page_size_param is None else {p.page_size_param: "Int"}
+            return {p.offset_param: "Int", **size}
         case spec.Cursor() as p:
             size = {p.page_size_param or "first": "Int"} if p.page_size is not None else {}
             return {p.cursor_param: "String", **size}

@@ -13,9 +13,11 @@ Out: pages of rows.
     portal           Data portals, whose servers describe their own tables: names, columns, types.
     request/         From keys and columns to a request
     response/        From an answer's bytes to Arrow batches.
+    shaping          Records as tables want them, made of what answers have
     source           HttpSource: what the engine asks of a source, answered by these parts
     spec/            What a spec may say, checked
     tables           From a checked spec, or from what an adapter has found out, to tables
+    variants         Tables that are asked for once for each value, once for each account
     templates        `{column}` in a spec's texts, filled with the values asked for
 
 The words are explained in docs/glossary.md.

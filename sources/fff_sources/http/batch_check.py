@@ -126,9 +126,9 @@ class BatchTrust:
         self._strays_alone = bool(answer.rows) and not counts
         return counts
 
-    async def _judge_places(self, asked: Sequence[Key], found: dict[Key, int], ask: Ask) -> None:
+    async def _judge_places(self, asked: Sequence[Key], counts: dict[Key, int], ask: Ask) -> None:
         """Whether only the first or the last key is read, or none."""
-        if not found:
+        if not counts:
             if self._empty_checks < _EMPTY_CHECKS:
                 place = (0, len(asked) // 2, len(asked) - 1)[self._empty_checks]
                 self._empty_checks += 1
@@ -138,7 +138,7 @@ class BatchTrust:
                     )
                     self._refuse(message, 1)
             return
-        [first, *others] = found
+        [first, *others] = counts
         if others or first not in (asked[0], asked[-1]):
             self._proved = True
             return
@@ -152,7 +152,7 @@ class BatchTrust:
             self._refuse(f"of {len(asked)} keys in one request the source reads the {place_read} one only", 1)
 
     async def _judge_empty(
-        self, asked: Sequence[Key], found: dict[Key, int], empty: Sequence[Key], ask: Ask
+        self, asked: Sequence[Key], counts: dict[Key, int], empty: Sequence[Key], ask: Ask
     ) -> bool:
         """Ask again for keys without rows, where that is due: one in the middle, then the others in the opposite order."""
         share = len(empty) / len(asked)
@@ -162,33 +162,33 @@ class BatchTrust:
         self._share = share
         middle = len(empty) // 2
         # One that is alone in bringing nothing stands elsewhere, among fewer, in the second request.
-        if len(empty) == 1 or not await self._has_more(asked, found, empty[middle : middle + 1], ask):
+        if len(empty) == 1 or not await self._has_more(asked, counts, empty[middle : middle + 1], ask):
             # Keys with rows at both ends: whoever drops one place of every request drops another key here.
-            ends = {*list(found)[:1], *list(found)[-1:]}
+            ends = {*list(counts)[:1], *list(counts)[-1:]}
             again = [key for key in asked[::-1] if key in ends or key in set(empty)]
-            await self._has_more(asked, found, again, ask)
+            await self._has_more(asked, counts, again, ask)
         return True
 
     async def _judge_length(
-        self, asked: Sequence[Key], found: dict[Key, int], empty: Sequence[Key], last: Key | None, ask: Ask
+        self, asked: Sequence[Key], counts: dict[Key, int], empty: Sequence[Key], last: Key | None, ask: Ask
     ) -> None:
-        rows = sum(found.values())
+        rows = sum(counts.values())
         again, self._longest = rows == self._longest, max(rows, self._longest)
-        others = [count for key, count in found.items() if key != last]
-        cut = last in found and others and found[last] < min(others)
+        others = [count for key, count in counts.items() if key != last]
+        cut = last in counts and others and counts[last] < min(others)
         one_each = rows == len(asked) and not empty
         if one_each or self._length_checked or not (again or cut or rows in _ROUND):
             return
         self._length_checked = True
-        if rows == len(found):  # what was cut off then is all of a key
-            await self._has_more(asked, found, empty[len(empty) // 2 :][:1], ask)
-        elif last is not None and last in found and not await self._has_more(asked, found, [last], ask):
-            fewest = min(found, key=lambda key: found[key])  # where rows of the keys take turns
-            if found[fewest] < found[last]:
-                await self._has_more(asked, found, [fewest], ask)
+        if rows == len(counts):  # what was cut off then is all of a key
+            await self._has_more(asked, counts, empty[len(empty) // 2 :][:1], ask)
+        elif last is not None and last in counts and not await self._has_more(asked, counts, [last], ask):
+            fewest = min(counts, key=lambda key: counts[key])  # where rows of the keys take turns
+            if counts[fewest] < counts[last]:
+                await self._has_more(asked, counts, [fewest], ask)
 
     async def _has_more(
-        self, asked: Sequence[Key], found: dict[Key, int], keys: Sequence[Key], ask: Ask
+        self, asked: Sequence[Key], counts: dict[Key, int], keys: Sequence[Key], ask: Ask
     ) -> bool:
         """Whether keys have more rows when they are asked for again; then the method is refused."""
         more = await self._found(keys, ask) if keys else Counter[Key]()
@@ -196,11 +196,11 @@ class BatchTrust:
             message = f"a request for {len(keys)} of its keys brings rows of other keys and none of theirs"
             self._refuse(f"of {len(asked)} keys in one request some are not read: {message}", 1)
             return True
-        if all(count <= found.get(key, 0) for key, count in more.items()):
+        if all(count <= counts.get(key, 0) for key, count in more.items()):
             return False
-        fitting = min(len(found), sum(found.values()) // max([*more.values(), *found.values()]))
+        fitting = min(len(counts), sum(counts.values()) // max([*more.values(), *counts.values()]))
         self._refuse(
-            f"a request for {len(asked)} keys brings {sum(found.values())} rows, of {len(found)} keys, "
+            f"a request for {len(asked)} keys brings {sum(counts.values())} rows, of {len(counts)} keys, "
             "and a request for some of them alone brings more of those",
             max(1, fitting),
         )

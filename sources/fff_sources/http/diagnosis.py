@@ -24,8 +24,8 @@ def diagnosis(body: bytes, form: str, encoding: str | None, said: str) -> tuple[
     """
     head = body[:_LOOKED_AT]
     if _BEGINS_LIKE_HTML.match(head) is not None and form != "html_table":
-        found = _TITLE.search(head)
-        title = " ".join(html.unescape(found[1].decode("utf-8", "replace")).split()) if found else ""
+        titled = _TITLE.search(head)
+        title = " ".join(html.unescape(titled[1].decode("utf-8", "replace")).split()) if titled else ""
         title = "".join(char if char.isprintable() else " " for char in title)[:_TITLE_WIDTH]
         return (
             "it is a page of HTML" + (f", titled {title!r}" if title else ""),
@@ -57,8 +57,8 @@ def members_told(body: bytes) -> str:
     lists = [name for name, value in top.items() if isinstance(value, list)]
     names = ", ".join(repr(name) for name in islice(top, _MOST_MEMBERS))
     more = ", …" if len(top) > _MOST_MEMBERS else ""
-    told = f"has {names}{more}"
-    return f"{told} (an array: {lists[0]!r}) and " if len(lists) == 1 else f"{told} and "
+    members = f"has {names}{more}"
+    return f"{members} (an array: {lists[0]!r}) and " if len(lists) == 1 else f"{members} and "
 
 
 def _is_utf8(body: bytes) -> bool:

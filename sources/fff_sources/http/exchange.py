@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from urllib.parse import urlencode, urljoin
 
 from fff.catalog import Table
 from fff.errors import InvariantError, SourceError
 from fff.stats import AccessMeter
-from fff.web.types import HostPolicy, Request, Response
-from fff.web.validators import ResponseMemory
+from fff.web.types import HostPolicy, Request, Response, ResponseMemory
 from fff_sources.adapter import SourceContext
 from fff_sources.http import templates
 from fff_sources.http.fetch import Fetch, Reading
 from fff_sources.http.paging.factory import sized
 from fff_sources.http.paging.paginators import Ask
 from fff_sources.http.request.auth import Authenticator
+from fff_sources.http.request.jobs import JobFailedError, done
 from fff_sources.http.request.requests import Requests
 from fff_sources.http.request.token_store import logins_folder
 from fff_sources.http.response.bodies import BodyDecoder, BodyFormat
@@ -25,6 +27,7 @@ from fff_sources.http.response.members import Members
 from fff_sources.http.response.records import ColumnPlan, RecordDecoder
 from fff_sources.http.response.streaming import Arriving, BodyChangedError
 from fff_sources.http.response.verdicts import ENVELOPED, Rules
+from fff_sources.http.shaping import BodyError, MalformedJSON, PackedError, unpacked
 from fff_sources.http.spec import spec
 from fff_sources.http.spec.settings import base_url_variable, host_policy, limiter_name
 from fff_sources.http.tables import HttpAccess, PlannedTable, Question
@@ -43,7 +46,7 @@ class Exchange:
         self.client = context.client
         self.secrets = context.secrets(escape=templates.escaped)
         overridden = bool(context.environ.get(base_url_variable(context.name)))
-        self.policy = host_policy(declared, overridden=overridden)
+        self.policy = host_policy(declared, context.document.folder, overridden=overridden)
         self._limiter = limiter_name(declared)
         self.requests = Requests(context, declared, self.secrets, self.policy)
         self._context = context
@@ -60,9 +63,10 @@ class Exchange:
         )
 
     def limited(self, planned: PlannedTable) -> PlannedTable:
-        """A table whose lookups name what holds their requests back, as other sources of the host do."""
+        """A table whose methods name what holds their requests back, as other sources of the host do."""
+        scans = tuple(replace(method, limiter=self._limiter) for method in planned.table.scans)
         lookups = tuple(replace(method, limiter=self._limiter) for method in planned.table.lookups)
-        return replace(planned, table=replace(planned.table, lookups=lookups))
+        return replace(planned, table=replace(planned.table, scans=scans, lookups=lookups))
 
     def reading(
         self,
@@ -78,15 +82,19 @@ class Exchange:
     ) -> Reading:
         """The pages of the rows of these keys (all rows without any).
 
-        `filled`: rows of one key have it where the answer leaves it out.
+        `filled`: rows of one key have it where the answer leaves it out, as they all have what their variant
+        says.
         """
         table = planned.table
         if self._warning is None:
             self._warning = self._context.warning()
         if self._warning and self._warning not in meter.warnings:
             meter.warn(self._warning)
-        fill = dict(zip(access.keys, keys[0], strict=True)) if filled and len(keys) == 1 else None
-        body = self.reader(planned, method, access, tuple(columns), filled=fill is not None)
+        single = filled and len(keys) == 1
+        fill = dict(access.variant)
+        if single:
+            fill |= zip(access.keys, keys[0], strict=True)
+        body = self.reader(planned, method, access, tuple(columns), filled=single)
         rules = (*access.endpoint.on_response, *planned.spec.on_response)
         judge = Rules(rules, body.text) if rules and access.endpoint.format in ENVELOPED else None
         return Reading(
@@ -96,10 +104,11 @@ class Exchange:
             body=body,
             fetch=self._fetch(planned, access, columns, keys, meter=meter, policy=policy, judge=judge),
             meter=meter,
-            empty=frozenset(rule.status_code for rule in planned.spec.on_status),
+            empty=_answers(planned),
             shown=self.client.shown,
             redact=self.client.redactor.text,
-            fill=fill,
+            fill=fill or None,
+            exhaustive=access.exhaustive,
             is_scan=not keys,
             declared=planned.declared and access.words is None,
             order=table.sort or (table.order[0] if table.order else None),
@@ -129,7 +138,7 @@ class Exchange:
             decoder = RecordDecoder(
                 plans,
                 planned.spec.on_bad_record,
-                frozenset(access.keys if filled else ()),
+                frozenset((*access.keys, *access.variant) if filled else access.variant),
                 _members(planned, access, columns),
             )
             reader = planned.readers[key] = BodyDecoder(form_of(access.endpoint), decoder)
@@ -158,6 +167,16 @@ class Exchange:
             hint=hint,
         )
 
+    def _unpacked(
+        self, response: Response, packed: spec.Packed, access: HttpAccess, planned: PlannedTable
+    ) -> Response:
+        try:
+            body = unpacked(response.body, packed, access.endpoint.format, self.policy)
+        except (PackedError, MalformedJSON, BodyError, UnicodeDecodeError) as error:
+            message = f"the answer cannot be decoded ({', '.join(packed.steps)}): {error}"
+            raise self.problem(message, response, planned.table.name) from None
+        return replace(response, body=body)
+
     def _fetch(
         self,
         planned: PlannedTable,
@@ -171,8 +190,27 @@ class Exchange:
         question: Question | None = None,
     ) -> Fetch:
         """Sends what an access method asks, or a question in its place."""
+        job, place = access.endpoint.job, ""
 
         async def fetch(ask: Ask, arriving: Arriving | None = None) -> Response:
+            nonlocal place
+            if job is None or question is not None:
+                return await send(ask, arriving)
+            if not place:
+                submitted = await send(Ask())
+                get = partial(self.ask, meter=meter, table=planned.table.name)
+                try:
+                    place = await done(job, submitted, lambda path: get(Question(path)), self.client.clock)
+                except JobFailedError as error:
+                    raise self.problem(str(error), submitted, planned.table.name) from None
+            if ask.url is None:
+                url = urljoin(f"{self.requests.host().base_url.rstrip('/')}/", place)
+                params = urlencode(ask.params)
+                url += f"{'&' if '?' in url else '?'}{params}" if params else ""
+                ask = replace(ask, url=url, method="GET", origin=self.requests.host().base_url)
+            return await send(ask, arriving)
+
+        async def send(ask: Ask, arriving: Arriving | None = None) -> Response:
             async def make() -> Request:
                 now = asyncio.get_running_loop().time()
                 proof = await self.auth.credentials(self.policy, meter, now)
@@ -196,11 +234,19 @@ class Exchange:
                 response = await self.auth.answer(make, meter)
             except BodyChangedError as error:
                 raise SourceError(str(error), source=self.name, table=planned.table.name) from None
+            packed = None if response.status in _answers(planned) else access.endpoint.decode
+            if packed is not None and response.body:
+                response = self._unpacked(response, packed, access, planned)
             if access.words is not None and (failure := access.words.failure(response)) is not None:
                 raise self.problem(failure, response, planned.table.name)
             return response
 
         return fetch
+
+
+def _answers(planned: PlannedTable) -> frozenset[int]:
+    """The statuses that are answers without any rows."""
+    return frozenset(rule.status_code for rule in planned.spec.on_status)
 
 
 def form_of(endpoint: spec.Endpoint) -> BodyFormat:
@@ -215,6 +261,8 @@ def form_of(endpoint: spec.Endpoint) -> BodyFormat:
         skip_rows=endpoint.skip_rows,
         encoding=endpoint.encoding,
         may_lack=endpoint.absent == "empty",
+        entries=endpoint.layout == "entries",
+        explode=() if endpoint.explode is None else parse_path(endpoint.explode).names or (),
     )
 
 

@@ -36,13 +36,14 @@ from fff_sources.http.paging.paginators import (
     Paginator,
 )
 from fff_sources.http.paging.partitions import FirstPage, ScanPart, divided
-from fff_sources.http.response.bodies import BodyDecoder, DecodedBlock, Opened
+from fff_sources.http.response.bodies import BodyDecoder, DecodedBlock, Opened, is_blank
 from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.response.records import Origin
 from fff_sources.http.response.streaming import LINES, Arriving, Piece
 from fff_sources.http.response.values import shown
 from fff_sources.http.response.verdicts import ENVELOPED, SpokenVerdict, part_by, said_around
 from fff_sources.http.spec import spec
+from fff_sources.http.tables import NOT_EXHAUSTIVE
 
 
 class Fetch(Protocol):
@@ -79,6 +80,7 @@ class Reading:
     shown: Callable[[str], str]
     redact: Callable[[str], str]
     fill: Mapping[str, object] | None = None
+    exhaustive: bool = True  # whether what comes is all there is
     is_scan: bool = True
     declared: bool = False  # whether a spec says where the columns are
     order: str | None = None  # what pages that follow one another come ordered by
@@ -101,7 +103,7 @@ class Reading:
 
     def send(self, ask: Ask) -> Incoming:
         """Ask; large bodies of lines can be read while they come."""
-        lines = self.is_scan and self.endpoint.format in LINES
+        lines = self.is_scan and self.endpoint.format in LINES and self.endpoint.decode is None
         arriving = None
         if lines:
             delimiter = self.endpoint.delimiter if self.endpoint.format == "csv" else None
@@ -212,9 +214,9 @@ class Reading:
         first = replace(response, headers=kept, url=self.shown(response.url))
         if following is None or not rest:
             return [ScanPart(first)]
-        told = paginator.total(answer)
+        total = paginator.total(answer)
         page = FirstPage(first, answer.records, self._records_of(answer).stable())
-        return divided(page, rest, parts, None if told is None else told.rows)
+        return divided(page, rest, parts, None if total is None else total.rows)
 
     async def _concurrent(
         self, paginator: Paginator, rest: Sequence[Ask], window: int, limit: int | None
@@ -295,7 +297,7 @@ class Reading:
         if getattr(self.endpoint.paginator, "empty_pages", "error") == "error":
             place, what = (ask.position, paginator.param) if counts else (self._pages, None)
             self._gaps.check(place, answer.records, what)
-        told = paginator.total(answer) if counts else None
+        total = paginator.total(answer) if counts else None
         param = paginator.param
         ignored = "the source goes round" if param is None else f"the source seems to ignore {param!r}"
         self._repeats.check(
@@ -303,7 +305,7 @@ class Reading:
             answer.records,
             lambda: _marks(pages, self.key),
             ignored + paginator.remedy,
-            bounded=told is not None and told.exact,
+            bounded=total is not None and total.exact,
         )
 
     def _records_of(self, answer: PageAnswer) -> Records:
@@ -346,7 +348,7 @@ class Reading:
             self.meter.pages += 1
         else:
             self.meter.replied(None if response.status in self.empty else response.body)
-        verdict, said = response.verdict, SpokenVerdict()
+        verdict, spoken = response.verdict, SpokenVerdict()
         if response.status in self.empty or (verdict is not None and verdict.action == "empty"):
             return [], PageAnswer(b"", response.headers, response.url, 0)
         if self._lacks_a_body(response):
@@ -355,24 +357,24 @@ class Reading:
         if self.endpoint.format in ENVELOPED:
             with self.body.explained(response, self._origin(response.url)):
                 opened = self.body.open(response)
-                said = said if verdict is not None else said_around(opened.envelope.levels)
-        if said.nothing:
+                spoken = spoken if verdict is not None else said_around(opened.envelope.levels)
+        if spoken.nothing:
             return [], PageAnswer(b"", response.headers, response.url, 0)
         begun = arriving is not None and arriving.pieces
         try:
             piece = arriving.rest(response) if arriving and begun else Piece(response, 0)
             blocks = list(self._blocks(piece, opened))
         except SourceError as error:
-            if said.fault is None:
+            if spoken.fault is None:
                 raise
-            raise self._fault(f"{error.message}; {self._says(said.fault)}", response.url) from None
+            raise self._fault(f"{error.message}; {self._says(spoken.fault)}", response.url) from None
         records = sum(block.records for block in blocks) + (self._early if begun else 0)
-        if not records and (fault := said.fault or said.refusal) is not None:
+        if not records and (fault := spoken.fault or spoken.refusal) is not None:
             raise self._fault(self._says(fault), response.url)
         accepted = verdict is not None and verdict.action == "accept"
-        part = said.fault or said.part or (None if accepted else part_by(response.headers))
+        part = spoken.fault or spoken.part or (None if accepted else part_by(response.headers))
         parts = [] if part is None else [Page(self.body.empty(), self._says(part))]
-        self._cut = said.cut
+        self._cut = spoken.cut
         if isinstance(paginator, paginators.SinglePagePaginator):  # looks at nothing; the way of most lookups
             body = self.body.text(response) if self.endpoint.format in WORDED else b""
             return [*(Page(block.rows) for block in blocks), *parts], PageAnswer(
@@ -390,11 +392,12 @@ class Reading:
         if total is not None:
             self._totals.note(total, records)
         if rows is not None and self.is_scan:
-            self.meter.total_rows = rows
+            if self.fill is None:  # else it is the total of one variant of several
+                self.meter.total_rows = rows
             for block in blocks:
                 self._moved.note(block.rows)
-        told = None if total is None else total.pages
-        return [*(Page(block.rows, total_rows=rows, pages=told) for block in blocks), *parts], answer
+        pages = None if total is None else total.pages
+        return [*(Page(block.rows, total_rows=rows, pages=pages) for block in blocks), *parts], answer
 
     def _says(self, words: str) -> str:
         """What the source wrote, without secrets: they go before anything is cut, so that none is cut in two."""
@@ -411,20 +414,20 @@ class Reading:
         """Members that pages had and a later one does not may have got another name: what is NULL then may be a loss."""
         if not self.is_scan or self.endpoint.format not in _NAMED or not blocks:
             return
-        given = {
+        texts = {
             name
             for block in blocks
             for name, column in zip(block.rows.schema.names, block.rows.columns, strict=True)
             if column.null_count < len(column)
         }
-        gone = self._given - given
+        gone = self._given - texts
         if gone and sum(block.records for block in blocks) >= _DRIFT_CERTAIN:
             for name in sorted(gone & self.body.unnamed(response)):
                 self.meter.doubt(
                     f"{self.source}.{self.table}: no record of a page has {name!r}, which pages before it had; "
                     "it is taken as NULL there"
                 )
-        self._given |= given
+        self._given |= texts
 
     def _lacks_a_body(self, response: Response) -> bool:
         """Nothing where even no rows are some bytes.
@@ -437,10 +440,12 @@ class Reading:
             or self.endpoint.absent == "empty"
         ):
             return False
-        return not response.body.strip()
+        return is_blank(response.body)
 
     def _complaint(self, share: PageRange | None = None) -> str | None:
         """What is wrong with what came, or with what came of a part, where nothing was cut."""
+        if not self.exhaustive:
+            return NOT_EXHAUSTIVE
         if self._truncated:
             return None
         if share is None:

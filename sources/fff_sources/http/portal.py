@@ -71,22 +71,22 @@ class Portal:
         self._titles |= fresh
         return [FoundTable(name, description=self._description(name)) for name in fresh]
 
-    def columns(self, table: str, found: Iterable[PortalColumn]) -> dict[str, PortalColumn]:
+    def columns(self, table: str, discovered: Iterable[PortalColumn]) -> dict[str, PortalColumn]:
         """The columns of a table by name, in the types the spec gives them.
 
         Of names that differ only in case queries could reach but the first; so it alone is one.
         """
         first: dict[str, PortalColumn] = {}
-        for column in found:
+        for column in discovered:
             first.setdefault(column.name.lower(), column)
         columns = {column.name: column for column in first.values()}
         if not columns:
             raise SourceError("the table has no columns", source=self._http.name, table=table)
-        for said, kind in (self._said.get(table, PortalTable()).columns or {}).items():
-            known = first.get(said.lower())
+        for name, kind in (self._said.get(table, PortalTable()).columns or {}).items():
+            known = first.get(name.lower())
             if known is None:
                 raise SourceError(
-                    f"the spec gives a type to {said!r}, which is no column",
+                    f"the spec gives a type to {name!r}, which is no column",
                     source=self._http.name,
                     table=table,
                     hint=f"columns: {', '.join(columns)}",
@@ -107,8 +107,8 @@ class Portal:
         )
 
     def _description(self, name: str) -> str:
-        said = self._said.get(name)
-        return (said and said.description) or self._titles.get(name, "")
+        written = self._said.get(name)
+        return (written and written.description) or self._titles.get(name, "")
 
     async def ask(
         self, question: Question, read: Callable[[Any], T], *, meter: AccessMeter, table: str | None = None
@@ -127,14 +127,14 @@ class Portal:
 
 def strangers(context: SourceContext, known: Collection[str]) -> list[SpecError]:
     """What is wrong with `tables` where it speaks of others than the known ones."""
-    said = context.document.data["sources"][context.name].get("tables") or {}
+    tables = context.document.data["sources"][context.name].get("tables") or {}
     return [
         context.document.error(
             ("sources", context.name, "tables", name),
             "is no table of the source",
             hint=f"tables: {', '.join(known)}",
         )
-        for name in said
+        for name in tables
         if name not in known
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -13,7 +13,7 @@ from fff.catalog import LookupMethod, Page, ScanMethod, Table
 from fff.errors import InvariantError, SourceError, SpecError
 from fff.stats import AccessMeter
 from fff.web.secrets import Secrets
-from fff.web.validators import ResponseMemory
+from fff.web.types import ResponseMemory
 from fff_sources.adapter import SourceContext
 from fff_sources.http.batch_check import BatchTrust
 from fff_sources.http.exchange import Exchange
@@ -26,6 +26,7 @@ from fff_sources.http.spec.cost import cost_problems, price_of
 from fff_sources.http.spec.functions import single_values
 from fff_sources.http.spec.settings import missing_secrets
 from fff_sources.http.tables import FoundTable, HttpAccess, PlannedTable
+from fff_sources.http.variants import keys_of, side_by_side, wanted
 
 _REFUSED = frozenset({400, 422, 501})  # what a parameter is answered with that a source does not take
 
@@ -44,6 +45,7 @@ class HttpSource:
     def __init__(self, declared: spec.Client, context: SourceContext) -> None:
         self.name = context.name
         self.http = Exchange(declared, context)
+        self.accounts: dict[str, Exchange] = {}  # others who ask, where the source has accounts
         self._context = context
         self._ttl = None if declared.cache is None else declared.cache.ttl
         self.price: Money | None = None  # of a request that is about the source itself
@@ -124,10 +126,15 @@ class HttpSource:
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
     ) -> AsyncGenerator[Page]:
         """Every row of the table, page by page."""
+        apart = wanted(access_of(method), table.quals)
         began = False
         try:
-            reading = self._reading(table, method, columns, meter)
-            async with contextlib.aclosing(reading.pages(window)) as pages:
+            if not apart:
+                return
+            readings = [self._reading(table, access, method.name, columns, meter=meter) for access in apart]
+            each = [reading.pages(max(1, window // len(readings))) for reading in readings]
+            together = each[0] if len(each) == 1 else side_by_side(each, window)
+            async with contextlib.aclosing(together) as pages:
                 async for page in pages:
                     began = True
                     yield page
@@ -153,25 +160,46 @@ class HttpSource:
         meter: AccessMeter,
     ) -> AsyncGenerator[Page]:
         """Every row matching one of the keys."""
-        planned, access = self._narrowed(table), access_of(method)
-        sent = as_sent(planned.table, access.keys, keys)
+        planned = self._narrowed(table)
+        sent = as_sent(planned.table, method.keys, keys)
         known_as = dict(zip(sent, keys, strict=True))
-        some = sent if access.words is None else access.words.askable(sent)
-        wanted = carried(access, some, method.batch_size)
+        for access in wanted(access_of(method), table.quals):
+            some = keys_of(access, sent if access.words is None else access.words.askable(sent))
+            pages = self._looked_up(
+                planned, method, access, columns, keys=some, known_as=known_as, meter=meter
+            )
+            async with contextlib.aclosing(pages):
+                async for page in pages:
+                    yield page
+
+    async def _looked_up(
+        self,
+        planned: PlannedTable,
+        method: LookupMethod,
+        access: HttpAccess,
+        columns: Sequence[str],
+        *,
+        keys: Sequence[Key],
+        known_as: Mapping[Key, Key],
+        meter: AccessMeter,
+    ) -> AsyncGenerator[Page]:
+        """Every row matching one of the keys, as they are sent, of one variant of the table."""
+        table, http = planned.table, self._exchange(access)
+        out = carried(access, keys, method.batch_size)
 
         def read(
             some: Sequence[Key], names: Sequence[str] = columns, *, filled: bool = True
         ) -> AsyncGenerator[Page]:
-            reading = self.http.reading(planned, method.name, access, names, some, meter=meter, filled=filled)
+            reading = http.reading(planned, method.name, access, names, some, meter=meter, filled=filled)
             return reading.pages(1)
 
         def unanswered(reason: str, some: Sequence[Key]) -> Page:
-            reader = self.http.reader(planned, method.name, access, tuple(columns), filled=False)
+            reader = http.reader(planned, method.name, access, tuple(columns), filled=False)
             return Page(reader.empty(), reason, unanswered=tuple(known_as[key] for key in some))
 
-        if wanted.never:
-            yield unanswered("an empty key cannot be put into the path", wanted.never)
-        for batch in wanted.batches:
+        if out.never:
+            yield unanswered("an empty key cannot be put into the path", out.never)
+        for batch in out.batches:
             pages = read(batch)
             if len(batch) > 1:
                 trust = self._trusts.setdefault(
@@ -184,7 +212,7 @@ class HttpSource:
             async with contextlib.aclosing(pages):
                 async for page in pages:
                     yield page
-        for key, doubt, filled in wanted.alone:
+        for key, doubt, filled in out.alone:
             async with contextlib.aclosing(read([key], filled=filled)) as pages:
                 pages_read = [page async for page in pages]
             if any(len(page.rows) and having(page.rows, access.keys, [key]).any() for page in pages_read):
@@ -198,13 +226,18 @@ class HttpSource:
     ) -> Sequence[object]:
         """Ranges of pages; never more parts than the host takes requests at once."""
         access = access_of(method)
-        if not is_divisible(access.endpoint):
+        if (
+            not is_divisible(access.endpoint)
+            or access.variants
+            or not access.exhaustive
+            or access.endpoint.job
+        ):
             return []
         # The first page goes with a part: where requests name columns, it must have all that may be wanted of
         # it.
         known = self._planned[table.name].table.columns
-        wanted = [column.name for column in known[: None if access.is_projected else 1]]
-        reading = self._reading(table, method, wanted, meter)
+        names = [column.name for column in known[: None if access.is_projected else 1]]
+        reading = self._reading(table, access, method.name, names, meter=meter)
         return await reading.divide(min(parts, self.http.policy.max_concurrency))
 
     async def scan_part(
@@ -220,7 +253,7 @@ class HttpSource:
         """The rows of a range of pages."""
         if not isinstance(part, ScanPart):
             raise InvariantError(f"{part!r} is no part of a scan of {self.name}")
-        reading = self._reading(table, method, columns, meter, part)
+        reading = self._reading(table, access_of(method), method.name, columns, meter=meter, part=part)
         async with contextlib.aclosing(reading.part(part, window)) as pages:
             async for page in pages:
                 yield page
@@ -231,15 +264,22 @@ class HttpSource:
     def _reading(
         self,
         table: Table,
-        method: ScanMethod,
+        access: HttpAccess,
+        method: str,
         columns: Sequence[str],
+        *,
         meter: AccessMeter,
         part: ScanPart | None = None,
     ) -> Reading:
-        """Of a scan."""
+        """Of a scan, or of one variant of it."""
         policy = None if part is None else policy_of_part(self.http.policy, part)
-        planned, access = self._narrowed(table), access_of(method)
-        return self.http.reading(planned, method.name, access, columns, (), meter=meter, policy=policy)
+        planned, http = self._narrowed(table), self._exchange(access)
+        return http.reading(planned, method, access, columns, (), meter=meter, policy=policy)
+
+    def _exchange(self, access: HttpAccess) -> Exchange:
+        """Who asks: the account that the variant names, or the source."""
+        named = (self.accounts.get(value) for value in access.variant.values() if isinstance(value, str))
+        return next(filter(None, named), self.http) if self.accounts else self.http
 
     def _narrowed(self, table: Table) -> PlannedTable:
         """The table with what a statement needs of it."""
@@ -260,9 +300,10 @@ class HttpSource:
         """Whether the answer repeats what proves who asks."""
         return self.http.client.redactor.in_data(data)
 
-    def remember(self, memory: ResponseMemory) -> None:
+    def remember(self, memory: ResponseMemory | None) -> None:
         """All that is asked for from now on."""
-        self.http.memory = memory
+        for http in (self.http, *self.accounts.values()):
+            http.memory = memory
 
     def fingerprint(self, table: Table) -> bytes:
         """A digest of the source's part of the spec, all secrets filled in, and of the table.

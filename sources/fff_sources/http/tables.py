@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol, Self, runtime_checkable
 
 import pyarrow as pa
 
 from fff.catalog import KeyColumn, LookupMethod, ScanMethod, Table
 from fff.quals import Quals
-from fff.schema import Field, is_sorted_alike
+from fff.schema import Field, arrow_type, is_sorted_alike
 from fff.web.types import Response
 from fff_sources.http import templates
 from fff_sources.http.response.jsonpath import JsonPath, literal_path, parse_path
+from fff_sources.http.response.values import from_text
 from fff_sources.http.spec import spec
 
 if TYPE_CHECKING:
@@ -81,6 +84,14 @@ class HttpAccess:
     batch: spec.Batch | None = None
     words: Words | None = None  # in place of the endpoint's path, parameters and body
     cost: spec.RequestCost | None = None  # as far as it has one of its own
+    exhaustive: bool = True  # whether an answer holds all rows there are
+    variants: tuple[Mapping[str, object], ...] = ()  # to be asked for apart: column -> value
+    variant: Mapping[str, object] = field(default_factory=dict)  # the one at hand
+
+    @property
+    def constants(self) -> dict[str, object]:
+        """What the variant says beside the keys."""
+        return {name: value for name, value in self.variant.items() if name not in self.keys}
 
     @property
     def is_projected(self) -> bool:
@@ -152,14 +163,25 @@ def plan_table(
     *,
     max_in_flight: int,
     columns: Mapping[str, spec.ColumnSpec] | None,
+    accounts: Mapping[str, Sequence[object]] | None = None,
 ) -> PlannedTable:
-    """A table with all its access methods. `columns` replaces the declared ones where they were inferred."""
+    """A table with all its access methods. `columns` replaces the declared ones where they were inferred.
+
+    `accounts` is the column that says which account a row is of, and their names.
+    """
     columns = declared.columns if columns is None else columns
+    values = {**(accounts or {}), **_typed_values(declared, columns or {})}
+    if accounts and columns is not None:
+        columns = {name: spec.ColumnSpec(type="string") for name in accounts if name not in columns} | dict(
+            columns
+        )
     fields = tuple(Field.of(column, part.type) for column, part in (columns or {}).items())
     paths = {
-        column: parse_path(part.path) if part.path is not None else literal_path(column)
+        column: _NOWHERE if column in values and part.path is None else place_of(column, part)
         for column, part in (columns or {}).items()
     }
+    several = len(apart := variants(values)) > 1
+    has_accounts = frozenset(accounts or ())
     table = Table(
         source=source,
         name=name,
@@ -168,15 +190,69 @@ def plan_table(
         key_columns=tuple(
             KeyColumn(key.name, key.require, tuple(key.operators), _sendable(declared, key, fields))
             for key in declared.key_columns
-        ),
-        scans=_scans(name, declared),
-        lookups=_lookups(name, declared),
+            if key.name not in values
+        )
+        + tuple(KeyColumn(column, operators=("=", "in"), sendable=(("=", None),)) for column in values),
+        scans=_scans(name, declared, apart, has_accounts),
+        lookups=_lookups(name, declared, apart, has_accounts),
         max_in_flight=max_in_flight,
         description=declared.description,
-        order=tuple(declared.order) if isinstance(declared.order, list) else (),
-        sortable=sortable(declared, fields),
+        order=tuple(declared.order) if isinstance(declared.order, list) and not several else (),
+        sortable=() if several else sortable(declared, fields),
+        notes=_notes(declared, values),
     )
     return PlannedTable(table, declared, paths, declared.columns is not None)
+
+
+#: Where no record has anything.
+_NOWHERE = literal_path("\0")
+
+
+def variants(values: Mapping[str, Sequence[object]]) -> tuple[Mapping[str, object], ...]:
+    """Every combination of the values of some columns; none without columns."""
+    if not values:
+        return ()
+    return tuple(dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values()))
+
+
+def _typed_values(
+    declared: spec.TableSpec, columns: Mapping[str, spec.ColumnSpec]
+) -> dict[str, list[object]]:
+    """The values of `values`, as their columns have them. Raises ValueError."""
+    return {
+        name: [from_text(templates.text_of(value), arrow_type(columns[name].type)) for value in values]
+        for name, values in declared.values.items()
+        if name in columns
+    }
+
+
+def _notes(declared: spec.TableSpec, values: Mapping[str, Sequence[object]]) -> tuple[str, ...]:
+    """What whoever reads the table should know beforehand."""
+    notes = [
+        f"one table of {len(some)} {column}: {', '.join(map(templates.text_of, some[:_SHOWN]))}"
+        + (", …" if len(some) > _SHOWN else "")
+        + " (each is asked for by itself)"
+        for column, some in values.items()
+    ]
+    parts: list[spec.ScanSpec | spec.LookupSpec] = [*declared.scan, *declared.lookups]
+    waits = {part.endpoint.job.poll.within for part in parts if part.endpoint.job is not None}
+    notes += [
+        f"answered by jobs: submitted, asked about for at most {wait:g} s each, then fetched"
+        for wait in sorted(waits)
+    ]
+    if not declared.exhaustive or any(not part.exhaustive for part in parts):
+        notes.append(f"never complete: {NOT_EXHAUSTIVE}")
+    return tuple(notes)
+
+
+_SHOWN = 5
+NOT_EXHAUSTIVE = "the source gives the best matches alone, not all there are (exhaustive: false)"
+
+
+def place_of(column: str, part: spec.ColumnSpec) -> JsonPath:
+    """Where in a record a column is."""
+    path = parse_path(part.path) if part.path is not None else literal_path(column)
+    return path if part.pattern is None else replace(path, pattern=re.compile(part.pattern))
 
 
 def _sendable(
@@ -219,9 +295,12 @@ def named_params(key: spec.KeyColumnSpec) -> dict[str, str | None]:
     return {"<>" if operator == "!=" else operator: param for operator, param in named.items()}
 
 
-def _scans(name: str, declared: spec.TableSpec) -> tuple[ScanMethod, ...]:
+def _scans(
+    name: str, declared: spec.TableSpec, apart: tuple[Mapping[str, object], ...], accounts: frozenset[str]
+) -> tuple[ScanMethod, ...]:
     """The scans; none where the source demands keys that only lookups can tell it."""
-    in_range = {key.name for key in declared.key_columns if {*named_params(key)} - {"="}}
+    known = set(apart[0]) if apart else set()
+    in_range = known | {key.name for key in declared.key_columns if {*named_params(key)} - {"="}}
     for wanted, enough in (("required", all), ("any_of", any)):
         demanded = [key.name in in_range for key in declared.key_columns if key.require == wanted]
         if demanded and not enough(demanded):
@@ -229,16 +308,33 @@ def _scans(name: str, declared: spec.TableSpec) -> tuple[ScanMethod, ...]:
     return tuple(
         ScanMethod(
             f"{name}.scan" if number == 1 else f"{name}.scan[{number}]",
-            HttpAccess(scan.endpoint, cost=scan.cost),
+            replace(_access(declared, (), scan, known - accounts), variants=apart),
         )
         for number, scan in enumerate(declared.scan, 1)
-        if not placeholders(scan.endpoint)
+        if not placeholders(scan.endpoint) - known
     )
 
 
-def _lookups(name: str, declared: spec.TableSpec) -> tuple[LookupMethod, ...]:
-    accesses = [_access(declared, tuple(part.keys), part) for part in declared.lookups]
-    accesses += _derived(declared, {frozenset(access.keys) for access in accesses})
+def _lookups(
+    name: str, declared: spec.TableSpec, apart: tuple[Mapping[str, object], ...], accounts: frozenset[str]
+) -> tuple[LookupMethod, ...]:
+    """The lookups, and each once more for those who know the variant."""
+    known = dict.fromkeys(apart[0] if apart else ())
+    said = known.keys() - accounts
+    parts = [(tuple(part.keys), part) for part in declared.lookups]
+    accesses = [_access(declared, keys, part, said) for keys, part in parts]
+    derived = _derived(declared, {frozenset(access.keys) for access in accesses}, said)
+    accesses += derived
+    if known:
+        chosen: list[tuple[tuple[str, ...], spec.ScanSpec | spec.LookupSpec]]
+        chosen = [(keys, part) for keys, part in parts if not known.keys() & set(keys)]
+        chosen += [(access.keys, declared.scan[0]) for access in derived]
+        chosen += [((), part) for part in declared.scan[:1] if not placeholders(part.endpoint) - known.keys()]
+        accesses += [
+            replace(_without_accounts(_access(declared, (*keys, *known), part), accounts), batch=None)
+            for keys, part in chosen
+        ]
+        accesses = [replace(access, variants=apart) for access in accesses]
     return _lookup_methods(
         name, [(access, 1 if access.batch is None else access.batch.size) for access in accesses]
     )
@@ -256,30 +352,46 @@ def _lookup_methods(table: str, accesses: Sequence[tuple[HttpAccess, int]]) -> t
     return tuple(methods)
 
 
-def _derived(declared: spec.TableSpec, known: set[frozenset[str]]) -> list[HttpAccess]:
+def _derived(declared: spec.TableSpec, known: set[frozenset[str]], said: Collection[str]) -> list[HttpAccess]:
     """Lookups that follow from key columns: the scan's endpoint, with the key sent along."""
     if not declared.scan:
         return []
     required = [
         key.name
         for key in declared.key_columns
-        if key.require == "required" and not ("=" not in key.operators and named_params(key))
+        if key.require == "required"
+        and key.name not in said
+        and not ("=" not in key.operators and named_params(key))
     ]
     wanted: list[tuple[str, ...]] = [tuple(required)] if required else []
     for key in declared.key_columns:
         if key.require == "required" or (key.require == "optional" and required) or "=" not in key.operators:
             continue
-        wanted.append((key.name,))
-    return [_access(declared, keys, declared.scan[0]) for keys in wanted if frozenset(keys) not in known]
+        if key.name not in said:
+            wanted.append((key.name,))
+    return [
+        _access(declared, keys, declared.scan[0], said) for keys in wanted if frozenset(keys) not in known
+    ]
+
+
+def _without_accounts(access: HttpAccess, accounts: frozenset[str]) -> HttpAccess:
+    """Requests do not say whose they are: their credentials do."""
+    params = {name: param for name, param in access.params.items() if name not in accounts}
+    return replace(access, params=params)
 
 
 def _access(
-    declared: spec.TableSpec, keys: tuple[str, ...], part: spec.LookupSpec | spec.ScanSpec
+    declared: spec.TableSpec,
+    keys: tuple[str, ...],
+    part: spec.LookupSpec | spec.ScanSpec,
+    said: Collection[str] = (),
 ) -> HttpAccess:
+    """`said`: columns that a variant says beside the keys."""
     named = placeholders(part.endpoint)
-    params = {key: param_of(declared, key) for key in keys if key not in named}
+    params = {key: param_of(declared, key) for key in (*keys, *sorted(said)) if key not in named}
     batch = part.batch if isinstance(part, spec.LookupSpec) else None
-    return HttpAccess(part.endpoint, keys, params, batch, cost=part.cost)
+    exhaustive = declared.exhaustive and part.exhaustive
+    return HttpAccess(part.endpoint, keys, params, batch, cost=part.cost, exhaustive=exhaustive)
 
 
 def param_of(declared: spec.TableSpec, key: str) -> str:

@@ -5,6 +5,8 @@ metadata  `$metadata` (CSDL in XML): which entity sets a service has, their keys
 source    ODataSource: the entity sets of a service as tables.
 spec      What a spec may say of an OData source, and what is wrong with this one.
 words     The query options of OData requests: `$select`, `$filter`, `$orderby`, `$count`.
+
+The words are explained in docs/glossary.md.
 """
 
 from __future__ import annotations

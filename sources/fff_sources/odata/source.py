@@ -59,9 +59,9 @@ class ODataSource(HttpSource):
             try:
                 self._sets = metadata.entity_sets(response.body)
             except (MalformedMarkupError, RecursionError) as error:
-                said = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+                reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
                 raise self.http.problem(
-                    f"$metadata cannot be read: {said}",
+                    f"$metadata cannot be read: {reason}",
                     response,
                     hint="base_url must be the root of the service",
                 ) from None
@@ -78,16 +78,16 @@ class ODataSource(HttpSource):
             )
         return described
 
-    def _table(self, name: str, table: ODataTable, found: metadata.EntitySet) -> FoundTable:
+    def _table(self, name: str, table: ODataTable, entities: metadata.EntitySet) -> FoundTable:
         """A table over an entity set, or over the part of it that a `filter` leaves."""
         own = table.columns or {}
-        properties = dict(zip(own, found.properties, strict=True)) if own else _by_column(found)
+        properties = dict(zip(own, entities.properties, strict=True)) if own else _by_column(entities)
         columns = {
             column: (own[column].type if own else prop.spark, literal_path(prop.name))
             for column, prop in properties.items()
         }
         named = {prop.name: column for column, prop in properties.items()}
-        key = tuple(table.primary_key) or tuple(named[part] for part in found.key)
+        key = tuple(table.primary_key) or tuple(named[part] for part in entities.key)
         for wanted in (*key, *(table.lookups or ())):
             if wanted not in properties:
                 raise SourceError(f"the entity set has no property {wanted!r}", source=self.name, table=name)
@@ -96,8 +96,8 @@ class ODataSource(HttpSource):
             name,
             columns,
             key,
-            self._scan(name, table, found, properties, key),
-            self._lookups(table, found, properties, key),
+            self._scan(name, table, entities, properties, key),
+            self._lookups(table, entities, properties, key),
             table.on_bad_record,
             table.description,
             {name: prop.comparisons for name, prop in properties.items() if prop.comparisons} if says else {},
@@ -108,7 +108,7 @@ class ODataSource(HttpSource):
         self,
         name: str,
         table: ODataTable,
-        found: metadata.EntitySet,
+        entities: metadata.EntitySet,
         properties: Mapping[str, Property],
         key: tuple[str, ...],
     ) -> HttpAccess:
@@ -122,7 +122,7 @@ class ODataSource(HttpSource):
             )
         skipped = paging == "skip"
         words = ODataWords(
-            found.name,
+            entities.name,
             properties,
             condition=table.filter,
             order=key if skipped else (),
@@ -145,7 +145,7 @@ class ODataSource(HttpSource):
     def _lookups(
         self,
         table: ODataTable,
-        found: metadata.EntitySet,
+        entities: metadata.EntitySet,
         properties: Mapping[str, Property],
         key: tuple[str, ...],
     ) -> tuple[tuple[HttpAccess, int], ...]:
@@ -161,7 +161,7 @@ class ODataSource(HttpSource):
         made = []
         for keys in wanted:
             words = ODataWords(
-                found.name,
+                entities.name,
                 properties,
                 keys,
                 table.filter,
@@ -178,12 +178,12 @@ class ODataSource(HttpSource):
 
     def _settings(self, table: ODataTable) -> tuple[str, int | None, bool]:
         """Paging, page size and counting: the table's own words over the source's."""
-        said = table.model_fields_set
+        written = table.model_fields_set
         source = self._declared
         return (
-            table.paging if "paging" in said else source.paging,
-            table.page_size if "page_size" in said else source.page_size,
-            table.count if "count" in said else source.count,
+            table.paging if "paging" in written else source.paging,
+            table.page_size if "page_size" in written else source.page_size,
+            table.count if "count" in written else source.count,
         )
 
 
@@ -200,9 +200,9 @@ def _declared_set(name: str, table: ODataTable) -> metadata.EntitySet:
     return metadata.EntitySet(table.entity_set or name, (), properties)
 
 
-def _by_column(found: metadata.EntitySet) -> dict[str, Property]:
+def _by_column(entities: metadata.EntitySet) -> dict[str, Property]:
     """Columns are named like properties; of names that differ only in case, queries could reach but the first."""
     first: dict[str, Property] = {}
-    for prop in found.properties:
+    for prop in entities.properties:
         first.setdefault(prop.name.lower(), prop)
     return {prop.name: prop for prop in first.values()}

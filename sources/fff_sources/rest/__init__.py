@@ -1,6 +1,8 @@
 """Any REST API, described in YAML.
 
 source  RestSource: a source described in YAML, as the engine sees it.
+
+The words are explained in docs/glossary.md.
 """
 
 from __future__ import annotations

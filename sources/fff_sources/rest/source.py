@@ -8,7 +8,7 @@ from typing import Any
 from fff.errors import SourceError, SpecError
 from fff.stats import AccessMeter
 from fff_sources.adapter import SourceContext
-from fff_sources.http.exchange import form_of
+from fff_sources.http.exchange import Exchange, form_of
 from fff_sources.http.paging.factory import make_paginator
 from fff_sources.http.response import infer
 from fff_sources.http.response.records import Origin
@@ -18,15 +18,16 @@ from fff_sources.http.spec.check import read_as
 from fff_sources.http.spec.functions import function_problems, planned_functions
 from fff_sources.http.spec.table_check import problems
 from fff_sources.http.tables import PlannedTable, plan_table
+from fff_sources.http.variants import wanted
 
 
 def read_rest(context: SourceContext) -> tuple[Any, list[SpecError]]:
     """The spec of one source, and everything that is wrong with it."""
-    declared, found = read_as(spec.RestSpec, context.name, context.document)
+    declared, faults = read_as(spec.RestSpec, context.name, context.document)
     if declared is not None:
-        found += problems(context.name, declared, context.document)
-        found += function_problems(context.name, declared, context.document)
-    return declared, found
+        faults += problems(context.name, declared, context.document)
+        faults += function_problems(context.name, declared, context.document)
+    return declared, faults
 
 
 class RestSource(HttpSource):
@@ -40,6 +41,11 @@ class RestSource(HttpSource):
     def __init__(self, declared: spec.RestSpec, context: SourceContext) -> None:
         super().__init__(declared.client, context)
         self._declared = declared
+        said = declared.accounts
+        if said is not None:
+            each = said.each.items()
+            self.accounts = {name: Exchange(one.client(declared.client), context) for name, one in each}
+        self._accounts = {} if said is None else {said.column: list(said.each)}
         for name in declared.tables:
             self._plan(name, None)
         functions = planned_functions(context.name, declared)
@@ -55,13 +61,15 @@ class RestSource(HttpSource):
 
     def _plan(self, name: str, columns: Mapping[str, spec.ColumnSpec] | None) -> None:
         ceiling, declared = self.http.policy.max_concurrency, self._declared.tables[name]
-        planned = plan_table(self.name, name, declared, max_in_flight=ceiling, columns=columns)
+        planned = plan_table(
+            self.name, name, declared, max_in_flight=ceiling, columns=columns, accounts=self._accounts
+        )
         self._planned[name] = self.http.limited(planned)
 
     async def _infer(self, planned: PlannedTable, meter: AccessMeter) -> dict[str, spec.ColumnSpec]:
         scan = planned.table.scans[0]
-        access, client = access_of(scan), self.http.client
-        reading = self.http.reading(planned, scan.name, access, (), (), meter=meter)
+        access, client = wanted(access_of(scan), ())[0], self.http.client
+        reading = self._exchange(access).reading(planned, scan.name, access, (), (), meter=meter)
         response = await reading.fetch(make_paginator(access.endpoint).start())
         columns: dict[str, str] = {}
         if response.status not in reading.empty:

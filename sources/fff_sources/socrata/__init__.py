@@ -2,6 +2,8 @@
 
 soql    SoQL: the query parameters of Socrata requests, and values as its literals.
 source  SocrataSource: the datasets of a portal as tables.
+
+The words are explained in docs/glossary.md.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ query   The text of a SPARQL request
 source  SparqlSource: SELECT queries as tables.
 spec    What a spec may say of a SPARQL source, and what is wrong with this one.
 terms   Values as RDF terms: what the grammar of SPARQL lets stand in a query, and nothing else.
+
+The words are explained in docs/glossary.md.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from fff_sources.http.response.records import Origin, RecordDecoder
 from fff_sources.load import known_types
 
 _DELIMITERS = ",;\t|"
+_COMMENT = b"#"
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Content:
     format: str
     value: Any = None
     delimiter: str = ","
+    comment: str | None = None  # what lines of CSV begin with that are none
     shape: Shape | None = None
     table: Mapping[str, str] | None = None  # columns of CSV and Parquet
     adapter: str | None = None
@@ -59,14 +62,15 @@ def read_content(response: Response, shown: str) -> Content:
     Raises SourceError where it is none FFF reads.
     """
     form = _format(response)
-    delimiter = _delimiter(response.body) if form == "csv" else ","
-    reader = BodyDecoder(BodyFormat(form, delimiter=delimiter), RecordDecoder([], "fail", frozenset()))
+    comment, delimiter = _comment_and_delimiter(response.body) if form == "csv" else (None, ",")
+    written = BodyFormat(form, delimiter=delimiter, comment=comment)
+    reader = BodyDecoder(written, RecordDecoder([], "fail", frozenset()))
     origin = Origin("the sample", "answer", response.url, shown=lambda _: shown)
     try:
         if form in ("csv", "parquet"):
             with reader.explained(response, origin):
-                table = infer.columns_of(BodyFormat(form, delimiter=delimiter), reader, response)
-            return Content(form, None, delimiter, Shape("$", []), table)
+                table = infer.columns_of(written, reader, response)
+            return Content(form, None, delimiter, comment, Shape("$", []), table)
         if form == "ndjson":
             lines: Any = [decode(line) for line in response.body.splitlines() if line.strip()]
             return Content(form, lines, shape=Shape("$", lines))
@@ -112,16 +116,27 @@ def _is_json(line: bytes) -> bool:
 
 
 def _looks_csv(body: bytes) -> bool:
-    lines = body[:4096].splitlines()[:3]
+    lines = [line for line in body[:4096].splitlines() if not line.startswith(_COMMENT)][:3]
     return len(lines) > 1 and any(
         lines[0].count(mark) == lines[1].count(mark) > 0 for mark in map(str.encode, _DELIMITERS)
     )
 
 
-def _delimiter(body: bytes) -> str:
-    header = body.partition(b"\n")[0].decode("utf-8", "replace")
+def _comment_and_delimiter(body: bytes) -> tuple[str | None, str]:
+    """What comments above the header begin with, where there are any, and what stands between values."""
+    rest = body.removeprefix(b"\xef\xbb\xbf")
+    lines = rest.splitlines()
+    remarks = sum(1 for _ in itertools.takewhile(lambda line: line.startswith(_COMMENT), lines))
+    # A line alone may be the header itself: `#id,name`.
+    if remarks == 1 and len(lines) > 2 and _splits_alike(lines[0], lines[1]):
+        remarks = 0
+    header = (lines[remarks] if remarks < len(lines) else b"").decode("utf-8", "replace")
     best = max(_DELIMITERS, key=header.count)
-    return best if header.count(best) else ","
+    return _COMMENT.decode() if remarks else None, best if header.count(best) else ","
+
+
+def _splits_alike(header: bytes, row: bytes) -> bool:
+    return any(header.count(mark) == row.count(mark) > 0 for mark in map(str.encode, _DELIMITERS))
 
 
 def _adapter(value: Any) -> str | None:

@@ -5,21 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, unquote
 
 from fff.errors import SourceError
 from fff_sources.authoring.draft import ColumnDraft, LookupDraft, TableDraft, identifier, singular, unique
 from fff_sources.authoring.sampling.address import looks_like_id, without_ending
 from fff_sources.authoring.sampling.form import Content, read_content
+from fff_sources.authoring.sampling.sample import Sample
 from fff_sources.authoring.sampling.shape import Shape, find_records
 from fff_sources.http.response.json import encode
 from fff_sources.http.response.jsonpath import literal_path, parse_path
 from fff_sources.http.response.jsonpath import value as value_at
 from fff_sources.http.templates import escaped, text_of
-
-if TYPE_CHECKING:
-    from fff_sources.authoring.sampling.sample import Sample
 
 _ID_NAMES = ("id", "_id", "key", "code", "uuid", "guid", "doi", "name", "slug", "number", "login")
 _SEPARATORS = ",;|"

@@ -21,7 +21,7 @@ from fff_sources.http.paging.conventions import (
     is_total,
 )
 from fff_sources.http.paging.envelope import looks_like_url, number
-from fff_sources.http.paging.links import link_next
+from fff_sources.http.paging.links import link_next, of_relation
 
 _DEEP = 4
 _FIRST = 2  # characters of a cursor that may well be the first one
@@ -101,6 +101,7 @@ def guesses(seen: Seen, base: str = "$") -> Iterator[Guess]:
     yield from _by_keyset(members, size)
     yield from _by_link(members, size)
     yield from _by_cursor(members, seen, size, totals)
+    yield from _by_no_link(members, size)
     if page is not None:
         yield _by_page(page, seen, size, totals)
     elif offset is not None:
@@ -202,11 +203,11 @@ def _size(seen: Seen) -> dict[str, Any]:
 def _by_page(
     name: str, seen: Seen, size: dict[str, Any], totals: _Totals, *, sure: bool = True, base: int = 1
 ) -> Guess:
-    given = int(seen.params[name]) if name in seen.params else base
+    current = int(seen.params[name]) if name in seen.params else base
     paginator: dict[str, Any] = {
         "type": "page_number",
         "page_param": name,
-        "base_page": 0 if given == 0 else 1,
+        "base_page": 0 if current == 0 else 1,
         **size,
     }
     if totals.pages_path is not None:
@@ -216,23 +217,23 @@ def _by_page(
     if not totals.known and totals.more_path is not None:
         paginator["has_more_path"] = totals.more_path
     ends = totals.pages == 1 or totals.more is False or totals.rows == seen.records
-    return Guess(paginator, {name: str(given + 1)}, sure=sure, ends=ends)
+    return Guess(paginator, {name: str(current + 1)}, sure=sure, ends=ends)
 
 
 def _by_offset(
     name: str, seen: Seen, size: dict[str, Any], totals: _Totals, *, sure: bool = True, base: int = 0
 ) -> Guess:
-    given = int(seen.params.get(name, base))
+    current = int(seen.params.get(name, base))
     paginator: dict[str, Any] = {"type": "offset", "offset_param": name, **size}
-    first = 1 if given == 1 else 0  # who asks for the offset 1 first counts from there
+    first = 1 if current == 1 else 0  # who asks for the offset 1 first counts from there
     if first:
         paginator["base_offset"] = first
     if totals.rows_path is not None:
         paginator["total_path"] = totals.rows_path
     elif totals.more_path is not None:
         paginator["has_more_path"] = totals.more_path
-    ends = totals.more is False or (totals.rows is not None and totals.rows <= given - first + seen.records)
-    return Guess(paginator, {name: str(given + max(1, seen.records))}, sure=sure, ends=ends)
+    ends = totals.more is False or (totals.rows is not None and totals.rows <= current - first + seen.records)
+    return Guess(paginator, {name: str(current + max(1, seen.records))}, sure=sure, ends=ends)
 
 
 def _by_keyset(members: Sequence[_Member], size: dict[str, Any]) -> Iterator[Guess]:
@@ -244,15 +245,27 @@ def _by_keyset(members: Sequence[_Member], size: dict[str, Any]) -> Iterator[Gue
 
 def _by_link(members: Sequence[_Member], size: dict[str, Any]) -> Iterator[Guess]:
     for path, name, value in members:
-        link = value.get("href") if isinstance(value, dict) else value
-        if is_next(name) and isinstance(link, str) and looks_like_url(link):
-            yield Guess({"type": "json_link", "next_url_path": path, **size}, link=link)
+        listed = of_relation(value, "next") if isinstance(value, list) else None
+        target = value if listed is None else listed
+        link = target.get("href") if isinstance(target, dict) else target
+        if (listed is not None or is_next(name)) and isinstance(link, str) and looks_like_url(link):
+            rel = {} if listed is None else {"rel": "next"}
+            yield Guess({"type": "json_link", "next_url_path": path, **rel, **size}, link=link)
+
+
+def _by_no_link(members: Sequence[_Member], size: dict[str, Any]) -> Iterator[Guess]:
+    """`next: null` beside `previous`: links, and this page is the last."""
+    if not any(name.lower() in ("previous", "prev") for _, name, _ in members):
+        return
+    for path, name, value in members:
+        if value is None and name.lower() == "next":
+            yield Guess({"type": "json_link", "next_url_path": path, **size}, ends=True)
 
 
 def _by_cursor(
     members: Sequence[_Member], seen: Seen, size: dict[str, Any], totals: _Totals
 ) -> Iterator[Guess]:
-    given = next((name for name in seen.params if name in CURSOR_PARAMS), None)
+    cursor = next((name for name in seen.params if name in CURSOR_PARAMS), None)
     for path, name, value in members:
         if (
             isinstance(value, bool | dict | list)
@@ -263,16 +276,16 @@ def _by_cursor(
             continue
         plain = re.sub(r"^next[-_]?(?=.)|^end[-_]?", "", name, flags=re.IGNORECASE)
         likely = (
-            [given]
-            if given
+            [cursor]
+            if cursor
             else [plain[:1].lower() + plain[1:], "cursor", "after", name, "start", "page_token"]
         )
         for param in dict.fromkeys(likely):
             paginator = {"type": "cursor", "cursor_path": path, "cursor_param": param, **size}
             if (
-                given and len(seen.params[given]) <= _FIRST
+                cursor and len(seen.params[cursor]) <= _FIRST
             ):  # `*` or `0`; anything longer is a place further on
-                paginator["initial"] = seen.params[given]
+                paginator["initial"] = seen.params[cursor]
             if totals.rows_path is not None:
                 paginator["total_path"] = totals.rows_path
-            yield Guess(paginator, {param: str(value)}, sure=given is not None)
+            yield Guess(paginator, {param: str(value)}, sure=cursor is not None)

@@ -18,6 +18,7 @@ class CursorPaginator(Chained):
         start_params: parameters of the first question.
         reusable: the source sends one cursor with every page and moves on by itself; the pages must differ
             then.
+        keeps: the parameters that go along with the values; all, where it is None.
     """
 
     def __init__(
@@ -28,6 +29,7 @@ class CursorPaginator(Chained):
         total: TotalAt,
         *,
         reusable: bool = False,
+        keeps: frozenset[str] | None = None,
     ) -> None:
         self._sent = sent
         self._spread = spread
@@ -36,6 +38,7 @@ class CursorPaginator(Chained):
         first = {name: start_params[name] for name in sent if name in start_params}
         self._seen = {tuple(sorted(first.items()))} if first else set()
         self._reusable = reusable
+        self._keeps = keeps
         self._received = 0
 
     @property
@@ -53,7 +56,11 @@ class CursorPaginator(Chained):
         if not cursor:
             return None
         values = {name: text_of(item) for name, item in cursor.items()}
-        following = Ask({**self._start, **values}, values=cursor)
+        kept = self._keeps
+        start = (
+            self._start if kept is None else {name: self._start[name] for name in kept & self._start.keys()}
+        )
+        following = Ask({**start, **values}, values=cursor, only=kept)
         if self._reusable:
             return self._after_reusable(answer, following)
         mark = tuple(sorted(values.items()))

@@ -22,6 +22,8 @@ def sized(endpoint: spec.Endpoint, rows: int | None) -> spec.Endpoint:
     paginator = endpoint.paginator
     if rows is None or not isinstance(paginator, spec.Paginated) or paginator.page_size is None:
         return endpoint
+    if _is_fixed(paginator):
+        return endpoint
     small = paginator.model_copy(update={"page_size": max(1, min(rows, paginator.page_size))})
     return endpoint.model_copy(update={"paginator": small})
 
@@ -30,7 +32,7 @@ def make_paginator(endpoint: spec.Endpoint) -> Paginator:
     """A paginator for one reading of an endpoint."""
     match endpoint.paginator:
         case spec.PageNumber() as p:
-            size_param = p.page_size_param or ("per_page" if p.page_size is not None else None)
+            size_param = p.page_size_param or ("per_page" if p.page_size and not _is_fixed(p) else None)
             return paginators.PageNumberPaginator(
                 p.page_param,
                 p.base_page,
@@ -56,13 +58,15 @@ def make_paginator(endpoint: spec.Endpoint) -> Paginator:
                 first,
                 _total(p, p.total_path),
                 reusable=p.reusable,
+                keeps=None if p.keeps is None else frozenset(p.keeps),
             )
         case spec.Keyset() as p:
             sent = {name: parse_path(text) for name, text in p.cursors.items()}
             return CursorPaginator(sent, _path(p.cursor_path), _sizes(p), _total(p, p.total_path))
         case spec.JsonLink() as p:
             total = _total(p, p.total_path)
-            return links.LinkPaginator(parse_path(p.next_url_path), total, first_params=_sizes(p))
+            path, first = parse_path(p.next_url_path), _sizes(p)
+            return links.LinkPaginator(path, total, first_params=first, relation=p.rel)
         case spec.HeaderLink() as p:
             return links.LinkPaginator(
                 None, paginators.TotalAt(), first_params=_sizes(p), relation=p.links_next_key
@@ -117,9 +121,14 @@ def _path(text: str | None) -> JsonPath | None:
 
 
 def _sizes(paginator: spec.Paginated) -> dict[str, str]:
-    if paginator.page_size is None:
+    if paginator.page_size is None or _is_fixed(paginator):
         return {}
     return {paginator.page_size_param or "per_page": str(paginator.page_size)}
+
+
+def _is_fixed(paginator: spec.Paginated) -> bool:
+    """Whether the source alone says how long pages are: `page_size_param: null`."""
+    return paginator.page_size_param is None and "page_size_param" in paginator.model_fields_set
 
 
 def max_pages(endpoint: spec.Endpoint) -> int | None:
@@ -138,9 +147,8 @@ def bound_of(endpoint: spec.Endpoint) -> int | None:
 
 def leads_on(paginator: spec.PaginatorSpec, answer: PageAnswer) -> bool:
     """Whether the answer says, at a place that the spec knows, that a page follows."""
-    text = getattr(paginator, "has_more_path", None)
-    following = None if text is None else answer.at(parse_path(text))
-    return following is not None and _is_yes(following)
+    flag = _flag(paginator, answer)
+    return flag is not None and flag[1] is True
 
 
 def has_more(paginator: spec.PaginatorSpec, answer: PageAnswer) -> bool:
@@ -148,13 +156,23 @@ def has_more(paginator: spec.PaginatorSpec, answer: PageAnswer) -> bool:
 
     Raises PaginationError without it.
     """
-    text = getattr(paginator, "has_more_path", None)
-    if text is None:
-        return True
-    flag = answer.at(parse_path(text))
+    flag = _flag(paginator, answer)
     if flag is None:
-        raise PaginationError(f"the answer has no {text!r}")
-    return _is_yes(flag)
+        return True
+    if flag[1] is None:
+        raise PaginationError(f"the answer has no {flag[0]!r}")
+    return flag[1]
+
+
+def _flag(paginator: spec.PaginatorSpec, answer: PageAnswer) -> tuple[str, bool | None] | None:
+    """The place at which the answer should say whether a page follows, and what it says; None where none is known."""
+    if not isinstance(paginator, spec.Flagged):
+        return None
+    text = paginator.has_more_path or paginator.end_path
+    if text is None:
+        return None
+    flag = answer.at(parse_path(text))
+    return text, None if flag is None else _is_yes(flag) == (paginator.end_path is None)
 
 
 def _is_yes(found: object) -> bool:

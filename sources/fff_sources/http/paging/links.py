@@ -19,11 +19,11 @@ class LinkPaginator(Chained):
         total: TotalAt,
         *,
         first_params: Mapping[str, str],
-        relation: str = "next",
+        relation: str | None = "next",
     ) -> None:
         self._path = path
         self._total = total
-        self._relation = relation.lower()
+        self._relation = relation.lower() if relation is not None else None
         self._first_params = first_params
         self._seen: set[str] = set()
 
@@ -52,15 +52,33 @@ class LinkPaginator(Chained):
 
     def _next(self, answer: PageAnswer) -> str | None:
         if self._path is None:
-            return link_next(answer.headers.get("link", ""), self._relation)
+            return link_next(answer.headers.get("link", ""), self._relation or "next")
         link = answer.at(self._path)
-        if isinstance(link, dict) and "href" in link:
-            link = link["href"]  # HAL and JSON:API write links as objects
+        if self._relation is not None:
+            link = of_relation(link if isinstance(link, list) else [link], self._relation)
+        if isinstance(link, dict):
+            words = _TARGETS if self._relation is not None else _TARGETS[:1]
+            link = next((link[word] for word in words if word in link), link)
         if not link:
             return None
         if not isinstance(link, str):
             raise PaginationError(f"{self._path.text!r} is {link!r}, not a URL")
         return link
+
+
+_TARGETS = ("href", "@href", "url", "uri")  # HAL and JSON:API write links as objects, and so do others
+_RELATIONS = ("rel", "@rel", "relation")
+
+
+def of_relation(links: list[object], relation: str) -> object:
+    """The first link of a relation, or None."""
+    for link in links:
+        if isinstance(link, dict):
+            rels = next((link[word] for word in _RELATIONS if word in link), "")
+            words = rels if isinstance(rels, list) else str(rels).split()
+            if relation in (str(word).lower() for word in words):
+                return link
+    return None
 
 
 _VALUE = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s",;]+)"""

@@ -36,6 +36,7 @@ class Ask:
     params: Mapping[str, str] = field(default_factory=dict)
     url: str | None = None
     method: str | None = None  # of a URL, where the source names one
+    only: frozenset[str] | None = None  # of the endpoint's own parameters, those that are sent along; all
     body: object = None  # to send to a URL
     merge: bool = False  # that on top of the endpoint's own
     origin: str | None = None  # the URL of the answer that named the URL
@@ -217,7 +218,7 @@ class OffsetPaginator:
     def __init__(
         self,
         offset_param: str,
-        size_param: str,
+        size_param: str | None,
         page_size: int | None,
         total: TotalAt,
         start: int = 0,
@@ -305,7 +306,7 @@ class OffsetPaginator:
 
     def _ask(self, position: int, expected: int | None = None) -> Ask:
         values = {self._offset_param: position}
-        if self._size is not None:
+        if self._size is not None and self._size_param is not None:
             inner = expected is not None and position + expected < self._end
             # A page inside the whole must not run into the next one.
             values[self._size_param] = min(self._size, expected) if inner and expected else self._size

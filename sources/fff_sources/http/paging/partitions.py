@@ -33,7 +33,9 @@ def is_divisible(endpoint: spec.Endpoint) -> bool:
             told, bound = p.total_path, p.maximum_offset
         case _:
             return False
-    return told is not None and bound is None and p.max_pages is None and p.has_more_path is None
+    return (
+        told is not None and bound is None and p.max_pages is None and p.has_more_path is p.end_path is None
+    )
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from fff.stats import AccessMeter
 from fff.web.client import WebClient
 from fff.web.secrets import Secrets
 from fff.web.types import Credentials, HostPolicy, Request, Response
+from fff_sources.http.request.signing import AwsSigner, DigestSigner, OAuth1Signer
 from fff_sources.http.request.token_store import TokenStore
 from fff_sources.http.request.tokens import FETCHED, Tokens
 from fff_sources.http.spec import client as client_spec
@@ -50,6 +51,7 @@ class Authenticator:
         self._logins = logins
         self._check_login = check_login
         self._tokens: Tokens | None = None
+        self._digest: DigestSigner | None = None
         self._refused: str | None = None  # a token that the source no longer takes
         self._secrets = secrets
         self._client = client
@@ -73,6 +75,8 @@ class Authenticator:
     async def answer(self, make: Callable[[], Awaitable[Request]], meter: AccessMeter) -> Response:
         """The answer to a request; where its token is refused before it has run out, to one more with a new token."""
         request = await make()
+        if self._digest is not None and request.credentials.sign is not None:
+            return await self._proved(self._digest, request, meter)
         token = isinstance(self._auth, FETCHED) and request.credentials.headers
         if not token or _REFUSED in request.accept:
             return await self._client.request(request, meter=meter)
@@ -85,6 +89,18 @@ class Authenticator:
             self._known = None  # unless somebody else has got a new one in the meantime
         meter.retries += 1
         return await self._client.request(await make(), meter=meter)
+
+    async def _proved(self, digest: DigestSigner, request: Request, meter: AccessMeter) -> Response:
+        """The answer to a request; where the server wants another proof, to one more that has it."""
+        watched = replace(request, accept=request.accept | {_REFUSED})
+        response = await self._client.request(watched, meter=meter)
+        if response.status != _REFUSED:
+            return response
+        met = digest.learn(response.headers.get("www-authenticate", ""))
+        if not met and _REFUSED in request.accept:
+            return response
+        meter.retries += 1
+        return await self._client.request(request, meter=meter)
 
     def login(self, policy: HostPolicy, meter: AccessMeter) -> tuple[client_spec.OAuth2, Tokens] | None:
         """What logs a person in; None where the source asks for no person."""
@@ -120,6 +136,22 @@ class Authenticator:
             case client_spec.ApiKey(name=name, api_key=key):
                 secret = self._secret(key)
                 return Credentials(params={name: secret}, identity=_identity(secret))
+            case client_spec.AwsSigV4() as aws:
+                session = None if aws.session_token is None else self._secret(aws.session_token)
+                secret, access = self._secret(aws.secret_key), fill(aws.access_key)
+                signer = AwsSigner(access, secret, fill(aws.region), fill(aws.service), session)
+                return Credentials(identity=_identity(f"{access} {secret}"), sign=signer)
+            case client_spec.OAuth1() as one:
+                bought = None if one.token is None else fill(one.token)
+                secrets = [self._secret(text or "") for text in (one.consumer_secret, one.token_secret)]
+                way, realm = one.signature_method, None if one.realm is None else fill(one.realm)
+                consumer = fill(one.consumer_key)
+                sign = OAuth1Signer(consumer, secrets[0], bought, secrets[1], method=way, realm=realm)
+                return Credentials(identity=_identity(repr([consumer, bought, *secrets])), sign=sign)
+            case client_spec.Digest(username=username, password=password):
+                self._digest = DigestSigner(fill(username), self._secret(password))
+                whose = _identity(f"{fill(username)} {self._secret(password)}")
+                return Credentials(identity=whose, sign=self._digest)
             case _:
                 return Credentials()
 

@@ -61,6 +61,8 @@ def key_values(access: HttpAccess, keys: Sequence[tuple[object, ...]]) -> dict[s
     for position, name in enumerate(access.keys):
         items = [key[position] for key in keys]
         values[name] = KeyValue(items, list(map(templates.text_of, items)), separator)
+    for name, value in access.constants.items():
+        values[name] = KeyValue([value], [templates.text_of(value)], None)
     return values
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit, urlunsplit
 
 from fff.errors import SourceError
 from fff.web.addresses import host_allowed, without_user
 from fff.web.secrets import Secrets
-from fff.web.types import Credentials, HostPolicy, Request
-from fff.web.validators import ResponseMemory
+from fff.web.types import Credentials, HostPolicy, Request, ResponseMemory
 from fff_sources.adapter import SourceContext
 from fff_sources.http import templates
 from fff_sources.http.paging.paginators import Ask
@@ -69,6 +68,7 @@ class Requests:
         """
         if self._host is None:
             declared, fill = self._declared, self._secrets.fill
+            self._context.check_files(declared.network)
             override = self._environ.get(base_url_variable(self._name))
             base_url = override or templates.fill_text(fill(declared.base_url), {})
             check_base_url(self._context, base_url, overridden=bool(override))
@@ -102,7 +102,7 @@ class Requests:
         host = self.host()
         endpoint, fill = access.endpoint, self._secrets.fill
         values = key_values(access, keys)
-        quals = planned.table.quals_beside(access.keys)
+        quals = planned.table.quals_beside((*access.keys, *access.variant))
         words = access.words
         if quals and isinstance(words, QualifiedWords):
             words = words.qualified(quals)
@@ -132,6 +132,8 @@ class Requests:
                 path = templates.fill_text(path, {name: value.segment for name, value in values.items()})
             url = _join(host.base_url, path)
             declared = {**host.params, **endpoint.params}
+            if ask.only is not None:
+                declared = {name: text for name, text in declared.items() if name in ask.only}
             said = qualifying(planned.table, quals, declared) | selecting(planned, endpoint.select, columns)
             said |= {} if keys else sorting(planned, endpoint.sort)
             said |= {
@@ -139,6 +141,8 @@ class Requests:
                 for key, value in values.items()
                 if key in access.params
             }
+            if ask.only is not None:
+                said = {name: one for name, one in said.items() if name in ask.only}
             params = parameters(declared, values, self._secrets, *beside_body(endpoint, ask, said))
         if endpoint.body is not None:
             body = templates.fill_json(
@@ -177,7 +181,7 @@ class Requests:
         """Raises SourceError where secrets would go to a host that they are not declared for."""
         proof, params = request.credentials, (text for _, text in request.params)
         texts = (request.url, *request.headers.values(), *params, str(request.json), str(request.form))
-        if proof.headers or proof.params or any(map(self._client.redactor.holds_secret, texts)):
+        if proof.headers or proof.params or proof.sign or any(map(self._client.redactor.holds_secret, texts)):
             raise SourceError(
                 "refused to send secrets to a host other than that of base_url",
                 source=self._name,
@@ -217,7 +221,7 @@ class Requests:
         if (there.scheme, there.netloc.rpartition("@")[2]) == (here.scheme, here.netloc.rpartition("@")[2]):
             carried = {pair.split("=", 1)[0] for pair in there.query.split("&")}
             params = {name: text for name, text in credentials.params.items() if name not in carried}
-            return url, Credentials(credentials.headers, params, credentials.identity), True
+            return url, replace(credentials, params=params), True
         if there.scheme in ("http", "https") and host_allowed(url, self._policy.allowed_hosts):
             return url, Credentials(), False
         raise SourceError(

@@ -11,16 +11,25 @@ from typing import Any, TypeAlias
 
 from fff.errors import SecretError, SourceError
 from fff.web.types import Request, Response
+from fff_sources.http.request.assertions import signed
 from fff_sources.http.request.token_store import StoredToken, TokenStore
 from fff_sources.http.response.json import MalformedJSON, Struct, decode
 from fff_sources.http.response.jsonpath import parse_path, value
 from fff_sources.http.spec import client as client_spec
 
-Fetched: TypeAlias = client_spec.OAuth2ClientCredentials | client_spec.OAuth2 | client_spec.SessionLogin
-FETCHED = (client_spec.OAuth2ClientCredentials, client_spec.OAuth2, client_spec.SessionLogin)
+Fetched: TypeAlias = (
+    client_spec.OAuth2ClientCredentials | client_spec.OAuth2 | client_spec.SessionLogin | client_spec.Jwt
+)
+FETCHED = (
+    client_spec.OAuth2ClientCredentials,
+    client_spec.OAuth2,
+    client_spec.SessionLogin,
+    client_spec.Jwt,
+)
 
 _EARLY = 30.0  # seconds before its end that a token counts as run out
 _SHORT = 0.1  # or that part of a life, where that is less
+_SKEW = 30.0  # seconds that another clock may be behind, so that what begins now has begun there
 _NOT_GRANTED = frozenset({400, 401, 403})
 
 
@@ -78,6 +87,8 @@ class Tokens:
                 return await self._renewed(auth, refused)
             case client_spec.SessionLogin() as auth:
                 return await self._session(auth)
+            case client_spec.Jwt() as auth:
+                return await self._asserted(auth)
 
     async def _with_client(self, auth: client_spec.OAuth2ClientCredentials) -> Grant:
         form = {
@@ -183,6 +194,25 @@ class Tokens:
         header = "Cookie" if auth.cookie else auth.header
         text = f"{auth.cookie}={token}" if auth.cookie else auth.value.replace("{token}", token)
         return Grant(header, text, _usable(auth.expires_in), whose)
+
+    async def _asserted(self, auth: client_spec.Jwt) -> Grant:
+        began = int(time.time() - _SKEW)
+        claims: dict[str, Any] = {
+            name: list(map(self._fill, item)) if isinstance(item, list) else self._fill(item)
+            for name, item in auth.claims.items()
+        }
+        key, headers = self._secret(auth.key), {name: self._fill(text) for name, text in auth.headers.items()}
+        whose = json.dumps([key, claims, headers], sort_keys=True)
+        claims |= {"iat": began, "exp": began + int(auth.expires_in)}
+        token = signed(claims, key, auth.algorithm, headers)
+        self._hide(token)
+        if auth.access_token_url is None:
+            return Grant("Authorization", f"Bearer {token}", _usable(auth.expires_in - _SKEW), whose)
+        form = {"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion": token}
+        form |= {name: self._fill(text) for name, text in auth.access_token_request_data.items()}
+        return self._granted(
+            await self._ask(auth.access_token_url, form), auth.default_token_expiration, whose
+        )
 
     async def _ask(self, url: str, form: Mapping[str, str], *, accept: frozenset[int] = frozenset()) -> Any:
         request = Request(

@@ -25,6 +25,7 @@ from fff_sources.http.response.json import MalformedJSON, Raw, decode, encode
 from fff_sources.http.response.jsonpath import WHOLE, Envelope, JsonPath, envelope, first, kind_of, walk
 from fff_sources.http.response.records import Batch, Origin, RecordDecoder, join
 from fff_sources.http.response.values import shown
+from fff_sources.http.shaping import entries, exploded, listed
 
 _BLOCK = 4_000  # records that are taken apart at a time, where they need care
 _ROWS = 16 * _BLOCK  # rows that are handed on at a time
@@ -40,7 +41,8 @@ class BodyFormat:
     Columnar: an object at the selector holds an array for each of its members. Headed: the records are
     arrays, and the first one names the members of the others. Comment: lines of CSV that begin so are none.
     Skip rows: so many after the header are no data. Encoding: of text, whatever the answer says of itself.
-    May lack: without the place, no records.
+    May lack: without the place, no records. Entries: the members of objects are the records; explode: each
+    element of the array there is one.
     """
 
     name: str = "json"
@@ -52,6 +54,8 @@ class BodyFormat:
     skip_rows: int = 0
     encoding: str | None = None
     may_lack: bool = False
+    entries: bool = False
+    explode: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,7 @@ class _Part:
     records: Raw | bytes
     lines: bytes | None = None
     before: int = 0
+    counted: int | None = None  # of the source's own records, where these were made of them
 
     @property
     def large(self) -> bool:
@@ -110,6 +115,8 @@ class BodyDecoder:
     def __init__(self, form: BodyFormat, decoder: RecordDecoder) -> None:
         self._form = form
         self._decoder = decoder
+        lists = (one for one in decoder.columns if pa.types.is_list(one.field.arrow))
+        self._listed = [one.path for one in lists if one.path.steps]
         self._markup: tuple[Response, bytes] | None = None  # the last answer, and what it is as JSON
 
     def blocks(
@@ -128,23 +135,27 @@ class BodyDecoder:
         `missed`: the meter is to tell of columns that no record has anything for; `opened`: the answer, where
         it is open.
         """
-        if not answer.body.strip():
+        if is_blank(answer.body):
             return
         with self.explained(answer, origin):
             if self._form.name == "csv":
                 body = self.text(answer) if line else self.table_text(answer)
-                yield from self._csv(body, meter, origin)
+                yield from self._csv(body, meter, origin, fill or {})
             elif self._form.name == "parquet":
                 yield self._parquet(answer.body)
             else:
                 opened = opened or self.open(answer)
                 for part in self._parts(opened, line):
+                    counted = part.counted
                     for records, rows, count in self._read(part, meter, origin, fill):
                         if missed and rows.num_rows:
                             self._decoder.note_missed(records, rows, opened.envelope, meter, origin)
                         for at in range(0, max(count, 1), _ROWS):
                             block = rows if count <= _ROWS else rows.slice(at, _ROWS)
-                            yield DecodedBlock(block, min(count - at, _ROWS))
+                            own = min(count - at, _ROWS)
+                            if counted is not None:
+                                own, counted = counted, 0
+                            yield DecodedBlock(block, own)
                         origin = origin.after(count)
 
     def _read(
@@ -209,7 +220,7 @@ class BodyDecoder:
 
     def _text(self, answer: Response) -> bytes:
         body = answer.body
-        if not body.strip():
+        if is_blank(body):
             return b""
         charset = self._form.encoding or charset_of(answer.headers)
         if charset is not None:
@@ -252,7 +263,7 @@ class BodyDecoder:
     def _parts(self, opened: Opened, line: int) -> Iterator[_Part]:
         if self._form.name == "ndjson":
             lines = opened.text.strip()
-            yield _Part(b"[" + lines.replace(b"\n", b",") + b"]", lines, line)
+            yield _Part(b"".join((b"[", lines.replace(b"\n", b","), b"]")), lines, line)
             return
         records = self._records(opened)
         if self._form.columnar:
@@ -263,7 +274,15 @@ class BodyDecoder:
             for header in decode(records, type=list[Raw])[:1]:
                 self._check_names(decode(header, type=list[str]))
             records = named_rows(records)
-        yield _Part(records)
+        elif self._form.entries:
+            records = entries(records, self.members)
+        if self._form.name == "xml" and self._listed:
+            records = listed(records, self._listed)
+        if not self._form.explode:
+            yield _Part(records)
+            return
+        whole = decode(records, type=list[Raw])
+        yield _Part(exploded(whole, self._form.explode), counted=len(whole))
 
     def _check_names(self, names: Collection[str]) -> None:
         """What names the members of all records must name one of the table's: there may be no record to show it."""
@@ -302,9 +321,13 @@ class BodyDecoder:
         body = self.text(answer)
         return without_rows(body, self._form.skip_rows) if self._form.skip_rows else body
 
-    def _csv(self, body: bytes, meter: AccessMeter, origin: Origin) -> Iterator[DecodedBlock]:
-        names = [column.path.steps[0].name for column in self._decoder.columns]
+    def _csv(
+        self, body: bytes, meter: AccessMeter, origin: Origin, fill: Mapping[str, object]
+    ) -> Iterator[DecodedBlock]:
         header = header_of(body, self._form.delimiter)
+        places = [(column.field.name, column.path.steps[0].name) for column in self._decoder.columns]
+        known = {place for name, place in places if name in fill and place not in header}
+        names = [place for _, place in places if place not in known]
         missing = [name for name in names if name not in header]
         if missing:
             raise origin.error(
@@ -317,8 +340,11 @@ class BodyDecoder:
             )
         table = read_cells(body, self._form.delimiter, header, names)
         for chunk in table.to_batches(max_chunksize=_ROWS):
-            cells = [chunk.column(chunk.schema.get_field_index(name)) for name in names]
-            rows = self._decoder.from_texts(cells, chunk.num_rows, meter=meter, origin=origin)
+            cells = [
+                None if name in known else chunk.column(chunk.schema.get_field_index(name))
+                for _, name in places
+            ]
+            rows = self._decoder.from_texts(cells, chunk.num_rows, meter=meter, origin=origin, fill=fill)
             yield DecodedBlock(rows, chunk.num_rows)
             origin = replace(origin, start=origin.start + chunk.num_rows)
 
@@ -392,6 +418,11 @@ def _check_lines(lines: Sequence[bytes], start: int) -> None:
             decode(line, type=Raw)
         except MalformedJSON as error:
             raise MalformedJSON(f"line {start + number + 1}: {error}") from error
+
+
+def is_blank(body: bytes) -> bool:
+    """Whether there is nothing, or white space alone; found out without a copy, as bodies may be large."""
+    return not body or body.isspace()
 
 
 def charset_of(headers: Mapping[str, str]) -> str | None:

@@ -51,16 +51,13 @@ def read_cells(text: bytes, delimiter: str, header: Sequence[str], columns: Sequ
     Raises pa.ArrowInvalid for a row with more or fewer cells than the header, and for a text that ends inside
     of quotes.
     """
+    if text.endswith(b"\n") and b'"' not in text:
+        return _read_blocks(text, delimiter, header, columns)
     ended = b"".join(
         (text, b"" if text.endswith(b"\n") else b"\n", delimiter.join([_END] * len(header)).encode(), b"\n")
     )
     try:
-        try:
-            table = _read(ended, delimiter, header, columns, _BLOCK)
-        except pa.ArrowInvalid as error:
-            if "straddl" not in str(error):
-                raise
-            table = _read(ended, delimiter, header, columns, min(len(ended) + 1, _LARGEST))
+        table = _read_blocks(ended, delimiter, header, columns)
     except pa.ArrowInvalid as error:
         if _END not in str(error):
             raise
@@ -69,6 +66,15 @@ def read_cells(text: bytes, delimiter: str, header: Sequence[str], columns: Sequ
     if table is None or table.column(0)[rows].as_py() != _END:
         raise pa.ArrowInvalid("it ends in the middle of a quoted cell")
     return table.slice(0, rows)
+
+
+def _read_blocks(text: bytes, delimiter: str, header: Sequence[str], columns: Sequence[str]) -> pa.Table:
+    try:
+        return _read(text, delimiter, header, columns, _BLOCK)
+    except pa.ArrowInvalid as error:
+        if "straddl" not in str(error):
+            raise
+    return _read(text, delimiter, header, columns, min(len(text) + 1, _LARGEST))
 
 
 def begins_with_types(text: bytes, delimiter: str) -> bool:

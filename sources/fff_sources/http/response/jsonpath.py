@@ -38,10 +38,11 @@ class Step:
 
 @dataclass(frozen=True)
 class JsonPath:
-    """A parsed path. `text` is how the spec wrote it."""
+    """A parsed path. `text` is how the spec wrote it; `pattern` cuts the value out of the text that stands there."""
 
     text: str
     steps: tuple[Step, ...]
+    pattern: re.Pattern[str] | None = None
 
     @property
     def single(self) -> bool:

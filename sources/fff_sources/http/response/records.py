@@ -12,12 +12,12 @@ from __future__ import annotations
 import contextlib
 import decimal
 import operator
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from fff.errors import SourceError
 from fff.schema import ArrowType, Field
@@ -43,7 +43,6 @@ Batch: TypeAlias = pa.RecordBatch
 Array: TypeAlias = pa.Array
 
 _ABSENT = Raw(b"")  # told apart from null, which is a value
-_ARROW_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,8 @@ class RecordDecoder:
         self.members = members
         self._on_bad = on_bad
         self._filled = frozenset(i for i, column in enumerate(self.columns) if column.field.name in filled)
-        self._fast = _fast_reader(self.columns, self._filled)
+        cut = any(column.path.pattern is not None for column in self.columns)
+        self._fast = None if cut else _fast_reader(self.columns, self._filled)
         tops = dict.fromkeys(top for column in self.columns if (top := _top(column.path)) is not None)
         self._slots = {name: f"f{i}" for i, name in enumerate(tops) if is_field_name(name)}
         fields = [(slot, Raw, struct_field(default=_ABSENT, name=name)) for name, slot in self._slots.items()]
@@ -184,10 +184,24 @@ class RecordDecoder:
         return _batch(self.columns, [pa.array([], column.field.arrow) for column in self.columns], 0)
 
     def from_texts(
-        self, columns: Sequence[Array], count: int, *, meter: AccessMeter, origin: Origin
+        self,
+        columns: Sequence[Array | None],
+        count: int,
+        *,
+        meter: AccessMeter,
+        origin: Origin,
+        fill: Mapping[str, object] | None = None,
     ) -> Batch:
-        """String columns (the cells of a text format, in the order of `columns`) as a batch of `count` rows."""
-        read = [_texts(cells, plan.field.arrow) for plan, cells in zip(self.columns, columns, strict=True)]
+        """String columns (the cells of a text format, in the order of `columns`) as a batch of `count` rows.
+
+        Those that are None take what `fill` has for them.
+        """
+        read = [
+            _Column([(fill or {})[plan.field.name]] * count)
+            if cells is None
+            else _texts(cells, plan.field.arrow, plan.path.pattern)
+            for plan, cells in zip(self.columns, columns, strict=True)
+        ]
         return self._settle(read, {}, count, meter, origin)
 
     def _decode_carefully(
@@ -235,7 +249,7 @@ class RecordDecoder:
             if len(plan.path.steps) > 1:
                 rest = JsonPath(plan.path.text, plan.path.steps[1:])
                 raws = [(first(raw, rest) or _ABSENT) if raw is not _ABSENT else raw for raw in raws]
-        column = _raws(raws, plan.field.arrow)
+        column = _raws(raws, plan.field.arrow, plan.path.pattern)
         if fill is not None and any(raw is _ABSENT for raw in raws):
             known = column.values if isinstance(column.values, list) else column.values.to_pylist()
             column.values = [fill if raw is _ABSENT else item for raw, item in zip(raws, known, strict=True)]
@@ -341,6 +355,8 @@ def _fast_reader(columns: Sequence[ColumnPlan], filled: frozenset[int]) -> _Read
     except (TypeError, ValueError):
         return None
     decoder = Decoder(list[record])  # type: ignore[valid-type]  # a type made at run time
+    schema = pa.schema([(plan.field.name, plan.field.arrow) for plan in columns])
+    texts = [values.comes_as_text(plan.field.arrow) for plan in columns]
     getters = [_getter(names, slots, UNSET if i in filled else None) for i, names in enumerate(routes)]
 
     def read(records: Raw | bytes, fill: Mapping[str, object]) -> tuple[Batch, list[int]] | None:
@@ -355,7 +371,7 @@ def _fast_reader(columns: Sequence[ColumnPlan], filled: frozenset[int]) -> _Read
                 value = fill.get(plan.field.name)
                 if any(item is UNSET for item in items):
                     kept = [None if item is UNSET else item for item in items]
-                    array = _array(kept, plan.field.arrow)
+                    array = _array(kept, plan.field.arrow, as_text=texts[index])
                     if array is None:
                         return None
                     given.append(array)
@@ -364,12 +380,13 @@ def _fast_reader(columns: Sequence[ColumnPlan], filled: frozenset[int]) -> _Read
                     items = [value if item is UNSET else was for item, was in mixed]
                     arrays.append(pa.array(items, plan.field.arrow))
                     continue
-            array = _array(items, plan.field.arrow)
+            array = _array(items, plan.field.arrow, as_text=texts[index])
             if array is None:
                 return None
             given.append(array)
             arrays.append(array)
-        return _batch(columns, arrays, len(rows)), all_null(given)
+        batch = pa.RecordBatch.from_arrays(arrays, schema=schema) if arrays else _batch((), [], len(rows))
+        return batch, all_null(given)
 
     return read
 
@@ -411,38 +428,25 @@ def _getter(
     return nested
 
 
-def _array(items: list[Any], kind: ArrowType) -> Array | None:
+def _array(items: list[Any], kind: ArrowType, *, as_text: bool) -> Array | None:
     """Values of the fast type of `kind` as an array; None where one of them does not fit."""
     try:
-        if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-            return _cast(pa.array(items, pa.string()), kind)
+        if as_text:
+            return values.cast_texts(pa.array(items, pa.string()), kind)
         return pa.array(items, kind)
-    except _ARROW_ERRORS:
-        return None
-
-
-def _cast(texts: Array, kind: ArrowType) -> Array | None:
-    """An array of texts as an array of `kind`; None where Arrow's reading could differ from `values`."""
-    if pa.types.is_binary(kind) or pa.types.is_nested(kind):
-        return None  # base64 and JSON
-    if pa.types.is_integer(kind) and pc.any(pc.match_substring_regex(texts, "[xX]")).as_py():
-        return None  # Arrow reads hexadecimal
-    try:
-        return texts.cast(kind)
-    except _ARROW_ERRORS:
-        if not pa.types.is_timestamp(kind) or kind.tz is None:
-            return None
-    try:  # times without a zone are UTC
-        return pc.assume_timezone(texts.cast(pa.timestamp("us")), "UTC")
-    except _ARROW_ERRORS:
+    except values.ARROW_ERRORS:
         return None
 
 
 # ---------------------------------------------------------------------------------------------- careful route
 
 
-def _raws(raws: list[Raw], kind: ArrowType) -> _Column:
+def _raws(raws: list[Raw], kind: ArrowType, pattern: re.Pattern[str] | None = None) -> _Column:
     """A column of raw JSON values: at once where they agree, else one by one."""
+    if pattern is not None:
+        # What is no text is its JSON text.
+        plain_texts = [None if raw is _ABSENT else values.from_json(raw, pa.string()) for raw in raws]
+        return _texts(pa.array(plain_texts, pa.string()), kind, pattern)
     plain = _fast_type(kind)
     if plain is not None:
         texts = [bytes(raw) or b"null" for raw in raws]
@@ -453,7 +457,7 @@ def _raws(raws: list[Raw], kind: ArrowType) -> _Column:
             items = None
         # Lax reading takes the text "null" for a null, which it is not.
         if items is not None and (not lax or sum(item is None for item in items) == texts.count(b"null")):
-            array = _array(items, kind)
+            array = _array(items, kind, as_text=values.comes_as_text(kind))
             if array is not None:
                 return _Column(array)
     column = _Column([])
@@ -471,8 +475,13 @@ def _list_of(plain: Any) -> Any:
     return list[plain | None]
 
 
-def _texts(cells: Array, kind: ArrowType) -> _Column:
-    array = _cast(cells, kind)
+def _texts(cells: Array, kind: ArrowType, pattern: re.Pattern[str] | None = None) -> _Column:
+    if pattern is not None:
+        cut, missed = values.cut_by(pattern, cells)
+        column = _texts(cut, kind)
+        column.bad |= missed
+        return column
+    array = values.cast_texts(cells, kind)
     if array is not None:
         return _Column(array)
     column = _Column([])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import codecs
-import hashlib
 import zlib
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from dataclasses import dataclass
@@ -35,7 +34,11 @@ class BodyChangedError(Exception):
 
 @dataclass(frozen=True)
 class Piece:
-    """Some whole lines of a body, as an answer of their own; `line` is how many stand before them."""
+    """Some whole lines of a body, as an answer of their own.
+
+    `line` is how many stand before them; of CSV, whose records are told by their place, it says only
+    whether any do.
+    """
 
     response: Response
     line: int
@@ -73,9 +76,9 @@ class Arriving:
         self._line = 0
         self._handed = 0  # bytes in pieces, and of the header
         self._received = 0
-        self._digest = hashlib.sha1(usedforsecurity=False)
+        self._digest = 0  # against accident, not malice: whoever wrote the first answer wrote the second
         self._skip = 0  # bytes that are to come once more
-        self._again = hashlib.sha1(usedforsecurity=False)
+        self._again = 0
         self._unpacked: _Inflating | None = None
         self._news = asyncio.Event()
         self.url = ""  # as it may be shown in errors
@@ -90,7 +93,7 @@ class Arriving:
         if self._unpacked is not None:
             self._unpacked = _Inflating(self._unpacked.limit)
         self._headers = headers
-        self._skip, self._again = self._received, hashlib.sha1(usedforsecurity=False)
+        self._skip, self._again = self._received, 0
         self._linear = _is_linear(self._encoding or charset_of(headers))
 
     def take(self, data: bytes) -> None:
@@ -101,11 +104,11 @@ class Arriving:
     def _take(self, data: bytes) -> None:
         if self._skip:
             again, data = data[: self._skip], data[self._skip :]
-            self._again.update(again)
+            self._again = zlib.crc32(again, self._again)
             self._skip -= len(again)
-            if not self._skip and self._again.digest() != self._digest.digest():
+            if not self._skip and self._again != self._digest:
                 raise BodyChangedError("the body was another when it was asked for again")
-        self._digest.update(data)
+        self._digest = zlib.crc32(data, self._digest)
         self._received += len(data)
         self._waiting += data
         if len(self._waiting) >= PIECE:
@@ -128,7 +131,7 @@ class Arriving:
 
     def rest(self, response: Response) -> Piece:
         """What of the whole body was in no piece yet."""
-        return self._piece(response.body[self._handed :], response.url)
+        return self._piece(memoryview(response.body)[self._handed :], response.url)
 
     def _over(self, answer: asyncio.Future[Response]) -> None:
         del answer
@@ -144,13 +147,14 @@ class Arriving:
             self._header = data[: head[0]]
             self._let_go(head[1])
         for size in (4 * PIECE, len(self._waiting)):
-            data = bytes(self._waiting[:size])
+            with memoryview(self._waiting) as waiting:
+                data = bytes(waiting[:size])
             if self._csv and not self._quotes_cells(data):
                 self._linear = False  # where records end is for the reader of the whole to say
                 return None
             end = last_row_end(data, self._comment) if self._csv else data.rfind(b"\n") + 1
             if end:
-                piece = self._piece(data[:end], self.url)
+                piece = self._piece(memoryview(data)[:end], self.url)
                 self._let_go(end)
                 self.pieces += 1
                 return piece
@@ -170,12 +174,12 @@ class Arriving:
         return bool(before.all() and behind.all())
 
     def _let_go(self, count: int) -> None:
-        self._line += self._waiting.count(b"\n", 0, count)
+        self._line += 1 if self._csv else self._waiting.count(b"\n", 0, count)
         self._handed += count
         del self._waiting[:count]
 
-    def _piece(self, lines: bytes, url: str) -> Piece:
-        return Piece(Response(200, self._headers, self._header + lines, url), self._line)
+    def _piece(self, lines: memoryview, url: str) -> Piece:
+        return Piece(Response(200, self._headers, b"".join((self._header, lines)), url), self._line)
 
 
 class _Inflating:

@@ -12,13 +12,16 @@ import binascii
 import datetime as dt
 import decimal
 import re
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from fff.schema import ArrowType, spark_type
 from fff_sources.http.response.json import MalformedJSON, Raw, decode
 from fff_sources.http.response.jsonpath import kind_of
+
+Array: TypeAlias = pa.Array
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?")
 _TRUE = frozenset({"true", "t", "yes", "y", "1"})
@@ -27,6 +30,8 @@ _FLOAT_WORDS = frozenset({"nan", "inf", "-inf", "+inf", "infinity", "-infinity",
 _MILLISECONDS = 100_000_000_000  # a numeric time above this counts milliseconds, below it seconds
 _EXACT = decimal.Context(prec=80, rounding=decimal.ROUND_HALF_UP)
 _UTC = dt.UTC
+#: What Arrow raises for values that do not fit a type.
+ARROW_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, ValueError)
 
 
 def from_json(raw: Raw | bytes, kind: ArrowType) -> Any:
@@ -177,3 +182,35 @@ def _epoch(text: str, kind: ArrowType) -> dt.datetime:
     except (ValueError, OverflowError, ArithmeticError) as error:
         raise ValueError(f"is not {_name(kind)}") from error
     return _timestamp(moment, kind)
+
+
+def comes_as_text(kind: ArrowType) -> bool:
+    """Whether values of a type come as texts that are to be read."""
+    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+
+
+def cast_texts(texts: Array, kind: ArrowType) -> Array | None:
+    """An array of texts as an array of `kind`; None where Arrow's reading could differ from ours."""
+    if pa.types.is_binary(kind) or pa.types.is_nested(kind):
+        return None  # base64 and JSON
+    if pa.types.is_integer(kind) and pc.any(pc.match_substring_regex(texts, "[xX]")).as_py():
+        return None  # Arrow reads hexadecimal
+    try:
+        return texts.cast(kind)
+    except ARROW_ERRORS:
+        if not pa.types.is_timestamp(kind) or kind.tz is None:
+            return None
+    try:  # times without a zone are UTC
+        return pc.assume_timezone(texts.cast(pa.timestamp("us")), "UTC")
+    except ARROW_ERRORS:
+        return None
+
+
+def cut_by(pattern: re.Pattern[str], cells: Array) -> tuple[Array, dict[int, str]]:
+    """What a pattern cuts out of texts, and what is to be said of those in which nothing fits it."""
+    texts = cells.to_pylist()
+    found = [None if text is None else pattern.search(text) for text in texts]
+    cut = [None if one is None else one[pattern.groups] for one in found]
+    missed = (row for row, text in enumerate(texts) if text is not None and cut[row] is None)
+    says = f"has nothing that fits the pattern {pattern.pattern!r}"
+    return pa.array(cut, pa.string()), {row: f"{shown(texts[row])!r} {says}" for row in missed}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from fff.web.types import Response, Verdict
 from fff_sources.http.paging.conventions import normal
@@ -153,10 +154,15 @@ def said_around(levels: Sequence[Mapping[str, Raw]]) -> SpokenVerdict:
 def part_by(headers: Mapping[str, str]) -> str | None:
     """What says, beside an answer of any format, that it is not all."""
     for name, text in headers.items():
-        flagged = _PARTS.fullmatch(normal(name.removeprefix("x-"))) is not None and _is_given(text)
+        flagged = _tells_a_part(name) and _is_given(text)
         if flagged or (name == "warning" and _SHORTENED.search(text)):
             return f"{name}: {text}"
     return None
+
+
+@lru_cache(maxsize=4096)
+def _tells_a_part(header: str) -> bool:
+    return _PARTS.fullmatch(normal(header.removeprefix("x-"))) is not None
 
 
 class Rules:

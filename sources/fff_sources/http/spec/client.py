@@ -108,8 +108,65 @@ class SessionLogin(Spec):
         return self
 
 
+class Jwt(Spec):
+    """A signed assertion: sent along itself or, with `access_token_url`, exchanged for a token (RFC 7523)."""
+
+    type: Literal["jwt"]
+    key: str
+    algorithm: Literal[
+        "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"
+    ] = "RS256"
+    claims: dict[str, Text | list[Text]] = {}
+    headers: dict[str, Text] = {}
+    expires_in: float = Field(default=600, gt=60)
+    access_token_url: str | None = None
+    access_token_request_data: dict[str, Text] = {}
+    default_token_expiration: float = 3600
+
+
+class OAuth1(Spec):
+    """Every request signed with the secrets of a consumer and, where there is one, a token (RFC 5849)."""
+
+    type: Literal["oauth1"]
+    consumer_key: str
+    consumer_secret: str
+    token: str | None = None
+    token_secret: str | None = None
+    signature_method: Literal["HMAC-SHA1", "HMAC-SHA256", "HMAC-SHA512"] = "HMAC-SHA1"
+    realm: str | None = None
+
+
+class AwsSigV4(Spec):
+    """Every request signed as Amazon's services, and those that speak like them, want it."""
+
+    type: Literal["aws_sigv4"]
+    access_key: str
+    secret_key: str
+    session_token: str | None = None
+    region: str
+    service: str
+
+
+class Digest(Spec):
+    """A password that is proved and never sent (RFC 7616)."""
+
+    type: Literal["digest"]
+    username: str
+    password: str
+
+
 Auth = Annotated[
-    Bearer | HttpBasic | ApiKey | OAuth2ClientCredentials | OAuth2 | SessionLogin, Field(discriminator="type")
+    Bearer
+    | HttpBasic
+    | ApiKey
+    | OAuth2ClientCredentials
+    | OAuth2
+    | SessionLogin
+    | Jwt
+    | OAuth1
+    | AwsSigV4
+    | Digest,
+    Field(discriminator="type"),
 ]
 
 
@@ -164,6 +221,29 @@ class Cache(Spec):
     ttl: float = Field(ge=0)
 
 
+class NetworkSpec(Spec):
+    """How the host is reached, where that is not straight on; files are relative to the spec."""
+
+    proxy: str | None = None
+    ca_bundle: str | None = None
+    client_certificate: str | None = None
+    client_key: str | None = None
+    unix_socket: str | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> NetworkSpec:
+        proxy = self.proxy or "none"
+        if proxy != "none" and not proxy.startswith(("http://", "https://")):
+            raise ValueError("proxy is http://HOST:PORT, or none")
+        if "@" in proxy:
+            raise ValueError("proxy holds no password: HTTP_PROXY and HTTPS_PROXY may")
+        if self.client_key is not None and self.client_certificate is None:
+            raise ValueError("client_key is of a client_certificate")
+        if self.unix_socket is not None and self.proxy is not None:
+            raise ValueError("a Unix socket is not reached through a proxy")
+        return self
+
+
 class Client(Spec):
     """Everything about the host."""
 
@@ -177,4 +257,5 @@ class Client(Spec):
     cache: Cache | None = None
     allowed_hosts: list[str] = []
     private_network: bool = False
+    network: NetworkSpec | None = None
     max_body_mb: float = Field(default=256, gt=0)

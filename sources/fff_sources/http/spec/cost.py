@@ -30,12 +30,12 @@ class RequestCost(Spec):
         return self
 
 
-def price_of(*said: RequestCost | None) -> Money | None:
+def price_of(*costs_given: RequestCost | None) -> Money | None:
     """The price of a request, from what is said of the source, the table, the access method; None where nothing is.
 
     Raises ValueError where that is not enough to tell it.
     """
-    costs = [cost for cost in said if cost is not None]
+    costs = [cost for cost in costs_given if cost is not None]
     if not costs:
         return None
     price: Decimal | None = None
@@ -60,7 +60,7 @@ def price_of(*said: RequestCost | None) -> Money | None:
 def cost_problems(name: str, declared: Any, document: Document) -> Iterator[SpecError]:
     """Prices that cannot be told, or of several currencies in one source; each where it is said."""
     base: tuple[Key, ...] = ("sources", name)
-    found: set[str] = set()
+    currencies_named: set[str] = set()
     of_source = getattr(declared, "cost", None)
     for path, costs in ((base, [of_source]), *_below(base, declared, of_source)):
         if costs[-1] is None:
@@ -70,9 +70,9 @@ def cost_problems(name: str, declared: Any, document: Document) -> Iterator[Spec
         except ValueError as error:
             yield document.error((*path, "cost"), str(error))
             continue
-        found |= {price.currency} if price is not None else set()
-        if len(found) > 1:
-            currencies = " and ".join(sorted(found))
+        currencies_named |= {price.currency} if price is not None else set()
+        if len(currencies_named) > 1:
+            currencies = " and ".join(sorted(currencies_named))
             yield document.error((*path, "cost"), f"a source charges in one currency, not {currencies}")
             return
 

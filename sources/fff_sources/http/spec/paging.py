@@ -21,6 +21,19 @@ class Paginated(Spec):
     empty_pages: Literal["error", "skip"] = "error"
 
 
+class Flagged(Paginated):
+    """Those whose answers may say whether a page follows: `has_more_path` if true, `end_path` if it is not."""
+
+    has_more_path: Path | None = None
+    end_path: Path | None = None
+
+    @model_validator(mode="after")
+    def _one_flag(self) -> Flagged:
+        if self.has_more_path is not None and self.end_path is not None:
+            raise ValueError("has_more_path and end_path say the same: one will do")
+        return self
+
+
 class SinglePage(Spec):
     """One answer holds everything; with `total: approximate` whatever number of records it tells."""
 
@@ -28,7 +41,7 @@ class SinglePage(Spec):
     total: Literal["exact", "approximate"] = "exact"
 
 
-class PageNumber(Paginated):
+class PageNumber(Flagged):
     """`page=1`, `page=2`, …; `total_path` counts pages, `total_rows_path` records."""
 
     type: Literal["page_number"]
@@ -38,28 +51,26 @@ class PageNumber(Paginated):
     total_path: Path | None = None
     total_rows_path: Path | None = None
     maximum_page: int | None = None
-    has_more_path: Path | None = None
     stop_after_empty_page: Literal[True] = True
 
 
-class Offset(Paginated):
+class Offset(Flagged):
     """`offset=0`, `offset=100`, …; `total_path` counts records."""
 
     type: Literal["offset"]
     offset_param: str = "offset"
     offset_body_path: Place | None = None
-    page_size_param: str = "limit"
+    page_size_param: str | None = "limit"
     limit_body_path: Place | None = None
     base_offset: int = Field(default=0, validation_alias=AliasChoices("base_offset", "offset"))
     total_path: Path | None = None
     maximum_offset: int | None = None
     short_page_ends: bool = False
-    has_more_path: Path | None = None
     stop_after_empty_page: Literal[True] = True
 
 
-class Cursor(Paginated):
-    """A value of the answer, sent back as a parameter."""
+class Cursor(Flagged):
+    """A value of the answer, sent back as a parameter; beside it, of the others, those that `keeps` names."""
 
     type: Literal["cursor"]
     cursor_path: Path = "cursors.next"
@@ -67,8 +78,8 @@ class Cursor(Paginated):
     cursor_body_path: Place | None = None
     initial: Text | None = None
     reusable: bool = False
+    keeps: list[str] | None = None
     total_path: Path | None = None
-    has_more_path: Path | None = None
 
 
 class Keyset(Paginated):
@@ -86,13 +97,13 @@ class Keyset(Paginated):
         return self
 
 
-class JsonLink(Paginated):
-    """The next page's URL in the body."""
+class JsonLink(Flagged):
+    """The next page's URL in the body; with `rel`, that one of a list of links."""
 
     type: Literal["json_link"]
     next_url_path: Path = "next"
+    rel: str | None = None
     total_path: Path | None = None
-    has_more_path: Path | None = None
 
 
 class HeaderLink(Paginated):
@@ -123,7 +134,7 @@ def body_places(paginator: PaginatorSpec) -> dict[str, tuple[str, ...]]:
         ):
             places = {name: path}
         case Offset() as p:
-            places = {p.offset_param: p.offset_body_path, p.page_size_param: p.limit_body_path}
+            places = {p.offset_param: p.offset_body_path, str(p.page_size_param): p.limit_body_path}
         case _:
             places = {}
     return {name: parse_path(path).names or () for name, path in places.items() if path is not None}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from fff.errors import SecretError, SpecError
 from fff.web.secrets import Secrets
-from fff.web.types import HostPolicy, Window
+from fff.web.types import HostPolicy, NetworkRoute, Window
 from fff_sources.adapter import SourceContext
 from fff_sources.http.response.backoff_hint import WaitInBody
 from fff_sources.http.response.jsonpath import parse_path
@@ -63,7 +64,17 @@ def limiter_name(client: spec.Client) -> str:
     return f"{scheme}://{rest.partition('/')[0].lower()} {whose}"
 
 
-def host_policy(client: spec.Client, *, overridden: bool = False) -> HostPolicy:
+def route_of(client: spec.Client, folder: Path) -> NetworkRoute:
+    """How the host is reached; files are where the spec's folder has them."""
+    said = client.network
+    if said is None:
+        return NetworkRoute()
+    files = (said.ca_bundle, said.client_certificate, said.client_key, said.unix_socket)
+    places = [None if file is None else str(folder / file) for file in files]
+    return NetworkRoute("" if said.proxy == "none" else said.proxy, *places)
+
+
+def host_policy(client: spec.Client, folder: Path, *, overridden: bool = False) -> HostPolicy:
     """The rules of the host; `overridden`: the user says where it is, be it in a private network."""
     limit, retry, timeout = client.rate_limit, client.retry, client.timeout
     return HostPolicy(
@@ -87,5 +98,6 @@ def host_policy(client: spec.Client, *, overridden: bool = False) -> HostPolicy:
         wait_in_body=None if limit.backoff_path is None else WaitInBody(parse_path(limit.backoff_path)),
         allowed_hosts=frozenset(client.allowed_hosts),
         private_network=client.private_network or overridden,
+        route=route_of(client, folder),
         max_body=int(client.max_body_mb * 2**20),
     )

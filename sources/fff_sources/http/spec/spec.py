@@ -6,14 +6,16 @@ endpoints, tables and functions, and under one name with them what they are made
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from fff.schema import arrow_type
 from fff_sources.http.response.jsonpath import parse_path
-from fff_sources.http.spec.client import Client
+from fff_sources.http.spec.client import Auth, Client, OAuth2, RateLimit
 from fff_sources.http.spec.cost import RequestCost
 from fff_sources.http.spec.model import (
     ONE_OR_MORE,
+    AliasChoices,
     BatchSize,
     BeforeValidator,
     Delimiter,
@@ -37,6 +39,7 @@ from fff_sources.http.spec.model import (
 from fff_sources.http.spec.paging import (
     Auto,
     Cursor,
+    Flagged,
     HeaderLink,
     JsonLink,
     Keyset,
@@ -51,6 +54,8 @@ from fff_sources.http.spec.paging import (
 from fff_sources.http.templates import names
 
 __all__ = [
+    "Account",
+    "Accounts",
     "Auto",
     "Batch",
     "BatchSize",
@@ -61,8 +66,12 @@ __all__ = [
     "Encoding",
     "Endpoint",
     "EndpointField",
+    "Flagged",
     "FunctionSpec",
     "HeaderLink",
+    "JobPoll",
+    "JobSpec",
+    "JobState",
     "JsonLink",
     "KeyColumnSpec",
     "Keyset",
@@ -70,6 +79,7 @@ __all__ = [
     "Offset",
     "OnResponse",
     "OnStatus",
+    "Packed",
     "PageNumber",
     "PageSize",
     "Paginated",
@@ -101,6 +111,27 @@ class OnResponse(Spec):
     path: Path
     equals: Any = None
     action: Literal["fail", "retry", "empty", "slow_down", "accept"]
+
+
+class Packed(Spec):
+    """What an answer, or a text in it, is packed in: undone step by step; `json` means a text that is JSON."""
+
+    path: Path = "$"
+    steps: list[Literal["base64", "gzip", "zip", "json"]] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bare(cls, value: Any) -> Any:
+        steps = [value] if isinstance(value, str) else value
+        return {"steps": steps} if isinstance(steps, list) else value
+
+    @model_validator(mode="after")
+    def _json_is_the_end(self) -> Packed:
+        inner = self.steps[1:] if self.path == "$" else self.steps[:-1]
+        if "json" in inner:
+            where = "first, of a whole answer" if self.path == "$" else "last"
+            raise ValueError(f"json can only come {where}")
+        return self
 
 
 class Select(Spec):
@@ -144,6 +175,42 @@ class Sort(Spec):
         return self
 
 
+class JobState(Spec):
+    """What it says of a job that something stands at a place: anything but false and nothing, or one of some values."""
+
+    path: Path
+    equals: Any = None
+
+
+class JobPoll(Spec):
+    """How a job is asked about: where, how often (seconds, times), and what is taken from the answer when it is done."""
+
+    path: str
+    every: float = Field(default=2, gt=0)
+    within: float = Field(default=600, gt=0)
+    most: int = Field(default=200, ge=1)
+    take: dict[str, Path] = {}
+
+
+class JobSpec(Spec):
+    """What the endpoint asks for is submitted, and its answer fetched from elsewhere once it is there."""
+
+    submit: dict[str, Path] = Field(min_length=1)
+    poll: Annotated[JobPoll, short_for("path")]
+    done: Annotated[JobState, short_for("path")]
+    failed: Annotated[JobState, short_for("path")] | None = None
+    fetch: str
+
+    @model_validator(mode="after")
+    def _names_what_is_known(self) -> JobSpec:
+        for text, known in ((self.poll.path, {*self.submit}), (self.fetch, {*self.submit, *self.poll.take})):
+            if unknown := names(text) - known:
+                raise ValueError(
+                    f"nothing fills {{{min(unknown)}}}: name its place under submit or poll.take"
+                )
+        return self
+
+
 class Endpoint(Spec):
     """One request and how to read its answer. `path` may be left out only where another part supplies it."""
 
@@ -160,7 +227,12 @@ class Endpoint(Spec):
     comment: Delimiter | None = None
     skip_rows: SkipRows = 0
     encoding: Encoding | None = None
-    layout: Literal["rows", "columns", "header"] = "rows"
+    layout: Literal["rows", "columns", "header", "entries"] = Field(
+        default="rows", validation_alias=AliasChoices("layout", "rows")
+    )
+    explode: Place | None = None
+    decode: Packed | None = None
+    job: JobSpec | None = None
     absent: Literal["error", "empty"] = "error"
     select: Annotated[Select, short_for("param")] | None = None
     sort: Sort | None = None
@@ -170,6 +242,8 @@ class Endpoint(Spec):
     def _of_its_format(self) -> Endpoint:
         if self.layout != "rows" and self.format != "json":
             raise ValueError(f"layout: {self.layout} is of JSON answers")
+        if self.explode is not None and self.format not in ("json", "xml"):
+            raise ValueError(f"explode reads JSON or XML, but format is {self.format}")
         if self.comment is not None and self.format != "csv":
             raise ValueError("comment is of CSV answers")
         if self.skip_rows and self.format != "csv":
@@ -200,6 +274,7 @@ class ScanSpec(Spec):
     """A way to read the whole table."""
 
     endpoint: EndpointField
+    exhaustive: bool = True
     cost: RequestCost | None = None
 
 
@@ -216,6 +291,7 @@ class LookupSpec(Spec):
     keys: list[str] = Field(min_length=1)
     endpoint: EndpointField
     batch: Batch | None = None
+    exhaustive: bool = True
     cost: RequestCost | None = None
 
     @model_validator(mode="after")
@@ -233,6 +309,7 @@ class ColumnSpec(Spec):
 
     type: str
     path: Path | None = None
+    pattern: str | None = None
     description: str = ""
 
     @field_validator("type")
@@ -240,6 +317,16 @@ class ColumnSpec(Spec):
     def _known_type(cls, name: str) -> str:
         arrow_type(name)
         return name
+
+    @field_validator("pattern")
+    @classmethod
+    def _one_group(cls, pattern: str | None) -> str | None:
+        try:
+            if pattern is not None and re.compile(pattern).groups > 1:
+                raise ValueError(f"{pattern!r} has several groups, and one is the value: write (?:…)")
+        except re.error as error:
+            raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+        return pattern
 
 
 class KeyColumnSpec(Spec):
@@ -272,6 +359,8 @@ class TableSpec(Spec):
     on_response: list[OnResponse] = []
     on_bad_record: Literal["fail", "null", "skip"] = "fail"
     order: Literal["none"] | Annotated[list[str], ONE_OR_MORE] | None = None
+    exhaustive: bool = True
+    values: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
     cost: RequestCost | None = None
 
 
@@ -291,12 +380,46 @@ class FunctionSpec(Spec):
     cost: RequestCost | None = None
 
 
+class Account(Spec):
+    """What of `client` is otherwise for one account, tenant or region."""
+
+    base_url: str | None = None
+    headers: dict[str, Text] = {}
+    params: Params = {}
+    auth: Auth | None = None
+    rate_limit: RateLimit | None = None
+
+    @model_validator(mode="after")
+    def _needs_no_person(self) -> Account:
+        if isinstance(self.auth, OAuth2) and self.auth.refresh_token is None:
+            raise ValueError("an account needs a refresh_token: `fff login` logs in to a source once")
+        return self
+
+    def client(self, common: Client) -> Client:
+        """All of it, over what is said of all accounts."""
+        own = {
+            name: part
+            for name in ("base_url", "auth", "rate_limit")
+            if (part := getattr(self, name)) is not None
+        }
+        both = {"headers": {**common.headers, **self.headers}, "params": {**common.params, **self.params}}
+        return common.model_copy(update=own | both)
+
+
+class Accounts(Spec):
+    """Accounts whose rows are one table, and the column that says which: by its name here."""
+
+    column: str = "account"
+    each: dict[str, Account] = Field(min_length=1)
+
+
 class RestSpec(Spec):
     """A whole source of type `rest`; `tables` already has the defaults merged in."""
 
     type: Literal["rest"] = "rest"
     description: str = ""
     client: Client
+    accounts: Accounts | None = None
     cost: RequestCost | None = None
     table_defaults: TableSpec | None = None
     tables: dict[str, TableSpec] = {}

@@ -9,9 +9,11 @@ from fff.errors import SpecError
 from fff.schema import arrow_type, is_sorted_alike
 from fff_sources.document import Document, Key
 from fff_sources.http.response.jsonpath import parse_path
+from fff_sources.http.response.values import from_text
 from fff_sources.http.response.verdicts import ENVELOPED
 from fff_sources.http.spec import spec
 from fff_sources.http.tables import named_params, param_of, placeholders
+from fff_sources.http.templates import text_of
 
 _JSON_ONLY = (spec.Cursor, spec.Keyset, spec.JsonLink)
 _LIKE_JSON = frozenset({"json", "xml", "html_table", "ndjson"})
@@ -39,6 +41,7 @@ class _Check:
         if not table.scan and not table.lookups:
             self._add((), "has neither scan nor lookups", "say how to read it: scan: {endpoint: PATH}")
         self._columns()
+        self._values()
         for part, names in (
             ("primary_key", table.primary_key),
             ("order", [name.removeprefix("-") for name in table.order or () if table.order != "none"]),
@@ -53,12 +56,14 @@ class _Check:
                 f"reads JSON or XML, and format is {endpoints[0].format} wherever it is read",
             )
         fixed = {key.name for key in table.key_columns if key.require == "required"}
+        fixed |= self._table.values.keys()
         keyed = fixed | {key.name for key in table.key_columns if key.require == "any_of"}
         for number, scan in enumerate(table.scan):
             self._endpoint(("scan", number, "endpoint"), scan.endpoint, keyed)
         for number, lookup in enumerate(table.lookups):
             self._known_columns(("lookups", number, "keys"), lookup.keys)
-            self._endpoint(("lookups", number, "endpoint"), lookup.endpoint, set(lookup.keys))
+            filled = {*lookup.keys, *self._table.values}
+            self._endpoint(("lookups", number, "endpoint"), lookup.endpoint, filled)
         return self.found
 
     def _add(self, path: Iterable[Key], message: str, hint: str | None = None) -> None:
@@ -80,6 +85,23 @@ class _Check:
                     f"differs from {other!r} only in case",
                     "column names are case-insensitive",
                 )
+
+    def _values(self) -> None:
+        columns = self._table.columns
+        for name, values in self._table.values.items():
+            if columns is None or name not in columns:
+                self._add(("values", name), "is not a column", "declare it under columns, with its type")
+                continue
+            for value in values:
+                try:
+                    from_text(text_of(value), arrow_type(columns[name].type))
+                except ValueError as error:
+                    self._add(("values", name), f"{value!r} {error}")
+            if len(set(map(text_of, values))) < len(values):
+                self._add(("values", name), "names a value twice", "its rows would come twice")
+        parts: list[spec.ScanSpec | spec.LookupSpec] = [*self._table.scan, *self._table.lookups]
+        if self._table.values and any(part.endpoint.format == "parquet" for part in parts):
+            self._add(("values",), "is for texts, and parquet has columns of its own")
 
     def _params(self) -> None:
         for number, key in enumerate(self._table.key_columns):
@@ -155,6 +177,9 @@ class _Check:
                 (*path, "paginator"),
                 f"{endpoint.paginator.type} reads the answer's JSON, but format is {endpoint.format}",
             )
+        for column, part in (self._table.columns or {}).items():
+            if part.pattern is not None and endpoint.format == "parquet":
+                self._add(("columns", column, "pattern"), "is for texts, and parquet has values")
         if endpoint.format in ("csv", "parquet"):
             for column, part in (self._table.columns or {}).items():
                 steps = parse_path(part.path).steps if part.path is not None else ()

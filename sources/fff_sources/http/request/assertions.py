@@ -1,0 +1,23 @@
+"""Signed assertions: JSON Web Tokens. The only importer of PyJWT, which is an extra."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from fff.errors import SecretError
+
+
+def signed(claims: Mapping[str, Any], key: str, algorithm: str, headers: Mapping[str, str]) -> str:
+    """The token. Raises SecretError where the key is none, or the package that signs is not there."""
+    try:
+        jwt = importlib.import_module("jwt")
+    except ImportError:
+        raise SecretError("auth of type jwt needs a package more", hint="pip install 'fff[jwt]'") from None
+    try:
+        token: str = jwt.encode(dict(claims), key, algorithm=algorithm, headers=dict(headers))
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with a key, its text must not be shown
+        name = type(error).__name__
+        raise SecretError(f"auth of type jwt: the key does not sign with {algorithm} ({name})") from None
+    return token

@@ -1,0 +1,95 @@
+"""Questions that take their time: submitted, asked about until they are done, and fetched from where the answer is."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from typing import Protocol
+
+from fff.web.clock import Clock
+from fff.web.types import Response
+from fff_sources.http import templates
+from fff_sources.http.response.json import MalformedJSON
+from fff_sources.http.response.jsonpath import parse_path, value
+from fff_sources.http.spec import spec
+
+_SLOWER = 1.5  # times as long after each time that a job is not done, up to
+_SLOWEST = 10  # times as long as at first
+
+
+class JobFailedError(Exception):
+    """The source says that a job has failed, or it was not done in time; the message says which."""
+
+
+class Gets(Protocol):
+    """Asks for a place of the source."""
+
+    def __call__(self, path: str) -> Awaitable[Response]:
+        """The answer."""
+
+
+async def done(job: spec.JobSpec, submitted: Response, get: Gets, clock: Clock) -> str:
+    """Where the answer is, once it is there.
+
+    Raises JobFailedError, and whatever `get` raises.
+    """
+    known = _taken(job.submit, submitted, {})
+    began, pause, polls = clock.now(), job.poll.every, 0
+    while True:
+        answer = await get(_path(job.poll.path, known))
+        polls += 1
+        if (said := _fits(job.failed, answer)) is not None:
+            raise JobFailedError(f"the job has failed: {job.failed and job.failed.path} is {said!r}")
+        if _fits(job.done, answer) is not None:
+            return _path(job.fetch, _taken(job.poll.take, answer, known))
+        spent = clock.now() - began
+        if polls >= job.poll.most or spent + pause > job.poll.within:
+            raise JobFailedError(
+                f"the job was not done after {polls} polls in {spent:.0f} s (poll: most {job.poll.most}, "
+                f"within {job.poll.within:g} s)"
+            )
+        await clock.sleep(pause)
+        pause = min(pause * _SLOWER, job.poll.every * _SLOWEST)
+
+
+def _at(path: str, answer: Response) -> object:
+    try:
+        return value(answer.body, parse_path(path))
+    except MalformedJSON:
+        raise JobFailedError(f"what is said of the job is not JSON, so {path!r} cannot be read") from None
+
+
+def _taken(wanted: Mapping[str, str], answer: Response, known: Mapping[str, str]) -> dict[str, str]:
+    """What is known of a job, with what an answer tells."""
+    taken = dict(known)
+    for name, path in wanted.items():
+        found = _at(path, answer)
+        if found is None or isinstance(found, dict | list):
+            raise JobFailedError(f"what is said of the job has no {path!r}")
+        taken[name] = templates.text_of(found)
+    return taken
+
+
+def _fits(state: spec.JobState | None, answer: Response) -> object:
+    """What stands at the place of a state, where that means the state; None where it does not."""
+    if state is None:
+        return None
+    found = _at(state.path, answer)
+    wanted = state.equals if isinstance(state.equals, list) else [state.equals]
+    if state.equals is None:
+        return found or None
+    return (
+        found
+        if found is not None and any(found == one and type(found) is type(one) for one in wanted)
+        else None
+    )
+
+
+def _path(template: str, known: Mapping[str, str]) -> str:
+    """A path with what is known of the job: escaped, unless it is a URL by itself."""
+    alone = template.removeprefix("{").removesuffix("}")
+    if f"{{{alone}}}" == template and known.get(alone, "").startswith(("http://", "https://", "/")):
+        return known[alone]
+    return templates.fill_text(template, {name: templates.segment(text) for name, text in known.items()})
+
+
+__all__ = ["Gets", "JobFailedError", "done"]

@@ -1,0 +1,180 @@
+"""Records as tables want them, made of what answers have: entries of objects, elements of arrays, what is packed."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import zipfile
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from fff.web.body import BodyError, BodyReader
+from fff.web.types import HostPolicy
+from fff_sources.http.response.json import MalformedJSON, Raw, decode, encode
+from fff_sources.http.response.jsonpath import JsonPath, Step, kind_of, parse_path, walk
+from fff_sources.http.spec import spec
+
+#: What an entry's key is called in its record, and its value where that is no object.
+KEY, VALUE = "@key", "@value"
+
+
+class PackedError(ValueError):
+    """What should be packed as the spec says is not."""
+
+
+def entries(records: Raw | bytes, members: frozenset[str]) -> bytes:
+    """Objects as one record for each of their members, which has its key under `@key`.
+
+    Beside it stand the members of the value, or under `@value` what is no object. One that has none of the
+    members that records should have gets no key, which would make it look like a record. Raises
+    MalformedJSON.
+    """
+    rows: list[dict[str, object]] = []
+    wanted = members - {KEY}
+    for one in decode(records, type=list[dict[str, Raw]]):
+        for key, raw in one.items():
+            inner = decode(raw, type=dict[str, Raw]) if kind_of(raw) == "{" else {VALUE: raw}
+            rows.append(dict(inner) if wanted and wanted.isdisjoint(inner) else {**inner, KEY: key})
+    return encode(rows)
+
+
+def exploded(records: Sequence[Raw], place: Sequence[str]) -> bytes:
+    """A record for each element of an array in the records, which stands in the array's place; all else is beside it.
+
+    Anything but an array is its own only element; where nothing or null is there, there is none.
+    """
+    rows: list[Raw] = []
+    path = JsonPath("", tuple(Step("name", name) for name in place))
+    for record in records:
+        for found in walk(record, path):
+            kind = kind_of(found)
+            elements = decode(found, type=list[Raw]) if kind == "[" else [found] if kind != "n" else []
+            rows += [_with(record, path.steps, partial(_in_place_of, one)) for one in elements]
+    return encode(rows)
+
+
+def listed(records: Raw | bytes, places: Sequence[JsonPath]) -> bytes:
+    """Records in which an array stands at each of the places that hold something: XML does not tell one from several."""
+    rows = decode(records, type=list[Raw])
+    for path in places:
+        rows = [_with(row, path.steps, _as_list) for row in rows]
+    return encode(rows)
+
+
+def unpacked(body: bytes, packed: spec.Packed, form: str, policy: HostPolicy) -> bytes:
+    """A body with what is packed in it taken out: in its place in JSON, else as the body itself.
+
+    Raises PackedError, MalformedJSON; BodyError where it is larger than the policy allows.
+    """
+    path = parse_path(packed.path)
+
+    def opened(data: bytes) -> bytes:
+        for step in packed.steps:
+            if step != "json":
+                data = _STEPS[step](data, policy)
+        return data
+
+    if not path.steps:
+        text = decode(body, type=str).encode() if packed.steps[0] == "json" else body
+        return opened(text)
+
+    def replaced(raw: Raw) -> Raw:
+        if kind_of(raw) == "n":
+            return raw
+        data = opened(_text(raw, packed.path))
+        return Raw(data) if packed.steps[-1] == "json" else Raw(encode(data.decode()))
+
+    if form == "json":
+        whole = _with(Raw(body), path.steps, replaced)
+        decode(whole)  # what was taken out is JSON, too
+        return bytes(whole)
+    found = list(walk(body, path))
+    if len(found) != 1:
+        raise PackedError(f"the answer has {'no' if not found else len(found)} {packed.path!r}")
+    return opened(_text(found[0], packed.path))
+
+
+def _text(raw: Raw, place: str) -> bytes:
+    if kind_of(raw) != '"':
+        raise PackedError(f"{place!r} is no text")
+    return decode(raw, type=str).encode()
+
+
+def _unbase64(data: bytes, _policy: HostPolicy) -> bytes:
+    plain = b"".join(data.split()).translate(bytes.maketrans(b"-_", b"+/")).rstrip(b"=")
+    try:
+        return base64.b64decode(plain + b"=" * (-len(plain) % 4), validate=True)
+    except binascii.Error:
+        raise PackedError("it is no base64") from None
+
+
+def _unzip(data: bytes, policy: HostPolicy) -> bytes:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = [one for one in archive.namelist() if not one.endswith("/")]
+            if len(names) != 1:
+                raise PackedError(f"the zip holds {len(names)} files, not one")
+            with archive.open(names[0]) as file:
+                body = file.read(policy.max_body + 1)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        raise PackedError(f"it is no zip that can be read: {error}") from None
+    if len(body) > policy.max_body:
+        raise BodyError(f"the answer is larger than {policy.max_body:,} bytes")
+    return body
+
+
+def _gunzip(data: bytes, policy: HostPolicy) -> bytes:
+    reader = BodyReader("gzip", max_body=policy.max_body, max_ratio=policy.max_ratio)
+    reader.feed(data)
+    return reader.finish()
+
+
+_STEPS: dict[str, Callable[[bytes, HostPolicy], bytes]] = {
+    "base64": _unbase64,
+    "gzip": _gunzip,
+    "zip": _unzip,
+}
+
+
+def _in_place_of(new: Raw, _old: Raw) -> Raw:
+    return new
+
+
+def _as_list(raw: Raw) -> Raw:
+    return raw if kind_of(raw) in ("[", "n") else Raw(b"[" + bytes(raw) + b"]")
+
+
+def _with(raw: Raw, steps: Sequence[Step], change: Callable[[Raw], Raw]) -> Raw:
+    """A JSON value with what stands at the places of a path changed; all else stays as it is written."""
+    if not steps:
+        return change(raw)
+    step, kind = steps[0], kind_of(raw)
+    if kind == "{" and step.kind in ("name", "every"):
+        members = decode(raw, type=dict[str, Raw])
+        names = members if step.kind == "every" else [step.name] if step.name in members else []
+        return Raw(encode(members | {name: _with(members[name], steps[1:], change) for name in names}))
+    if kind != "[" or step.kind == "name":
+        return raw
+    items = decode(raw, type=list[Raw])
+    places = list(range(len(items)))
+    if step.kind == "index":
+        chosen = places[step.index :][:1] if abs(step.index) <= len(items) else []
+    else:
+        chosen = places if step.kind == "every" else places[step.index :]
+    return Raw(
+        encode([_with(one, steps[1:], change) if at in chosen else one for at, one in enumerate(items)])
+    )
+
+
+__all__ = [
+    "KEY",
+    "VALUE",
+    "BodyError",
+    "MalformedJSON",
+    "PackedError",
+    "entries",
+    "exploded",
+    "listed",
+    "unpacked",
+]

@@ -1,0 +1,165 @@
+"""Proxies, Unix sockets and private certificates, over a real wire."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import ipaddress
+import ssl
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from fff.errors import SecretError, SourceError
+from fff.stats import AccessMeter
+from fff.web.client import WebClient
+from fff_sources.load import lint, load_catalog
+from tests.sources.reading import Reader
+from tests.web.serving import Serve
+
+Read = Callable[..., Reader]
+
+
+def spec(url: str, network: str) -> str:
+    client = f"client: {{base_url: '{url}', {network}retry: {{max_attempts: 1}}, timeout: {{total: 5}}}}"
+    return f"{{version: 1, sources: {{api: {{{client}, tables: {{t: {{columns: {{id: int}}, scan: {{endpoint: r}}}}}}}}}}}}"
+
+
+async def rows(_: web.BaseRequest) -> web.Response:
+    return web.json_response([{"id": 1}])
+
+
+async def test_a_proxy_of_the_spec_and_of_the_environment(
+    serve: Serve, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "no_proxy", "NO_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    proxy = await serve(rows)
+    url = "http://api.example.org/v1"  # which nobody here can reach
+    assert await read(spec(url, f"network: {{proxy: '{proxy.url}'}}, ")).scan("t") == [{"id": 1}]
+    assert [str(request.url) for request in proxy.asked] == ["http://api.example.org/v1/r"]
+    monkeypatch.setenv("http_proxy", proxy.url.replace("//", "//ann:geheimes-wort@"))
+    assert await read(spec(url, "")).scan("t") == [{"id": 1}]
+    assert proxy.asked[1].headers["Proxy-Authorization"].startswith("Basic ")
+    monkeypatch.setenv("no_proxy", "example.org")
+    with pytest.raises(SourceError, match=r"there is no host|no way leads"):
+        await read(spec(url, "")).scan("t")
+    monkeypatch.delenv("no_proxy")
+    with pytest.raises(SourceError, match=r"there is no host|no way leads"):
+        await read(spec(url, "network: {proxy: none}, ")).scan("t")
+    assert len(proxy.asked) == 2
+    own = await serve(rows)
+    assert await read(spec(own.url, "")).scan("t") == [{"id": 1}]
+    assert len(own.asked) == 1  # this machine is reached without it
+    monkeypatch.setenv("http_proxy", "socks5://ann:geheimes-wort@127.0.0.1:9")
+    with pytest.raises(SourceError, match="a proxy of kind 'socks5'") as caught:
+        await read(spec(url, "")).scan("t")
+    assert "geheimes-wort" not in caught.value.render()
+
+
+async def test_a_unix_socket(read: Read, tmp_path: Path) -> None:
+    runner = web.ServerRunner(web.Server(rows), shutdown_timeout=0)
+    await runner.setup()
+    try:
+        await web.UnixSite(runner, str(tmp_path / "api.sock")).start()
+        assert await read(spec("http://engine/v1", "network: {unix_socket: api.sock}, ")).scan("t") == [
+            {"id": 1}
+        ]
+    finally:
+        await runner.cleanup()
+    with pytest.raises(SourceError, match=r"cannot connect: .*gone\.sock"):
+        await read(spec("http://engine/v1", "network: {unix_socket: gone.sock}, ")).scan("t")
+
+
+def certificate(folder: Path, name: str, issuer: str | None = None) -> None:
+    """Write NAME.pem and NAME.key, signed by an issuer of the same folder, or by itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    now = dt.datetime.now(dt.UTC)
+    who = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    signer, by = key, who
+    if issuer is not None:
+        loaded = serialization.load_pem_private_key((folder / f"{issuer}.key").read_bytes(), None)
+        assert isinstance(loaded, ec.EllipticCurvePrivateKey)
+        signer, by = loaded, x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, issuer)])
+    built = (
+        x509.CertificateBuilder()
+        .subject_name(who)
+        .issuer_name(by)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .sign(signer, hashes.SHA256())
+    )  # fmt: skip
+    (folder / f"{name}.pem").write_bytes(built.public_bytes(serialization.Encoding.PEM))
+    encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    (folder / f"{name}.key").write_bytes(key.private_bytes(encoding, form, serialization.NoEncryption()))
+
+
+@contextlib.asynccontextmanager
+async def over_tls(folder: Path) -> AsyncIterator[str]:
+    """The URL of a server that shows a certificate of a private authority, and wants one of it."""
+    certificate(folder, "ca")
+    for name in ("server", "client"):
+        certificate(folder, name, "ca")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(folder / "ca.pem"))
+    context.load_cert_chain(folder / "server.pem", folder / "server.key")
+    context.verify_mode = ssl.CERT_REQUIRED
+    runner = web.ServerRunner(web.Server(rows), shutdown_timeout=0)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
+        yield f"https://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+async def test_private_certificates(read: Read, tmp_path: Path) -> None:
+    async with over_tls(tmp_path) as url:
+        known = "ca_bundle: ca.pem"
+        whole = f"network: {{{known}, client_certificate: client.pem, client_key: client.key}}, "
+        assert await read(spec(url, whole)).scan("t") == [{"id": 1}]
+        with pytest.raises(SourceError):  # it does not know us
+            await read(spec(url, f"network: {{{known}}}, ")).scan("t")
+        with pytest.raises(SourceError, match="no secure connection"):  # we do not know it
+            await read(spec(url, "")).scan("t")
+        with pytest.raises(SourceError, match=r"the certificates cannot be read .*other.pem.*No such file"):
+            await read(spec(url, "network: {ca_bundle: other.pem}, ")).scan("t")
+
+
+async def test_a_stranger_s_spec_names_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "fff.yaml").write_text(
+        spec("http://engine", "network: {unix_socket: /var/run/docker.sock}, ")
+    )
+    client = WebClient()
+    catalog = load_catalog([], environ={}, cwd=tmp_path, client=client)
+    (table,) = catalog.find(["api", "t"])
+    with pytest.raises(SecretError, match="not given to a spec that nobody has trusted"):
+        async for _ in catalog.adapter_of(table).scan(
+            table, table.scans[0], ["id"], meter=AccessMeter(), window=1
+        ):
+            pass
+    await client.close()
+
+
+@pytest.mark.parametrize(
+    ("network", "says"),
+    [
+        ("proxy: 'socks5://h:1'", "proxy is http://HOST:PORT, or none"),
+        ("proxy: 'http://a:b@h:1'", "proxy holds no password"),
+        ("client_key: k.pem", "is of a client_certificate"),
+        ("unix_socket: s, proxy: 'http://h:1'", "not reached through a proxy"),
+    ],
+)
+def test_lint_finds_it(tmp_path: Path, network: str, says: str) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text(spec("https://e.org", f"network: {{{network}}}, "))
+    assert any(says in str(error) for error in lint(file)), [str(error) for error in lint(file)]

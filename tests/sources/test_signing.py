@@ -1,0 +1,272 @@
+"""Requests that are signed: against published examples, and over a real wire to servers that check."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import hmac
+import json
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+import jwt
+import pytest
+from aiohttp import web
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from fff.errors import SecretError, SourceError
+from fff_sources.http.request.signing import AwsSigner, DigestSigner, OAuth1Signer
+from tests.sources.reading import Reader
+from tests.web.serving import Serve
+
+Read = Callable[..., Reader]
+SECRETS = {"KEY": "AKIDEXAMPLE", "SECRET": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"}
+
+
+def spec(url: str, auth: str, endpoint: str = "{path: r}") -> str:
+    client = f"client: {{base_url: '{url}', auth: {auth}, retry: {{max_attempts: 1}}}}"
+    return f"{{version: 1, sources: {{api: {{{client}, tables: {{t: {{columns: {{id: int}}, scan: {{endpoint: {endpoint}}}}}}}}}}}}}"
+
+
+# -------------------------------------------------------------------------------------------- published examples
+
+
+@pytest.mark.parametrize(
+    ("method", "url", "signature"),
+    [  # of the test suite that Amazon publishes for Signature Version 4
+        ("GET", "https://example.amazonaws.com/", "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"),
+        (
+            "GET",
+            "https://example.amazonaws.com/?Param2=value2&Param1=value1",
+            "b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500",
+        ),
+        ("POST", "https://example.amazonaws.com/", "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"),
+    ],
+)  # fmt: skip
+def test_signature_version_4(method: str, url: str, signature: str) -> None:
+    when = dt.datetime(2015, 8, 30, 12, 36, tzinfo=dt.UTC)
+    signer = AwsSigner(SECRETS["KEY"], SECRETS["SECRET"], "us-east-1", "service", now=lambda: when)
+    assert signer(method, url, b"") == {
+        "x-amz-date": "20150830T123600Z",
+        "Authorization": "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, "
+        f"SignedHeaders=host;x-amz-date, Signature={signature}",
+    }
+
+
+def test_oauth_1() -> None:
+    """The example of RFC 5849, 1.2."""
+    signer = OAuth1Signer(
+        "dpf43f3p2l4k3l03",
+        "kd94hf93k423kf44",
+        "nnch734d00sl2jdk",
+        "pfkkdhi9sl3r4s00",
+        realm="Photos",
+        now=lambda: 137131202,
+        nonce=lambda: "chapoH",
+    )
+    header = signer("GET", "http://photos.example.net/photos?file=vacation.jpg&size=original", b"")
+    parts = dict(re.findall(r'(\w+)="([^"]*)"', header["Authorization"]))
+    assert header["Authorization"].startswith('OAuth realm="Photos", ')
+    assert parts["oauth_signature"] == "MdpQcU8iPSUjWoN%2FUDMsK2sui9I%3D"
+
+
+RFC_2617 = 'realm="testrealm@host.com", qop="auth,auth-int", nonce="dcd98b7102dd2f0e8b11d0f600bfb0c093", opaque="5ccc069c403ebaf9f0171e9517f40e41"'
+RFC_7616 = 'realm="http-auth@example.org", qop="auth, auth-int", algorithm={}, nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", opaque="x"'
+
+
+@pytest.mark.parametrize(
+    ("challenge", "password", "nonce", "response"),
+    [
+        (f"Digest {RFC_2617}", "Circle Of Life", "0a4f113b", "6629fae49393a05397450978507c4ef1"),
+        (
+            f"Digest {RFC_7616.format('MD5')}",
+            "Circle of Life",
+            "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ",
+            "8ca523f5e9506fed4657c9700eebdbec",
+        ),
+        (  # two challenges, of which the better one is met
+            f"Basic realm=x, Digest {RFC_7616.format('MD5')}, Digest {RFC_7616.format('SHA-256')}",
+            "Circle of Life",
+            "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ",
+            "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1",
+        ),
+    ],
+)
+def test_digest(challenge: str, password: str, nonce: str, response: str) -> None:
+    signer = DigestSigner("Mufasa", password, nonce=lambda: nonce)
+    assert signer("GET", "http://www.example.org/dir/index.html", b"") == {}
+    assert signer.learn(challenge)
+    header = signer("GET", "http://www.example.org/dir/index.html", b"")["Authorization"]
+    assert f'response="{response}"' in header
+    assert "nc=00000001" in header
+    assert "nc=00000002" in signer("GET", "http://www.example.org/", b"")["Authorization"]
+
+
+def test_a_challenge_that_cannot_be_met() -> None:
+    signer = DigestSigner("a", "b")
+    assert not signer.learn('Basic realm="x"')
+    assert not signer.learn('Digest realm="x", nonce="n", algorithm=SHA-512-256')
+    assert not signer.learn('Digest realm="x", nonce="n", qop="auth-int"')
+
+
+# ----------------------------------------------------------------------------------------------- over the wire
+
+
+async def test_what_is_signed_is_what_is_sent(serve: Serve, read: Read) -> None:
+    """The server takes the body and the URL as they came, and signs them by itself."""
+    seen: list[str] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        when = dt.datetime.strptime(request.headers["x-amz-date"], "%Y%m%dT%H%M%SZ").replace(tzinfo=dt.UTC)
+        own = AwsSigner(SECRETS["KEY"], SECRETS["SECRET"], "eu-1", "es", "session-token", now=lambda: when)
+        url = f"http://{request.headers['Host']}{request.raw_path}"
+        assert (
+            own(request.method, url, await request.read())["Authorization"]
+            == request.headers["Authorization"]
+        )
+        assert request.headers["x-amz-security-token"] == "session-token"
+        seen.append(request.raw_path)
+        start = int(request.query.get("offset", 0))
+        return web.json_response([{"id": start + n} for n in range(2)] if start < 4 else [])
+
+    auth = "{type: aws_sigv4, access_key: '${env:KEY}', secret_key: '${env:SECRET}', session_token: session-token, region: eu-1, service: es}"
+    url = (await serve(answer)).url
+    for endpoint in (
+        "{path: 'a%20b/%C3%A4', params: {q: 'x y&ü=+', e: ''}, paginator: {type: offset}}",
+        "{path: r, method: POST, json: {q: 'ä', n: [1, 2.5]}, paginator: {type: offset}}",
+    ):
+        reader = read(spec(url, auth, endpoint), **SECRETS)
+        assert [row["id"] for row in await reader.scan("t")] == [0, 1, 2, 3]
+    assert len(seen) == 6
+
+
+async def test_oauth_1_over_the_wire(serve: Serve, read: Read) -> None:
+    nonces: set[str] = set()
+
+    async def answer(request: web.Request) -> web.Response:
+        said = {a: unquote(b) for a, b in re.findall(r'(\w+)="([^"]*)"', request.headers["Authorization"])}
+        own = OAuth1Signer(
+            "key", SECRETS["SECRET"], "tok", "toksecret",
+            method="HMAC-SHA256", now=lambda: float(said["oauth_timestamp"]), nonce=lambda: said["oauth_nonce"],
+        )  # fmt: skip
+        url = f"http://{request.headers['Host']}{request.raw_path}"
+        assert own("GET", url, b"")["Authorization"] == request.headers["Authorization"]
+        assert said["oauth_nonce"] not in nonces
+        nonces.add(said["oauth_nonce"])
+        page = int(request.query["page"])
+        return web.json_response([{"id": page}] if page < 3 else [])
+
+    auth = "{type: oauth1, consumer_key: key, consumer_secret: '${env:SECRET}', token: tok, token_secret: toksecret, signature_method: HMAC-SHA256}"
+    endpoint = "{path: r, params: {q: 'a b'}, paginator: {type: page_number}}"
+    reader = read(spec((await serve(answer)).url, auth, endpoint), **SECRETS)
+    assert [row["id"] for row in await reader.scan("t")] == [1, 2]
+
+
+class DigestServer:
+    """Gives a nonce that is good for a few requests."""
+
+    def __init__(self, good_for: int) -> None:
+        self.good_for = good_for
+        self.nonces: dict[str, set[str]] = {}
+        self.refused = 0
+
+    async def answer(self, request: web.Request) -> web.Response:
+        header = request.headers.get("Authorization", "")
+        said = {a: b or c for a, b, c in re.findall(r'(\w+)=(?:"([^"]*)"|([^\s,]+))', header)}
+        counts = self.nonces.get(said.get("nonce", ""), None)
+
+        def digest(*texts: str) -> str:
+            return hashlib.sha256(":".join(texts).encode()).hexdigest()
+
+        if counts is not None and said["nc"] not in counts and len(counts) < self.good_for:
+            counts.add(said["nc"])
+            who, what = digest("ann", "here", "geheim-wort"), digest("GET", request.raw_path)
+            proof = digest(who, said["nonce"], said["nc"], said["cnonce"], "auth", what)
+            if hmac.compare_digest(proof, said["response"]) and said["uri"] == request.raw_path:
+                page = int(request.query["page"])
+                return web.json_response([{"id": page}] if page < 6 else [])
+        self.refused += 1
+        nonce = f"nonce{self.refused}"
+        self.nonces[nonce] = set()
+        challenge = f'Digest realm="here", nonce="{nonce}", qop="auth", algorithm=SHA-256, stale=true'
+        return web.Response(status=401, headers={"WWW-Authenticate": challenge})
+
+
+async def test_digest_over_the_wire(serve: Serve, read: Read) -> None:
+    server = DigestServer(good_for=2)
+    url = (await serve(server.answer)).url
+    endpoint = "{path: r, params: {q: 'a b'}, paginator: {type: page_number}}"
+    reader = read(spec(url, "{type: digest, username: ann, password: geheim-wort}", endpoint))
+    assert [row["id"] for row in await reader.scan("t")] == [1, 2, 3, 4, 5]
+    assert server.refused == 3  # at first, and whenever a nonce was used up
+    wrong = read(spec(url, "{type: digest, username: ann, password: falsches-wort}", endpoint))
+    with pytest.raises(SourceError, match="401") as caught:
+        await wrong.scan("t")
+    assert "falsches-wort" not in caught.value.render()
+
+
+RSA = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+PEM = RSA.private_bytes(
+    serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+).decode()
+
+
+async def test_an_assertion_is_sent_or_exchanged(serve: Serve, read: Read) -> None:
+    exchanged: list[str] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.path == "/token":
+            form = dict(parse_qsl((await request.read()).decode()))
+            assert form["grant_type"] == "urn:ietf:params:oauth:grant-type:jwt-bearer"
+            claims = jwt.decode(form["assertion"], RSA.public_key(), ["RS256"], audience="aud")
+            assert (claims["iss"], claims["scope"]) == ("robot", "read write")
+            assert jwt.get_unverified_header(form["assertion"])["kid"] == "k1"
+            exchanged.append(form["assertion"])
+            return web.json_response({"access_token": f"access-{len(exchanged)}", "expires_in": 3600})
+        token = request.headers["Authorization"].removeprefix("Bearer ")
+        if not token.startswith("access"):
+            claims = jwt.decode(token, RSA.public_key(), ["RS256"], issuer="app")
+            assert claims["exp"] - time.time() <= 300
+        elif token != f"access-{len(exchanged)}" or (token == "access-1" and request.query["page"] == "2"):
+            raise web.HTTPUnauthorized
+        page = int(request.query["page"])
+        return web.json_response([{"id": page}] if page < 4 else [])
+
+    url = (await serve(answer)).url
+    endpoint = "{path: r, paginator: {type: page_number}}"
+    own = "{type: jwt, key: '${env:PEM}', claims: {iss: app}, expires_in: 300}"
+    assert len(await read(spec(url, own, endpoint), PEM=PEM).scan("t")) == 3
+    bought = f"{{type: jwt, key: '${{env:PEM}}', claims: {{iss: robot, aud: aud, scope: read write}}, headers: {{kid: k1}}, access_token_url: '{url}/token'}}"
+    assert len(await read(spec(url, bought, endpoint), PEM=PEM).scan("t")) == 3
+    assert len(exchanged) == 2  # a token was refused in the middle of the scan
+
+
+async def test_a_key_that_is_none_is_not_shown(serve: Serve, read: Read) -> None:
+    async def never(_: web.Request) -> web.Response:
+        raise AssertionError
+
+    url = (await serve(never)).url
+    reader = read(spec(url, "{type: jwt, key: '${env:PEM}', claims: {iss: app}}"), PEM="no-key-at-all")
+    with pytest.raises(SecretError, match="does not sign with RS256") as caught:
+        await reader.scan("t")
+    assert "no-key-at-all" not in str(caught.value.render())
+
+
+async def test_no_secret_in_what_is_told(serve: Serve, read: Read) -> None:
+    async def echo(request: web.Request) -> web.Response:
+        told: dict[str, Any] = {"headers": dict(request.headers), "secret": SECRETS["SECRET"]}
+        return web.Response(status=403, text=json.dumps(told), content_type="application/json")
+
+    url = (await serve(echo)).url
+    for auth in (
+        "{type: aws_sigv4, access_key: '${env:KEY}', secret_key: '${env:SECRET}', region: eu, service: es}",
+        "{type: oauth1, consumer_key: a, consumer_secret: '${env:SECRET}'}",
+        "{type: digest, username: a, password: '${env:SECRET}'}",
+    ):
+        with pytest.raises(SourceError, match="403") as caught:
+            await read(spec(url, auth), **SECRETS).scan("t")
+        assert SECRETS["SECRET"] not in caught.value.render()
