@@ -8,23 +8,24 @@ import traceback
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fff.errors import UsageError
 from fff_cli.mcp.command import mcp
 from fff_cli.options.shared import (
-    ROWS_SHOWN,
     SETTINGS,
     Analyze,
     Budgeted,
     Cached,
     CacheTtl,
+    Checkpoint,
     Deadline,
     Files,
     Format,
     HowToRun,
     Live,
     MaxRequests,
+    Paged,
     Params,
     PlanFormat,
     Policy,
@@ -45,12 +46,18 @@ from fff_cli.options.shared import (
     SparkRemote,
     Sql,
     Verbose,
+    Warm,
     argument,
     option,
     typer,
 )
 from fff_cli.source_app import source_app
+from fff_cli.spark_app import spark_app
 from fff_cli.telling import told
+from fff_cli.watch.command import watch
+
+if TYPE_CHECKING:
+    from fff_cli.options.checkpoint import Begun
 
 ABORTED = 130
 #: What typer raises for wrong options: click's own class in some versions, a copy of it in others.
@@ -65,6 +72,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(source_app, name="source")
+app.add_typer(spark_app, name="spark")
 cache_app = typer.Typer(
     help="What is kept on disk of the answers of sources.",
     context_settings=SETTINGS,
@@ -93,12 +101,14 @@ def _root(
 
 @app.command()
 def query(  # noqa: PLR0917 - the options of the command, which typer reads off the signature
+    context: typer.Context,
     sql: Sql = None,
     sources: Sources = None,
     files: Files = None,
     params: Params = None,
     output: Format = None,
-    rows: Rows = ROWS_SHOWN,
+    rows: Rows = None,
+    pager: Paged = None,
     safe_csv: SafeCsv = False,
     output_file: Annotated[
         Path | None,
@@ -125,17 +135,40 @@ def query(  # noqa: PLR0917 - the options of the command, which typer reads off 
     record: Record = None,
     replay: Replay = None,
     replay_speed: ReplaySpeed = None,
+    checkpoint: Checkpoint = None,
     spark_master: SparkMaster = None,
     spark_remote: SparkRemote = None,
+    warm: Warm = True,
     verbose: Verbose = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a query over web sources."""
     given = dict(locals())
+    del given["context"]
     from fff_cli.commands.query import run_query  # noqa: PLC0415
     from fff_cli.options.arguments import QueryArguments  # noqa: PLC0415
 
-    raise typer.Exit(run_query(QueryArguments.typed(**given)))
+    typed, begun = context.find_root().obj
+    raise typer.Exit(run_query(QueryArguments.typed(**given), typed=typed, begun=begun))
+
+
+@app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+def resume(
+    context: typer.Context,
+    folder: Annotated[Path, argument("DIR", "What --checkpoint was given.")],
+    verbose: Verbose = False,
+) -> None:
+    """Go on with a query that was ended before its time, asking nothing twice; takes the options of query, too."""
+
+    def run_on() -> int:
+        from fff_cli.options.checkpoint import read  # noqa: PLC0415
+
+        begun = read(folder)
+        more = [*context.args, *(["-v"] if verbose else []), "--checkpoint", str(folder.resolve())]
+        begun.enter()
+        return run([*begun.arguments, *more], begun)
+
+    raise typer.Exit(told(run_on, verbose))
 
 
 @app.command()
@@ -148,8 +181,15 @@ def explain(  # noqa: PLR0917 - the options of the command, which typer reads of
     output: PlanFormat = None,
     policy: Policy = None,
     seed: Seed = None,
+    semantics: HowToRun = "parked",
+    deadline: Deadline = None,
     max_requests: MaxRequests = None,
     budget: Budgeted = None,
+    prefer: Prefer = "balanced",
+    prioritize: Prioritize = None,
+    cache: Cached = None,
+    cache_ttl: CacheTtl = None,
+    warm: Warm = True,
     verbose: Verbose = False,
 ) -> None:
     """Show how a query would run and what it will ask, without sending a request; with --analyze run it and show how it was routed."""
@@ -167,7 +207,8 @@ def shell(  # noqa: PLR0917 - the options of the command, which typer reads off 
     sources: Sources = None,
     params: Params = None,
     output: Format = None,
-    rows: Rows = ROWS_SHOWN,
+    rows: Rows = None,
+    pager: Paged = None,
     safe_csv: SafeCsv = False,
     live: Live = None,
     progress: ShowProgress = "auto",
@@ -184,6 +225,7 @@ def shell(  # noqa: PLR0917 - the options of the command, which typer reads off 
     report: Report = None,
     spark_master: SparkMaster = None,
     spark_remote: SparkRemote = None,
+    warm: Warm = True,
     verbose: Verbose = False,
     quiet: Quiet = False,
 ) -> None:
@@ -215,6 +257,7 @@ def cache_clear(
 
 
 app.command()(mcp)
+app.command()(watch)
 
 
 @app.command()
@@ -311,15 +354,17 @@ def experiment(  # noqa: PLR0917 - the options of the command, which typer reads
     raise typer.Exit(told(run_them, verbose))
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Run a command line (without the program's name); the exit code."""
+def run(arguments: Sequence[str], begun: Begun | None = None) -> int:
+    """Run a command line (without the program's name); the exit code. `begun`: what it goes on with."""
     # On a terminal rich draws the help; a pipe gets plain text, and does not wait for rich.
     drawn = (
         sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM") not in (None, "", "dumb")
     )
     app.rich_markup_mode = "rich" if drawn else None
     try:
-        result = typer.main.get_command(app).main(list(arguments), prog_name="fff", standalone_mode=False)
+        result = typer.main.get_command(app).main(
+            list(arguments), prog_name="fff", standalone_mode=False, obj=(arguments, begun)
+        )
         return result if isinstance(result, int) else 0
     except (KeyboardInterrupt, typer.Abort):
         return ABORTED

@@ -17,11 +17,18 @@ source_app = typer.Typer(
 
 
 @source_app.command("list")
-def source_list(sources: Sources = None, output: Format = None, verbose: Verbose = False) -> None:
+def source_list(
+    sources: Sources = None,
+    output: Format = None,
+    every: Annotated[
+        bool, option("--all", "The bundled tables as well, which a terminal only counts beside your own.")
+    ] = False,
+    verbose: Verbose = False,
+) -> None:
     """List the tables with their columns, key columns and access methods."""
     from fff_cli.commands.source import list_tables  # noqa: PLC0415
 
-    raise typer.Exit(told(lambda: list_tables(sources or (), output), verbose))
+    raise typer.Exit(told(lambda: list_tables(sources or (), output, every=every), verbose))
 
 
 @source_app.command("show")

@@ -119,16 +119,53 @@ class Execution:
             "elapsed_s": self.looks * 0.5,
         }  # fmt: skip
 
+    def look_throttled(self) -> dict[str, Any]:
+        """A source that has said when it takes requests again."""
+        return {
+            "access": (
+                replace(ACCESS[0], state="throttled", resumes_s=12.0, throttled=3),
+                replace(ACCESS[1], state="running"),
+            )
+        }
+
+    def look_failing(self) -> dict[str, Any]:
+        """A source that has failed, and another that goes on."""
+        missing = (Missing("demo.Crime", "true", "HTTP 503 after 5 attempts"),)
+        return {
+            "access": (
+                *ACCESS,
+                replace(ACCESS[0], table="Crime", name="Crime.scan", state="failed", failed=5),
+            ),
+            "missing": missing,
+        }
+
+    def look_forty(self) -> dict[str, Any]:
+        """More sources than there are lines."""
+        return {
+            "access": tuple(
+                replace(ACCESS[0], source=f"s{n}", table=f"T{n}", name=f"T{n}.scan", requests=n)
+                for n in range(40)
+            )
+        }
+
+    async def scene_late_partial(self):
+        """A part of the result, once lines and frames have been shown."""
+        await asyncio.sleep(2.5)
+        async for batch in self.scene_partial():
+            yield batch
+
+    async def wait(self):
+        """Nothing until the first Ctrl-C."""
+        await self.stopped.wait()
+        yield numbers(0, 1)
+
+    scene_still = scene_throttled = scene_failing = scene_forty = wait
+
     async def scene_groups(self):
         """Groups in the live view until the first Ctrl-C; the result tells what was fetched first."""
         await self.stopped.wait()
         yield pa.record_batch({"first": pa.array(list(self.priorities), pa.string())})
         self.end(complete=False, exit_code=3, reason="interrupted", rows=len(self.priorities))
-
-    async def scene_still(self):
-        """A picture that does not change until the first Ctrl-C."""
-        await self.stopped.wait()
-        yield numbers(0, 1)
 
     def interrupt(self) -> None:
         self.stopped.set()
@@ -244,6 +281,9 @@ class Federation:
 
     def reset(self) -> None:
         self.resets += 1
+
+    def warm_up(self, options: RunOptions) -> None:
+        pass
 
     def prepare(self, sql: str, params: dict[str, object]) -> Prepared:
         if "wrong" in sql:

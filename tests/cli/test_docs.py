@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.screens import SIZES, THEMES, screens
+from benchmarks.screens import COMMANDS, SCREENS, SIZES, THEMES, screens
 from fff_sources.demo import SPEC
 from fff_sources.demo.process import DemoServer
 from tests.cli.blocks import Block, blocks, commands
@@ -136,25 +136,45 @@ def test_every_option_and_command_is_in_the_manual(shell):
 
 def test_the_screens_that_pages_show_are_those_that_are_drawn_and_are_of_today():
     drawn = {file.name for file in (ROOT / "docs" / "screens").iterdir()}
-    named = set(re.findall(r"screens/([\w-]+\.svg)", "".join((ROOT / page).read_text() for page in PAGES)))
-    assert (
-        named
-        == drawn
-        == {f"live-{columns}x{lines}-{theme}.svg" for columns, lines in SIZES for theme in THEMES}
-    )
+    pages = (*PAGES, "docs/screens.md")
+    named = set(re.findall(r"screens/([\w-]+\.svg)", "".join((ROOT / page).read_text() for page in pages)))
+    assert named == drawn == screens_at(SCREENS)
+    words = {
+        "live": ("fetching", "waiting for", "groups so far", "access", "about"),
+        "summary": ("300 rows in", "complete", "FEC.scan"),
+        "explain": ("in all",),
+        "error": ("unknown column", "^^^^", "did you mean"),
+        "list": ("demo.Demographics", "bundled tables"),
+        "shell": ("Crime.lookup[zip]", "rows by"),
+    }
     for name in drawn:
         text = (ROOT / "docs" / "screens" / name).read_text().replace("&#160;", " ")
-        for word in ("fetching", "waiting for", "groups so far", "access", "about"):
-            assert word in text, name
+        for word in words[name.partition("-")[0]]:
+            assert word in text, (name, word)
+
+
+def screens_at(names):
+    """The files of these screens."""
+    return {
+        f"{name}-{columns}x{lines}-{theme}.svg"
+        for name in names
+        for columns, lines in SIZES
+        for theme in THEMES
+    }
 
 
 @pytest.mark.slow
 @pytest.mark.spark
 async def test_the_screens_are_drawn_from_a_run(tmp_path):
-    await screens(tmp_path)
-    assert {file.name for file in tmp_path.iterdir()} == {
-        file.name for file in (ROOT / "docs" / "screens").iterdir()
-    }
+    await screens(tmp_path, ["live"])
+    assert {file.name for file in tmp_path.iterdir()} == screens_at(("live",))
+
+
+@pytest.mark.slow
+async def test_the_screens_of_commands_are_captured(tmp_path, monkeypatch):
+    monkeypatch.setattr("benchmarks.screens.SIZES", SIZES[:1])
+    await screens(tmp_path, [name for name in COMMANDS if name in ("error", "shell")])
+    assert len(list(tmp_path.iterdir())) == 2 * len(THEMES)
 
 
 def test_files_the_readme_names_exist():

@@ -72,15 +72,20 @@ def test_one_bar_fills_the_room_between_others():
 
 
 def test_indented_lines_are_trees_whose_branches_wrap_behind_their_guides():
-    text = "Block\n  demo.FEC AS F: id, zip\n    inner\n  output: F.id\n\nModules\n  scan FEC.scan\n"
+    text = "Table\n  demo.FEC AS F: id, zip\n    inner\n  output: F.id\n\nAccess\n  scan FEC.scan\n"
     assert shown(outline(text), 20) == [
-        "Block",
+        "Table",
         "├── demo.FEC AS F:",
         "│   id, zip",
         "│   └── inner",
         "└── output: F.id",
-        "Modules",
+        "Access",
         "└── scan FEC.scan",
+    ]
+    assert shown(outline("Block 2\n  a\nLegal moves\n"), 80) == [
+        "Block 2  tables that the engine reads and joins by itself",
+        "└── a",
+        "Legal moves  to which tables a row of these may go next",
     ]
 
 
@@ -166,11 +171,12 @@ def test_on_a_terminal_a_plan_is_a_tree_and_an_error_has_its_place_and_no_color_
 def test_after_a_run_a_terminal_shows_what_each_access_method_did_and_others_ask_for_it():
     with Terminal((*FAKE, "query", "rows 1"), columns=60) as terminal:
         assert terminal.finish() == 0
-        assert terminal.screen()[-4:-1] == [
+        assert terminal.screen()[-5:-2] == [
             "access                    state    requests   rows  retries",
             "FEC.scan                  running         7  7,000",
             "Demographics.lookup[zip]  running        90     88        2",
         ]
+        assert terminal.screen()[-2].startswith("  Spark: ")
     assert fake("query", "rows 1").stderr.splitlines() == ["1 row in 1.2 s, 97 requests, complete"]
     assert fake("query", "rows 1", "-v").stderr.splitlines()[1:3] == [
         "  FEC.scan: running, 7 requests, 7,000 rows",

@@ -177,7 +177,7 @@ class Paced(Live):
         return self.size
 
 
-@pytest.mark.parametrize(("size", "least", "most"), [(0, 0.16, 0.3), (900, 0.49, 0.51), (10**6, 1.0, 1.0)])
+@pytest.mark.parametrize(("size", "least", "most"), [(0, 0.16, 0.3), (900, 0.49, 0.51), (10**6, 1.5, 1.5)])
 async def test_pictures_come_as_often_as_their_length_allows(monkeypatch, size, least, most):
     waits = []
 

@@ -231,7 +231,7 @@ OBEYED = (
 )
 
 
-@pytest.mark.parametrize("form", [form for form in FORMATS if form not in ("parquet", "arrow")])
+@pytest.mark.parametrize("form", [form for form in FORMATS if form not in ("parquet", "arrow", "sqlite")])
 def test_a_terminal_gets_nothing_that_it_would_obey(form):
     batch = pa.record_batch(
         {

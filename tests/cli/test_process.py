@@ -77,6 +77,26 @@ def test_errors_are_short_leave_standard_output_empty_and_have_their_code(argume
     assert list(tmp_path.iterdir()) == []
 
 
+def test_files_that_nothing_reads_are_told(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FFF_SOURCES", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "none"))
+    (tmp_path / "other.yaml").write_text("a: 1\n")
+    (tmp_path / "race.yaml").write_text("version: 1\nsources:\n  s: {}\n")
+
+    def said(*arguments: str) -> str:
+        assert run_here(["query", *arguments]) != 0
+        return capfd.readouterr().err
+
+    assert said("SELECT a FROM horses").endswith(
+        "  race.yaml in this folder may have it, and nothing reads it: -s race.yaml\n"
+    )
+    assert "unknown table race.yaml" in said("SELECT a FROM 'race.yaml'")
+    assert said("race.yaml").startswith("error: 'race.yaml' is the name of a file, and no SQL\n  -f FILE")
+    (tmp_path / "race.yaml").unlink()
+    assert "nothing reads it" not in said("SELECT a FROM horses")
+
+
 @pytest.mark.slow
 def test_sql_that_is_no_text_is_refused_and_a_dash_means_standard_input():
     refused = subprocess.run(

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +14,7 @@ from fff.web.recording import about, read_index
 from fff_cli.commands.query import run_query
 from fff_cli.options.arguments import QueryArguments
 from tests.engine.site import Site, access
+from tests.web.serving import serving_beside
 
 SECRET = "s3cr/et key"
 SQL = "SELECT r.id, s.y FROM r JOIN s ON r.x = s.x WHERE r.id < 25"
@@ -58,22 +56,9 @@ class Answering:
         given.headers["X-Asked"] = f"{request.url} {request.headers['X-Team']}"
         return given
 
-    @contextlib.contextmanager
-    def serving(self) -> Iterator[str]:
+    def serving(self) -> contextlib.AbstractContextManager[str]:
         """The URL; the site is gone afterwards."""
-        with asyncio.Runner() as runner:
-            loop = runner.get_loop()
-            server = web.ServerRunner(web.Server(self.answer, loop=loop), shutdown_timeout=0)
-            loop.run_until_complete(server.setup())
-            loop.run_until_complete(web.TCPSite(server, "127.0.0.1", 0).start())
-            thread = threading.Thread(target=loop.run_forever)
-            thread.start()
-            try:
-                yield f"http://127.0.0.1:{server.addresses[0][1]}"
-            finally:
-                loop.call_soon_threadsafe(loop.stop)
-                thread.join()
-                loop.run_until_complete(server.cleanup())
+        return serving_beside(self.answer)
 
 
 def run(file: Path, out: Path, *, key: str | None, **options: object) -> int:

@@ -263,6 +263,7 @@ def test_options_are_set_for_the_statements_to_come(piped, tmp_path):
     code, out, _ = piped(text)
     assert code == 0
     assert "deadline = 2.5\nmax-requests = 7\nprefer = cheap\non-source-error = fail\nrows = all\n" in out
+    assert out.endswith("pager = off\nlive = on\ncache = spec\n")
     options = json.loads((tmp_path / "r").read_text())["options"]
     assert (options["deadline"], options["max_requests"], options["prefer"]) == ("2.5", "7", "cheap")
     assert piped("\\set deadline 3\n\\set deadline off\n")[1] == "deadline = 3.0\ndeadline = off\n"
@@ -272,10 +273,29 @@ def test_options_are_set_for_the_statements_to_come(piped, tmp_path):
         ("max-requests 0", "\\set max-requests 0: it must be a whole number"),
         ("prefer quick", "\\set prefer quick: it must be fast, balanced or cheap"),
         ("on-source-error maybe", "\\set on-source-error maybe: it must be fail or partial"),
+        ("live perhaps", "\\set live perhaps: it must be on or off"),
+        ("cache perhaps", "\\set cache perhaps: it must be on, off or spec"),
         ("prefr fast", "\\set knows no 'prefr'\n  did you mean prefer?"),
     ):
         code, out, err = piped(f"\\set {wrong}")
         assert (code, out, err.startswith(f"error: {told}")) == (2, "", True), wrong
+
+
+def test_the_cache_on_disk_is_switched_between_statements(tmp_path, monkeypatch, capfd):
+    program = (
+        "SELECT zip FROM Crime WHERE zip = '94705';\n\\set cache on\nSELECT zip FROM Crime WHERE zip = '94700';\n"
+        "\\set cache off\nSELECT zip FROM Crime WHERE zip = '94701';\n\\set max-requests 1\n\\set cache\n"
+    )
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with DemoServer() as server:
+        monkeypatch.setenv("FFF_DEMO_BASE_URL", server.base_url)
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(program.encode())))
+        assert run(["shell", "-q", "-s", str(SPEC)]) == 0
+    assert capfd.readouterr().out.endswith("zip\n94701\nmax-requests = 1\ncache = off\n")
+    assert run(["cache", "stats", "-o", "csv"]) == 0
+    assert [line.split(",")[:5] for line in capfd.readouterr().out.splitlines()[1:]] == [
+        ["demo", "Crime", "0", "1", "1"]
+    ]
 
 
 def test_what_was_typed_is_told_and_saved(piped, tmp_path):
@@ -357,7 +377,7 @@ def terminal(tmp_path, *options, **changes):
 
 
 def test_a_session_on_a_terminal(tmp_path):
-    with terminal(tmp_path) as shell:
+    with terminal(tmp_path, "--no-pager") as shell:
         assert "3 tables; \\? lists commands, \\q leaves" in shell.expect("fff>")
         shell.type("rows\n")
         shell.expect("...>")

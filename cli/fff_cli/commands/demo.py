@@ -26,7 +26,9 @@ def run_demo(port: int, seed: int | None, *, prioritize: tuple[str, ...] = (), v
         "crime rating are joined from them, live."
     )
     with _server(port, seed) as server:
-        arguments = QueryArguments.typed(sql=QUERY, sources=(SPEC,), prioritize=prioritize, verbose=verbose)
+        arguments = QueryArguments.typed(
+            sql=QUERY, sources=(SPEC,), prioritize=prioritize, verbose=verbose, warm=True
+        )
         return run_query(arguments, environ=dict(os.environ) | {"FFF_DEMO_BASE_URL": server.base_url})
 
 

@@ -11,12 +11,15 @@ from fff.errors import UsageError
 from fff_cli.commands.analyze import analysis
 from fff_cli.commands.query import forewarn, run_options, sql_texts
 from fff_cli.options.arguments import QueryArguments
+from fff_cli.options.cache import cache_of
 from fff_cli.options.params import parse_params
 from fff_cli.output.formats import emit, emit_outline
+from fff_cli.run.account import account_lines, spark_lines
 from fff_cli.run.progress import say
 
 if TYPE_CHECKING:
     from fff.federation import Federation, Prepared, RunOutcome
+    from fff.stats import Snapshot
 
 
 def run_explain(arguments: QueryArguments, *, analyze: bool) -> int:
@@ -39,9 +42,9 @@ async def _explain(arguments: QueryArguments, *, analyze: bool) -> int:
 
     exit_code, plans = 0, list[dict[str, Any]]()
     budget = Budget.of(arguments.run.max_requests, arguments.run.budget)
-    async with open_federation(arguments.sources) as federation:
+    async with open_federation(arguments.sources, **cache_of(arguments)) as federation:
         await look_into_files(federation, texts)
-        statements = prepare_all(federation, texts, params)
+        statements = prepare_all(federation, texts, params, arguments.run.prioritize)
         for text in forewarn(federation, statements, budget):
             say(f"warning: {text}")
         for number, statement in enumerate(statements):
@@ -53,10 +56,11 @@ async def _explain(arguments: QueryArguments, *, analyze: bool) -> int:
                 numbers = forecast_data(federation.forecast(statement))
                 plans.append({"sql": statement.sql, "plan": lines, "forecast": numbers})
             if analyze:
-                outcome = await _ran(federation, statement, arguments, budget)
+                outcome, snapshot = await _ran(federation, statement, arguments, budget)
                 exit_code = max(exit_code, outcome.exit_code)
                 if arguments.output is None:
                     emit_outline(analysis(outcome.report))
+                    emit_outline(["Access", *account_lines(snapshot.access), *spark_lines(snapshot)])
                 else:
                     plans[-1]["report"] = outcome.report
     if plans:
@@ -69,10 +73,10 @@ async def _explain(arguments: QueryArguments, *, analyze: bool) -> int:
 
 async def _ran(
     federation: Federation, statement: Prepared, arguments: QueryArguments, budget: Budget | None
-) -> RunOutcome:
+) -> tuple[RunOutcome, Snapshot]:
     execution = federation.execute(statement, run_options(arguments, live=False), budget)
     async for _ in execution.batches():
         pass
     for warning in execution.outcome.warnings:
         say(f"warning: {warning}")
-    return execution.outcome
+    return execution.outcome, execution.snapshot()

@@ -19,10 +19,12 @@ from fff.errors import FFFError, UsageError
 from fff_cli.live.viewer import Live
 from fff_cli.options.arguments import QueryArguments
 from fff_cli.options.cache import cache_of
+from fff_cli.options.checkpoint import Begun, begin, gone_on
+from fff_cli.options.checkpoint import check as check_checkpoint
 from fff_cli.options.params import parse_params
 from fff_cli.options.recording import check as check_taping
 from fff_cli.options.recording import client_of, seeded
-from fff_cli.output.console import can_draw, discard_output, is_terminal, output_screen
+from fff_cli.output.console import can_draw, discard_output, is_terminal, output_screen, pager
 from fff_cli.output.files import PartOfFile, Target, file_target, is_special
 from fff_cli.output.formats import (
     BINARY_FORMATS,
@@ -33,6 +35,7 @@ from fff_cli.output.formats import (
     writer,
     writing,
 )
+from fff_cli.output.pager import PagedOutput
 from fff_cli.run.interrupts import Interrupts
 from fff_cli.run.progress import JsonLines, Lines, Progress, Quiet, Steering, say
 from fff_cli.run.reports import Reports, exit_code_of
@@ -55,13 +58,24 @@ class Plan:
     format: str
 
 
-def run_query(arguments: QueryArguments, *, environ: Mapping[str, str] | None = None) -> int:
-    """Run `fff query`; the exit code. Errors are told on standard error."""
+def run_query(
+    arguments: QueryArguments,
+    *,
+    environ: Mapping[str, str] | None = None,
+    typed: Sequence[str] = (),
+    begun: Begun | None = None,
+) -> int:
+    """Run `fff query`; the exit code. Errors are told on standard error.
+
+    `typed`: the words of the command, for its checkpoint; `begun`: the command that this one goes on with.
+    """
     progress = choose_progress(arguments)
     try:
+        if begun is not None:
+            arguments = gone_on(arguments, begun)
         plan = _check(arguments)
         arguments = seeded(arguments)
-        return asyncio.run(_run(arguments, plan, progress, environ))
+        return asyncio.run(_run(arguments, plan, progress, environ, typed))
     except FFFError as error:
         if arguments.verbose:
             traceback.print_exc()
@@ -99,6 +113,10 @@ def sql_texts(sql: str | None, files: Sequence[Path]) -> tuple[str, ...]:
     """The SQL from the argument, the files, or standard input when it is not a terminal; raises UsageError."""
     if sql is not None and files:
         raise UsageError("SQL was given both as an argument and with -f", hint="use one of the two")
+    if sql is not None and sql.strip() == sql and len(sql.split()) == 1 and Path(sql).is_file():
+        raise UsageError(
+            f"{sql!r} is the name of a file, and no SQL", hint="-f FILE reads SQL, -s FILE a spec of sources"
+        )
     if sql is not None:
         texts: tuple[str, ...] = (sql,)
     elif files:
@@ -139,7 +157,7 @@ def read_text(file: Path) -> str:
 
 
 def _check(arguments: QueryArguments) -> Plan:
-    texts = sql_texts(arguments.sql, arguments.files)
+    texts = arguments.texts or sql_texts(arguments.sql, arguments.files)
     if arguments.report is not None and not arguments.report.resolve().parent.is_dir():
         raise UsageError(
             f"cannot write {str(arguments.report)!r}: there is no such folder",
@@ -147,12 +165,17 @@ def _check(arguments: QueryArguments) -> Plan:
         )
     arguments.check_spark()
     check_taping(arguments)
+    check_checkpoint(arguments)
     chosen = choose_format(arguments.output, arguments.output_file, terminal=is_terminal(sys.stdout))
     return Plan(texts, parse_params(arguments.params), chosen)
 
 
 async def _run(
-    arguments: QueryArguments, plan: Plan, progress: Progress, environ: Mapping[str, str] | None
+    arguments: QueryArguments,
+    plan: Plan,
+    progress: Progress,
+    environ: Mapping[str, str] | None,
+    typed: Sequence[str],
 ) -> int:
     from fff_cli.run.federation import discover_all, open_federation, prepare_all  # noqa: PLC0415 - engine and sources, only now
 
@@ -162,12 +185,17 @@ async def _run(
     try:
         with interrupts.watching():
             async with open_federation(
-                arguments.sources, environ=environ, **client_of(arguments), **cache_of(arguments)
+                arguments.sources,
+                environ=environ,
+                checkpoint=arguments.checkpoint,
+                **client_of(arguments),
+                **cache_of(arguments),
             ) as fed:
                 await discover_all(fed, plan.texts, run.budget)
-                return await run.script(
-                    fed, prepare_all(fed, plan.texts, plan.params, arguments.run.prioritize)
-                )
+                prepared = prepare_all(fed, plan.texts, plan.params, arguments.run.prioritize)
+                if arguments.checkpoint is not None:
+                    _mark(arguments, plan.texts, prepared, typed)
+                return await run.script(fed, prepared)
     except (asyncio.CancelledError, FFFError) as error:
         if interrupts.exit_code is not None:
             say("aborted")
@@ -177,6 +205,23 @@ async def _run(
             if not run.reports.written:
                 run.reports.write_beside(progress.error)
         raise
+
+
+def _mark(
+    arguments: QueryArguments, texts: Sequence[str], prepared: Sequence[Prepared], typed: Sequence[str]
+) -> None:
+    """Write down what is begun, unless it is gone on with. Raises UsageError."""
+    assert arguments.checkpoint is not None
+    from fff_sources.files.named import FILES, STANDARD_INPUT  # noqa: PLC0415 - sources, only now
+
+    tables = (table for one in prepared for block in one.blocks for table in block.tables)
+    if any(table.source == FILES and table.name.lower() == STANDARD_INPUT for table in tables):
+        raise UsageError(
+            "what comes by standard input comes once: no run can go on with it",
+            hint="write it to a file, or leave out --checkpoint",
+        )
+    if not arguments.texts:
+        begin(arguments.checkpoint, typed, texts, arguments.run.seed)
 
 
 class ScriptRun:
@@ -296,6 +341,9 @@ class ScriptRun:
     def _forewarn(self, federation: Federation, prepared: Sequence[Prepared]) -> None:
         for text in forewarn(federation, prepared, self.budget):
             self._progress.warn(text)
+        for one in prepared:
+            for text in one.warnings:
+                self._progress.warn(text)
 
     def _remaining(self) -> RunOptions:
         """The options of the next statement: what is left of the time granted."""
@@ -349,7 +397,9 @@ class ScriptRun:
         if self._file is not None:
             return PartOfFile(self._file)
         file = self._arguments.output_file
-        return StandardOutput(make_room) if file is None else file_target(file)
+        if file is not None:
+            return file_target(file)
+        return PagedOutput(make_room) if self._arguments.pager and pager() else StandardOutput(make_room)
 
     def writer(self, target: Target) -> Writer:
         """What writes the next result."""
@@ -358,14 +408,15 @@ class ScriptRun:
             self._plan.format,
             target.out,
             screen,
-            rows=self._arguments.rows,
+            rows=self._arguments.rows_shown,
             more=self.more_rows,
             text_cells=self._arguments.safe_csv,
         )
 
     def close(self, outcome: RunOutcome, execution: Execution) -> None:
         """Tell how a statement ended."""
-        snapshot = execution.snapshot()
+        snapshot, known = execution.snapshot(), execution.prepared.warnings
+        outcome = replace(outcome, warnings=tuple(text for text in outcome.warnings if text not in known))
         self._progress.closing(outcome, snapshot, verbose=self._arguments.verbose)
         if self._note is not None:
             self._progress.note(self._note)

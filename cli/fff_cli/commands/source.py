@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 from fff.catalog import LookupMethod, ScanMethod
 from fff.errors import SecretError, SourceError, UsageError
 from fff_cli.output.console import is_terminal, output_screen
+from fff_cli.output.files import Target
 from fff_cli.output.formats import choose_format, emit, emit_batch, emit_outline
 from fff_cli.output.values import pad, printable, width
 from fff_cli.run.progress import say, say_error
@@ -24,17 +25,39 @@ if TYPE_CHECKING:
 _LEGIBLE = 12  # terminal columns of a list, from which on it says something
 
 
-def list_tables(sources: Sequence[Path], output: str | None) -> int:
-    """Print every table with its columns, key columns and access methods, in any result format."""
+def list_tables(sources: Sequence[Path], output: str | None, *, every: bool = False) -> int:
+    """Print tables with their columns, key columns and access methods, in any result format; see `list_own`."""
     chosen = choose_format(output, None, terminal=is_terminal(sys.stdout))
-    rows = asyncio.run(_listed(sources))
-    if not rows:
-        say("no sources: name a spec with -s, or see `fff demo`")
-    write_listing(rows, chosen)
+    asyncio.run(_list(sources, chosen, every=every))
     return 0
 
 
-def write_listing(rows: Sequence[tuple[str, ...]], chosen: str) -> None:
+async def _list(sources: Sequence[Path], chosen: str, *, every: bool) -> None:
+    from fff_cli.run.federation import open_catalog  # noqa: PLC0415 - sources, only now
+
+    async with open_catalog(sources) as catalog:
+        await list_all(catalog)
+        if every:
+            write_listing(listing(catalog.tables()), chosen)
+        else:
+            list_own(catalog, chosen, "--all")
+
+
+def list_own(catalog: Catalog, chosen: str, more: str, to: Target | None = None) -> None:
+    """Write the tables there are; a terminal gets the user's own, where there are any, and the number of bundled ones.
+
+    `more` says how to see those.
+    """
+    tables, own = list(catalog.tables()), catalog.own_tables()
+    if not tables:
+        say("no sources: name a spec with -s, or see `fff demo`")
+    counted = len(tables) - len(own) if own and chosen == "table" and output_screen() is not None else 0
+    write_listing(listing(own if counted else tables), chosen, to)
+    if counted:
+        say(f"and {counted:,} bundled table{'' if counted == 1 else 's'}: {more}")
+
+
+def write_listing(rows: Sequence[tuple[str, ...]], chosen: str, to: Target | None = None) -> None:
     """Write rows of `listing` to standard output in a result format."""
     names = ["table", "columns", "key columns", "access", "description"]
     screen = output_screen()
@@ -49,10 +72,10 @@ def write_listing(rows: Sequence[tuple[str, ...]], chosen: str) -> None:
             )
             for at, (name, rank) in enumerate(zip(names, (0, 4, 2, 3, 1), strict=True))
         ]
-        emit(rendered(table(shown, screen.width, "bold")[0], screen.width))
+        emit(rendered(table(shown, screen.width, "bold")[0], screen.width), to)
         return
     columns = [pa.array([row[index] for row in rows], pa.string()) for index in range(len(names))]
-    emit_batch(pa.RecordBatch.from_arrays(columns, [name.replace(" ", "_") for name in names]), chosen)
+    emit_batch(pa.RecordBatch.from_arrays(columns, [name.replace(" ", "_") for name in names]), chosen, to)
 
 
 def show_table(name: str, sources: Sequence[Path]) -> int:
@@ -88,14 +111,6 @@ def lint_errors(file: Path) -> int:
     return 2 if errors else 0
 
 
-async def _listed(sources: Sequence[Path]) -> list[tuple[str, ...]]:
-    from fff_cli.run.federation import open_catalog  # noqa: PLC0415 - sources, only now
-
-    async with open_catalog(sources) as catalog:
-        await list_all(catalog)
-        return listing(catalog)
-
-
 async def list_all(catalog: Catalog, name: str | None = None) -> None:
     """Have the sources that find out their tables by asking do so, or those that may have a table of a name.
 
@@ -108,7 +123,7 @@ async def list_all(catalog: Catalog, name: str | None = None) -> None:
             say(f"warning: {error.render()}")
 
 
-def listing(catalog: Catalog) -> list[tuple[str, ...]]:
+def listing(tables: Iterable[Table]) -> list[tuple[str, ...]]:
     """One row for each table: name, columns, key columns, access methods, description."""
     return [
         (
@@ -118,7 +133,7 @@ def listing(catalog: Catalog) -> list[tuple[str, ...]]:
             ", ".join(access_names(table)),
             table.description or (f"function: {called_as(table)}" if table.function else ""),
         )
-        for table in catalog.tables()
+        for table in tables
     ]
 
 
@@ -175,6 +190,7 @@ def described(table: Table) -> list[str]:
         lines += _aligned(
             [(key.name, key.require, " ".join(key.operators), _sent(key)) for key in table.key_columns]
         )
+    lines += ["", *map(printable, table.notes)] if table.notes else []
     rates = [f"{requests:,g} in {seconds:,g} s" for requests, seconds in table.rates]
     lines += [
         "",

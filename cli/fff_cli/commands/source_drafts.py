@@ -14,7 +14,7 @@ from fff.web.client import WebClient
 from fff_cli.output.formats import emit
 from fff_cli.run.progress import say
 from fff_sources.authoring.draft import SpecDraft
-from fff_sources.authoring.sampling.sample import draft_from_url
+from fff_sources.authoring.sampling.drafting import draft_from_url
 from fff_sources.authoring.spec_schema import spec_schema
 from fff_sources.authoring.yamltext import yaml_text
 from fff_sources.document import parse_document

@@ -97,20 +97,20 @@ def lines(finding: Finding) -> list[str]:
         _counted(finding.rows, "row"),
         f"{finding.seconds * 1000:,.0f} ms",
     ]
-    told = [f"{finding.status:<4}  {finding.name}  ({', '.join(counted)})"]
-    told += [f"      {part}" for text in finding.problems for part in text.splitlines()]
-    return told + [f"      look: {part}" for text in finding.remarks for part in text.splitlines()]
+    lines = [f"{finding.status:<4}  {finding.name}  ({', '.join(counted)})"]
+    lines += [f"      {part}" for text in finding.problems for part in text.splitlines()]
+    return lines + [f"      look: {part}" for text in finding.remarks for part in text.splitlines()]
 
 
-def _drawn(told: list[str]) -> str:
+def _drawn(lines: list[str]) -> str:
     """The lines of a finding; a terminal shows by colour how it went, and wraps what is long below itself."""
     screen = output_screen()
     if screen is None or not screen.color:
-        return "".join(f"{text}\n" for text in told)
+        return "".join(f"{text}\n" for text in lines)
     from fff_cli.output.drawing import hanging, rendered  # noqa: PLC0415 - only a terminal pays for rich
 
-    style = _STYLES.get(told[0].split()[0], "")
-    drawn = (hanging(text, _MARGIN, style if not at else "") for at, text in enumerate(told))
+    style = _STYLES.get(lines[0].split()[0], "")
+    drawn = (hanging(text, _MARGIN, style if not at else "") for at, text in enumerate(lines))
     return "".join(rendered(one, screen.width) for one in drawn)
 
 

@@ -112,14 +112,14 @@ def _waiting(snapshot: Snapshot, history: History) -> list[RenderableType]:
     if one is None:  # for a moment nothing is under way: what stands below keeps its place
         return [cell("")]
     rate = history.rate(one)
-    told = [] if one.state == "running" else [state_text(one, history)]
-    told += [] if rate is None else [f"{rate:,.0f}/s"]
-    told += [f"{one.in_flight:,} in flight"] if one.in_flight else []
-    told += [f"{one.pending_keys:,} keys waiting"] if one.pending_keys else []
+    notes = [] if one.state == "running" else [state_text(one, history)]
+    notes += [] if rate is None else [f"{rate:,.0f}/s"]
+    notes += [f"{one.in_flight:,} in flight"] if one.in_flight else []
+    notes += [f"{one.pending_keys:,} keys waiting"] if one.pending_keys else []
     if one.limited_by is not None and one.state == "running":
-        told.append(f"held back by {_LIMITS.get(one.limited_by, one.limited_by)}")
-    held = "yellow" if told and one.state in ("stalled", "throttled") else "dim"
-    return [line(("waiting for ", "dim"), f"{printable(one.table)}: ", (", ".join(told), held))]
+        notes.append(f"held back by {_LIMITS.get(one.limited_by, one.limited_by)}")
+    held = "yellow" if notes and one.state in ("stalled", "throttled") else "dim"
+    return [line(("waiting for ", "dim"), f"{printable(one.table)}: ", (", ".join(notes), held))]
 
 
 def _labelled(label: str, *pieces: tuple[str, str]) -> Text:
@@ -153,8 +153,8 @@ def _first(priorities: Sequence[str], columns: int) -> list[RenderableType]:
 
 
 def _missing(missing: Sequence[Missing], columns: int) -> list[RenderableType]:
-    told = missing_texts(missing)
-    return _counted_line("missing ", told[0], len(told), columns, "bold red") if told else []
+    texts = missing_texts(missing)
+    return _counted_line("missing ", texts[0], len(texts), columns, "bold red") if texts else []
 
 
 def _counted_line(label: str, text: str, count: int, columns: int, style: str) -> list[RenderableType]:

@@ -71,22 +71,22 @@ def _title(snapshot: Snapshot, window: tuple[int, int, int], left_out: int) -> T
     groups = snapshot.sample_is != "newest rows"
     first, shown, total = window
     which = f"{first + 1:,}-{first + shown:,}" if groups and shown else f"{shown:,}"
-    told = [f"{which} of {total:,}" if shown < total else f"{total:,}"]
+    notes = [f"{which} of {total:,}" if shown < total else f"{total:,}"]
     if groups and snapshot.settled:
         settled = sum(snapshot.settled)
         more = "" if len(snapshot.settled) >= snapshot.sample_rows + _unreached(snapshot) else "+"
-        told.append(f"{settled:,}{more} final ({SETTLED})" if settled else "none final yet")
+        notes.append(f"{settled:,}{more} final ({SETTLED})" if settled else "none final yet")
     if _unreached(snapshot):
-        told.append(f"{_unreached(snapshot):,} of rows under way ({UNKNOWN} not answered yet)")
+        notes.append(f"{_unreached(snapshot):,} of rows under way ({UNKNOWN} not answered yet)")
     elif snapshot.partial and snapshot.partial_columns == snapshot.columns:
-        told.append(f"{UNKNOWN} not answered yet")
+        notes.append(f"{UNKNOWN} not answered yet")
     if left_out:
-        told.append(f"{left_out} column{'' if left_out == 1 else 's'} not shown")
-    return _headed(TITLES[snapshot.sample_is], *told)
+        notes.append(f"{left_out} column{'' if left_out == 1 else 's'} not shown")
+    return _headed(TITLES[snapshot.sample_is], *notes)
 
 
-def _headed(title: str, *told: str) -> Text:
-    return line((title, "bold cyan"), ("".join(f"  {piece}" for piece in told), "dim"))
+def _headed(title: str, *notes: str) -> Text:
+    return line((title, "bold cyan"), ("".join(f"  {piece}" for piece in notes), "dim"))
 
 
 def _columns(

@@ -41,7 +41,7 @@ class LiveRegion:
     def show(self, picture: RenderableType) -> int:
         """Draw this over the last picture, in one write; nothing is written when it is the same.
 
-        Returns how much was.
+        Returns how many bytes were.
         """
         size = self.size()
         lines = rendered(picture, size[0] - 1, color=self._color).splitlines()[: size[1] - 1]
@@ -60,7 +60,7 @@ class LiveRegion:
         self._open, self._size, self._drawn = True, size, lines
         text = "".join(parts)
         self._write(text)
-        return len(text)
+        return len(text.encode())
 
     def close(self) -> None:
         """Wipe the lines and give the cursor back; harmless when nothing is drawn."""

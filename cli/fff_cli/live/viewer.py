@@ -77,7 +77,7 @@ class Live(Watching):
                 columns, lines = self._region.size()
                 sent_s = self._draw() / (columns * lines * CELL_BYTES_S)
                 await asyncio.sleep(
-                    max(DRAW_EVERY_S, (time.thread_time() - began) / DRAW_SHARE, min(sent_s, 1.0))
+                    max(DRAW_EVERY_S, (time.thread_time() - began) / DRAW_SHARE, min(sent_s, 1.5))
                 )
 
     def _draw(self) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 from fff.errors import UsageError
 from fff.options import RunOptions
 from fff_cli.options.shared import ROWS_SHOWN, ProgressMode
-from fff_cli.output.console import is_terminal
+from fff_cli.output.console import is_terminal, pager
 
 _RUN = frozenset(field.name for field in fields(RunOptions))
 
@@ -23,11 +23,13 @@ class QueryArguments:
     replace_by_partial: bool = False  # partial results were asked for in so many words
     sql: str | None = None
     files: tuple[Path, ...] = ()
+    texts: tuple[str, ...] = ()  # of a command that is gone on with, in place of both
     sources: tuple[Path, ...] = ()
     params: tuple[str, ...] = ()
     output: str | None = None
     output_file: Path | None = None
-    rows: int = ROWS_SHOWN  # of a table on a terminal
+    rows: int | None = None  # of a table on a terminal
+    pager: bool | None = None  # for what is longer than the terminal
     safe_csv: bool = False  # no text in CSV is a formula
     live: bool | None = None
     progress: ProgressMode = "auto"
@@ -37,6 +39,7 @@ class QueryArguments:
     record: Path | None = None
     replay: Path | None = None
     replay_speed: float | None = None
+    checkpoint: Path | None = None
     verbose: bool = False
     quiet: bool = False
 
@@ -56,6 +59,13 @@ class QueryArguments:
         run["hold_rows"] = asked == "fail"
         run.setdefault("on_source_error", "partial" if is_terminal(sys.stdout) else "fail")
         return cls(run=RunOptions(**run), replace_by_partial=asked == "partial", **said)
+
+    @property
+    def rows_shown(self) -> int:
+        """How many rows of a table a terminal shows."""
+        if self.rows is not None:
+            return self.rows
+        return sys.maxsize if self.pager and pager() else ROWS_SHOWN
 
     def check_spark(self) -> None:
         """Raise UsageError where two places are named for Spark to run."""

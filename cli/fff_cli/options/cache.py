@@ -22,4 +22,6 @@ def cache_of(arguments: QueryArguments) -> OpenOptions:
                 hint="what was recorded is all they read; leave those out",
             )
         return {"cache": False}
+    if arguments.checkpoint is not None:
+        return {"cache": False}
     return {"cache": arguments.cache, "cache_ttl": arguments.cache_ttl}

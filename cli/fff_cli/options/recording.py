@@ -25,7 +25,7 @@ def seeded(arguments: QueryArguments) -> QueryArguments:
     """
     if arguments.run.seed is not None:
         return arguments
-    if arguments.record is not None:
+    if arguments.record is not None or arguments.checkpoint is not None:
         return _with_seed(arguments, random.SystemRandom().getrandbits(31))
     if arguments.replay is not None:
         from fff.web.recording import about  # noqa: PLC0415 - brings the web client

@@ -57,7 +57,7 @@ Format = Annotated[
     str | None,
     option(
         "-o --output FORMAT",
-        "table csv tsv json ndjson markdown line parquet arrow. (default: table on a terminal, else csv)",
+        "table csv tsv json ndjson markdown line parquet arrow sqlite. (default: table on a terminal, else csv)",
         panel=_RESULT,
     ),
 ]
@@ -67,9 +67,9 @@ PlanFormat = Annotated[
 ROWS_SHOWN = 40
 
 
-def rows_shown(said: str | int) -> int:
+def rows_shown(text: str | int) -> int:
     """How many rows `--rows` says that a table on a terminal shows. Raises BadParameter."""
-    written = str(said)
+    written = str(text)
     if written.lower() == "all":
         return sys.maxsize
     if not written.isdecimal() or not int(written):
@@ -78,12 +78,20 @@ def rows_shown(said: str | int) -> int:
 
 
 Rows = Annotated[
-    int,
+    int | None,
     option(
         "--rows N|all",
-        "How many rows of a table a terminal shows; files and pipes get all.",
+        "How many rows of a table a terminal shows; files and pipes get all. (default: 40, in the pager all)",
         panel=_RESULT,
         parser=rows_shown,
+    ),
+]
+Paged = Annotated[
+    bool | None,
+    option(
+        "--pager/--no-pager",
+        "Show what is longer than the terminal in $PAGER. (default: in the shell)",
+        panel=_RESULT,
     ),
 ]
 SafeCsv = Annotated[
@@ -129,10 +137,10 @@ MaxRequests = Annotated[
 ]
 
 
-def money_said(said: str | Money) -> Money:
+def money_said(text: str | Money) -> Money:
     """What `--budget` says. Raises BadParameter."""
     try:
-        return Money.said(said)
+        return Money.said(text)
     except UsageError as error:
         raise typer.BadParameter(f"{error.message}: {error.hint}") from None
 
@@ -184,10 +192,26 @@ ReplaySpeed = Annotated[
         min=0,
     ),
 ]
+Checkpoint = Annotated[
+    Path | None,
+    option(
+        "--checkpoint DIR",
+        "Keep all answers in a folder while they come: fff resume DIR goes on where a run was ended.",
+        panel=_KEPT,
+    ),
+]
 SparkMaster = Annotated[
     str | None, option("--spark-master URL", "Where Spark runs. (default: local[*])", panel=_SPARK)
 ]
 SparkRemote = Annotated[str | None, option("--spark-remote sc://…", "A Spark Connect server.", panel=_SPARK)]
+Warm = Annotated[
+    bool,
+    option(
+        "--warm/--no-warm",
+        "Use a Spark that stays up for the commands that follow, until ten minutes pass without any.",
+        panel=_SPARK,
+    ),
+]
 Cached = Annotated[
     bool | None,
     option(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping
@@ -12,6 +13,8 @@ from typing import IO
 from fff_cli.output.table import Screen
 
 LEAST_WIDTH = 20
+#: Cut long lines, pass colours on, do nothing where all fits, leave what was read on the terminal.
+LESS = "-SRFX"
 
 
 def is_terminal(stream: IO[str] | None) -> bool:
@@ -57,6 +60,20 @@ def terminal_size(stream: IO[str]) -> tuple[int, int]:
         for said, known in zip(asked, usual, strict=True)
     )
     return columns, lines
+
+
+def pager(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """The program that shows long texts, and its arguments: `$PAGER`, else less, else more; none where there is none.
+
+    None either where standard output is no terminal, or one that cannot move its cursor.
+    """
+    if not is_terminal(sys.stdout) or environ.get("TERM", "") in ("", "dumb", "unknown"):
+        return []
+    if "PAGER" in environ:
+        with contextlib.suppress(ValueError):  # a quotation mark without its other half
+            return shlex.split(environ["PAGER"])
+        return []
+    return ["less", LESS] if shutil.which("less") else ["more"] if shutil.which("more") else []
 
 
 def discard_output() -> None:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from fff.errors import UsageError
 from fff_cli.output.console import output_screen
+from fff_cli.output.files import Target
 from fff_cli.output.table import FirstRowsWriter, LineWriter, Screen, TableWriter
 from fff_cli.output.values import (
     concatenated,
@@ -29,8 +30,8 @@ from fff_cli.output.values import (
     texts,
 )
 
-FORMATS = ("table", "csv", "tsv", "json", "ndjson", "markdown", "line", "parquet", "arrow")
-BINARY_FORMATS = frozenset({"parquet", "arrow"})
+FORMATS = ("table", "csv", "tsv", "json", "ndjson", "markdown", "line", "parquet", "arrow", "sqlite")
+BINARY_FORMATS = frozenset({"parquet", "arrow", "sqlite"})
 ENDINGS = {
     ".txt": "table",
     ".csv": "csv",
@@ -42,6 +43,9 @@ ENDINGS = {
     ".parquet": "parquet",
     ".arrow": "arrow",
     ".arrows": "arrow",
+    ".sqlite": "sqlite",
+    ".sqlite3": "sqlite",
+    ".db": "sqlite",
 }
 ROWS_AT_ONCE = 65_536  # rows turned into text in one go: bounds memory, and keeps Arrow strings below 2 GB
 GROUP_ROWS, GROUP_BYTES = (
@@ -309,6 +313,10 @@ def writer(
             return ParquetWriter(out)
         case "arrow":
             return ArrowWriter(out)
+        case "sqlite":
+            from fff_cli.output.databases import SqliteWriter  # noqa: PLC0415 - nobody else pays for it
+
+            return SqliteWriter(out)
         case _:
             raise UsageError(f"unknown output format {name!r}", hint=f"one of {', '.join(FORMATS)}")
 
@@ -416,15 +424,15 @@ def _write_all(out: BinaryIO, data: bytes) -> None:
         left = left[written:]
 
 
-def emit(text: str) -> None:
-    """Write text that is the result of a command to standard output."""
-    target = StandardOutput()
-    target.out.write(text.encode("utf-8", "replace"))
+def emit(text: str, to: Target | None = None) -> None:
+    """Write text that is the result of a command to standard output, or where else it goes."""
+    target = to or StandardOutput()
     with writing():
-        target.flush()
+        target.out.write(text.encode("utf-8", "replace"))
+        target.keep()
 
 
-def emit_outline(lines: Iterable[str]) -> None:
+def emit_outline(lines: Iterable[str], to: Target | None = None) -> None:
     """Write indented lines (a plan, all about a table) to standard output; a terminal shows them as trees."""
     text = "\n".join(line_printable(line) for line in lines).rstrip("\n") + "\n"
     screen = output_screen()
@@ -432,12 +440,12 @@ def emit_outline(lines: Iterable[str]) -> None:
         from fff_cli.output.drawing import outline, rendered  # noqa: PLC0415 - only a terminal pays for rich
 
         text = rendered(outline(text), screen.width)
-    emit(text)
+    emit(text, to)
 
 
-def emit_batch(batch: pa.RecordBatch, chosen: str) -> None:
+def emit_batch(batch: pa.RecordBatch, chosen: str, to: Target | None = None) -> None:
     """Write rows that a command tells to standard output, in a result format."""
-    target = StandardOutput()
+    target = to or StandardOutput()
     out = writer(chosen, target.out, output_screen())
     with writing():
         out.begin(batch.schema)

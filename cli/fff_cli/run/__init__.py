@@ -9,6 +9,7 @@ Out: what happened, told on standard error and in the report.
     no_pandas   Spare the command line what a library would import on its own account.
     progress    What standard error gets in words
     reports     `--report`: the accounts of the statements that ran, and of those that did not come to it.
+    state       Where what outlives a run is kept that is no cache
 
 The words are explained in docs/glossary.md.
 """

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from fff.stats import AccessStats, Bill, Missing, bills
+from fff.stats import AccessStats, Bill, Missing, Snapshot, bills
 from fff_cli.output.values import printable
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ _ACCOUNT: tuple[tuple[str, Callable[[AccessStats], str], int], ...] = (
     ("cost", lambda one: f"{_amount(one.cost)} {one.currency}" if one.cost else "", 3),
     ("rows", lambda one: _count(one.rows), 2),
     ("rate", lambda one: f"{one.requests / one.busy_s:,.1f}/s" if one.busy_s and one.requests > 1 else "", 6),
+    ("slowest", lambda one: f"{one.slowest_s:.1f} s" if one.slowest_s >= 0.05 else "", 6),
     ("retries", lambda one: _count(one.retries), 4),
     ("failed", lambda one: _count(one.failed), 3),
     ("throttled", lambda one: f"{one.throttled_s:.1f} s" if one.throttled_s >= 0.05 else "", 5),
@@ -90,7 +91,7 @@ _ACCOUNT: tuple[tuple[str, Callable[[AccessStats], str], int], ...] = (
 
 
 #: Of these columns the highest goes first where a terminal is narrow.
-RANKS = {title: rank for title, _, rank in _ACCOUNT}
+RANKS = {"access": 0, "state": 2} | {title: rank for title, _, rank in _ACCOUNT}
 
 
 def _count(number: int) -> str:
@@ -103,3 +104,23 @@ def accounts(access: Sequence[AccessStats]) -> tuple[list[str], list[list[str]]]
     kept = [what for what in _ACCOUNT if any(what[1](one) for one in used)]
     titles = ["access", "state", *(title for title, _, _ in kept)]
     return titles, [[printable(one.name), one.state, *(tell(one) for _, tell, _ in kept)] for one in used]
+
+
+def account_lines(access: Sequence[AccessStats]) -> list[str]:
+    """The same in words, a line each."""
+    titles, rows = accounts(access)
+    lines = []
+    for row in rows:
+        did = (f"{text} {title}" for title, text in zip(titles[2:], row[2:], strict=True) if text)
+        lines.append(f"  {row[0]}: {', '.join([row[1], *did])}")
+    return lines
+
+
+def spark_lines(snapshot: Snapshot) -> list[str]:
+    """What Spark took of the time, where it was used."""
+    spark = snapshot.spark
+    if not spark.used:
+        return []
+    start_s, final_s = spark.start_s or 0.0, spark.final_s or 0.0
+    share = min(1.0, (start_s + spark.refresh_s + final_s) / max(snapshot.elapsed_s, 1e-9))
+    return [f"  Spark: {start_s:.1f} s to start, {final_s:.1f} s for the result, {share:.0%} of the time"]

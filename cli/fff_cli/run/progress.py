@@ -16,7 +16,7 @@ from fff.stats import Snapshot, bills
 from fff_cli.live.forecast import History, duration
 from fff_cli.output.console import error_screen
 from fff_cli.output.values import line_printable
-from fff_cli.run.account import RANKS, accounts, closing_lines
+from fff_cli.run.account import RANKS, account_lines, accounts, closing_lines, spark_lines
 
 if TYPE_CHECKING:
     from fff.federation import RunOutcome
@@ -68,23 +68,16 @@ def say_accounts(snapshot: Snapshot, *, drawn: bool, verbose: bool) -> None:
         from fff_cli.output.drawing import DrawnColumn, cell, rendered, table  # noqa: PLC0415 - only a terminal pays for rich
 
         columns = [
-            DrawnColumn(title, [cell(row[at], "dim") for row in rows], right=at > 1, rank=RANKS.get(title, 0))
+            DrawnColumn(title, [cell(row[at], "dim") for row in rows], at > 1, RANKS[title], None)
             for at, title in enumerate(titles)
         ]
         _write(rendered(table(columns, screen.width)[0], screen.width))
     elif verbose:
-        for row in rows:
-            told = (f"{text} {title}" for title, text in zip(titles[2:], row[2:], strict=True) if text)
-            say(f"  {row[0]}: {', '.join([row[1], *told])}")
-    spark = snapshot.spark
-    if verbose and spark.used:
-        share = ((spark.start_s or 0) + spark.refresh_s + (spark.final_s or 0)) / max(
-            snapshot.elapsed_s, 1e-9
-        )
-        say(
-            f"  Spark: {spark.start_s or 0:.1f} s to start, {spark.final_s or 0:.1f} s for the result, "
-            f"{min(1.0, share):.0%} of the time"
-        )
+        for line in account_lines(snapshot.access):
+            say(line)
+    if verbose or (screen is not None and screen.color):
+        for line in spark_lines(snapshot):
+            say(line)
 
 
 def say_json(event: str, **fields: Any) -> None:

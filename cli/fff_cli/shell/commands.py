@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -18,10 +19,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from fff.errors import UsageError
 from fff_cli.commands.query import read_text
-from fff_cli.commands.source import described, find, list_all, listing, write_listing
+from fff_cli.commands.source import described, find, list_all, list_own, listing, write_listing
 from fff_cli.options.params import parse_params
 from fff_cli.options.shared import rows_shown, typer
-from fff_cli.output.console import is_terminal
+from fff_cli.output.console import is_terminal, output_screen
 from fff_cli.output.formats import FORMATS, choose_format, emit, emit_outline
 from fff_cli.run.progress import say
 from fff_cli.shell.completion import CommandArgument
@@ -96,17 +97,17 @@ async def _describe(session: ShellSession, name: str) -> list[Item]:
     sources = {table.source.lower() for table in catalog.tables()}
     pattern = name.lower() if set(name) & set("*?[") else f"{name.lower()}.*"
     if not name or pattern == name.lower() or name.lower() in sources:
-        rows = [
-            row for row, table in zip(listing(catalog), catalog.tables(), strict=True)
-            if not name or _matches(table, pattern)
-        ]  # fmt: skip
-        if not rows:
+        chosen = session.output.format if session.output.file is None else "table"
+        tables = [one for one in catalog.tables() if not name or _matches(one, pattern)]
+        if not tables:
             say("no tables" + (f" like {name}" if name else ": name a spec with -s, or see `fff demo`"))
-            return []
-        write_listing(rows, session.output.format if session.output.file is None else "table")
+        elif name:
+            write_listing(listing(tables), chosen, session.pages())
+        else:
+            list_own(catalog, chosen, "\\d *", session.pages())
         return []
     await catalog.discover([find(catalog, name)])  # asks only where no columns are declared
-    emit_outline(described(find(catalog, name)))
+    emit_outline(described(find(catalog, name)), session.pages())
     return []
 
 
@@ -214,7 +215,7 @@ async def _rows(session: ShellSession, wanted: str) -> list[Item]:
             session.arguments = replace(session.arguments, rows=rows_shown(wanted))
         except typer.BadParameter as error:
             raise UsageError(f"\\rows {wanted}: {error.message}") from None
-    rows = session.arguments.rows
+    rows = session.arguments.rows_shown
     say("tables show all rows" if rows == sys.maxsize else f"tables show the first {rows:,} rows")
     return []
 
@@ -235,14 +236,14 @@ async def _sources(session: ShellSession, _argument: str) -> list[Item]:
         f"{name}  {count:,} table{'' if count == 1 else 's'}" for name, count in counts.items() if name in own
     ]
     bundled = sum(name not in own for name in counts)
-    emit("\n".join([*lines, f"and {bundled:,} of the bundled catalog"]) + "\n")
+    emit("\n".join([*lines, f"and {bundled:,} of the bundled catalog"]) + "\n", session.pages())
     return []
 
 
 async def _typed(session: ShellSession, name: str) -> list[Item]:
     text = "".join(f"{line}\n" for line in session.typed[:-1])
     if not name:
-        emit(text)
+        emit(text, session.pages())
         return []
     file = _file(_path(name))
     try:
@@ -296,6 +297,10 @@ def _whole(said: str) -> int | None:
     return number
 
 
+def _on(said: str) -> bool:
+    return {"on": True, "off": False}[said.lower()]
+
+
 def _prefer(said: str) -> str:
     from fff.policies import PREFERENCES  # noqa: PLC0415 - loaded with the engine
 
@@ -311,6 +316,9 @@ _SETTINGS: dict[str, tuple[Callable[[str], object], str]] = {
     "prefer": (_prefer, "fast, balanced or cheap"),
     "on-source-error": (lambda said: {"fail": "fail", "partial": "partial"}[said.lower()], "fail or partial"),
     "rows": (rows_shown, "a number above 0, or all"),
+    "pager": (_on, "on or off"),
+    "live": (_on, "on or off"),
+    "cache": (lambda said: {"on": True, "off": False, "spec": None}[said.lower()], "on, off or spec"),
 }
 
 
@@ -358,19 +366,23 @@ async def _reset(session: ShellSession, _argument: str) -> list[Item]:
     return []
 
 
-async def _help(_session: ShellSession, _argument: str) -> list[Item]:
-    size = max(len(command.usage) for command in COMMANDS.values())
-    lines = [
-        "A statement ends with a semicolon, or with \\G for a line for each value. Commands take one line:",
-        "",
-    ]
-    lines += [f"  {command.usage:<{size}}  {command.help}" for command in COMMANDS.values()]
-    lines += [
-        "",
-        "Tab completes. Ctrl-C stops fetching and shows the partial result; twice, it aborts the statement.",
-    ]
-    emit("\n".join(lines) + "\n")
+async def _help(session: ShellSession, _argument: str) -> list[Item]:
+    screen = output_screen()
+    columns = sys.maxsize if screen is None else screen.width
+    size = max(len(command.usage) for command in COMMANDS.values()) + 2
+    narrow = columns < 2 * size  # then what a command does stands below it
+    lines = [*textwrap.wrap(_ENDS, columns), ""]
+    for command in COMMANDS.values():
+        margin = "      " if narrow else " " * (2 + size)
+        told = textwrap.wrap(command.help, columns, initial_indent=margin, subsequent_indent=margin)
+        usage = "  " + command.usage
+        lines += [usage, *told] if narrow else [f"{usage:<{2 + size}}{told[0].lstrip()}", *told[1:]]
+    emit("\n".join([*lines, "", *textwrap.wrap(_KEYS, columns)]) + "\n", session.pages())
     return []
+
+
+_ENDS = "A statement ends with a semicolon, or with \\G for a line for each value. Commands take one line:"
+_KEYS = "Tab completes. Ctrl-C stops fetching and shows the partial result; twice, it aborts the statement."
 
 
 async def _quit(_session: ShellSession, _argument: str) -> list[Item]:

@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from importlib.metadata import version
 
 from fff.errors import FFFError, UsageError
@@ -59,13 +60,17 @@ async def _session(
     typing = is_terminal(sys.stdin)
     chosen = choose_format(arguments.output, None, terminal=typing and is_terminal(sys.stdout))
     params = parse_params(arguments.params)
-    interrupts.emergency.append(progress.clear)
     with interrupts.watching():
         async with open_federation(
             arguments.sources, environ=environ, **(cache_of(arguments) | {"keep": True})
         ) as federation:
+            if typing and arguments.pager is None:
+                arguments = replace(arguments, pager=True)
             session = ShellSession(
                 federation, arguments, progress, interrupts, ShellOutput(chosen), params, environ=environ
+            )
+            interrupts.emergency.append(
+                lambda: session.progress.clear()  # noqa: PLW0108 - whichever it is then
             )
             try:
                 code = await (_typed(session, environ) if typing else _piped(session))
@@ -82,6 +87,8 @@ async def _typed(session: ShellSession, environ: Mapping[str, str]) -> int:
             f"{count:,} table{'' if count == 1 else 's'}" if count else "the bundled catalog: \\d lists it"
         )
         say(f"fff {version('fff')}, {tables}; \\? lists commands, \\q leaves")
+    if not session.arguments.verbose:  # which lets Spark log: a Spark of the session's own
+        session.federation.warm_up(session.arguments.run)  # while the person reads and types
     plain = environ.get("TERM", "") in ("", "dumb", "unknown")
     async for items in _lines_typed(session) if plain else _edited(session, environ):
         for item in items:

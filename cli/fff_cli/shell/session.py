@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fff.errors import UsageError
-from fff_cli.commands.query import Plan
+from fff_cli.commands.query import Plan, choose_progress
 from fff_cli.options.arguments import QueryArguments
-from fff_cli.output.formats import emit_outline
+from fff_cli.output.console import pager
+from fff_cli.output.files import Target
+from fff_cli.output.formats import StandardOutput, emit_outline
+from fff_cli.output.pager import PagedOutput
 from fff_cli.run.progress import Progress
 from fff_cli.shell.results import SessionRun, ShellOutput
 from fff_cli.shell.signals import SessionInterrupts
@@ -22,6 +25,8 @@ from fff_cli.shell.text import first_word
 if TYPE_CHECKING:
     from fff.federation import Federation, Prepared
 
+#: Options of the shell itself, and what they are unless they are set.
+_OF_SHELL = {"rows": "", "pager": "off", "live": "on", "cache": "spec"}
 _EXPLAIN_MODE = re.compile(r"\s*(EXTENDED|FORMATTED|CODEGEN|COST|ANALYZE|LOGICAL)\b", re.IGNORECASE)
 
 
@@ -63,16 +68,33 @@ class ShellSession:
         run.write_reports()
         return code
 
+    def pages(self) -> Target:
+        """Where the output of a command goes: the pager, where it is longer than the terminal."""
+        return PagedOutput() if self.arguments.pager and pager(self.environ) else StandardOutput()
+
     def option(self, name: str) -> object:
         r"""An option of the statements to come, as `\set` shows it."""
-        value = getattr(self.arguments if name == "rows" else self.arguments.run, name)
-        return {None: "off", sys.maxsize: "all"}.get(value, value)
+        if name == "rows":
+            rows = self.arguments.rows_shown
+            return "all" if rows == sys.maxsize else rows
+        value = getattr(self.arguments if name in _OF_SHELL else self.arguments.run, name)
+        if value is None and name in _OF_SHELL:
+            return _OF_SHELL[name]
+        if value is None or isinstance(value, bool):
+            return "on" if value else "off"
+        return value
 
     def set_option(self, name: str, value: object) -> None:
         """Set an option for the statements to come."""
         changed: dict[str, Any] = {name: value}
-        if name == "rows":
+        if name in _OF_SHELL:
             self.arguments = replace(self.arguments, **changed)
+            if name == "live":
+                self.progress = choose_progress(self.arguments)
+            if name == "cache":
+                from fff_cli.run.federation import cache_anew  # noqa: PLC0415 - engine and sources, only now
+
+                cache_anew(self.federation, self.environ, enabled=self.arguments.cache)
             return
         if name == "on_source_error":
             changed["hold_rows"] = value == "fail"
@@ -94,7 +116,7 @@ class ShellSession:
         if not sql.strip():
             raise UsageError("there is nothing to explain", hint="EXPLAIN SELECT …;")
         prepared = await self._prepare(sql)
-        emit_outline(self.federation.explain(prepared).splitlines())
+        emit_outline(self.federation.explain(prepared).splitlines(), self.pages())
 
     async def _prepare(self, sql: str) -> Prepared:
         from fff_cli.run.federation import discover_all, prepare_all  # noqa: PLC0415 - engine and sources, only now

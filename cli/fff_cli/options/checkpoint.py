@@ -1,0 +1,99 @@
+"""`--checkpoint` and `fff resume`: what a command was, in the folder with what its sources have answered."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from fff.access.disk.folder import private
+from fff.errors import UsageError
+from fff_cli.options.arguments import QueryArguments
+
+_ABOUT, _FORMAT = "statement.json", 1
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A command as it was typed: its arguments, the texts of its SQL, where it ran, and the seed of its random numbers."""
+
+    arguments: tuple[str, ...]
+    texts: tuple[str, ...]
+    folder: str
+    seed: int | None
+
+    def enter(self) -> None:
+        """Make where it ran the current folder: its paths start there. Raises UsageError where it is gone."""
+        try:
+            os.chdir(self.folder)
+        except OSError as error:
+            raise UsageError(f"cannot go on in {self.folder!r}: {error.strerror}") from error
+
+
+def check(arguments: QueryArguments) -> None:
+    """Raise UsageError for options that exclude a checkpoint, and for a folder that holds one."""
+    if arguments.checkpoint is None:
+        return
+    if not arguments.texts and (arguments.checkpoint / _ABOUT).exists():
+        raise UsageError(
+            f"{str(arguments.checkpoint)!r} holds a checkpoint already",
+            hint=f"go on with it by fff resume {arguments.checkpoint}, or name another folder",
+        )
+    excluded = {
+        "--record": arguments.record,
+        "--replay": arguments.replay,
+        "--cache": arguments.cache,
+        "--cache-ttl": arguments.cache_ttl,
+    }
+    for name, said in excluded.items():
+        if said not in (None, False):
+            raise UsageError(
+                f"--checkpoint and {name} exclude each other", hint="a checkpoint keeps all answers"
+            )
+
+
+def begin(folder: Path, typed: Sequence[str], texts: Sequence[str], seed: int | None) -> None:
+    """Write down what is begun, in a folder that is there. Raises UsageError where it cannot be."""
+    file = folder / _ABOUT
+    about = {
+        "format": _FORMAT,
+        "arguments": list(typed),
+        "sql": list(texts),
+        "folder": str(Path.cwd()),
+        "seed": seed,
+    }
+    draft = file.with_suffix(".part")
+    try:
+        draft.unlink(missing_ok=True)
+        with private(draft) as out:
+            out.write(json.dumps(about).encode())
+            out.flush()
+            os.fsync(out.fileno())
+        draft.replace(file)
+    except OSError as error:
+        raise UsageError(f"cannot write to {str(folder)!r}: {error.strerror}") from error
+
+
+def read(folder: Path) -> Begun:
+    """What was begun with a folder as its checkpoint. Raises UsageError where there is none."""
+    try:
+        about: dict[str, Any] = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
+        if about["format"] != _FORMAT:
+            raise UsageError(f"the checkpoint in {str(folder)!r} is of another version of FFF")
+        return Begun(tuple(about["arguments"]), tuple(about["sql"]), about["folder"], about["seed"])
+    except FileNotFoundError:
+        hint = "name the folder that --checkpoint was given"
+        raise UsageError(f"there is no checkpoint in {str(folder)!r}", hint=hint) from None
+    except OSError as error:
+        raise UsageError(f"cannot read {str(folder / _ABOUT)!r}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError):
+        raise UsageError(f"{str(folder / _ABOUT)!r} is damaged") from None
+
+
+def gone_on(arguments: QueryArguments, begun: Begun) -> QueryArguments:
+    """The arguments with the SQL and the seed of the command that is gone on with."""
+    seed = arguments.run.seed if arguments.run.seed is not None else begun.seed
+    return replace(arguments, sql=None, files=(), texts=begun.texts, run=replace(arguments.run, seed=seed))

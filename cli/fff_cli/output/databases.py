@@ -1,0 +1,90 @@
+"""Results as a database in a file: SQLite, with the rows in a table `result`."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fff_cli.output.values import texts
+
+_TABLE = "result"
+
+
+class SqliteWriter:
+    """A SQLite database.
+
+    It grows in a temporary file of SQLite's own, which goes with the connection, and is written out when it
+    is whole. What SQLite has no type for is text, as CSV has it: decimals with all their digits, times,
+    nested values as JSON, NaN.
+    """
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+        self._database: sqlite3.Connection | None = None
+        self._insert = ""
+
+    def begin(self, schema: pa.Schema) -> None:
+        """Make the table."""
+        self._database = sqlite3.connect("", isolation_level=None)
+        names = _told_apart(schema.names)
+        kinds = (_kind(field.type) for field in schema)
+        columns = ", ".join(f"{_quoted(name)} {kind}" for name, kind in zip(names, kinds, strict=True))
+        self._database.execute(f"CREATE TABLE {_TABLE} ({columns})")
+        self._insert = f"INSERT INTO {_TABLE} VALUES ({', '.join('?' * len(names))})"  # noqa: S608 - no text of anybody's
+        self._database.execute("BEGIN")
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Insert rows."""
+        assert self._database is not None
+        columns = [_values(column) for column in batch.columns]
+        self._database.executemany(self._insert, zip(*columns, strict=True))
+
+    def end(self) -> None:
+        """Write the database out."""
+        assert self._database is not None
+        with contextlib.closing(self._database):
+            self._database.execute("COMMIT")
+            self._out.write(self._database.serialize())
+
+
+def _kind(kind: Any) -> str:
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        return "INTEGER"
+    if pa.types.is_floating(kind):
+        return "REAL"
+    return "BLOB" if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) else "TEXT"
+
+
+def _values(column: Any) -> list[object]:
+    kind = _kind(column.type)
+    if kind == "TEXT":
+        column = texts(column)
+    elif pa.types.is_boolean(column.type):
+        column = pc.cast(column, pa.int8())
+    values: list[object] = column.to_pylist()
+    if kind == "REAL":  # SQLite takes NaN for NULL
+        return ["nan" if value != value else value for value in values]  # noqa: PLR0124 - NaN alone is so
+    return values
+
+
+def _told_apart(names: list[str]) -> list[str]:
+    """The names, with a number behind those that differ from one before in case alone or not at all."""
+    taken: set[str] = set()
+    apart: list[str] = []
+    for given in names:
+        name = given.replace("\0", "\\x00")  # which ends a statement of SQLite
+        number, free = 1, name
+        while free.lower() in taken:
+            number += 1
+            free = f"{name}_{number}"
+        taken.add(free.lower())
+        apart.append(free)
+    return apart
+
+
+def _quoted(name: str) -> str:
+    return '"{}"'.format(name.replace('"', '""'))

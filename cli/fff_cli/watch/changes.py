@@ -1,0 +1,122 @@
+"""What two results differ in, and the last one kept for the next watch."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from fff.access.disk.folder import private
+from fff.errors import UsageError
+from fff_cli.output.formats import unique
+
+COME, GONE, CHANGED = "+", "-", "~"
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Rows with a first column that says what became of them: `-` gone, `~` changed (as they are now), `+` come."""
+
+    rows: pa.RecordBatch
+    gone: int
+    changed: int
+    come: int
+
+    def __bool__(self) -> bool:
+        return bool(self.gone or self.changed or self.come)
+
+
+def compared(before: pa.Table, after: pa.Table, keys: Sequence[str]) -> Changes:
+    """What makes `after` of `before`, which has the same columns; both are bags of rows.
+
+    Where the columns `keys` tell rows apart, one that is gone and one that has come with the same are one
+    that has changed.
+
+    Raises UsageError: there is no such column.
+    """
+    for key in keys:
+        if key not in after.schema.names:
+            raise UsageError(
+                f"the result has no column {key!r} to tell rows apart by",
+                hint=f"it has {', '.join(after.schema.names)}",
+            )
+    old, new = _texts(before, before.schema.names), _texts(after, after.schema.names)
+    gone, come = _surplus(old, new), _surplus(new, old)
+    changed: list[int] = []
+    if keys:
+        was, now = _texts(before, keys), _texts(after, keys)
+        once = _once(was[place] for place in gone) & _once(now[place] for place in come)
+        changed = [place for place in come if now[place] in once]
+        gone = [place for place in gone if was[place] not in once]
+        come = [place for place in come if now[place] not in once]
+    parts = [
+        of.take(pa.array(places, pa.int64()))
+        for of, places in ((before, gone), (after, changed), (after, come))
+    ]
+    marks = [GONE] * len(gone) + [CHANGED] * len(changed) + [COME] * len(come)
+    rows = pa.concat_tables(parts).combine_chunks()
+    columns = [pa.array(marks, pa.string()), *(_whole(column) for column in rows.columns)]
+    names = unique([*rows.schema.names, "change"])
+    batch = pa.RecordBatch.from_arrays(columns, [names[-1], *names[:-1]])
+    return Changes(batch, len(gone), len(changed), len(come))
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else pa.array([], column.type)
+
+
+def _texts(rows: pa.Table, names: Sequence[str]) -> list[str]:
+    """Rows as texts that are equal where the rows are: NaN is itself, and lists can be told apart as well."""
+    columns = [rows.column(rows.schema.get_field_index(name)) for name in names]
+    if len(set(names)) < len(names):
+        columns = list(rows.columns)
+    return [repr(row) for row in zip(*(column.to_pylist() for column in columns), strict=True)]
+
+
+def _surplus(of: Sequence[str], beyond: Sequence[str]) -> list[int]:
+    """Where rows are of which the other bag has fewer."""
+    left, places = Counter(beyond), []
+    for place, text in enumerate(of):
+        if left[text]:
+            left[text] -= 1
+        else:
+            places.append(place)
+    return places
+
+
+def _once(texts: Iterator[str]) -> set[str]:
+    return {text for text, times in Counter(texts).items() if times == 1}
+
+
+class LastResult:
+    """The last whole result of a watch, in a file by what is watched; nowhere where there is no folder for it."""
+
+    def __init__(self, folder: Path | None, watched: object) -> None:
+        name = hashlib.blake2b(json.dumps(watched).encode(), digest_size=16).hexdigest()
+        self._file = None if folder is None else folder / "watch" / f"{name}.arrow"
+
+    def read(self) -> pa.Table | None:
+        """It, if there is one."""
+        if self._file is None:
+            return None
+        with contextlib.suppress(OSError, pa.ArrowException), pa.OSFile(str(self._file)) as file:
+            return pa.ipc.open_file(file).read_all()
+        return None
+
+    def write(self, rows: pa.Table) -> None:
+        """Keep another in its place; that it cannot be is no reason to stop watching."""
+        if self._file is None:
+            return
+        draft = self._file.with_suffix(".part")
+        with contextlib.suppress(OSError):
+            self._file.parent.mkdir(mode=0o700, exist_ok=True)
+            draft.unlink(missing_ok=True)
+            with private(draft) as file, pa.ipc.new_file(file, rows.schema) as out:
+                out.write_table(rows)
+            draft.replace(self._file)

@@ -1,0 +1,380 @@
+"""`--checkpoint` and `fff resume`: whenever a run is killed, the next one answers the same and asks nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import json
+import os
+import random
+import signal
+import stat
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from aiohttp import web
+
+from fff.access.disk.journal import Journal, JournaledClient
+from fff.errors import UsageError
+from fff.stats import AccessMeter
+from fff.web.transport import Outgoing, RawResponse
+from fff.web.types import Credentials, Request
+from fff_cli.app import run as fff
+from tests.web.serving import serving_beside
+
+R = [(number, f"k{number % 60}") for number in range(180)]
+PAGE, BATCH, AT_ONCE = 10, 7, 4
+SQL = "SELECT r.id, s.y, b.z FROM r JOIN s ON r.x = s.x LEFT JOIN b ON r.x = b.x"
+EXPECTED = sorted(f"{id_},{int(x[1:]) * 10},{x.upper()}" for id_, x in R)
+
+
+class Watched:
+    """A site that counts what it is asked, part by part, and may end whoever asks at the n-th request."""
+
+    def __init__(self) -> None:
+        self.pages: collections.Counter[str] = collections.Counter()
+        self.keys: collections.Counter[str] = collections.Counter()
+        self.batched: collections.Counter[str] = collections.Counter()
+        self.asked = 0
+        self.ends_at: int | None = None
+        self.asking: subprocess.Popen[str] | None = None
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        self.asked += 1
+        if self.asked == self.ends_at and self.asking is not None:
+            self.asking.kill()
+        await asyncio.sleep(0.003 * random.random())
+        query = request.query
+        if request.path == "/r":
+            first = int(query.get("offset", 0))
+            self.pages[str(first)] += 1
+            items = [{"id": id_, "x": x} for id_, x in R[first : first + PAGE]]
+            return web.json_response({"items": items, "total": len(R)})
+        if request.path == "/s":
+            self.keys[query["x"]] += 1
+            return web.json_response([{"x": query["x"], "y": int(query["x"][1:]) * 10}])
+        asked = query["x"].split(",")
+        self.batched.update(asked)
+        return web.json_response([{"x": x, "z": x.upper()} for x in asked])
+
+    @property
+    def again(self) -> tuple[int, int, int]:
+        """Pages, single keys and keys of batches that were asked for more than once."""
+        return tuple(
+            sum(count - 1 for count in one.values()) for one in (self.pages, self.keys, self.batched)
+        )  # type: ignore[return-value]
+
+    def serving(self) -> contextlib.AbstractContextManager[str]:
+        """The URL; the site is gone afterwards."""
+        return serving_beside(self.answer)
+
+
+def spec(url: str, folder: Path) -> None:
+    paged = {
+        "path": "r",
+        "data_selector": "items",
+        "paginator": {"type": "offset", "offset_param": "offset", "total_path": "total"},
+    }
+    tables = {
+        "r": {"columns": {"id": "int", "x": "string"}, "scan": {"endpoint": paged}},
+        "s": {
+            "columns": {"x": "string", "y": "int"},
+            "key_columns": [{"name": "x", "require": "any_of", "operators": ["="]}],
+            "lookups": [{"keys": ["x"], "endpoint": {"path": "s?x={x}"}}],
+        },
+        "b": {
+            "columns": {"x": "string", "z": "string"},
+            "key_columns": [{"name": "x", "require": "any_of", "operators": ["="]}],
+            "lookups": [
+                {"keys": ["x"], "endpoint": {"path": "b?x={x}"}, "batch": {"size": BATCH, "separator": ","}}
+            ],
+        },
+    }
+    client = {"base_url": url, "rate_limit": {"max_concurrency": AT_ONCE}}
+    text = yaml.safe_dump({"version": 1, "sources": {"web": {"client": client, "tables": tables}}})
+    (folder / "fff.yaml").write_text(text, encoding="utf-8")
+
+
+def started(folder: Path, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "fff_cli", *words],
+        cwd=folder,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def begin(folder: Path, *more: str) -> subprocess.Popen[str]:
+    return started(folder, "query", SQL, "-s", "fff.yaml", "--checkpoint", "kept", "-O", "out.csv", *more)
+
+
+def resumed(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "fff_cli", "resume", str(folder / "kept"), *more],
+        cwd=folder.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def result(folder: Path) -> list[str]:
+    return sorted((folder / "out.csv").read_text(encoding="utf-8").splitlines()[1:])
+
+
+def kill_and_go_on(folder: Path, moments: list[int]) -> Watched:
+    """Killed at the n-th request, and again when it goes on, until it is let to its end."""
+    site = Watched()
+    with site.serving() as url:
+        spec(url, folder)
+        for number, moment in enumerate(moments):
+            site.ends_at = site.asked + moment
+            again = number and (folder / "kept" / "statement.json").exists()
+            site.asking = started(folder, "resume", "kept") if again else begin(folder)
+            site.asking.wait(120)
+        site.ends_at = None
+        if not (folder / "out.csv").exists():
+            done = resumed(folder)
+            assert done.returncode == 0, done.stderr
+        assert result(folder) == EXPECTED
+    return site
+
+
+def within_what_was_in_flight(site: Watched, kills: int) -> bool:
+    pages, keys, batched = site.again
+    # All have one ceiling; a batch is one request of up to so many keys. One more may have been answered, and the answer
+    # written down, but not yet by key: grouped otherwise, its keys are asked for again.
+    return pages + keys + batched / BATCH <= (AT_ONCE + 1) * kills
+
+
+@pytest.mark.parametrize("moment", [30, *(pytest.param(one, marks=pytest.mark.slow) for one in (1, 75))])
+def test_a_killed_run_goes_on_where_it_was(moment: int, tmp_path: Path) -> None:
+    site = kill_and_go_on(tmp_path, [moment])
+    assert within_what_was_in_flight(site, 1), site.again
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(2))
+def test_many_kills(part: int, tmp_path: Path) -> None:
+    draw = random.Random(part)
+    kills = 0
+    for number in range(10):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        moments = [draw.randrange(1, 85), draw.randrange(1, 40)]
+        kills += len(moments)
+        site = kill_and_go_on(folder, moments)
+        assert within_what_was_in_flight(site, len(moments)), (moments, site.again)
+    assert kills == 20
+
+
+def test_what_has_ended_is_answered_again_without_a_request(tmp_path: Path) -> None:
+    site = Watched()
+    with site.serving() as url:
+        spec(url, tmp_path)
+        assert begin(tmp_path).wait(120) == 0
+        asked = site.asked
+        (tmp_path / "out.csv").unlink()
+        assert resumed(tmp_path, "-O", "other.csv", "--report", "report.json").returncode == 0
+        assert site.asked == asked
+    (tmp_path / "other.csv").rename(tmp_path / "out.csv")
+    assert result(tmp_path) == EXPECTED
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["complete"] is True
+    assert sum(one["requests"] for one in report["access"]) == 0
+    assert sum(one["cached"] for one in report["access"]) > 0
+
+
+def test_ctrl_c_ends_in_something_to_go_on_with(tmp_path: Path) -> None:
+    site = Watched()
+    with site.serving() as url:
+        spec(url, tmp_path)
+        process = begin(tmp_path, "--on-source-error", "partial")
+        while site.asked < 20:
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        process.wait(60)
+        done = resumed(tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert result(tmp_path) == EXPECTED
+        assert within_what_was_in_flight(site, 1), site.again
+
+
+def test_the_folder_is_its_owners_and_one_run_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    kept = tmp_path / "kept"
+    held = Journal(kept)
+    with pytest.raises(UsageError, match="another run uses"):
+        Journal(kept)
+    held.close()
+    (tmp_path / "r.csv").write_text("x\n1\n")
+    assert fff(["query", "SELECT * FROM 'r.csv'", "--checkpoint", "kept", "-q"]) == 0
+    for one in (kept, *kept.rglob("*")):
+        assert not stat.S_IMODE(one.stat().st_mode) & 0o077, one
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["resume", "nowhere"], "there is no checkpoint in 'nowhere'"),
+        (["query", "SELECT 1", "--checkpoint", "held"], "'held' holds a checkpoint already"),
+        (["query", "SELECT 1", "--checkpoint", "new", "--cache"], "--checkpoint and --cache exclude"),
+        (["query", "SELECT 1", "--checkpoint", "new", "--record", "x"], "--checkpoint and --record exclude"),
+        (["resume", "damaged"], "is damaged"),
+        (["resume", "moved"], "cannot go on in '/nowhere/at/all'"),
+    ],
+)
+def test_what_cannot_be_gone_on_with_is_said(
+    words: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    about = {"format": 1, "arguments": ["query", "SELECT 1"], "sql": ["SELECT 1"], "seed": 1}
+    for name, text in (
+        ("held", json.dumps({**about, "folder": str(tmp_path)})),
+        ("damaged", "{"),
+        ("moved", json.dumps({**about, "folder": "/nowhere/at/all"})),
+    ):
+        (tmp_path / name).mkdir(mode=0o700)
+        (tmp_path / name / "statement.json").write_text(text)
+    assert fff(words) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_standard_input_is_no_table_of_a_checkpoint(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "fff_cli", "query", "SELECT * FROM stdin", "--checkpoint", "kept"],
+        cwd=tmp_path,
+        input="x\n1\n",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "standard input comes once" in done.stderr
+
+
+# ---------------------------------------------------------------------------------------------------- the journal
+
+
+def _request(key: str = "a", token: str = "") -> Request:
+    credentials = Credentials({"X-Key": token}, identity=token) if token else Credentials()
+    return Request(f"http://x/{key}", credentials=credentials)
+
+
+def _kept(folder: Path, *keys: str) -> None:
+    async def keep() -> None:
+        journal = Journal(folder)
+        for key in keys:
+            name = journal.name(_request(key))
+            await journal.keep(name, {"status": 200, "headers": {}, "url": None}, f"of {key}".encode())
+        journal.close()
+
+    asyncio.run(keep())
+
+
+def _read(folder: Path, key: str) -> bytes | None:
+    journal = Journal(folder)
+    told = journal.take(journal.name(_request(key)))
+    journal.close()
+    return None if told is None else told[1]
+
+
+@pytest.mark.parametrize("lost", [1, 20, 60])
+def test_what_a_power_cut_left_of_the_last_answer_is_dropped_and_the_rest_holds(
+    lost: int, tmp_path: Path
+) -> None:
+    _kept(tmp_path / "j", "a", "b")
+    file = tmp_path / "j" / "journal"
+    os.truncate(file, file.stat().st_size - lost)
+    assert _read(tmp_path / "j", "b") is None
+    assert _read(tmp_path / "j", "a") == b"of a"
+    _kept(tmp_path / "j", "c")
+    assert [_read(tmp_path / "j", key) for key in "abc"] == [b"of a", None, b"of c"]
+
+
+def test_what_was_changed_on_the_disk_is_not_believed(tmp_path: Path) -> None:
+    _kept(tmp_path / "j", "a", "b")
+    file = tmp_path / "j" / "journal"
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2 + 40] ^= 1
+    file.write_bytes(data)
+    assert _read(tmp_path / "j", "a") == b"of a"
+    assert _read(tmp_path / "j", "b") is None
+
+
+def test_equal_requests_have_their_answers_in_the_order_they_came_and_others_none(tmp_path: Path) -> None:
+    async def keep() -> None:
+        journal = Journal(tmp_path / "j")
+        for body in (b"1", b"2"):
+            await journal.keep(journal.name(_request()), {"status": 200, "headers": {}, "url": None}, body)
+        journal.close()
+
+    asyncio.run(keep())
+    journal = Journal(tmp_path / "j")
+    told = [journal.take(journal.name(_request())) for _ in range(3)]
+    assert [one and one[1] for one in told] == [b"1", b"2", None]
+    assert journal.name(_request(token="t")) != journal.name(_request())
+    journal.close()
+
+
+class Echo:
+    """Answers with what it was asked with. Implements `Transport`."""
+
+    def __init__(self) -> None:
+        self.sent = 0
+
+    async def send(self, out: Outgoing) -> RawResponse:
+        self.sent += 1
+        return RawResponse(200, {"x-asked": out.url}, json.dumps(dict(out.headers)).encode())
+
+    async def close(self) -> None:
+        pass
+
+
+class Nothing:
+    """Remembers nothing. Implements `ResponseMemory`."""
+
+    async def find(self, name: bytes) -> None:
+        return None
+
+    async def keep(self, name: bytes, table: tuple[str, str], answer: object) -> None:
+        pass
+
+    def renew(self, name: bytes) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("secret", "memory", "again"),
+    [("", Nothing(), 1), ("s3cr/et key", Nothing(), 2), ("", None, 2)],
+    ids=["an answer is kept", "one that repeats a secret is not", "nor is one that is no data, as a token"],
+)
+def test_what_is_kept(secret: str, memory: Nothing | None, again: int, tmp_path: Path) -> None:
+    echo = Echo()
+
+    async def ask() -> list[bytes]:
+        answers = []
+        for _ in range(2):
+            client = JournaledClient(Journal(tmp_path / "j"), echo)
+            client.redactor.add("s3cr/et key")
+            request = replace(_request(token=secret), memory=memory)
+            answers.append((await client.request(request, meter=AccessMeter())).body)
+            await client.close()
+        return answers
+
+    first, second = asyncio.run(ask())
+    assert first == second
+    assert echo.sent == again
+    assert b"s3cr" not in (tmp_path / "j" / "journal").read_bytes()

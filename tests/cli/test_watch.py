@@ -1,0 +1,200 @@
+"""`fff watch`: rows that come, go and change between one run and the next, and between one watch and the next."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+import yaml
+from aiohttp import web
+
+from fff_cli.app import run as fff
+from fff_cli.watch.changes import LastResult, compared
+from fff_cli.watch.command import seconds
+from tests.web.serving import serving_beside
+
+
+class Moving:
+    """A table whose rows are others at every request; None is a failure."""
+
+    def __init__(self, *states: list[tuple[int, str]] | None) -> None:
+        self.states = list(states)
+        self.asked = self.renewed = 0
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        rows = self.states[min(self.asked, len(self.states) - 1)]
+        self.asked += 1
+        if rows is None:
+            return web.json_response({"error": "down"}, status=403)
+        etag = f'"{hash(tuple(rows))}"'
+        if request.headers.get("If-None-Match") == etag:
+            self.renewed += 1
+            return web.Response(status=304, headers={"ETag": etag})
+        body = [{"id": id_, "name": name} for id_, name in rows]
+        return web.json_response(body, headers={"ETag": etag})
+
+    @contextlib.contextmanager
+    def serving(self, folder: Path) -> Iterator[None]:
+        with serving_beside(self.answer) as url:
+            table = {
+                "columns": {"id": "int", "name": "string"},
+                "scan": {"endpoint": {"path": "t", "paginator": "single_page"}},
+            }
+            client = {"base_url": url, "retry": {"max_attempts": 1}}
+            spec = {"version": 1, "sources": {"web": {"client": client, "tables": {"t": table}}}}
+            (folder / "fff.yaml").write_text(yaml.safe_dump(spec), encoding="utf-8")
+            yield
+
+
+A, B, C = (1, "one"), (2, "two"), (3, "three")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    return tmp_path
+
+
+def watched(*more: str, times: int = 3) -> int:
+    return fff(
+        ["watch", "SELECT id, name FROM t", "-s", "fff.yaml", "--every", "0.2s", "--times", str(times), *more]
+    )
+
+
+def test_rows_that_come_and_go_are_shown_and_what_stays_is_not(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with Moving([A, B], [A, B, C, C], [(2, "TWO"), C]).serving(here):
+        assert watched("-o", "csv") == 0
+    shown = capfd.readouterr()
+    assert shown.out.splitlines() == [
+        "change,id,name",
+        *["+,3,three"] * 2,
+        "-,1,one",
+        "-,2,two",
+        "-,3,three",
+        "+,2,TWO",
+    ]
+    told = [line.split(" ", 1)[1] for line in shown.err.splitlines()]
+    assert told == ["2 rows to compare with", "4 rows: 2 new", "2 rows: 1 new, 3 gone"]
+
+
+def test_a_key_tells_what_has_changed_and_a_command_gets_it(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with Moving([A, B], [(1, "ONE"), C]).serving(here):
+        assert watched("--key", "id", "-q", "-o", "ndjson", "--run", "cat > got.ndjson", times=2) == 0
+    shown = capfd.readouterr()
+    expected = [
+        {"change": "-", "id": 2, "name": "two"},
+        {"change": "~", "id": 1, "name": "ONE"},
+        {"change": "+", "id": 3, "name": "three"},
+    ]
+    assert [json.loads(line) for line in shown.out.splitlines()] == expected
+    assert [json.loads(line) for line in (here / "got.ndjson").read_text().splitlines()] == expected
+    assert shown.err == ""
+
+
+def test_the_next_watch_begins_where_the_last_one_ended(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    site = Moving([A], [A], [A, B])
+    with site.serving(here):
+        assert watched("-o", "csv", times=1) == 0
+        assert watched("-o", "csv", times=2) == 0
+    assert capfd.readouterr().out.splitlines() == ["change,id,name", "+,2,two"]
+    assert site.renewed == 1, "what had not changed was not sent again"
+    kept = next((here / "XDG_STATE_HOME" / "fff" / "watch").iterdir())
+    assert not kept.stat().st_mode & 0o077
+
+
+def test_a_source_that_fails_is_told_of_and_not_compared(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with Moving([A, B], None, [A, C]).serving(here):
+        assert watched("-o", "csv") == 4
+    shown = capfd.readouterr()
+    assert shown.out.splitlines() == ["change,id,name", "-,2,two", "+,3,three"]
+    assert "error: web.t: HTTP 403" in shown.err
+
+
+def test_what_is_partial_is_not_compared(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with Moving([A, B]).serving(here):
+        assert watched(times=1) == 0
+        assert watched("--deadline", "0", times=1) == 3
+        assert watched(times=1) == 0
+    shown = capfd.readouterr()
+    assert shown.out == ""
+    assert "PARTIAL" in shown.err
+    assert "what is partial is not compared" in shown.err
+    assert shown.err.splitlines()[-1].endswith("2 rows: no change")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--key", "ID"], "the result has no column 'ID' to tell rows apart by"),
+        (["-o", "parquet"], "changes are not written as parquet"),
+        (["--every", "soon"], "not a time such as 30s, 5m, 1h or 1d"),
+    ],
+)
+def test_what_cannot_be_watched_is_said(
+    more: list[str], said: str, here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with Moving([A]).serving(here):
+        assert watched(*more) == 2
+    assert said in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"), [("30s", 30), ("5m", 300), ("1.5h", 5400), ("2d", 172800), ("7", 7)]
+)
+def test_times_are_read(said: str, meant: float) -> None:
+    assert seconds(said) == meant
+
+
+def test_changes_make_the_later_of_any_two_bags_of_the_earlier() -> None:
+    draw = random.Random(7)
+    schema = pa.schema([("k", pa.int64()), ("v", pa.list_(pa.float64()))])
+    values: list[list[float] | None] = [None, [], [1.0], [math.nan], [-0.0], [0.0]]
+
+    def bag() -> list[tuple[int | None, list[float] | None]]:
+        return [(draw.choice([None, 1, 2, 3]), draw.choice(values)) for _ in range(draw.randrange(8))]
+
+    def table(rows: list[tuple[int | None, list[float] | None]]) -> pa.Table:
+        return pa.Table.from_pylist([{"k": k, "v": v} for k, v in rows], schema)
+
+    for _ in range(300):
+        before, after = bag(), bag()
+        changes = compared(table(before), table(after), ())
+        marks, ks, vs = (column.to_pylist() for column in changes.rows.columns)
+        made = Counter(map(repr, before))
+        for mark, row in zip(marks, zip(ks, vs, strict=True), strict=True):
+            made[repr(row)] += {"+": 1, "-": -1}[mark]
+        assert +made == Counter(map(repr, after))
+        assert min(made.values(), default=0) >= 0
+        assert changes.gone + changes.come == len(marks)
+        assert not set(zip(marks, map(repr, ks), map(repr, vs), strict=True)) & {
+            ("+" if mark == "-" else "-", repr(k), repr(v)) for mark, k, v in zip(marks, ks, vs, strict=True)
+        }, "no row both comes and goes"
+
+
+def test_what_cannot_be_read_of_the_last_watch_is_as_good_as_none(tmp_path: Path) -> None:
+    last = LastResult(tmp_path, ["x"])
+    assert last.read() is None
+    last.write(pa.table({"a": [1]}))
+    assert last.read() == pa.table({"a": [1]})
+    file = next((tmp_path / "watch").iterdir())
+    os.truncate(file, 20)
+    assert last.read() is None
+    assert LastResult(None, ["x"]).read() is None
