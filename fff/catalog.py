@@ -19,7 +19,7 @@ from fff.schema import Field
 from fff.stats import AccessMeter
 
 if TYPE_CHECKING:
-    from fff.web.validators import ResponseMemory
+    from fff.web.types import ResponseMemory
 
 RecordBatch: TypeAlias = pa.RecordBatch
 
@@ -45,12 +45,13 @@ class KeyColumn:
 class ScanMethod:
     """One way to read a whole table, page by page.
 
-    Several on one table compete (mirrors). `price` is that of a request.
+    Several on one table compete (mirrors). `price` is that of a request, `limiter` as that of a lookup.
     """
 
     name: str
     endpoint: object = None  # the adapter's own description; opaque to the engine
     price: Money | None = None
+    limiter: str = ""
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,7 @@ class Table:
     rows_wanted: int | None = None
     sortable: tuple[str, ...] = ()  # what scans can be asked to be sorted by, written as in `order`
     sort: str | None = None  # one of these
+    notes: tuple[str, ...] = ()  # what whoever reads it should know beforehand, each a sentence
     function: bool = (
         False  # the last column is a function's value, those before it are its arguments, in order
     )
@@ -257,8 +259,8 @@ class Cacheable(Protocol):
     def tells_secrets(self, data: bytes) -> bool:
         """Whether a secret of the source stands in there: such rows are never kept."""
 
-    def remember(self, memory: ResponseMemory) -> None:
-        """Ask for what is in there only if it has changed, and remember what says how to ask so."""
+    def remember(self, memory: ResponseMemory | None) -> None:
+        """Ask for what is in there only if it has changed, and remember what says how to ask so; None: no more."""
 
     def reads_whole_records(self, table: Table) -> bool:
         """Whether all columns come with every answer, however few are asked for, so that they may as well be kept."""
@@ -299,6 +301,8 @@ class Catalog:
     """
 
     adapters: list[SourceAdapter] = field(default_factory=list)
+    #: Tells files that look like specs and were not read, for whoever misses a table.
+    unread: Callable[[], list[str]] = list
     _tables: dict[str, tuple[SourceAdapter, Table]] = field(default_factory=dict, repr=False)
     _offered: dict[str, Callable[[], SourceAdapter]] = field(default_factory=dict, repr=False)
     _from_offers: set[str] = field(default_factory=set, repr=False)  # names of sources, in lower case

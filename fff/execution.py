@@ -123,13 +123,13 @@ class Execution:
         """
         wanted: list[list[Expr]] = [[] for _ in self._blocks]
         for text in texts:
-            found = [priority(text, block.query.plan) for block in self._blocks]
-            if not any(one is not None for one in found):
+            priorities = [priority(text, block.query.plan) for block in self._blocks]
+            if not any(one is not None for one in priorities):
                 raise QueryError(
                     f"no part of the query has all the columns of {text!r}",
                     hint="a priority compares columns of the tables that are fetched",
                 )
-            for some, one in zip(wanted, found, strict=True):
+            for some, one in zip(wanted, priorities, strict=True):
                 if one is not None:
                     some.append(one)
         for block, some in zip(self._blocks, wanted, strict=True):
@@ -166,9 +166,9 @@ class Execution:
             FFFError: there is no result; the exit code is the error's.
         """
         try:
-            found = self._aggregated() if self._row_sink is None else self._rows(self._row_sink)
+            results = self._aggregated() if self._row_sink is None else self._rows(self._row_sink)
             # Who leaves early leaves at once: nothing of the run goes on behind the reader's back.
-            async with contextlib.aclosing(found) as batches:
+            async with contextlib.aclosing(results) as batches:
                 async for batch in batches:
                     yield batch
         except FFFError as error:
@@ -219,10 +219,10 @@ class Execution:
                     await beside
             table = await self._ending.in_time(sink.finish(counted=self.options.refresh))
             if table is None:
-                found = await sink.at_once()
-                table = found.table
+                final = await sink.at_once()
+                table = final.table
                 self._cut = self._parts("not aggregated yet", self._ending.reason or "stopped")
-                self._late = f"Spark had no time to end: the result rests on {found.rows:,} of {sink.rows:,} rows found"
+                self._late = f"Spark had no time to end: the result rests on {final.rows:,} of {sink.rows:,} rows found"
         self.schema = tuple(result_field(one.name, one.type) for one in table.schema)
         for batch in table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]:
             self._spark_rows += len(batch)
@@ -327,6 +327,7 @@ class Execution:
         stats = (
             SparkStats(used=self._spark is not None) if self._spark_sink is None else self._spark_sink.stats
         )
+        stats = replace(stats, attached=self._spark is not None and self._spark.attached)
         return replace(stats, start_s=0.0) if self._spark_was_up else stats
 
     @property
@@ -341,10 +342,11 @@ class Execution:
             block.remember()
         self._history.note(self._catalog, self._blocks)
         complete = error is None and self._complete
-        snapshot, warnings = self.snapshot(), warnings_of(self._blocks, self._meters)
+        warnings = (*self.prepared.warnings, *warnings_of(self._blocks, self._meters))
+        snapshot = self.snapshot()
         warnings = warnings if self._late is None else (*warnings, self._late)
-        told = {part.table for part in snapshot.missing}
-        cut = (part for part in self._cut if part.table not in told)
+        tables = {part.table for part in snapshot.missing}
+        cut = (part for part in self._cut if part.table not in tables)
         snapshot = replace(snapshot, missing=(*snapshot.missing, *cut))
         reason = None
         if error is not None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from fff.access.session_cache import AccessStore
 from fff.budget import Budget
-from fff.catalog import Catalog, Naming, Table
+from fff.catalog import Cacheable, Catalog, Naming, Table
 from fff.errors import QueryError, UsageError
 from fff.execution import Execution
 from fff.forecast.estimate import Forecast, forecast
@@ -179,6 +179,16 @@ class Federation:
             if adapter is not self._functions:
                 await adapter.close()
 
+    def use_cache(self, cache: RowCache | None) -> None:
+        """What is read from now on is kept on disk there, or nowhere; what was read is forgotten, the cache before closed."""
+        if self._cache is not None:
+            self._cache.close()
+        for adapter in self.catalog.adapters:
+            if isinstance(adapter, Cacheable):
+                adapter.remember(None)
+        self._cache = self._store.disk = cache
+        self._store.reset()  # tables that are held ask as they did
+
     def reset(self) -> None:
         """Forget what was read: the next statement asks the sources again."""
         self._store.reset()
@@ -209,10 +219,21 @@ class Federation:
             from fff.spark.session import SparkEngine  # noqa: PLC0415 - plain joins never pay for it
 
             self._spark = SparkEngine(
-                master=options.spark_master, remote=options.spark_remote, log_file=options.spark_log
+                master=options.spark_master,
+                remote=options.spark_remote,
+                log_file=options.spark_log,
+                warm=options.warm,
             )
             self._spark.start(warm_up=not options.refresh)  # the first refresh warms up as well
         return self._spark
+
+    def warm_up(self, options: RunOptions) -> None:
+        """Let Spark start in the background before a statement needs it, where it is one that stays up between commands."""
+        from fff.spark.start.warm import is_allowed, is_memory_short  # noqa: PLC0415 - plain joins never pay for it
+
+        elsewhere = options.spark_master or options.spark_remote or options.spark_log
+        if options.warm and not elsewhere and is_allowed() and not is_memory_short():
+            self._start_spark(options)
 
     async def close(self) -> None:
         """Stop Spark without waiting for it, and close the connections."""

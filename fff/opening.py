@@ -8,7 +8,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Protocol, cast
 
-from fff.access.disk.policy import row_cache
+from fff.access.disk.journal import Journal, JournaledClient
+from fff.access.disk.policy import RowCache, row_cache
 from fff.catalog import Catalog
 from fff.errors import UsageError
 from fff.federation import Federation
@@ -16,6 +17,7 @@ from fff.forecast.history import TableHistory
 from fff.web.client import WebClient
 
 _GROUP, _NAME = "fff.loaders", "specs"
+_NO_LIMIT = 1 << 62  # bytes: what a checkpoint holds is all needed
 
 Source = str | os.PathLike[str]
 
@@ -45,19 +47,25 @@ def open_federation(
     cache: bool | None = None,
     cache_ttl: float | None = None,
     local_files: bool = True,
+    checkpoint: Path | None = None,
 ) -> Federation:
     """A federation over the given spec files and folders or, without any, over those of the usual places.
 
     `environ` is that of the process unless it is given; `client` sends over the network, `load` is the loader that is
     installed. `keep` is that of `Federation`; `cache` and `cache_ttl` are as for `row_cache`. Nothing is sent.
-    Without `local_files` statements cannot name files of this machine; specs can.
+    Without `local_files` statements cannot name files of this machine; specs can. All answers are kept in the folder
+    `checkpoint`, and what is in it is not asked for again; there is no other cache then.
 
     Raises:
         SpecError: a spec is wrong.
-        UsageError: a path is not there.
+        UsageError: a path is not there, or the folder cannot be used.
     """
     environ = os.environ if environ is None else environ
-    kept = row_cache(environ, enabled=cache, ttl=cache_ttl)
+    if checkpoint is None:
+        kept = row_cache(environ, enabled=cache, ttl=cache_ttl)
+    else:
+        client = JournaledClient(Journal(checkpoint))
+        kept = RowCache(checkpoint / "rows", every=True, ttl=float("inf"), limit=_NO_LIMIT, at_once=True)
     history = TableHistory.of_user(environ, enabled=cache)
     client = client or WebClient()
     load = load or _loader()

@@ -73,6 +73,7 @@ class RunOptions:
         spark_master: where Spark runs; None: on this machine.
         spark_remote: a Spark Connect server to use instead.
         spark_log: the file that Spark may log to; None: nowhere.
+        warm: use this user's Spark that stays up between commands, where there may be one.
         refresh: keep a current result of the upper query for `Execution.snapshot`.
         prioritize: predicates whose rows are fetched first.
     """
@@ -90,6 +91,7 @@ class RunOptions:
     spark_remote: str | None = None
     refresh: bool = False
     spark_log: Path | None = None
+    warm: bool = False
     prioritize: tuple[str, ...] = ()
 
     def overridden(self, options: Mapping[str, Any]) -> RunOptions:

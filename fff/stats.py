@@ -59,6 +59,7 @@ class AccessMeter:
     in_flight: int = 0
     max_in_flight: int = 0
     busy_s: float = 0.0  # time during which at least one request was in flight
+    slowest_s: float = 0.0  # that one request took, as far as that was noted
     total_rows: int | None = None  # the source's own total, where it tells one
     warnings: dict[str, int] = field(default_factory=dict)  # message -> how often
     waited: dict[str, float] = field(
@@ -124,9 +125,10 @@ class AccessMeter:
         """What the requests have cost; None where no price is stated."""
         return None if self.price is None else self.price.times(self.requests)
 
-    def answered(self, now: float) -> None:
-        """A request is over, however it ended."""
+    def answered(self, now: float, sent: float | None = None) -> None:
+        """A request is over, however it ended; `sent`: when it went out, where that was noted."""
         assert self.busy_since is not None, "answered without sent"
+        self.slowest_s = max(self.slowest_s, 0.0 if sent is None else now - sent)
         self.busy_s += now - self.busy_since
         self.in_flight -= 1
         self.busy_since = now if self.in_flight else None
@@ -187,6 +189,7 @@ class AccessStats:
     total_rows: int | None = None
     complete: bool = False
     busy_s: float = 0.0
+    slowest_s: float = 0.0  # of one request, from sending it to the end of its answer
     limited_by: str | None = None
     throttled_s: float = 0.0
     resumes_s: float | None = None  # of a throttled one: until the server takes requests again
@@ -260,6 +263,7 @@ class SparkStats:
 
     used: bool = False
     start_s: float | None = None
+    attached: bool = False  # to this user's Spark, which was up before the command
     refreshes: int = 0
     refresh_s: float = 0.0
     final_s: float | None = None

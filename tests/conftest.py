@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import importlib.metadata
 import os
 import random
@@ -28,6 +29,7 @@ PATIENCE_SLOW = 1800
 def pytest_configure(config: pytest.Config) -> None:
     """Keep what shares a JVM in one worker, and start nothing that outlives the tests."""
     os.environ.setdefault("FFF_SPARK_ARCHIVE", "read")
+    os.environ["FFF_SPARK_WARM"] = "off"
     # A shell that runs the tests in the background lets them, and all they start, ignore Ctrl-C; some test just that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -38,6 +40,18 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config.option, "dist") and config.option.dist == "load":
         config.option.dist = "loadgroup"
     _read_installed_packages_once()
+    gc.disable()  # until all tests are collected: what that makes stays
+
+
+def pytest_collection_finish() -> None:
+    """Half a million objects that stay, in each worker, need not be looked through again and again."""
+    gc.enable()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Libraries complain of what is left at the end of a process."""
+    gc.unfreeze()
 
 
 def _read_installed_packages_once() -> None:

@@ -468,6 +468,8 @@ def test_a_package_is_small_and_names_what_is_in_it() -> None:
         unnamed = [name for name in inside if not re.search(rf"(?<![\w/]){name.rstrip('/')}(?!\w)", text)]
         if unnamed:
             wrong[package.name] = f"its docstring does not name {', '.join(sorted(unnamed))}"
+        if package.name != "pyspark_fff" and "docs/glossary.md" not in text:
+            wrong[f"{package.name} and its words"] = "its docstring does not say where they are explained"
     assert not wrong, offenders(wrong)
 
 

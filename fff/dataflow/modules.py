@@ -81,6 +81,10 @@ class Block:
         """Whether some scan of the table may bring more."""
         return any(scan.state is ScanState.RUNNING for scan in self.scans[table])
 
+    def pages(self) -> int:
+        """How many pages all scans have brought."""
+        return sum(scan.pages for scans in self.scans for scan in scans)
+
     def scans_failed(self, table: int) -> bool:
         """Whether no scan of the table brings anything more, and none has brought all."""
         over = (ScanState.FAILED, ScanState.UNUSED, ScanState.STOPPED)

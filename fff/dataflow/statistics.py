@@ -79,6 +79,7 @@ class BlockStatistics:
 
     finished: bool
     cancelled: bool
+    whole: bool  # finished, and nothing is missing
     results: int
     tables: tuple[TableStatistics, ...]
     routing: tuple[RoutingShare, ...]
@@ -114,7 +115,8 @@ def statistics(router: Router, methods: Methods, *, finished: bool) -> BlockStat
         )
         for table, stem in enumerate(block.stems)
     )
-    return BlockStatistics(finished, block.cancelled, router.emitted, tables, _routing(router))
+    whole = finished and not block.missing
+    return BlockStatistics(finished, block.cancelled, whole, router.emitted, tables, _routing(router))
 
 
 def _conflict(stem: SteM) -> Conflict | None:

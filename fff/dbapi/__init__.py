@@ -3,8 +3,7 @@
 In: spec files, options, SQL with `?` or `:name`.
 Out: connections and cursors as every tool of Python for databases knows them.
 
-    connection    connections: no transactions, for web tables are only read
-    cursor        statements, their parameters, and their rows
+    connection    connections without transactions, for web tables are only read, and their cursors
     dialect       SQLAlchemy's `fff://` URLs; the only importer of sqlalchemy
     exceptions    the exceptions of PEP 249, and which of them each error of FFF is
     types         types as PEP 249 compares them
@@ -16,8 +15,7 @@ explained in docs/glossary.md.
 
 from __future__ import annotations
 
-from fff.dbapi.connection import DatabaseConnection, connect
-from fff.dbapi.cursor import DatabaseCursor
+from fff.dbapi.connection import DatabaseConnection, DatabaseCursor, connect
 from fff.dbapi.exceptions import (
     DatabaseError,
     DataError,

@@ -106,22 +106,24 @@ class TableHistory:
     def note(self, catalog: Catalog, blocks: Sequence[RunningBlock]) -> None:
         """Remember what a run has found that has ended."""
         for block in blocks:
-            for number, (told, opened) in enumerate(
+            for number, (statistics, opened) in enumerate(
                 zip(block.eddy.statistics().tables, block.access, strict=True)
             ):
                 if not opened.fed:
-                    distinct = block.eddy.distinct(number) if told.complete and not opened.table.quals else {}
-                    self._note(catalog, opened, told, distinct)
+                    distinct = (
+                        block.eddy.distinct(number) if statistics.complete and not opened.table.quals else {}
+                    )
+                    self._note(catalog, opened, statistics, distinct)
 
     def _note(
-        self, catalog: Catalog, opened: OpenTable, told: TableStatistics, distinct: Mapping[str, int]
+        self, catalog: Catalog, opened: OpenTable, statistics: TableStatistics, distinct: Mapping[str, int]
     ) -> None:
         methods: dict[str, MethodFacts] = {}
-        for scan, meter in zip(told.scans, opened.scan_meters, strict=True):
+        for scan, meter in zip(statistics.scans, opened.scan_meters, strict=True):
             facts = _of_scan(opened.table, meter, scan.rows, complete=scan.state is ScanState.COMPLETE)
             if facts is not None:
                 methods[scan.name] = facts
-        for lookup, meter in zip(told.lookups, opened.lookup_meters, strict=True):
+        for lookup, meter in zip(statistics.lookups, opened.lookup_meters, strict=True):
             if meter.requests and lookup.asked and not (lookup.failed or meter.cached):
                 methods[lookup.name] = _facts(
                     meter, meter.requests - meter.retries, lookup.rows, lookup.asked

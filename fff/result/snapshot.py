@@ -76,14 +76,16 @@ class Picture:
         """The picture, frozen."""
         sample = self._sample()
         partial_columns, partial = self._partial()
-        running = [(told, block.access) for told, block in zip(self._told, self.blocks, strict=True)]
+        running = [
+            (statistics, block.access) for statistics, block in zip(self._told, self.blocks, strict=True)
+        ]
         return Snapshot(
             elapsed_s=elapsed_s,
             phase=self.phase,
-            rows=sum(told.results for told in self._told),
+            rows=sum(statistics.results for statistics in self._told),
             first_row_s=first_row_s,
             access=access_stats(running, self._distinct_keys),
-            stems=tuple(one for told, access in running for one in stem_stats(told, access)),
+            stems=tuple(one for statistics, access in running for one in stem_stats(statistics, access)),
             routing=self._routing(),
             missing=self._missing(),
             spark=spark,
@@ -117,8 +119,8 @@ class Picture:
             return self._told[0].routing
         return tuple(
             replace(share, state=f"{block.query.view or block.number}: {share.state}")
-            for block, told in zip(self.blocks, self._told, strict=True)
-            for share in told.routing
+            for block, statistics in zip(self.blocks, self._told, strict=True)
+            for share in statistics.routing
         )
 
     def _missing(self) -> tuple[Missing, ...]:
@@ -162,7 +164,7 @@ class Picture:
 
     def _partial_groups(self, current: Current, room: int) -> _Rows:
         """Groups that no complete row has reached; none once nothing more is fetched."""
-        stopping = any(told.cancelled for told in self._told)
+        stopping = any(statistics.cancelled for statistics in self._told)
         if current.partial is None or self.phase != "fetching" or stopping:
             return ()
         return tuple(
@@ -207,27 +209,27 @@ def warnings_of(blocks: Sequence[RunningBlock], meters: Meters) -> tuple[str, ..
     counts: Counter[str] = Counter()
     for meter in meters:
         counts.update(meter.warnings)
-    found = [message if count == 1 else f"{message} ({count} times)" for message, count in counts.items()]
+    notes = [message if count == 1 else f"{message} ({count} times)" for message, count in counts.items()]
     for block in blocks:
         for table, access in zip(block.eddy.statistics().tables, block.access, strict=True):
-            found += [
+            notes += [
                 f"{access.table.source}.{lookup.name}: {lookup.strays} rows did not have the key they were "
                 "asked by and were left out"
                 for lookup in table.lookups
                 if lookup.strays
             ]
             for lookup, meter in zip(table.lookups, access.lookup_meters, strict=True):
-                told = _nothing_but_silence(lookup, meter)
-                if told is not None:
-                    found.append(f"{access.table.source}.{lookup.name}: all {lookup.asked} keys {told}")
+                silence = _nothing_but_silence(lookup, meter)
+                if silence is not None:
+                    notes.append(f"{access.table.source}.{lookup.name}: all {lookup.asked} keys {silence}")
             if table.conflict is not None:
-                found.append(_conflict(table.conflict, access.table))
+                notes.append(_conflict(table.conflict, access.table))
             if table.beyond:
-                found.append(
+                notes.append(
                     f"{access.table.full_name}: {table.beyond} rows came that a scan of it, read whole, does not "
                     "have: its ways of access disagree, or it changed meanwhile; a primary_key tells such rows apart"
                 )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(notes))
 
 
 def _nothing_but_silence(lookup: LookupStatistics, meter: AccessMeter) -> str | None:

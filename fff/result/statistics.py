@@ -144,8 +144,9 @@ def _lookup_stats(
 
 
 def _ended(state: AccessState, meter: AccessMeter, block: BlockStatistics) -> AccessState:
-    """What a run that was stopped did not wait for has not failed."""
-    return "stopped" if state == "failed" and block.cancelled and not meter.failed else state
+    """What a run that was stopped, or had enough, did not wait for has not failed."""
+    stopped = block.cancelled or block.whole
+    return "stopped" if state == "failed" and stopped and not meter.failed else state
 
 
 def _metered(meter: AccessMeter, stats: AccessStats) -> AccessStats:
@@ -167,6 +168,7 @@ def _metered(meter: AccessMeter, stats: AccessStats) -> AccessStats:
         in_flight=meter.in_flight,
         max_in_flight=meter.max_in_flight,
         busy_s=meter.busy_s,
+        slowest_s=round(meter.slowest_s, 6),
         limited_by=meter.limited_by,
         cost=None if cost is None else float(cost.amount),
         currency=None if cost is None else cost.currency,

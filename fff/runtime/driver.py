@@ -342,7 +342,9 @@ class BlockDriver:
             self._lookups.pop(lookup.request, None)
 
     def _truncated(self, access: OpenTable, reason: str) -> None:
-        self.source_errors.append(SourceError(reason, source=access.table.source, table=access.table.name))
+        source, table = access.table.source, access.table.name
+        hint = "on_source_error: partial (--on-source-error partial) answers with what is there, labelled as incomplete"
+        self.source_errors.append(SourceError(reason, source=source, table=table, hint=hint))
 
     async def _stop_tasks(self) -> None:
         if self._alarm is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import pyarrow as pa
 from fff.catalog import Catalog
 from fff.dataflow.eddy import Eddy, EddyOptions
 from fff.dataflow.plan.events import Event, Finish, Instruction, LookupAnswers, LookupRows, Prioritize
+from fff.dataflow.plan.expressions import Expr
 from fff.dataflow.plan.plan import BlockPlan
 from fff.dataflow.plan.policy import RoutingPolicy
 from fff.federation import Federation
@@ -93,6 +95,7 @@ def run_block(
     seed: int,
     options: EddyOptions | None = None,
     prioritize: Sequence[str] = (),
+    turns: Sequence[tuple[float, str]] = (),
     one_cpu: bool = False,
     hop_s: float = 0.0,
 ) -> BlockRun:
@@ -105,6 +108,7 @@ def run_block(
         seed: of routing, latencies and failures.
         options: of the eddy.
         prioritize: predicates whose rows the user wants first.
+        turns: a predicate whose rows the user wants first from some time on, in the place of what was wanted before.
         one_cpu: all access methods and the eddy share one processor; else each method has servers of its own.
         hop_s: seconds of that processor that routing one tuple takes.
     """
@@ -122,6 +126,7 @@ def run_block(
             seed=seed,
             options=options,
             prioritize=prioritize,
+            turns=turns,
             processor=processor,
             hop_s=hop_s,
         )
@@ -138,11 +143,12 @@ async def execute_block(
     seed: int,
     options: EddyOptions | None = None,
     prioritize: Sequence[str] = (),
+    turns: Sequence[tuple[float, str]] = (),
     processor: OneProcessor | None = None,
     hop_s: float = 0.0,
 ) -> BlockRun:
     """`run_block` over any sources, in the running loop's time."""
-    block = prepare(sql, catalog, {}, prioritize).only_block
+    block = prepare(sql, catalog, {}, [*prioritize, *(text for _, text in turns)]).only_block
     chosen = make_policy(policy, block.plan) if isinstance(policy, str) else policy(block.plan)
     eddy = RecordedEddy(
         block.plan,
@@ -153,9 +159,9 @@ async def execute_block(
         processor=processor,
         hop_s=hop_s,
     )
-    wanted = [found for text in prioritize if (found := priority(text, block.plan)) is not None]
+    wanted = _wanted(prioritize, block.plan)
     if wanted:
-        eddy.handle(Prioritize(tuple(wanted)))
+        eddy.handle(Prioritize(wanted))
     batches: list[tuple[float, pa.RecordBatch]] = []
     began = recorder.now
 
@@ -164,8 +170,16 @@ async def execute_block(
         batches.append((recorder.now, batch))
 
     driver = BlockDriver(eddy, _access(block, catalog), deliver, eager=block.plan.limit is None)
+    for time, text in turns:
+        event = Prioritize(_wanted((text,), block.plan))
+        asyncio.get_running_loop().call_later(time, driver.post, event)
     finish = await driver.run()
     return BlockRun(tuple(batches), finish, recorder.now - began, recorder, eddy)
+
+
+def _wanted(texts: Sequence[str], plan: BlockPlan) -> tuple[Expr, ...]:
+    """The predicates that can be evaluated on the plan's columns."""
+    return tuple(found for text in texts if (found := priority(text, plan)) is not None)
 
 
 def _access(block: BlockQuery, catalog: Catalog) -> list[OpenTable]:

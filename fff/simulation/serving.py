@@ -43,14 +43,14 @@ class LoopbackTables:
             column, value = key
             lookup = next(some for some in table.lookups if some.keys == (column,))
             await self._serve(name, lookup.name)
-            found = table.rows.filter(pc.equal(table.rows.column(column), int(value)))
-            total = len(found)
+            rows = table.rows.filter(pc.equal(table.rows.column(column), int(value)))
+            total = len(rows)
         else:
             scan = table.scans[0]
             await self._serve(name, scan.name)
-            found = table.rows.slice(int(query.get("offset", ["0"])[0]), scan.page_rows)
+            rows = table.rows.slice(int(query.get("offset", ["0"])[0]), scan.page_rows)
             total = len(table.rows)
-        return {"rows": found.to_pylist(), "total": total}
+        return {"rows": rows.to_pylist(), "total": total}
 
     async def _serve(self, table: str, method: str) -> None:
         server = self._servers[table, method]

@@ -77,7 +77,7 @@ class SimulatedTable:
             name=self.name,
             columns=tuple(Field(f.name, spark_type(f.type), f.type) for f in self.rows.schema),
             primary_key=self.primary_key,
-            scans=tuple(ScanMethod(scan.name) for scan in self.scans),
+            scans=tuple(ScanMethod(scan.name, limiter=f"{self.name}.{scan.name}") for scan in self.scans),
             lookups=tuple(
                 LookupMethod(
                     index.name,
@@ -171,18 +171,18 @@ class SimulatedSource:
             meter.failed += 1
             raise SourceError("the lookup failed", source=self.name, table=table.name)
         index = self._indexes[table.name, lookup.name]
-        found = [place for key in keys for place in index.get(tuple(key), ())]
-        yield Page(simulated.rows.select(list(columns)).take(pa.array(found, pa.int64())))
+        places = [place for key in keys for place in index.get(tuple(key), ())]
+        yield Page(simulated.rows.select(list(columns)).take(pa.array(places, pa.int64())))
 
     async def close(self) -> None:
         """Nothing to release."""
 
 
 def _index(rows: pa.RecordBatch, keys: Sequence[str]) -> dict[tuple[object, ...], list[int]]:
-    found: dict[tuple[object, ...], list[int]] = {}
+    places: dict[tuple[object, ...], list[int]] = {}
     for place, key in enumerate(zip(*(rows.column(name).to_pylist() for name in keys), strict=True)):
-        found.setdefault(key, []).append(place)
-    return found
+        places.setdefault(key, []).append(place)
+    return places
 
 
 def servers_of(

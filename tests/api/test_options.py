@@ -6,6 +6,7 @@ import inspect
 import subprocess
 import sys
 from dataclasses import fields
+from types import SimpleNamespace
 
 import pytest
 import typer
@@ -27,9 +28,10 @@ def test_whoever_fills_them_in_calls_them_by_the_same_names() -> None:
     assert _STATEMENT.keys() <= StatementOptions.__annotations__.keys()
     typed = {field.name for field in fields(QueryArguments)} | ENGINE
     for command in (app.query, app.shell):
-        assert inspect.signature(command).parameters.keys() <= typed, command
+        assert inspect.signature(command).parameters.keys() - {"context"} <= typed, command
     given = inspect.signature(app.query).parameters.keys()
     assert typed - given == {
+        "texts",
         "run",
         "replace_by_partial",
         "hold_rows",
@@ -42,7 +44,7 @@ def test_whoever_fills_them_in_calls_them_by_the_same_names() -> None:
 def test_what_a_command_is_given_reaches_the_engine(command: object, monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, object] = {}
 
-    def noting(arguments: QueryArguments) -> int:
+    def noting(arguments: QueryArguments, **_: object) -> int:
         given.update(vars(arguments.run))
         return 7
 
@@ -52,10 +54,12 @@ def test_what_a_command_is_given_reaches_the_engine(command: object, monkeypatch
         "policy": "naive", "prefer": "cheap", "seed": 3, "semantics": "paper", "on_source_error": "partial",
         "deadline": 1.5, "max_requests": 9, "spark_master": "spark://x", "spark_remote": "sc://y",
     }  # fmt: skip
+    root = SimpleNamespace(find_root=lambda: SimpleNamespace(obj=((), None)))
+    context = {"context": root} if command is app.query else {}
     with pytest.raises(typer.Exit) as ended:
-        command(**said)  # type: ignore[operator]
+        command(**said, **context)  # type: ignore[operator]
     assert ended.value.exit_code == 7
-    assert given == vars(RunOptions(**said))  # type: ignore[arg-type]
+    assert given == vars(RunOptions(**said, warm=True))  # type: ignore[arg-type]
 
 
 def test_the_options_of_a_connection_hold_for_its_statements(publish: Publish) -> None:

@@ -20,6 +20,7 @@ from fff.dataflow.plan.expressions import Expr
 from fff.dataflow.plan.moves import Load, Move, Offer, Outcome
 from fff.dataflow.plan.policy import PullingPolicy, RoutingPolicy
 from fff.dataflow.plan.state import TupleState
+from fff.dataflow.routing.constraints import Binding
 from fff.dataflow.routing.flow import Flow
 from fff.dataflow.routing.parking import Parking
 from fff.dataflow.routing.priorities import Priorities
@@ -132,7 +133,7 @@ class Router(Parking):
         elif self._pulling is None:
             move = self.policy.choose(batch.state, moves, self._rng)
         else:
-            offer = Offer(batch.state, moves, len(batch), self.load, urgent)
+            offer = Offer(batch.state, moves, len(batch), self.load, urgent, self.block.pages)
             taken = self._pulling.take(offer, self._rng)
             if taken is None and self._looking_up():
                 self.waiting.hold(batch, urgent=urgent)
@@ -396,6 +397,41 @@ class Router(Parking):
         for batch in waiting:
             self._enqueue(batch)
         self.hurry()
+        self._go_back()
+
+    def _go_back(self) -> None:
+        """Ask for the matches of prioritised rows that have gone by and wait for a scan: now they would ask (R9)."""
+        plan = self.block.plan
+        for alias, one in enumerate(plan.aliases):
+            beside = self.block.fires[alias] and plan.tables[one.table].scans and not one.seeds
+            if (
+                self.priorities is None
+                or self.block.cancelled
+                or not beside
+                or self.block.stem(alias).complete
+            ):
+                continue
+            for other in range(len(plan.aliases)):
+                bindings = self.block.constraints.bindings(1 << other, alias)
+                if other != alias and self.block.fires[other] and bindings:
+                    self._ask_again(self.priorities, other, alias, bindings[0])
+
+    def _ask_again(self, priorities: Priorities, other: int, alias: int, binding: Binding) -> None:
+        """Ask for the rows of `alias` that prioritised rows of another one have for matches, unless they are here."""
+        table = self.block.plan.aliases[alias].table
+        stem, module = self.block.stems[table], self.block.lookups[table][binding.lookup]
+        by = self.block.stem(other)
+        rows = np.arange(len(by))
+        batch = TupleBatch(TupleState(1 << other), {other: rows}, by.stamps(other, rows))
+        first, passing = priorities.mask(batch), by.passing(other, rows)
+        if first is None:
+            return
+        batch = batch.take(np.flatnonzero(first if passing is None else first & passing))
+        keys = self.block.keys(batch, alias, binding)
+        if stem.plan.key and set(stem.plan.key) <= set(module.plan.columns):
+            here = module.row_keys({column: stem.numbers[column].view for column in module.plan.columns})
+            keys = keys[~np.isin(keys, here)]
+        module.request(keys[keys >= 0], urgent=True)
 
     def hurry(self) -> None:
         """Of all pending keys, those that a prioritised tuple waits for, or that are prioritised by themselves, go first."""
