@@ -104,7 +104,8 @@ def test_the_demo_on_a_terminal_shows_the_live_view_and_then_the_table():
         assert start <= 2
         end = next(number for number, line in enumerate(shown) if line.startswith("└"))
         assert any(" requests, complete" in line for line in shown[end:])
-        assert shown[-1].startswith("Crime.scan"), "what each access method did"
+        assert shown[-2].startswith("Crime.scan"), "what each access method did"
+        assert shown[-1].startswith("  Spark: "), "and what Spark took"
 
 
 def test_the_first_ctrl_c_gives_the_partial_result_and_the_second_ends_the_sources_too():

@@ -63,21 +63,21 @@ def say_error(error: FFFError) -> None:
 def say_accounts(snapshot: Snapshot, *, drawn: bool, verbose: bool) -> None:
     """What each access method did, and Spark, on standard error: drawn where several did, or in words under -v."""
     screen = error_screen() if drawn else None
-    titles, rows = accounts(snapshot.access)
-    if screen is not None and screen.color and (verbose or len(rows) > 1):
-        from fff_cli.output.drawing import DrawnColumn, cell, rendered, table  # noqa: PLC0415 - only a terminal pays for rich
+    if screen is None or not screen.color:
+        for line in (*account_lines(snapshot.access), *spark_lines(snapshot)) if verbose else ():
+            say(line)
+        return
+    from fff_cli.output.drawing import DrawnColumn, cell, rendered, table  # noqa: PLC0415 - only a terminal pays for rich
 
+    titles, rows = accounts(snapshot.access)
+    if verbose or len(rows) > 1:
         columns = [
             DrawnColumn(title, [cell(row[at], "dim") for row in rows], at > 1, RANKS[title], None)
             for at, title in enumerate(titles)
         ]
         _write(rendered(table(columns, screen.width)[0], screen.width))
-    elif verbose:
-        for line in account_lines(snapshot.access):
-            say(line)
-    if verbose or (screen is not None and screen.color):
-        for line in spark_lines(snapshot):
-            say(line)
+    for line in spark_lines(snapshot):
+        _write(rendered(cell(line), screen.width))
 
 
 def say_json(event: str, **fields: Any) -> None:
