@@ -73,23 +73,25 @@ async def screens(folder: Path = FOLDER, names: Sequence[str] = SCREENS) -> None
         if "live" in names:
             await _live(environ, folder)
     with DemoServer(seed=3, delay_scale=0.1) as server, tempfile.TemporaryDirectory() as home:
-        settings = {
-            "FFF_DEMO_BASE_URL": server.base_url, "FFF_SOURCES": str(SPEC), "TERM": "xterm-256color", "PAGER": "",
-            "XDG_STATE_HOME": home, "XDG_CACHE_HOME": home, "XDG_CONFIG_HOME": home, "PROMPT_TOOLKIT_NO_CPR": "1",
-        }  # fmt: skip
-        environ = {
-            name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")
+        environ = surroundings(Path(home)) | {
+            "FFF_DEMO_BASE_URL": server.base_url,
+            "FFF_SOURCES": str(SPEC),
         }
         for name in names:
             if name in COMMANDS:
                 for columns, lines in SIZES:
-                    _drawn(
-                        capture(*COMMANDS[name], columns, lines, environ | settings),
-                        folder,
-                        name,
-                        columns,
-                        lines,
-                    )
+                    _drawn(capture(*COMMANDS[name], columns, lines, environ), folder, name, columns, lines)
+
+
+def surroundings(home: Path) -> dict[str, str]:
+    """The environment of a command in a terminal with colours, whose files go into a folder."""
+    environ = {
+        name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")
+    }
+    return environ | {
+        "TERM": "xterm-256color", "PAGER": "", "PROMPT_TOOLKIT_NO_CPR": "1",
+        "XDG_STATE_HOME": str(home), "XDG_CACHE_HOME": str(home), "XDG_CONFIG_HOME": str(home),
+    }  # fmt: skip
 
 
 async def _live(environ: Mapping[str, str], folder: Path) -> None:
@@ -127,9 +129,26 @@ def capture(
     arguments: Sequence[str], typed: Sequence[str], columns: int, lines: int, environ: Mapping[str, str]
 ) -> str:
     """What a terminal of a size shows when a command has ended, with its colours."""
-    emulator, waiting = Emulator(columns, lines), [*typed, "\\q"] if typed else []
+    emulator, waiting, shown = Emulator(columns, lines), [*typed, "\\q"] if typed else [], ""
+
+    def look() -> str:
+        nonlocal shown
+        if not waiting or emulator.line() != "fff>":
+            return ""
+        if waiting == ["\\q"]:
+            shown = emulator.styled()
+        return f"{waiting.pop(0)}\r"
+
+    watch(arguments, emulator, environ, look)
+    return shown if typed else emulator.styled()
+
+
+def watch(
+    arguments: Sequence[str], emulator: Emulator, environ: Mapping[str, str], look: Callable[[], str | None]
+) -> None:
+    """Run a command in an emulated terminal to its end. `look` is called after each write; what it says is typed."""
     master, inner = pty.openpty()
-    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", emulator.lines, emulator.columns, 0, 0))
     process = subprocess.Popen(
         [sys.executable, "-m", "fff_cli", *arguments],
         stdin=inner, stdout=inner, stderr=inner, env=dict(environ), start_new_session=True,
@@ -138,12 +157,9 @@ def capture(
     with process, contextlib.suppress(OSError):  # so Linux says that the last writer is gone
         while data := os.read(master, 1 << 16):
             emulator.feed(data.decode("utf-8", "replace"))
-            if waiting and emulator.line() == "fff>":
-                if waiting == ["\\q"]:
-                    shown = emulator.styled()
-                os.write(master, f"{waiting.pop(0)}\r".encode())
+            if typed := look():
+                os.write(master, typed.encode())
     os.close(master)
-    return shown if typed else emulator.styled()
 
 
 if __name__ == "__main__":

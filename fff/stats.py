@@ -267,6 +267,7 @@ class SparkStats:
     refreshes: int = 0
     refresh_s: float = 0.0
     final_s: float | None = None
+    waited_s: float = 0.0  # for its start and its last run, when there were no answers to wait for any more
 
 
 @dataclass(frozen=True)

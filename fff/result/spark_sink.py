@@ -241,10 +241,14 @@ class SparkSink:
 
     async def finish(self, *, counted: bool) -> pa.Table:
         """The result over all rows; `counted`: tell also how many rows each row of it rests on."""
+        began = time.perf_counter()
         await asyncio.to_thread(self._spark.wait)
         started = time.perf_counter()
         self.current = await self._run(counted=counted, settled=None)
-        self.stats = replace(self.stats, start_s=self._spark.start_s, final_s=time.perf_counter() - started)
+        ended = time.perf_counter()
+        self.stats = replace(
+            self.stats, start_s=self._spark.start_s, final_s=ended - started, waited_s=ended - began
+        )
         return self.current.table
 
     @property

@@ -138,8 +138,9 @@ def test_the_screens_that_pages_show_are_those_that_are_drawn_and_are_of_today()
     drawn = {file.name for file in (ROOT / "docs" / "screens").iterdir()}
     pages = (*PAGES, "docs/screens.md")
     named = set(re.findall(r"screens/([\w-]+\.svg)", "".join((ROOT / page).read_text() for page in pages)))
-    assert named == drawn == screens_at(SCREENS)
+    assert named == drawn == screens_at(SCREENS) | {f"recording-{theme}.svg" for theme in THEMES}
     words = {
+        "recording": ("groups so far", "waiting for", " requests, complete", "FEC.scan", "Spark: waited for"),
         "live": ("fetching", "waiting for", "groups so far", "access", "about"),
         "summary": ("300 rows in", "complete", "FEC.scan"),
         "explain": ("in all",),

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
+from xml.etree import ElementTree as ET
 
 import pytest
 
 from benchmarks.emulator import Emulator
+from benchmarks.recording import drawn
+from benchmarks.screens import THEMES
 from benchmarks.view import COLUMNS, LINES, watched
+from fff.stats import SparkStats
+from fff_cli.run.account import spark_lines
+from tests.cli.fake_engine import snapshot
 from tests.cli.terminal import FAKE, Terminal, environment
 
 SIZES = ((40, 15), (80, 24), (100, 30), (200, 50))
@@ -94,3 +100,22 @@ def test_ten_seconds_of_a_busy_run_are_few_bytes():
     emulator.feed(written.decode())
     assert emulator.overflows == emulator.scrolled == 0
     assert not any(emulator.shown()), "at the end nothing stays"
+
+
+def test_a_moving_picture_draws_each_row_once_and_each_frame_for_its_time():
+    frames = [(5.0, ["\x1b[1mfetching\x1b[0m", "a < b"]), (7.0, ["done", "a < b"]), (8.0, ["done", ""])]
+    picture = drawn(frames, THEMES["dark"])
+    ET.fromstring(picture)
+    assert [picture.count(f">{one}<") for one in ("fetching", "done", "a&#160;&lt;&#160;b")] == [1, 1, 1]
+    assert [frame.count("<use") for frame in re.findall(r'<g id="f\d".*', picture)] == [2, 2, 1]
+    assert (
+        "@keyframes k1{0%{visibility:hidden}22.22%{visibility:visible}33.33%{visibility:hidden}}" in picture
+    )
+    assert "#f1{animation:k1 9.0s step-end infinite}" in picture
+    assert picture.index('<g id="f2" class="last">')
+
+
+def test_what_spark_alone_was_waited_for_is_its_share_of_a_run():
+    stats = SparkStats(used=True, start_s=2.0, final_s=1.0, waited_s=1.5)
+    [line] = spark_lines(snapshot(elapsed_s=6.0, spark=stats))
+    assert line == "  Spark: waited for 1.5 s, 25% of the time (2.0 s to start, 1.0 s for the result)"

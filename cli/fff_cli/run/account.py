@@ -122,5 +122,6 @@ def spark_lines(snapshot: Snapshot) -> list[str]:
     if not spark.used:
         return []
     start_s, final_s = spark.start_s or 0.0, spark.final_s or 0.0
-    share = min(1.0, (start_s + spark.refresh_s + final_s) / max(snapshot.elapsed_s, 1e-9))
-    return [f"  Spark: {start_s:.1f} s to start, {final_s:.1f} s for the result, {share:.0%} of the time"]
+    share = min(1.0, spark.waited_s / max(snapshot.elapsed_s, 1e-9))
+    waited = f"waited for {spark.waited_s:.1f} s, {share:.0%} of the time"
+    return [f"  Spark: {waited} ({start_s:.1f} s to start, {final_s:.1f} s for the result)"]
