@@ -193,6 +193,7 @@ def test_what_has_ended_is_answered_again_without_a_request(tmp_path: Path) -> N
     assert sum(one["cached"] for one in report["access"]) > 0
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_in_something_to_go_on_with(tmp_path: Path) -> None:
     site = Watched()
     with site.serving() as url:

@@ -185,6 +185,7 @@ def test_after_a_run_a_terminal_shows_what_each_access_method_did_and_others_ask
     assert fake("query", "rows 1", "-q").stderr == ""
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_the_first_rows_and_a_pipe_all():
     with Terminal((*FAKE, "query", "rows 3000", "--rows", "3", "-q")) as terminal:
         assert terminal.finish() == 0

@@ -28,6 +28,7 @@ def screen(*arguments: str, columns: int = 80, lines: int = 24, **environ: str) 
         return "\n".join(terminal.screen())
 
 
+@pytest.mark.slow
 def test_a_long_result_goes_whole_to_the_pager_and_a_short_one_to_the_terminal(counting):
     told = screen("query", "rows 500", "--pager", PAGER=counting)
     assert told.startswith("paged 504 └")

@@ -407,6 +407,7 @@ def test_a_terminal_gets_a_table_and_nothing_of_the_live_view_stays():
         ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_only_q_twice_and_ctrl_c_end_a_run():
     with Terminal((*FAKE, "query", "groups")) as terminal:
         terminal.expect("q stop")

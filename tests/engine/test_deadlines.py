@@ -309,6 +309,7 @@ async def test_a_query_for_keys_ends_with_fetching(serve: Serve, tmp_path: Path)
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_spark_stops_when_it_is_told(spark: SparkEngine) -> None:
     one, stop, errors = pa.table({"x": range(1000)}), threading.Event(), []
 

@@ -65,6 +65,7 @@ REFUSED = [
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 async def test_rows_are_those_of_spark(spark: SparkEngine, serve: Serve, tmp_path: Path) -> None:
     for keys, sql in FOLLOWED:
         web = site()

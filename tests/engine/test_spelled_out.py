@@ -102,6 +102,7 @@ def site() -> Site:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 async def test_rows_are_those_of_spark(spark: SparkEngine, serve: Serve, tmp_path: Path) -> None:
     async with federated(serve, site(), tmp_path, TABLES) as (federation, _):
         federation._start_spark = lambda _: spark  # type: ignore[method-assign]

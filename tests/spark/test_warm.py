@@ -173,6 +173,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_a_second_command_attaches(cache: Path, tmp_path: Path) -> None:
     file, report = tmp_path / "f.csv", tmp_path / "report.json"
     file.write_text("k\na\nb\na\n")
@@ -201,6 +202,7 @@ def test_nothing_of_a_command_is_seen_by_the_next(cache: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_two_commands_at_once(cache: Path) -> None:
     told = [ended(one) for one in [begin(cache, LEAVE) for _ in "123"]]
     assert len({json.loads(lines[1])["pid"] for lines in told}) == 1

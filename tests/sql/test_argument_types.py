@@ -84,6 +84,7 @@ def test_what_is_taken(sql: str) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_spark_refuses_and_takes_the_same(spark: SparkEngine) -> None:
     [lab, _] = LAB.tables()
     empty = pa.schema([(field.name, field.arrow) for field in lab.columns]).empty_table()

@@ -98,6 +98,7 @@ def test_what_is_taken(sql: str) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_spark_refuses_and_takes_the_same(spark: SparkEngine) -> None:
     types = next(one for one in DEMO.tables() if one.name == "types")
     empty = pa.schema([(field.name, field.arrow) for field in types.columns]).empty_table()

@@ -159,6 +159,7 @@ def test_every_condition_of_nested_joins_joins(joins: str) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_their_rows_are_those_of_spark(spark: SparkEngine) -> None:
     text, number = pa.array(["a", "a", "b", None]), pa.array([1, 2, 2, None], pa.int32())
     lists = pa.array([[1, 2], [], None, [3]], pa.list_(pa.int32()))

@@ -91,6 +91,7 @@ def alike(spark: SparkEngine, seed: int, count: int) -> int:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_rows_are_those_of_spark(spark: SparkEngine) -> None:
     for sql in MERGED:
         expected, got = (

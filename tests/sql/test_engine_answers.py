@@ -47,6 +47,7 @@ NOT_ALONE = [
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_names_types_and_rows_are_those_of_spark(spark: SparkEngine) -> None:
     for sql in ALONE:
         prepared = prepare(sql, CATALOG)

@@ -121,6 +121,7 @@ def _is_alike(spark: SparkEngine, sql: str) -> bool:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_rows_are_those_of_spark(spark: SparkEngine) -> None:
     assert all(_is_alike(spark, sql) for sql in ALONE)
     assert alike(spark, 1, 40) > 20

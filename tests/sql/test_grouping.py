@@ -88,6 +88,7 @@ def test_what_spark_would_refuse_is_told_at_once(sql: str, place: str) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_spark_refuses_what_is_refused_and_takes_what_is_taken(spark: SparkEngine) -> None:
     for sql, _ in REFUSED:
         with pytest.raises(SparkError):

@@ -70,6 +70,7 @@ def test_frozen_values_are_still_those_of_spark(spark: SparkEngine) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_fixed_expressions(spark: SparkEngine, fixed: tuple[pa.Table, list[Taken]]) -> None:
     data, cases = fixed
     assert not differences(spark, data, cases)

@@ -108,6 +108,7 @@ def judged(spark: SparkEngine, fixed: Sample) -> Verdicts:
     return fixed.check(spark)
 
 
+@pytest.mark.slow
 def test_fixed_conditions(judged: Verdicts) -> None:
     assert len(judged.said) == len(judged.cases)
     counts = [len(ids) for ids in judged.said]
@@ -213,6 +214,7 @@ def differing(
     return [pair for pair, counts in other.items() if not np.array_equal(one[pair], counts)]
 
 
+@pytest.mark.slow
 def test_equality_classes(joins: Joins, matches: dict[tuple[str, str], np.ndarray]) -> None:
     assert not differing(joins.engine(), matches)
     assert {(name, name) for name in COMPARABLE if not name.endswith("2")} <= set(joins.taken)
