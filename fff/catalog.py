@@ -151,6 +151,7 @@ class Page:
     and the answer to the others stands. `total_rows` is the source's own total where it tells one (an
     estimate: it decides what is read first, never what counts as read), `pages` that of its pages.
     `order`: what the pages of this scan come ordered by, as the source promises, with `-` before what falls.
+    `doubled`: what is wrong with a truncated answer may mean that some of its rows came twice.
     """
 
     rows: RecordBatch
@@ -159,6 +160,7 @@ class Page:
     order: str | None = None
     unanswered: tuple[tuple[object, ...], ...] = ()
     pages: int | None = None
+    doubled: bool = False
 
 
 class SourceAdapter(Protocol):

@@ -30,10 +30,10 @@ from fff.result.snapshot import Picture, warnings_of
 from fff.runtime.block_run import RunningBlock, uses_of
 from fff.runtime.driver import Meters
 from fff.runtime.ending import Ending
-from fff.schema import Field, result_field
+from fff.schema import BOUND, Field, result_field
 from fff.sql import KeySource, Prepared
 from fff.sql.analysis.priorities import priority
-from fff.sql.analysis.soundness import causes_among
+from fff.sql.analysis.soundness import Bounds, causes_among
 from fff.stats import Missing, RunOutcome, Snapshot, SparkStats
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ class Execution:
         self._ending = Ending(options.deadline, self._after_joins)
         self._cut: tuple[Missing, ...] = ()  # what was found and came into no result: there was no time
         self._late: str | None = None  # the same in words
+        self._bounds: Bounds | None = None  # what values of a partial answer say, where that is known
         self._started = time.perf_counter()
         self._joined: float | None = None  # when the last block ended
         self._ended: float | None = None
@@ -224,6 +225,8 @@ class Execution:
                 self._cut = self._parts("not aggregated yet", self._ending.reason or "stopped")
                 self._late = f"Spark had no time to end: the result rests on {final.rows:,} of {sink.rows:,} rows found"
         self.schema = tuple(result_field(one.name, one.type) for one in table.schema)
+        if not self._complete:
+            table = table.cast(self._bounded(table.schema))
         for batch in table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]:
             self._spark_rows += len(batch)
             yield batch
@@ -364,7 +367,7 @@ class Execution:
         rows = 0 if error is not None else self._rows_out
         doubtful = () if complete or error is not None else self._doubts(snapshot.missing)
         if doubtful:
-            warnings = (*warnings, _doubt_text(doubtful, snapshot.missing))
+            warnings = (*warnings, _doubt_text(doubtful, snapshot.missing, self._bounds))
         sql, seed, routed = self.prepared.sql, self.seed, [audited(block) for block in self._blocks]
         self._outcome = RunOutcome(
             complete=complete,
@@ -383,9 +386,29 @@ class Execution:
                 rows=rows,
                 warnings=warnings,
                 doubts=doubtful,
+                bounds=self._bounds,
                 audit=audits(routed, seed, self.options.prefer),
             ),
             doubts=doubtful,
+            bounds=() if self._bounds is None else self._bounds.columns,
+            bounded=self._bounds is not None and self._bounds.tell_all,
+        )
+
+    def _bounded(self, schema: pa.Schema) -> pa.Schema:
+        """The schema of a partial answer, its fields with what their values say of those of the complete one."""
+        bounds = self.prepared.bounds
+        incomplete = self._incomplete((*self.snapshot().missing, *self._cut))
+        if (
+            bounds is None
+            or len(bounds.columns) != len(schema)
+            or any(meter.doubled for meter in self._meters)
+            or causes_among(bounds.doubts, incomplete)
+        ):
+            return schema
+        self._bounds = bounds
+        return pa.schema(
+            [one.with_metadata({BOUND: bound}) for one, bound in zip(schema, bounds.columns, strict=True)],
+            schema.metadata,
         )
 
     def _spent(self, ended: float) -> str:
@@ -403,17 +426,23 @@ class Execution:
 
     def _doubts(self, missing: Sequence[Missing]) -> tuple[str, ...]:
         """What in the statement may have made rows wrong, given what was not read."""
+        return causes_among(self.prepared.doubts, self._incomplete(missing))
+
+    def _incomplete(self, missing: Sequence[Missing]) -> set[str]:
+        """The tables that were not read in full."""
         incomplete = {part.table for part in missing}
         for block in self._blocks:
             if block.stopped:  # then also what it would have asked other tables for
                 incomplete |= {access.table.full_name for access in block.access if not access.fed}
-        return causes_among(self.prepared.doubts, incomplete)
+        return incomplete
 
 
-def _doubt_text(doubtful: Sequence[str], missing: Sequence[Missing]) -> str:
+def _doubt_text(doubtful: Sequence[str], missing: Sequence[Missing], bounds: Bounds | None) -> str:
     tables = list(dict.fromkeys(part.table for part in missing))
     which = " and ".join(tables) if tables else "what was asked for"
     were = "were" if len(tables) > 1 else "was"
+    if bounds is not None and bounds.tell_all:
+        return f"numbers are bounds, and groups may be missing: {which} {were} not read in full"
     return f"rows may be wrong, not only missing: {which} {were} not read in full, and the query has {', '.join(doubtful)}"
 
 

@@ -59,6 +59,10 @@ class Field:
         return cls(name, type_name.strip().lower(), arrow_type(type_name))
 
 
+#: The key of a field's metadata that says what its values say of those of the complete answer, in a partial one.
+BOUND = b"fff.bound"
+
+
 def arrow_type(type_name: str) -> ArrowType:
     """The Arrow type carrying a Spark SQL type; raises ValueError with the unknown name."""
     name = type_name.strip()

@@ -54,6 +54,7 @@ class AccessMeter:
     revalidated: int = 0  # answers of an earlier run that have not changed since (304)
     bad_records: int = 0
     doubts: int = 0  # answers that may not hold all they should
+    doubled: bool = False  # an answer's rows may have come twice
     bytes: int = 0  # body bytes after decompression
     pages: int = 0
     in_flight: int = 0
@@ -327,7 +328,9 @@ class RunOutcome:
     """How a run ended. `exit_code` and `report` are those of the contract.
 
     `doubts`: what in the statement may have made rows of a partial answer wrong, as LEFT JOIN; where there is nothing,
-    each row of a partial answer is one of the complete answer.
+    each row of a partial answer is one of the complete answer. `bounds`: what the values of a partial answer say of the
+    complete one's, by column ("certain", "at_least", "at_most" or "unknown"); nothing where that is not known of them.
+    `bounded`: it is known of all, and each row stands for one of the complete answer.
     """
 
     complete: bool
@@ -339,6 +342,8 @@ class RunOutcome:
     warnings: tuple[str, ...]
     make_report: Callable[[], dict[str, Any]] = field(repr=False, compare=False)
     doubts: tuple[str, ...] = ()
+    bounds: tuple[str, ...] = ()
+    bounded: bool = False
 
     @cached_property
     def report(self) -> dict[str, Any]:

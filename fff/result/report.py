@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from fff.sql.analysis.soundness import Bounds
 from fff.stats import Snapshot, bills
 from fff.version import __version__
 
@@ -22,12 +23,13 @@ def make_report(
     rows: int,
     warnings: tuple[str, ...],
     doubts: tuple[str, ...],
+    bounds: Bounds | None,
     audit: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """The report as JSON-ready values.
 
-    `doubts`: what in the statement may have made rows of a partial answer wrong. `audit`: of the routing,
-    block by block.
+    `doubts`: what in the statement may have made rows of a partial answer wrong. `bounds`: what its values say all the
+    same. `audit`: of the routing, block by block.
     """
     spark = asdict(snapshot.spark)
     return {
@@ -55,5 +57,8 @@ def make_report(
         "spark": spark,
         "missing": [asdict(part) for part in snapshot.missing],
         "doubts": list(doubts),
+        "bounds": None
+        if bounds is None
+        else {"rows": "certain" if bounds.rows else "possible", "columns": list(bounds.columns)},
         "warnings": list(warnings),
     }

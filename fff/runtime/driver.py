@@ -274,6 +274,7 @@ class BlockDriver:
                     self.answered = self.answered or not access.fed
                     meter.total_rows = page.total_rows if page.total_rows is not None else meter.total_rows
                     truncated = truncated or page.truncated
+                    meter.doubled = meter.doubled or page.doubled
                     rows += len(page.rows)
                     self.post(ScanRows(table, index, page.rows, page.total_rows, page.pages))
                     if len(page.rows) >= SMALL_PAGE:
@@ -313,6 +314,7 @@ class BlockDriver:
             async with _closing(asked) as pages:
                 async for page in pages:
                     self.answered = True
+                    meter.doubled = meter.doubled or page.doubled
                     if page.truncated and page.unanswered:
                         places = unanswered.setdefault(page.truncated, [])
                         places += [place for place, key in enumerate(lookup.keys) if key in page.unanswered]

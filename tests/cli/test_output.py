@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fff.errors import UsageError
+from fff.schema import BOUND
 from fff_cli.output import formats, table, values
 from fff_cli.output.formats import FORMATS, choose_format, emit, unique, write_batches, writer
 from fff_cli.output.table import Screen, layout
@@ -434,3 +435,13 @@ def test_an_output_that_takes_nothing_is_an_error(monkeypatch):
     monkeypatch.setattr("sys.stdout", SimpleNamespace(buffer=SimpleNamespace(write=lambda _data: None)))
     with pytest.raises(UsageError, match="cannot write the result"):
         emit("a line\n")
+
+
+def test_numbers_that_are_bounds_are_marked_where_people_read_them():
+    fields = [("k", "certain"), ("n", "at_least"), ("low", "at_most"), ("mean", "unknown")]
+    schema = pa.schema([pa.field(name, pa.int64(), metadata={BOUND: bound}) for name, bound in fields])
+    batch = pa.RecordBatch.from_pylist([{"k": 1, "n": 41, "low": None, "mean": 3}], schema)
+    assert written("table", batch).decode().split("\n")[2] == " 1 | >= 41 |   ? |  ? 3"
+    assert written("markdown", batch).decode().split("\n")[2] == "| 1 | ≥ 41 | ? | ? 3 |"
+    assert written("line", batch).decode().split("\n")[1:3] == ["   n = >= 41", " low = ?"]
+    assert written("csv", batch).decode() == "k,n,low,mean\n1,41,,3\n"

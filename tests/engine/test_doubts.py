@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import random
 from pathlib import Path
 
 import pytest
 
 from fff.federation import RunOptions
-from fff.sql.analysis.soundness import causes_among, doubts_of
+from fff.schema import BOUND
+from fff.sql.analysis.soundness import bounds_of, causes_among, doubts_of
 from fff.sql.syntax.parse import parse_statement
 from tests.engine.duck import over_duck
-from tests.engine.joins import INTS, LEFT, lookup_only, oracle, two
-from tests.engine.site import access, federated, rows_of, run, until
+from tests.engine.joins import INTS, LEFT, lookup_only, mixed, oracle, random_site, two
+from tests.engine.site import Site, access, federated, rows_of, run, until
 from tests.web.serving import Serve
 
 
@@ -114,3 +116,141 @@ async def test_keys_that_a_stop_left_unread_are_missing(serve: Serve, tmp_path: 
     assert (outcome.exit_code, outcome.complete) == (3, False)
     assert {part.table for part in outcome.missing} == {"web.r", "web.s"}
     assert outcome.doubts == ("LEFT JOIN",)
+
+
+@pytest.mark.parametrize(
+    ("sql", "columns", "rows"),
+    [
+        ("SELECT a, count(*), min(b), max(b) AS m FROM r GROUP BY a", "= >= <= >=", True),
+        ("SELECT upper(a), count(DISTINCT a, b), avg(b), sum(b) FROM r GROUP BY 1", "= >= ? ?", True),
+        (
+            "SELECT count_if(b > 1), count(b) FILTER (WHERE a > 1), -count(*), count(*) + 1 FROM r",
+            ">= >= ? ?",
+            True,
+        ),
+        (
+            "SELECT sum(CASE WHEN a > 1 THEN 1 ELSE 0 END), sum(if(a > 1, 2, NULL)), sum(1) FROM r",
+            ">= >= >=",
+            True,
+        ),
+        (
+            "SELECT sum(CASE WHEN a > 1 THEN 1 ELSE -1 END), sum(CASE WHEN a > 1 THEN b END) FROM r",
+            "? ?",
+            True,
+        ),
+        ("SELECT sum(1.5), max_by(a, b), first(a), bool_or(a > 1), median(b) FROM r", "? ? ? ? ?", True),
+        ("SELECT count(*) AS n, n + 1, a FROM r GROUP BY a", ">= ? =", True),
+        ("SELECT a, count(*) FROM r GROUP BY a HAVING count(*) > 1", "= >=", False),
+        ("SELECT a, count(*) AS n FROM r GROUP BY a ORDER BY n LIMIT 2", "= >=", False),
+        ("SELECT a, count(*) AS n FROM r GROUP BY a LIMIT 2", "= >=", True),
+        ("WITH k AS (SELECT a FROM r UNION SELECT b FROM t) SELECT count(*) FROM k", ">=", True),
+    ],
+)
+def test_what_aggregates_over_too_few_rows_say(sql: str, columns: str, *, rows: bool) -> None:
+    bounds = bounds_of(parse_statement(sql).tree)
+    assert bounds is not None
+    signs = {"certain": "=", "at_least": ">=", "at_most": "<=", "unknown": "?"}
+    assert ([signs[one] for one in bounds.columns], bounds.rows) == (columns.split(), rows)
+    assert not causes_among(bounds.doubts, ["web.r", "web.t"])
+
+
+@pytest.mark.parametrize(
+    ("sql", "void"),
+    [
+        ("SELECT count(*) FROM r LEFT JOIN t ON r.a = t.a", "t"),
+        ("SELECT count(*) FROM r WHERE a NOT IN (SELECT a FROM t)", "t"),
+        ("SELECT count(*) FROM (SELECT a FROM r GROUP BY a HAVING count(*) < 3)", "r"),
+        ("SELECT count(*) FROM (SELECT a FROM r ORDER BY a LIMIT 3) JOIN t", "r"),
+        ("SELECT max(b), (SELECT max(a) FROM t) FROM r", "t"),
+        ("SELECT count(*) FROM r WHERE b > (SELECT max(b) FROM t)", "t"),
+        ("WITH k AS (SELECT a, count(*) AS n FROM r GROUP BY a) SELECT max(n) FROM k", "r"),
+    ],
+)
+def test_no_bound_rests_on_rows_that_may_be_wrong(sql: str, void: str) -> None:
+    bounds = bounds_of(parse_statement(sql).tree)
+    assert bounds is not None
+    assert {name for name in "rt" if causes_among(bounds.doubts, [f"web.{name}"])} == {void}
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT a FROM r",
+        "SELECT DISTINCT count(*) FROM r GROUP BY a",
+        "SELECT rank() OVER (ORDER BY count(*)), count(*) FROM r GROUP BY a",
+        "SELECT count(*) FROM r UNION ALL SELECT count(*) FROM t",
+        "SELECT *, count(*) FROM r GROUP BY ALL",
+        "SELECT a, my_own(b) FROM r GROUP BY a",
+    ],
+)
+def test_some_statements_give_no_bounds(sql: str) -> None:
+    bounds = bounds_of(parse_statement(sql).tree)
+    assert bounds is None or "unknown" in bounds.columns
+
+
+#: Groups by their first column, then a count, a maximum, a minimum and one that says nothing.
+_SAID = "count(*) AS n, max(v) AS x, min(v) AS y, avg(v) AS z"
+_GROUPS = [
+    f"SELECT k, {_SAID} FROM (SELECT r.a AS k, s.b AS v FROM web.r JOIN web.s ON r.b = s.a) GROUP BY k",
+    f"SELECT k, {_SAID.replace('*', 'DISTINCT v')} FROM (SELECT t.a AS k, r.b AS v FROM web.t JOIN web.r ON r.a = t.b) GROUP BY k",
+    f"SELECT k, {_SAID} FROM (SELECT a AS k, b AS v FROM web.r UNION ALL SELECT a, b FROM web.t) GROUP BY k",
+]
+
+
+async def test_bounds_hold_whatever_fails(serve: Serve, tmp_path: Path) -> None:
+    """Against DuckDB over all rows: no group that is not there, and each number on its side of the true one."""
+    rng = random.Random(7)
+    lower = 0
+    for number in range(24):
+        site = random_site(rng)
+        fault = rng.choice([("r", "scan@4"), ("t", "scan@8"), ("s", str(rng.randrange(6))), ("r", "scan@12")])
+        site.faults[fault] = rng.choice([500, "garbage"])
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        async with federated(serve, site, folder, mixed()) as (federation, _):
+            over_duck(federation)
+            rows, execution = await run(federation, _GROUPS[number % len(_GROUPS)], seed=number)
+        truth = {row[0]: row[1:] for row in oracle(site, _GROUPS[number % len(_GROUPS)])}
+        if execution.outcome.complete:
+            continue
+        assert execution.outcome.bounds == ("certain", "at_least", "at_least", "at_most", "unknown")
+        for key, n, x, y, _ in rows:
+            true_n, true_x, true_y, _ = truth[key]
+            assert n <= true_n
+            assert x is None or x <= true_x
+            assert y is None or y >= true_y
+            lower += n < true_n or x != true_x or y != true_y
+    assert lower >= 10, "else nothing was put to the proof"
+
+
+async def test_a_partial_result_tells_its_bounds_with_its_columns(serve: Serve, tmp_path: Path) -> None:
+    site = two()
+    site.faults["r", "scan@30"] = 500
+    async with federated(serve, site, tmp_path, lookup_only()) as (federation, _):
+        over_duck(federation)
+        sql = "SELECT b, count(*) AS n FROM web.r GROUP BY b"
+        execution = federation.execute(federation.prepare(sql), RunOptions(seed=1))
+        [batch] = [batch async for batch in execution.batches()]
+        site.faults.clear()
+        whole = federation.execute(federation.prepare(sql), RunOptions(seed=1))
+        [complete] = [batch async for batch in whole.batches()]
+    assert [field.metadata for field in batch.schema] == [{BOUND: b"certain"}, {BOUND: b"at_least"}]
+    outcome = execution.outcome
+    assert outcome.report["bounds"] == {"rows": "certain", "columns": ["certain", "at_least"]}
+    assert outcome.bounded
+    assert outcome.warnings == ("numbers are bounds, and groups may be missing: web.r was not read in full",)
+    assert [field.metadata for field in complete.schema] == [None, None]
+    assert (whole.outcome.bounds, whole.outcome.report["bounds"]) == ((), None)
+
+
+async def test_pages_that_do_not_fit_together_give_no_bounds(serve: Serve, tmp_path: Path) -> None:
+    """A row comes on two pages in the place of another: it is counted twice."""
+    rows = two().tables["r"][1]
+    site = Site({"r": (("a", "b"), [*rows[:30], rows[29], *rows[31:]])})
+    tables = {"r": access("r", INTS) | {"primary_key": ["a"]}}
+    async with federated(serve, site, tmp_path, tables) as (federation, _):
+        over_duck(federation)
+        _, execution = await run(federation, "SELECT b, count(*) AS n FROM web.r GROUP BY b")
+    outcome = execution.outcome
+    assert (outcome.complete, outcome.doubts) == (False, ("aggregates",))
+    assert (outcome.bounds, outcome.bounded) == ((), False)

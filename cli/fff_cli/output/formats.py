@@ -19,6 +19,8 @@ from fff_cli.output.console import output_screen
 from fff_cli.output.files import Target
 from fff_cli.output.table import FirstRowsWriter, LineWriter, Screen, TableWriter
 from fff_cli.output.values import (
+    bound_marks,
+    bounded,
     concatenated,
     has_any,
     is_number,
@@ -194,16 +196,21 @@ class MarkdownWriter:
     def __init__(self, out: BinaryIO, *, safe: bool = False) -> None:
         self._out = out
         self._safe = safe
+        self._marks: tuple[str, ...] = ()
 
     def begin(self, schema: pa.Schema) -> None:
         """Write the header."""
+        self._marks = bound_marks(schema, unicode=True)
         names = " | ".join(self._cell(name) for name in schema.names)
         rule = " | ".join("---:" if is_number(kind) else "---" for kind in schema.types)
         self._out.write(f"| {names} |\n| {rule} |\n".encode())
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write rows."""
-        columns = [[self._cell(text) for text in texts(column).to_pylist()] for column in batch.columns]
+        columns = [
+            [self._cell(text) for text in bounded(texts(column), mark).to_pylist()]
+            for column, mark in zip(batch.columns, self._marks, strict=True)
+        ]
         lines = ("| " + " | ".join(cells) + " |\n" for cells in zip(*columns, strict=True))
         self._out.write("".join(lines).encode())
 

@@ -12,7 +12,18 @@ from typing import BinaryIO, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fff_cli.output.values import concatenated, fit, has_any, is_number, pad, printable, texts, width
+from fff_cli.output.values import (
+    bound_marks,
+    bounded,
+    concatenated,
+    fit,
+    has_any,
+    is_number,
+    pad,
+    printable,
+    texts,
+    width,
+)
 
 Row: TypeAlias = tuple["str | None", ...]
 
@@ -75,6 +86,7 @@ class TableWriter:
         self._boxed = screen is not None and screen.unicode
         self._names: tuple[str, ...] = ()
         self._right: tuple[bool, ...] = ()
+        self._marks: tuple[str, ...] = ()
         self._held: list[pa.RecordBatch] = []
         self._layout: Layout | None = None
 
@@ -82,6 +94,7 @@ class TableWriter:
         """Take the header."""
         self._names = tuple(printable(name) for name in schema.names)
         self._right = tuple(is_number(kind) for kind in schema.types)
+        self._marks = bound_marks(schema, unicode=self._boxed)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Take rows; they are written once the widths are known."""
@@ -108,7 +121,7 @@ class TableWriter:
         wanted = [max(1, width(name)) for name in self._names]
         for batch in self._held:
             for index, column in enumerate(batch.columns):
-                wanted[index] = max(wanted[index], *_widths(_shown(column)))
+                wanted[index] = max(wanted[index], *_widths(_shown(column, self._marks[index])))
         self._layout = layout(wanted, None if self._screen is None else self._screen.width)
         header = [pad(name, size, right=right) for name, size, right in self._cells(self._names)]
         rules = ["┌┬┐", "├┼┤"] if self._boxed else ["", "-+-"]
@@ -123,7 +136,7 @@ class TableWriter:
     def _write(self, batch: pa.RecordBatch) -> None:
         """Write rows, column by column where all text is ASCII."""
         assert self._layout is not None
-        shown = [_shown(column) for column in batch.columns[: self._layout.shown]]
+        shown = [_shown(*one) for one in zip(batch.columns[: self._layout.shown], self._marks, strict=False)]
         if not batch.num_rows:
             return
         if not all(map(_ascii, shown)):
@@ -204,6 +217,8 @@ class LineWriter:
     def __init__(self, out: BinaryIO, screen: Screen | None) -> None:
         self._out = out
         self._color = screen is not None and screen.color
+        self._unicode = screen is not None and screen.unicode
+        self._marks: tuple[str, ...] = ()
         self._names: list[str] = []
         self._begun = False
 
@@ -212,11 +227,13 @@ class LineWriter:
         names = [printable(name) for name in schema.names]
         longest = max(map(width, names), default=0)
         self._names = [pad(name, longest, right=True) for name in names]
+        self._marks = bound_marks(schema, unicode=self._unicode)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write rows."""
         style, plain = ("\x1b[1m", "\x1b[0m") if self._color else ("", "")
-        for row in zip(*(_shown(column).to_pylist() for column in batch.columns), strict=True):
+        shown = [_shown(*one).to_pylist() for one in zip(batch.columns, self._marks, strict=True)]
+        for row in zip(*shown, strict=True):
             lines = (
                 f"{style}{name}{plain} = {NULL if text is None else text}\n"
                 for name, text in zip(self._names, row, strict=True)
@@ -255,7 +272,7 @@ class FirstRowsWriter:
             self._out.write(f"{self._rows:,} rows ({self._most:,} shown; {self._more})\n".encode())
 
 
-def _shown(column: pa.Array) -> pa.Array:
+def _shown(column: pa.Array, mark: str) -> pa.Array:
     """A column as safe text; a string that reads NULL is quoted, to tell it from NULL."""
     written = texts(column)
     if pa.types.is_string(written.type) and has_any(written, _NOT_PLAIN):
@@ -263,7 +280,9 @@ def _shown(column: pa.Array) -> pa.Array:
             [None if text is None else printable(text) for text in written.to_pylist()], pa.string()
         )
     null = pc.equal(written, NULL)
-    return pc.if_else(null, f"'{NULL}'", written) if pc.any(null).as_py() else written
+    if pc.any(null).as_py():
+        written = pc.if_else(null, f"'{NULL}'", written)
+    return bounded(written, mark)
 
 
 def _ascii(shown: pa.Array) -> bool:

@@ -17,6 +17,8 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fff.schema import BOUND
+
 Column: TypeAlias = pa.Array
 ArrowType: TypeAlias = pa.DataType
 
@@ -308,3 +310,17 @@ def _timestamp_texts(column: Column) -> Column:
             written = pc.if_else(whole, seconds.cast(pa.string()), written)
     written = pc.replace_substring(written, " ", "T", max_replacements=1)
     return written if kind.tz is None else pc.binary_join_element_wise(written, "Z", "")
+
+
+def bound_marks(schema: pa.Schema, *, unicode: bool) -> tuple[str, ...]:
+    """What stands before the values of each column: what they say of those of the complete answer, in a partial one."""
+    at_least, at_most = ("≥ ", "≤ ") if unicode else (">= ", "<= ")
+    marks = {b"at_least": at_least, b"at_most": at_most, b"unknown": "? "}
+    return tuple(marks.get((one.metadata or {}).get(BOUND, b""), "") for one in schema)
+
+
+def bounded(written: pa.Array, mark: str) -> pa.Array:
+    """Values as text with such a mark; of a NULL nothing is known then."""
+    if not mark:
+        return written
+    return pc.fill_null(pc.binary_join_element_wise(mark, written, ""), "?")

@@ -44,7 +44,9 @@ def closing_lines(account: RunOutcome, access: Sequence[AccessStats]) -> list[st
     warnings = [f"warning: {text}" for text in account.warnings]
     if account.complete:
         return [*warnings, head + "complete"]
-    label = "PARTIAL, rows may be wrong" if account.doubts else "PARTIAL"
+    label = "PARTIAL"
+    if account.doubts:
+        label += ", numbers are bounds" if account.bounded else ", rows may be wrong"
     lines = [*warnings, head + label + (f": {account.reason}" if account.reason else "")]
     missing = missing_texts(account.missing, access)
     lines += [f"  missing {text}" for text in missing[:MISSING_SHOWN]]

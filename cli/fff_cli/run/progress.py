@@ -288,5 +288,6 @@ class JsonLines(_Periodic):
             bill=[asdict(one) for one in bills(snapshot.access)],
             missing=[asdict(one) for one in account.missing],
             doubts=list(account.doubts),
+            bounds=list(account.bounds),
             warnings=list(account.warnings),
         )

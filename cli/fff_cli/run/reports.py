@@ -50,6 +50,7 @@ class Reports:
                 rows=0,
                 warnings=(),
                 doubts=(),
+                bounds=None,
                 audit=(),
             )
         )
@@ -123,6 +124,7 @@ def bare(sql: str, reason: str, exit_code: int) -> dict[str, Any]:
         "spark": asdict(SparkStats()),
         "missing": [],
         "doubts": [],
+        "bounds": None,
         "warnings": [],
     }
 

@@ -2,14 +2,15 @@
 
 Over tables that were not read in full, joins, filters, UNION, INTERSECT, IN and EXISTS give fewer rows and no wrong ones.
 Outer and anti joins, NOT EXISTS, NOT IN, EXCEPT, aggregates, windows, the first n rows of an order and subqueries that
-stand for a value do not: what they say of a row changes with rows of the other table that are not there.
+stand for a value do not: what they say of a row changes with rows of the other table that are not there. Of aggregates
+over rows that are some of the complete answer's, counts and maxima can only rise with the others, and minima fall.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias, cast
+from typing import Literal, TypeAlias, cast
 
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.statement import Node, arg, exp, operands
@@ -32,6 +33,95 @@ def doubts_of(tree: Node, *, joined: bool = False) -> Doubts:
     walk = _Walk(joined=joined)
     walk.query(tree, _Scope())
     return tuple(dict.fromkeys((name, causes) for name, causes in walk.found if causes))
+
+
+#: What a value of a partial answer says of the one in the complete answer.
+Bound: TypeAlias = Literal["certain", "at_least", "at_most", "unknown"]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What the values of a partial answer to a query that aggregates say of those of the complete one.
+
+    `columns`: by column of the result, for each value that is not NULL. `rows`: whether each row stands for one of the
+    complete answer. They hold unless one of `doubts` meets a table that lacks rows, or rows came twice.
+    """
+
+    columns: tuple[Bound, ...]
+    rows: bool
+    doubts: Doubts
+
+    @property
+    def tell_all(self) -> bool:
+        """Whether nothing of an answer is without a bound."""
+        return self.rows and "unknown" not in self.columns
+
+
+def bounds_of(tree: Node) -> Bounds | None:
+    """The bounds that a statement's partial answer gives; None where it does not aggregate, or too much besides."""
+    select = tree
+    while isinstance(select, exp.Subquery | exp.Paren):
+        select = select.this
+    if not isinstance(select, exp.Select) or [*_changes_rows(select)] != ["aggregates"]:
+        return None
+    if any(arg(select, name) is not None for name in ("distinct", "qualify")):
+        return None  # rows that differ by a bound alone may become one
+    bounds = [_bound(item.unalias()) for item in select.expressions]
+    if any(item.find(exp.Star) and not has_aggregate(item) for item in select.expressions):
+        return None
+    # An item may name those before it.
+    risky = {
+        item.alias.lower()
+        for item, bound in zip(select.expressions, bounds, strict=True)
+        if bound != "certain" and item.alias
+    }
+    for place, item in enumerate(select.expressions):
+        names = {column.name.lower() for column in item.find_all(exp.Column) if not column.table}
+        if bounds[place] == "certain" and names & risky:
+            bounds[place] = "unknown"
+    walk = _Walk(joined=False, outermost=select)
+    walk.query(tree, _Scope())
+    first = arg(select, "limit") is not None or arg(select, "offset") is not None
+    ordered = arg(select, "order") is not None or arg(select, "sort") is not None
+    rows = arg(select, "having") is None and not (first and ordered)
+    return Bounds(tuple(bounds), rows, tuple((name, causes) for name, causes in walk.found if causes))
+
+
+def _bound(item: Node) -> Bound:
+    """What a value of a select item says, if the rows it rests on are some of those it should rest on."""
+    item = item.unnest()
+    if isinstance(item, exp.Filter):
+        item = item.this
+    match item:
+        case exp.Count() | exp.CountIf():
+            return "at_least"
+        case exp.Max() if not item.expressions:
+            return "at_least"
+        case exp.Min() if not item.expressions:
+            return "at_most"
+        case exp.Sum() if _is_natural(item.this):
+            return "at_least"
+    return "unknown" if has_aggregate(item) or item.find(exp.Anonymous) else "certain"
+
+
+def _is_natural(node: Node) -> bool:
+    """Whether a value is certainly a whole number that is not negative, or NULL."""
+    node = node.unnest()
+    match node:
+        case exp.Literal():
+            return not node.is_string and node.name.isdecimal()
+        case exp.Null() | exp.Length():
+            return True
+        case exp.Distinct():
+            return all(map(_is_natural, node.expressions))
+        case exp.Case():
+            values: list[Node] = [one.args["true"] for one in node.args["ifs"]]
+            default = arg(node, "default")
+            return all(map(_is_natural, [*values, *([default] if isinstance(default, exp.Expr) else [])]))
+        case exp.If():
+            branches = (arg(node, "true"), arg(node, "false"))
+            return all(_is_natural(one) for one in branches if isinstance(one, exp.Expr))
+    return False
 
 
 def causes_among(doubts: Doubts, incomplete: Collection[str]) -> tuple[str, ...]:
@@ -63,15 +153,19 @@ class _Scope:
 class _Walk:
     """Goes through a statement and notes for each mention of a table what its missing rows would make wrong."""
 
-    def __init__(self, *, joined: bool) -> None:
+    def __init__(self, *, joined: bool, outermost: Node | None = None) -> None:
         self._by_eddy = joined
+        self._outermost = (
+            outermost  # what it says of many rows in one, and which rows it leaves out, is no matter
+        )
         self.found: list[tuple[str, tuple[str, ...]]] = []  # table as written, in lower case
 
     def query(self, node: Node, scope: _Scope) -> None:
         """A query, in brackets or not."""
         scope = self._with(node, scope)
         bounded = any(arg(node, name) is not None for name in ("limit", "offset"))
-        if bounded and any(arg(node, name) is not None for name in ("order", "sort")):
+        ordered = any(arg(node, name) is not None for name in ("order", "sort"))
+        if bounded and ordered and node is not self._outermost:
             scope = scope.because(_FIRST_ROWS)
         match node:
             case exp.Subquery() | exp.Paren():
@@ -95,7 +189,8 @@ class _Walk:
         return scope
 
     def _select(self, node: Node, scope: _Scope) -> None:
-        scope = scope.because(*_changes_rows(node))
+        if node is not self._outermost:
+            scope = scope.because(*_changes_rows(node))
         origin = arg(node, "from")
         sources = [origin.this] if isinstance(origin, exp.Expr) else []
         self._joined(sources, _nodes(node, "joins"), scope)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from fff.catalog import Catalog
 from fff.errors import InfeasibleQuery, QueryError
 from fff.sql.analysis.priorities import named_columns
-from fff.sql.analysis.soundness import doubts_of
+from fff.sql.analysis.soundness import bounds_of, doubts_of
 from fff.sql.binder import text_columns
 from fff.sql.binder.build_scopes import read_queries
 from fff.sql.binder.scopes import QueryTree
@@ -169,7 +169,10 @@ def _as_written(
     )
     warnings = (*prepared.warnings, *_quoted_columns(statement, catalog))
     ordered = _is_ordered(statement)
-    return replace(prepared, sql=sql, result=result, ordered=ordered, doubts=doubts, warnings=warnings)
+    bounds = bounds_of(statement.tree) if result is None else None
+    return replace(
+        prepared, sql=sql, result=result, ordered=ordered, doubts=doubts, bounds=bounds, warnings=warnings
+    )
 
 
 def _quoted_columns(statement: Statement, catalog: Catalog) -> list[str]:

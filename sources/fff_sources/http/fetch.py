@@ -175,7 +175,7 @@ class Reading:
                     break
                 ask = following
             if (complaint := self._complaint()) is not None:
-                yield Page(self.body.empty(), complaint)
+                yield Page(self.body.empty(), complaint, doubled=complaint != NOT_EXHAUSTIVE)
         finally:
             if ahead is not None:
                 await cancel([ahead.answer])
@@ -200,7 +200,7 @@ class Reading:
             async for page in others:
                 yield page
         if (complaint := self._complaint(part.share)) is not None:
-            yield Page(self.body.empty(), complaint)
+            yield Page(self.body.empty(), complaint, doubled=complaint != NOT_EXHAUSTIVE)
 
     async def divide(self, parts: int) -> list[ScanPart]:
         """The scan in parts of about the same length, after its first page; one part where there is no total."""
