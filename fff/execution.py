@@ -33,7 +33,7 @@ from fff.runtime.ending import Ending
 from fff.schema import BOUND, Field, result_field
 from fff.sql import KeySource, Prepared
 from fff.sql.analysis.priorities import priority
-from fff.sql.analysis.soundness import Bounds, causes_among
+from fff.sql.analysis.soundness import AnswerBounds, causes_among
 from fff.stats import Missing, RunOutcome, Snapshot, SparkStats
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Execution:
         self._ending = Ending(options.deadline, self._after_joins)
         self._cut: tuple[Missing, ...] = ()  # what was found and came into no result: there was no time
         self._late: str | None = None  # the same in words
-        self._bounds: Bounds | None = None  # what values of a partial answer say, where that is known
+        self._bounds: AnswerBounds | None = None  # what values of a partial answer say, where that is known
         self._started = time.perf_counter()
         self._joined: float | None = None  # when the last block ended
         self._ended: float | None = None
@@ -437,7 +437,7 @@ class Execution:
         return incomplete
 
 
-def _doubt_text(doubtful: Sequence[str], missing: Sequence[Missing], bounds: Bounds | None) -> str:
+def _doubt_text(doubtful: Sequence[str], missing: Sequence[Missing], bounds: AnswerBounds | None) -> str:
     tables = list(dict.fromkeys(part.table for part in missing))
     which = " and ".join(tables) if tables else "what was asked for"
     were = "were" if len(tables) > 1 else "was"

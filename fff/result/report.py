@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from fff.sql.analysis.soundness import Bounds
+from fff.sql.analysis.soundness import AnswerBounds
 from fff.stats import Snapshot, bills
 from fff.version import __version__
 
@@ -23,7 +23,7 @@ def make_report(
     rows: int,
     warnings: tuple[str, ...],
     doubts: tuple[str, ...],
-    bounds: Bounds | None,
+    bounds: AnswerBounds | None,
     audit: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """The report as JSON-ready values.

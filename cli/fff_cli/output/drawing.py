@@ -67,7 +67,9 @@ def rendered(what: RenderableType, columns: int, *, color: bool | None = True) -
         highlight=False,
     )
     with console.capture() as captured:
-        console.print(what)
+        # A text by itself is joined with nothing, which forgets how it is to be cut.
+        no_wrap, overflow = (what.no_wrap, what.overflow) if isinstance(what, Text) else (None, None)
+        console.print(what, no_wrap=no_wrap, overflow=overflow)
     return captured.get()
 
 

@@ -40,7 +40,7 @@ Bound: TypeAlias = Literal["certain", "at_least", "at_most", "unknown"]
 
 
 @dataclass(frozen=True)
-class Bounds:
+class AnswerBounds:
     """What the values of a partial answer to a query that aggregates say of those of the complete one.
 
     `columns`: by column of the result, for each value that is not NULL. `rows`: whether each row stands for one of the
@@ -57,7 +57,7 @@ class Bounds:
         return self.rows and "unknown" not in self.columns
 
 
-def bounds_of(tree: Node) -> Bounds | None:
+def bounds_of(tree: Node) -> AnswerBounds | None:
     """The bounds that a statement's partial answer gives; None where it does not aggregate, or too much besides."""
     select = tree
     while isinstance(select, exp.Subquery | exp.Paren):
@@ -84,7 +84,7 @@ def bounds_of(tree: Node) -> Bounds | None:
     first = arg(select, "limit") is not None or arg(select, "offset") is not None
     ordered = arg(select, "order") is not None or arg(select, "sort") is not None
     rows = arg(select, "having") is None and not (first and ordered)
-    return Bounds(tuple(bounds), rows, tuple((name, causes) for name, causes in walk.found if causes))
+    return AnswerBounds(tuple(bounds), rows, tuple((name, causes) for name, causes in walk.found if causes))
 
 
 def _bound(item: Node) -> Bound:

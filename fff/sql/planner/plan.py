@@ -15,7 +15,7 @@ from fff.errors import InvariantError, Span
 from fff.schema import Field
 from fff.sql.analysis.column_lineage import Needs
 from fff.sql.analysis.conjuncts import Conjunct
-from fff.sql.analysis.soundness import Bounds, Doubts
+from fff.sql.analysis.soundness import AnswerBounds, Doubts
 from fff.sql.planner.spark_messages import OwnWords
 
 
@@ -210,7 +210,7 @@ class Prepared:
     warnings: tuple[str, ...] = ()
     ordered: bool = False  # it says in which order its result comes
     doubts: Doubts = ()
-    bounds: Bounds | None = None
+    bounds: AnswerBounds | None = None
 
     @property
     def only_block(self) -> BlockQuery:
