@@ -7,6 +7,8 @@ import base64
 import hashlib
 import json
 import re
+import shutil
+import subprocess
 
 import pyarrow as pa
 import pytest
@@ -14,7 +16,7 @@ import pytest
 from fff.budget import Money
 from fff_cli.serve.answers import ARROW, EVENTS, METADATA, NDJSON, NdjsonFraming, accepted
 from fff_cli.serve.openapi import document
-from fff_cli.serve.page import HEADERS, PAGE
+from fff_cli.serve.page import HEADERS, PAGE, SCRIPT
 from fff_cli.serve.queries import ServeLimits
 from tests.api.serving import TOKEN, Caller, serving
 from tests.api.sites import JOIN, TABLES, site
@@ -87,6 +89,10 @@ async def test_an_error_after_rows_is_the_last_part(publish):
         assert len(answer.lines) > 2
         assert answer.lines[-1]["end"]["complete"] is False
         assert answer.lines[-1]["end"]["error"]["code"] == "source_error"
+        torn = await client.query("SELECT a FROM r", ARROW, on_source_error="fail", hold_rows=False)
+        assert not torn.whole
+        told = (await client.call("GET", f"/v1/queries/{torn.headers['X-FFF-Query']}")).json["end"]
+        assert (told["complete"], told["error"]["code"]) == (False, "source_error")
         held = await client.query("SELECT a FROM r", NDJSON, on_source_error="fail")
         assert (held.status, held.json["code"]) == (502, "source_error")
 
@@ -138,7 +144,7 @@ async def test_hostile_requests_get_one_error_and_no_traceback(publish, tmp_path
     secret.write_text("a\n1\n")
     one = site()
     async with serving(publish(one, TABLES, auth={"type": "bearer", "token": "hush-hush"})) as client:
-        for body in (b"", b"{", b"[]", b'"x"', b"[" * 100_000, b'{"sql": 1}', b'{"sql": ""}', b'{"sql": "\xff"}',
+        for body in (b"", b"{", b"[]", b'"x"', b'{"sql": "SELECT \'\\ud800\'"}', b'{"sql": "SELECT 1", "interval": Infinity}', b"[" * 100_000, b'{"sql": 1}', b'{"sql": ""}', b'{"sql": "\xff"}',
                      b'{"sql": "SELECT 1", "x": 1}', b'{"sql": "SELECT 1", "deadline": NaN}', b'{"sql": "SELECT 1", "rows": true}',
                      b'{"sql": "SELECT 1; SELECT 2"}', b'{"sql": "SELECT a FROM r", "policy": "../x"}', b'{"sql": "SELECT 1", "params": {"a": []}}'):  # fmt: skip
             answer = await client.call("POST", "/v1/query", data=body)
@@ -254,6 +260,46 @@ async def test_the_page_holds_itself_to_itself():
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         assert f"'sha256-{digest}'" in policy
     assert not re.search(r"innerHTML|insertAdjacent|document\.write|eval\(|https?:|//\w+\.", PAGE)
+
+
+def test_what_the_page_is_told_is_text():
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed: the page's script is not run")
+    hostile = "<img src=x onerror=alert(1)>"
+    queries = [
+        {"id": "../x", "sql": hostile, "access": [{"name": hostile, "state": "running", "requests": 1}]}
+    ]
+    dom = """
+const made = [], asked = [];
+const element = () => ({children: [], hidden: true, append(...all) { this.children.push(...all); },
+  replaceChildren() { this.children = []; }, addEventListener(kind, call) { this[kind] = call; }});
+const known = {queries: element(), said: element(), login: element(), token: element()};
+globalThis.document = {getElementById: (id) => known[id],
+                       createElement: (tag) => { const one = element(); made.push(one); return one; }};
+globalThis.location = {hash: "#t0ken", pathname: "/"};
+globalThis.sessionStorage = {getItem: () => null, setItem() {}};
+globalThis.history = {replaceState() { asked.push("hash taken off"); }};
+globalThis.setTimeout = () => {
+  made.filter((one) => one.click).forEach((one) => one.click());
+  console.log(JSON.stringify({texts: made.map((one) => one.textContent), asked}));
+};
+globalThis.fetch = async (path, {method, headers}) => { asked.push([method, path, headers.Authorization]);
+  return {ok: true, status: 200, json: async () => QUERIES}; };
+""".replace("QUERIES", json.dumps(queries))
+    done = subprocess.run(
+        [node, "-"],
+        input=dom + SCRIPT.replace('"use strict";', ""),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    told = json.loads(done.stdout)
+    assert hostile in told["texts"]
+    assert f"{hostile} running 1" in told["texts"]
+    assert told["asked"][:2] == ["hash taken off", ["GET", "/v1/queries", "Bearer t0ken"]]
+    assert ["DELETE", "/v1/queries/..%2Fx", "Bearer t0ken"] in told["asked"]
 
 
 async def test_the_document_knows_every_route_and_member(publish):

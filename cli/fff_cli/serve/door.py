@@ -69,7 +69,7 @@ def tokens_of(where: Listening) -> tuple[dict[str, str], str]:
     """
     if where.token_file is not None:
         return _tokens_in(where.token_file), f"a token of {str(where.token_file)!r}"
-    if given := os.environ.get(TOKEN, "").strip():
+    if given := os.environ.pop(TOKEN, "").strip():  # what this process starts need not know it
         _check_token(given, TOKEN)
         return {"": given}, f"${TOKEN}"
     if where.socket is not None:

@@ -20,7 +20,7 @@ _TYPES: dict[str, dict[str, Any]] = {
     "on_source_error": {"enum": ["fail", "partial"]},
     "hold_rows": {"type": "boolean"},
     "prioritize": {"type": "array", "items": {"type": "string"}},
-    "interval": {"type": "number", "minimum": 0.05},
+    "interval": {"type": "number", "minimum": 0.05, "maximum": 60},
     "report": {"type": "boolean"},
     "partial": {"type": "boolean"},
 }

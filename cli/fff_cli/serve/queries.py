@@ -15,7 +15,7 @@ from typing import Any
 from fff.api.own_spark import OwnSpark
 from fff.api.result import RecordBatch
 from fff.api.run import BackgroundRun
-from fff.budget import Money
+from fff.budget import Budget, Money
 from fff.errors import SourceError, UsageError
 from fff.federation import Execution, Federation
 from fff.options import RunOptions
@@ -97,7 +97,7 @@ MEMBERS: dict[str, tuple[Callable[[object], bool], str]] = {
     "on_source_error": (_is_text, "fail or partial"),
     "hold_rows": (_is_flag, "true or false"),
     "prioritize": (_are_texts, "a list of conditions"),
-    "interval": (lambda value: _is_number(value) and value >= 0.05, "seconds, from 0.05 on"),  # type: ignore[operator]
+    "interval": (lambda value: _is_number(value) and 0.05 <= value <= 60, "seconds, 0.05 to 60"),  # type: ignore[operator]
     "report": (_is_flag, "true or false"),
     "partial": (_is_flag, "true or false"),
     "output": (lambda value: isinstance(value, dict), "what `fff query --server` says of its output"),
@@ -172,6 +172,7 @@ class ServedQuery:
     stopped: bool = False  # told to end with what is there
     outcome: RunOutcome | None = None
     cut: bool = False
+    error: dict[str, Any] | None = None  # what its client was told in place of a result
 
     def stop(self) -> None:
         """Stop fetching: the query ends soon, with what is there, as incomplete."""
@@ -324,23 +325,27 @@ class Queries:
                 hint="wait for one to end, or stop one: DELETE /v1/queries/ID",
             )
         query = ServedQuery(client, asked)
+        budget = Budget.of(asked.options.max_requests, asked.options.budget)
         self._running[query.id] = query
         try:
             try:
                 async with asyncio.timeout(asked.options.deadline):
-                    await self.federation.discover(asked.sql)
+                    await self.federation.discover(asked.sql, budget)
             except TimeoutError as error:
                 raise SourceError(
                     "nothing was learnt of the tables before the deadline", hint="grant more time: deadline"
                 ) from error
             prepared = self.federation.prepare(asked.sql, asked.params, asked.options.prioritize)
-            query.execution = self.federation.execute(prepared, replace(asked.options, refresh=refresh))
+            options = replace(asked.options, refresh=refresh)
+            query.execution = self.federation.execute(prepared, options, budget)
             if query.stopped:
                 query.execution.interrupt()
             yield query
         finally:
             del self._running[query.id]
-            if query.outcome is not None:
+            if query.error is not None:
+                self._ends[query.id] = (client, {"complete": False, "error": query.error})
+            elif query.outcome is not None:
                 self._ends[query.id] = (client, query.end())
             while len(self._ends) > _ENDS_KEPT:
                 self._ends.popitem(last=False)

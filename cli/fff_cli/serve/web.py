@@ -235,11 +235,13 @@ class WebDoor:
         except FFFError as error:
             if not reply.prepared:
                 raise
-            last = framing.failed(error_body(error))
+            query.error = error_body(error)
+            last = framing.failed(query.error)
         except Exception as error:
             if not reply.prepared:
                 raise
-            last = framing.failed(error_body(internal(error, verbose=self._verbose)))
+            query.error = error_body(internal(error, verbose=self._verbose))
+            last = framing.failed(query.error)
         if last is None:
             await send(None)
             reply.force_close()
@@ -296,9 +298,8 @@ class WebDoor:
 
 async def _json_of(request: web.Request) -> dict[str, Any]:
     try:
-        body: dict[str, Any] = json.loads(
-            await request.text()
-        )  # or another type, which `asked_query` refuses
+        body: dict[str, Any] = json.loads(await request.text())  # that it is one `asked_query` sees
+        json.dumps(body, ensure_ascii=False).encode()  # half a character, as "\\ud800", is no text
     except (ValueError, LookupError, RecursionError) as error:
         raise Refused(
             400, "bad_request", "the body is no JSON", hint='such as {"sql": "SELECT 1"}'
