@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fff.errors import UsageError
+from fff_cli.app import run
 from fff_cli.serve.door import Listening, socket_file, tls_of, tokens_of
 from tests.api.serving import COMMAND, TOKEN, command, started
 from tests.api.sites import JOIN, TABLES, site
@@ -31,7 +32,7 @@ def said(text: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_query_on_a_server_ends_as_it_does_here(publish, tmp_path):
+def test_a_query_on_a_server_ends_as_it_does_here(publish, tmp_path, monkeypatch, capsys):
     one = site()
     one.faults[("r", "scan@40")] = 500
     tables = {"r": TABLES["r"], "s": TABLES["s"]}
@@ -42,23 +43,27 @@ def test_a_query_on_a_server_ends_as_it_does_here(publish, tmp_path):
         ["SELECT b FROM s WHERE a = :k", "-p", "k=3"],
         ["-f", "q.sql", "-o", "json", "-v"],
         ["SELECT b FROM s WHERE a = 1", "-o", "table", "-q"],
+        ["SELECT b FROM s WHERE a = 1 AND false", "-o", "ndjson"],
         ["SELECT nothing FROM s"],
+        ["SELECT b FROM s"],
+        ["SELECT b FROM s WHERE a = 1", "-o", "nonsense"],
+        ["SELECT b FROM s WHERE a = 1", "--policy", "nonsense"],
+        ["SELECT a FROM r", "--on-source-error", "partial"],
         ["SELECT a FROM r", "--on-source-error", "fail"],
         ["SELECT a FROM r", "--on-source-error", "partial", "-O", "o.parquet", "--report", "r.json"],
     ]
     with started(spec, "--socket", str(path), token=None) as server:
         for arguments in cases:
-            done = []
+            ends = []
             for where in (["-s", str(spec), "--no-cache"], ["--server", str(path)]):
                 folder = tmp_path / where[0].strip("-")
                 folder.mkdir(exist_ok=True)
                 (folder / "q.sql").write_text((tmp_path / "q.sql").read_text())
-                done.append(command("query", *where, *arguments, cwd=folder, token=None))
-            here, there = done
-            assert there.returncode == here.returncode, (arguments, here.stderr, there.stderr)
-            assert sorted(there.stdout.splitlines()) == sorted(here.stdout.splitlines()), arguments
-            if "-v" not in arguments:
-                assert said(there.stderr).replace("server/", "s/") == said(here.stderr), arguments
+                monkeypatch.chdir(folder)
+                code, shown = run(["query", *where, *arguments]), capsys.readouterr()
+                told = "" if "-v" in arguments else said(shown.err)
+                ends.append((code, sorted(shown.out.splitlines()), told))
+            assert ends[0] == ends[1], arguments
         assert pq.read_table(tmp_path / "server" / "o.parquet").num_rows == 40
         assert json.loads((tmp_path / "server" / "r.json").read_text())["missing"]
         assert not (tmp_path / "server" / "o.parquet.partial").exists()

@@ -49,7 +49,7 @@ def serve(  # noqa: PLR0917 - the options of the command, which typer reads off 
     budget: Budgeted = None,
     concurrent: Annotated[
         int, option("--concurrent N", "Queries that a client may have under way.", min=1)
-    ] = 32,
+    ] = 64,
     max_age: Annotated[
         float,
         option("--max-age SECONDS", "How old what one query has read may be for others to use it.", min=0),

@@ -36,7 +36,7 @@ class ServeLimits:
     deadline: float = 300.0  # seconds
     max_requests: int | None = None
     budget: Money | None = None
-    concurrent: int = 32
+    concurrent: int = 64
 
 
 class TooManyQueries(UsageError):  # noqa: N818 - reads as the sentence clients see
