@@ -47,6 +47,7 @@ class Federation:
         keep: keep what statements have read of tables for those that follow, until `reset`: at most
             `fff.limits.SESSION_BYTES`. Tables are then read with all their columns, since nobody knows what the next
             statement will want of them. Where the statements are known beforehand `expect` does better.
+        max_age: seconds after which what was kept so is read anew, or fewer where a spec has a `cache.ttl`.
         cache: what is kept on disk between runs; closed with the federation.
         history: what earlier runs found of tables; saved with the federation's end.
     """
@@ -57,6 +58,7 @@ class Federation:
         client: WebClient | None = None,
         *,
         keep: bool = False,
+        max_age: float | None = None,
         cache: RowCache | None = None,
         history: TableHistory | None = None,
     ) -> None:
@@ -66,7 +68,7 @@ class Federation:
         self._functions: PythonFunctions | None = None
         self._cache = cache
         self._history = history or TableHistory()
-        self._store = AccessStore(keep=keep, disk=cache)
+        self._store = AccessStore(keep=keep, disk=cache, max_age=max_age)
         self._memory = Memory()  # what statements taught about routing, for those that follow
 
     def prepare(

@@ -44,6 +44,7 @@ def open_federation(
     client: WebClient | None = None,
     load: Loader | None = None,
     keep: bool = False,
+    max_age: float | None = None,
     cache: bool | None = None,
     cache_ttl: float | None = None,
     local_files: bool = True,
@@ -52,7 +53,7 @@ def open_federation(
     """A federation over the given spec files and folders or, without any, over those of the usual places.
 
     `environ` is that of the process unless it is given; `client` sends over the network, `load` is the loader that is
-    installed. `keep` is that of `Federation`; `cache` and `cache_ttl` are as for `row_cache`. Nothing is sent.
+    installed. `keep` and `max_age` are those of `Federation`; `cache` and `cache_ttl` are as for `row_cache`. Nothing is sent.
     Without `local_files` statements cannot name files of this machine; specs can. All answers are kept in the folder
     `checkpoint`, and what is in it is not asked for again; there is no other cache then.
 
@@ -71,7 +72,7 @@ def open_federation(
     load = load or _loader()
     paths = [Path(source) for source in sources]
     catalog = load(paths, environ=environ, cwd=Path.cwd(), client=client, local_files=local_files)
-    return Federation(catalog, client, keep=keep, cache=kept, history=history)
+    return Federation(catalog, client, keep=keep, max_age=max_age, cache=kept, history=history)
 
 
 def _loader() -> Loader:

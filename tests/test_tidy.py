@@ -59,6 +59,7 @@ VOCABULARY = {
 
 #: Modules that are programs of their own: they print to whoever started them and share no library's set-up with us.
 PROGRAMS = {
+    "fff_cli.serve.web": "the server of `fff serve`, a process that answers with aiohttp while it asks with aiohttp",
     "fff_sources.demo.server": "the demo's web sources, a process that serves with aiohttp what we read with aiohttp",
 }
 

@@ -39,6 +39,7 @@ from fff_cli.options.shared import (
     Rows,
     SafeCsv,
     Seed,
+    Server,
     ShowProgress,
     SourceErrors,
     Sources,
@@ -51,6 +52,7 @@ from fff_cli.options.shared import (
     option,
     typer,
 )
+from fff_cli.serve.command import serve
 from fff_cli.source_app import source_app
 from fff_cli.spark_app import spark_app
 from fff_cli.telling import told
@@ -139,12 +141,17 @@ def query(  # noqa: PLR0917 - the options of the command, which typer reads off 
     spark_master: SparkMaster = None,
     spark_remote: SparkRemote = None,
     warm: Warm = True,
+    server: Server = None,
     verbose: Verbose = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a query over web sources."""
     given = dict(locals())
-    del given["context"]
+    del given["context"], given["server"]
+    if server is not None:
+        from fff_cli.serve.client import run_remote  # noqa: PLC0415
+
+        raise typer.Exit(told(lambda: run_remote(server, given), verbose))
     from fff_cli.commands.query import run_query  # noqa: PLC0415
     from fff_cli.options.arguments import QueryArguments  # noqa: PLC0415
 
@@ -257,6 +264,7 @@ def cache_clear(
 
 
 app.command()(mcp)
+app.command()(serve)
 app.command()(watch)
 
 

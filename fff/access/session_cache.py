@@ -8,15 +8,16 @@ not shared at all: its driver reads the source itself, and nothing is kept.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from fff.access.stack import open_source
 from fff.access.table_buffer import Key, TableBuffer
 from fff.budget import Budget
-from fff.catalog import SourceAdapter, Table
+from fff.catalog import Cacheable, SourceAdapter, Table
 from fff.limits import SCAN_WINDOW, SESSION_BYTES
 from fff.quals import Quals, common, implied
 
@@ -46,14 +47,25 @@ class AccessStore:
         keep: keep what complete answers brought for later statements, with every declared column of a table.
         limit: bytes that are kept at most; beyond, tables that no running statement uses go, longest unused first.
         disk: what is kept between runs, if anything is.
+        max_age: seconds after which what was begun to be read is not used by statements that begin then, or
+            fewer where a source's spec says how long its answers count as fresh; None: it is, however old.
+        clock: seconds.
     """
 
     def __init__(
-        self, *, keep: bool = False, limit: int = SESSION_BYTES, disk: RowCache | None = None
+        self,
+        *,
+        keep: bool = False,
+        limit: int = SESSION_BYTES,
+        disk: RowCache | None = None,
+        max_age: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.keep = keep
         self.disk = disk
         self.limit = limit
+        self._max_age = max_age
+        self._clock = clock
         self._buffers: dict[_Place, TableBuffer] = {}  # least recently used first
         self._columns: dict[str, set[str]] = {}  # of tables that several expected statements read
         self._quals: dict[str, Quals] = {}  # under which all of them find what they want
@@ -115,6 +127,7 @@ class AccessStore:
             buffer
             for (table, had), buffer in self._buffers.items()
             if table == name
+            and not self._is_old(buffer)
             and needed <= set(buffer.columns)
             and implied(quals, had)
             and (had in (quals, self._quals.get(name)) or buffer.scanned(budget))
@@ -126,7 +139,14 @@ class AccessStore:
         table = replace(use.table, quals=quals, rows_wanted=None)  # others may want more rows
         every = [field.name for field in table.columns]
         columns = tuple(every if self.keep else [name for name in every if name in wanted])
-        return TableBuffer(self, table, open_source(table, use.adapter, self.disk), columns)
+        buffer = TableBuffer(self, table, open_source(table, use.adapter, self.disk), columns)
+        if self._max_age is not None:
+            told = use.adapter.cache_ttl() if isinstance(use.adapter, Cacheable) else None
+            buffer.fresh_until = self._clock() + min(self._max_age, self._max_age if told is None else told)
+        return buffer
+
+    def _is_old(self, buffer: TableBuffer) -> bool:
+        return buffer.fresh_until is not None and self._clock() >= buffer.fresh_until
 
     def write(self) -> None:
         """Put on disk what is still to be kept there."""

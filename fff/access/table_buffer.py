@@ -48,6 +48,7 @@ class TableBuffer:
         self.users: set[Hashable] = set()  # blocks of running statements that may read this table
         self.kept = False  # for later statements
         self.too_large = False
+        self.fresh_until: float | None = None  # for statements that begin, by the clock of who owns it
         self.window = SCAN_WINDOW
         self._store = store
         self._started: dict[str, set[Hashable]] = {}  # by scan: who has begun to read it

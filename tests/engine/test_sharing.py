@@ -763,3 +763,25 @@ async def test_random_statements_of_a_session_agree_with_the_tables(
             assert execution.outcome.complete, execution.outcome.reason
             assert rows == oracle(site, sql), sql
     assert max(collections.Counter(served.paths).values()) == 1, "no page and no key twice in a session"
+
+
+async def test_what_is_too_old_is_read_anew_by_those_who_begin_then() -> None:
+    now = [0.0]
+    world = World(keep=True, max_age=10.0, clock=lambda: now[0])
+    early = world.lease("ab")
+    assert await world.scan(early, 0) == ALL
+    now[0] = 9.9
+    second = world.lease("ab")
+    assert await world.scan(second, 0) == ALL
+    assert world.source.pages == [0, 5, 10, 15]
+    now[0] = 10.0
+    third = world.lease("ab")
+    assert await world.scan(third, 0) == ALL
+    assert world.source.pages == [0, 5, 10, 15] * 2
+    early.close()
+    second.close()
+    third.close()
+    fourth = world.lease("ab")
+    assert await world.scan(fourth, 0) == ALL
+    assert world.source.pages == [0, 5, 10, 15] * 2, "who ends late takes nothing newer away"
+    fourth.close()

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from fff.budget import Budget
 from fff.errors import UsageError
 from fff_cli.commands.analyze import analysis
-from fff_cli.commands.query import forewarn, run_options, sql_texts
+from fff_cli.commands.query import forewarn, run_options
 from fff_cli.options.arguments import QueryArguments
 from fff_cli.options.cache import cache_of
 from fff_cli.options.params import parse_params
+from fff_cli.options.texts import sql_texts
 from fff_cli.output.formats import emit, emit_outline
 from fff_cli.run.account import account_lines, spark_lines
 from fff_cli.run.progress import say

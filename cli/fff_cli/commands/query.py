@@ -24,6 +24,7 @@ from fff_cli.options.checkpoint import check as check_checkpoint
 from fff_cli.options.params import parse_params
 from fff_cli.options.recording import check as check_taping
 from fff_cli.options.recording import client_of, seeded
+from fff_cli.options.texts import sql_texts
 from fff_cli.output.console import can_draw, discard_output, is_terminal, output_screen, pager
 from fff_cli.output.files import PartOfFile, Target, file_target, is_special
 from fff_cli.output.formats import (
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 
 #: Formats whose results run into each other without a blank line between them.
 _SPACED = frozenset({"table", "markdown", "line"})
-_ENCODING = "save the SQL as UTF-8"
 
 
 @dataclass(frozen=True)
@@ -107,53 +107,6 @@ def choose_progress(arguments: QueryArguments) -> Progress:
         return Live(verbose=arguments.verbose)
     lines = arguments.progress == "on" or (wanted and is_terminal(sys.stderr))
     return Lines() if lines else Progress()
-
-
-def sql_texts(sql: str | None, files: Sequence[Path]) -> tuple[str, ...]:
-    """The SQL from the argument, the files, or standard input when it is not a terminal; raises UsageError."""
-    if sql is not None and files:
-        raise UsageError("SQL was given both as an argument and with -f", hint="use one of the two")
-    if sql is not None and sql.strip() == sql and len(sql.split()) == 1 and Path(sql).is_file():
-        raise UsageError(
-            f"{sql!r} is the name of a file, and no SQL", hint="-f FILE reads SQL, -s FILE a spec of sources"
-        )
-    if sql is not None:
-        texts: tuple[str, ...] = (sql,)
-    elif files:
-        texts = tuple(_standard_input() if file == Path("-") else read_text(file) for file in files)
-    elif sys.stdin is not None and not is_terminal(sys.stdin):
-        texts = (_standard_input(),)
-    else:
-        raise UsageError("there is no SQL", hint="give it as an argument, with -f FILE, or on standard input")
-    if not any(text.strip() for text in texts):
-        raise UsageError(
-            "the SQL is empty", hint="give it as an argument, with -f FILE, or on standard input"
-        )
-    return texts
-
-
-def _standard_input() -> str:
-    if sys.stdin is None:
-        raise UsageError(
-            "cannot read standard input: it is closed", hint="give the SQL as an argument, or with -f FILE"
-        )
-    try:
-        text = sys.stdin.read().removeprefix("\ufeff")
-        text.encode()  # many locales let any bytes pass, as surrogates that nothing after this understands
-    except (UnicodeDecodeError, UnicodeEncodeError) as error:
-        raise UsageError(f"standard input is not UTF-8 text (byte {error.start})", hint=_ENCODING) from error
-    return text
-
-
-def read_text(file: Path) -> str:
-    """The SQL of a file; raises UsageError when it cannot be read or is no text."""
-    try:
-        return file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        hint = "name a file of SQL; relative paths start at the current folder"
-        raise UsageError(f"cannot read {str(file)!r}: {error.strerror}", hint=hint) from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{str(file)!r} is not UTF-8 text (byte {error.start})", hint=_ENCODING) from error
 
 
 def _check(arguments: QueryArguments) -> Plan:

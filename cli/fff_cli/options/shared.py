@@ -232,4 +232,10 @@ CacheTtl = Annotated[
 Verbose = Annotated[
     bool, option("-v --verbose", "More messages on standard error; tracebacks.", panel=_WATCH)
 ]
+Server = Annotated[
+    str | None,
+    option(
+        "--server URL|SOCKET", "Run it on a server of fff serve, which has the sources.", panel="How it runs"
+    ),
+]
 Quiet = Annotated[bool, option("-q --quiet", "Only errors on standard error.", panel=_WATCH)]

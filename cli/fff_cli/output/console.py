@@ -8,13 +8,21 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import IO
-
-from fff_cli.output.table import Screen
 
 LEAST_WIDTH = 20
 #: Cut long lines, pass colours on, do nothing where all fits, leave what was read on the terminal.
 LESS = "-SRFX"
+
+
+@dataclass(frozen=True)
+class Screen:
+    """The terminal a table is drawn on: its columns, whether it shows box characters and colours."""
+
+    width: int
+    unicode: bool = True
+    color: bool = False
 
 
 def is_terminal(stream: IO[str] | None) -> bool:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import io
-import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
+from collections.abc import Iterable
+from typing import Any, BinaryIO, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.errors import UsageError
-from fff_cli.output.console import output_screen
+from fff_cli.output.console import Screen, output_screen
 from fff_cli.output.files import Target
-from fff_cli.output.table import FirstRowsWriter, LineWriter, Screen, TableWriter
+from fff_cli.output.streams import (
+    BINARY_FORMATS,
+    ENDINGS,
+    FORMATS,
+    CannotWrite,
+    StandardOutput,
+    choose_format,
+    writing,
+)
+from fff_cli.output.table import FirstRowsWriter, LineWriter, TableWriter
 from fff_cli.output.values import (
     bound_marks,
     bounded,
@@ -32,23 +36,29 @@ from fff_cli.output.values import (
     texts,
 )
 
-FORMATS = ("table", "csv", "tsv", "json", "ndjson", "markdown", "line", "parquet", "arrow", "sqlite")
-BINARY_FORMATS = frozenset({"parquet", "arrow", "sqlite"})
-ENDINGS = {
-    ".txt": "table",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".json": "json",
-    ".ndjson": "ndjson",
-    ".jsonl": "ndjson",
-    ".md": "markdown",
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".arrows": "arrow",
-    ".sqlite": "sqlite",
-    ".sqlite3": "sqlite",
-    ".db": "sqlite",
-}
+__all__ = [
+    "BINARY_FORMATS",
+    "ENDINGS",
+    "FORMATS",
+    "ArrowWriter",
+    "CannotWrite",
+    "JsonWriter",
+    "MarkdownWriter",
+    "NdjsonWriter",
+    "ParquetWriter",
+    "SeparatedWriter",
+    "StandardOutput",
+    "Writer",
+    "choose_format",
+    "emit",
+    "emit_batch",
+    "emit_outline",
+    "unique",
+    "write_batches",
+    "writer",
+    "writing",
+]
+
 ROWS_AT_ONCE = 65_536  # rows turned into text in one go: bounds memory, and keeps Arrow strings below 2 GB
 GROUP_ROWS, GROUP_BYTES = (
     100_000,
@@ -332,103 +342,6 @@ def write_batches(to: Writer, batch: pa.RecordBatch) -> None:
     """Hand a batch over in pieces of a bounded number of rows."""
     for start in range(0, batch.num_rows, ROWS_AT_ONCE):
         to.write(batch.slice(start, ROWS_AT_ONCE))
-
-
-def choose_format(asked: str | None, file: Path | None, *, terminal: bool) -> str:
-    """The format asked for, else by the file's ending, else by where the output goes; raises UsageError."""
-    if asked is not None:
-        if asked not in FORMATS:
-            raise UsageError(f"unknown output format {asked!r}", hint=f"one of {', '.join(FORMATS)}")
-    elif file is not None:
-        if file.suffix.lower() not in ENDINGS:
-            raise UsageError(
-                f"cannot tell the format from the ending of {str(file)!r}",
-                hint=f"say it with -o, or end the name in one of {' '.join(ENDINGS)}",
-            )
-        asked = ENDINGS[file.suffix.lower()]
-    else:
-        asked = "table" if terminal else "csv"
-    if asked in BINARY_FORMATS and file is None and terminal:
-        raise UsageError(f"{asked} is not for terminals", hint="redirect it, or name a file with -O")
-    return asked
-
-
-class _Held(io.RawIOBase):
-    """Bytes kept until they are taken; it counts on, since Parquet and Arrow writers ask where they are."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._pieces: list[bytes] = []
-        self._position = 0
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any, /) -> int:
-        piece = bytes(data)
-        self._pieces.append(piece)
-        self._position += len(piece)
-        return len(piece)
-
-    def tell(self) -> int:
-        return self._position
-
-    def take(self) -> bytes:
-        pieces, self._pieces = self._pieces, []
-        return b"".join(pieces)
-
-
-class StandardOutput:
-    """Standard output. `before_write` runs before anything is written: the live view makes room."""
-
-    def __init__(self, before_write: Callable[[], None] = lambda: None) -> None:
-        self._held = _Held()
-        self.out: BinaryIO = cast("BinaryIO", self._held)
-        self._before_write = before_write
-
-    def flush(self) -> None:
-        """Write everything at once, so that a batch appears as a whole."""
-        if data := self._held.take():
-            self._before_write()
-            if sys.stdout is None:
-                raise OSError(errno.EBADF, "standard output is closed")
-            _write_all(sys.stdout.buffer, data)
-            sys.stdout.buffer.flush()
-
-    def keep(self, *, aside: bool = False, whole: bool = True) -> str | None:
-        """Flush the rest."""
-        del aside, whole  # it was seen as it came
-        self.flush()
-        return None
-
-    def drop(self) -> None:
-        """What was not flushed is forgotten."""
-        self._held.take()
-
-
-class CannotWrite(UsageError):  # noqa: N818 - reads as the sentence users see
-    """The result cannot be written: a full disk, a closed output."""
-
-
-@contextlib.contextmanager
-def writing(what: str = "the result") -> Iterator[None]:
-    """Turn a failure to write into CannotWrite; a closed pipe stays what it is."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise CannotWrite(f"cannot write {what}: {error.strerror or error}") from error
-
-
-def _write_all(out: BinaryIO, data: bytes) -> None:
-    """Write to the last byte: unbuffered (PYTHONUNBUFFERED), a Ctrl-C or any other signal cuts a long write short."""
-    left = memoryview(data)
-    while left:
-        written: int | None = out.write(left)
-        if written is None:
-            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
-        left = left[written:]
 
 
 def emit(text: str, to: Target | None = None) -> None:

@@ -12,6 +12,7 @@ from typing import BinaryIO, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fff_cli.output.console import Screen
 from fff_cli.output.values import (
     bound_marks,
     bounded,
@@ -31,15 +32,6 @@ MEASURED_ROWS = 1_000  # rows kept back to find column widths
 LEAST_WIDTH = 4  # a column narrower than this says nothing; later columns are left out instead
 NULL = "NULL"
 _NOT_PLAIN = bytes([*range(0x20), *range(0x7F, 0x100)])  # bytes of what may have to be escaped
-
-
-@dataclass(frozen=True)
-class Screen:
-    """The terminal a table is drawn on: its columns, whether it shows box characters and colours."""
-
-    width: int
-    unicode: bool = True
-    color: bool = False
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from fff.errors import UsageError
-from fff_cli.commands.query import read_text
 from fff_cli.commands.source import described, find, list_all, list_own, listing, write_listing
 from fff_cli.options.params import parse_params
 from fff_cli.options.shared import rows_shown, typer
+from fff_cli.options.texts import read_text
 from fff_cli.output.console import is_terminal, output_screen
 from fff_cli.output.formats import FORMATS, choose_format, emit, emit_outline
 from fff_cli.run.progress import say

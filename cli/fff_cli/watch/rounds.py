@@ -16,10 +16,11 @@ import pyarrow as pa
 
 from fff.budget import Budget
 from fff.errors import FFFError, QueryError, SpecError, UsageError
-from fff_cli.commands.query import run_options, sql_texts
+from fff_cli.commands.query import run_options
 from fff_cli.options.arguments import QueryArguments
 from fff_cli.options.cache import cache_of
 from fff_cli.options.params import parse_params
+from fff_cli.options.texts import sql_texts
 from fff_cli.output.console import is_terminal, output_screen
 from fff_cli.output.formats import (
     BINARY_FORMATS,

@@ -1,0 +1,59 @@
+"""The SQL of a command: its argument, files, or standard input."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from fff.errors import UsageError
+from fff_cli.output.console import is_terminal
+
+_ENCODING = "save the SQL as UTF-8"
+
+
+def sql_texts(sql: str | None, files: Sequence[Path]) -> tuple[str, ...]:
+    """The SQL from the argument, the files, or standard input when it is not a terminal; raises UsageError."""
+    if sql is not None and files:
+        raise UsageError("SQL was given both as an argument and with -f", hint="use one of the two")
+    if sql is not None and sql.strip() == sql and len(sql.split()) == 1 and Path(sql).is_file():
+        raise UsageError(
+            f"{sql!r} is the name of a file, and no SQL", hint="-f FILE reads SQL, -s FILE a spec of sources"
+        )
+    if sql is not None:
+        texts: tuple[str, ...] = (sql,)
+    elif files:
+        texts = tuple(_standard_input() if file == Path("-") else read_text(file) for file in files)
+    elif sys.stdin is not None and not is_terminal(sys.stdin):
+        texts = (_standard_input(),)
+    else:
+        raise UsageError("there is no SQL", hint="give it as an argument, with -f FILE, or on standard input")
+    if not any(text.strip() for text in texts):
+        raise UsageError(
+            "the SQL is empty", hint="give it as an argument, with -f FILE, or on standard input"
+        )
+    return texts
+
+
+def _standard_input() -> str:
+    if sys.stdin is None:
+        raise UsageError(
+            "cannot read standard input: it is closed", hint="give the SQL as an argument, or with -f FILE"
+        )
+    try:
+        text = sys.stdin.read().removeprefix("\ufeff")
+        text.encode()  # many locales let any bytes pass, as surrogates that nothing after this understands
+    except (UnicodeDecodeError, UnicodeEncodeError) as error:
+        raise UsageError(f"standard input is not UTF-8 text (byte {error.start})", hint=_ENCODING) from error
+    return text
+
+
+def read_text(file: Path) -> str:
+    """The SQL of a file; raises UsageError when it cannot be read or is no text."""
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        hint = "name a file of SQL; relative paths start at the current folder"
+        raise UsageError(f"cannot read {str(file)!r}: {error.strerror}", hint=hint) from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{str(file)!r} is not UTF-8 text (byte {error.start})", hint=_ENCODING) from error

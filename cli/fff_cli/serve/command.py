@@ -1,0 +1,83 @@
+"""The command `fff serve` and its options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from fff.errors import UsageError
+from fff_cli.options.shared import Budgeted, Cached, CacheTtl, Sources, Verbose, option, typer
+from fff_cli.telling import told
+
+
+def serve(  # noqa: PLR0917 - the options of the command, which typer reads off the signature
+    sources: Sources = None,
+    only: Annotated[
+        list[str] | None, option("--only SOURCE", "Clients see this source and no others; repeatable.")
+    ] = None,
+    host: Annotated[str, option("--host ADDRESS", "Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, option("--port N", "At which port; 0 takes a free one.", min=0, max=65535)] = 8642,
+    socket: Annotated[
+        Path | None, option("--socket PATH", "Listen at a socket file of yours, not at a port.")
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        option(
+            "--token-file FILE",
+            "Clients and their tokens, a line NAME:TOKEN each. (default: $FFF_SERVE_TOKEN, else one that is printed)",
+        ),
+    ] = None,
+    certificate: Annotated[
+        Path | None, option("--certificate FILE", "Speak TLS, with this certificate and its chain.")
+    ] = None,
+    private_key: Annotated[Path | None, option("--private-key FILE", "The certificate's key.")] = None,
+    without_tls: Annotated[
+        bool, option("--without-tls", "Speak in the clear where other machines can listen, too.")
+    ] = False,
+    allowed_host: Annotated[
+        list[str] | None, option("--allowed-host NAME", "A name that clients call the server by; repeatable.")
+    ] = None,
+    local_files: Annotated[
+        bool, option("--local-files", "Statements may name files of this machine, as csv.`f.csv`.")
+    ] = False,
+    deadline: Annotated[
+        float, option("--deadline SECONDS", "What each query may take at most.", min=0.1)
+    ] = 300.0,
+    max_requests: Annotated[
+        int | None, option("--max-requests N", "What each query may send at most.", min=1)
+    ] = None,
+    budget: Budgeted = None,
+    concurrent: Annotated[
+        int, option("--concurrent N", "Queries that a client may have under way.", min=1)
+    ] = 64,
+    max_age: Annotated[
+        float,
+        option("--max-age SECONDS", "How old what one query has read may be for others to use it.", min=0),
+    ] = 60.0,
+    cache: Cached = None,
+    cache_ttl: CacheTtl = None,
+    verbose: Verbose = False,
+) -> None:
+    """Run queries of many clients over one federation, by HTTP on this machine."""
+
+    def run() -> int:
+        if cache is False and cache_ttl is not None:
+            raise UsageError("--no-cache and --cache-ttl exclude each other", hint="use one of the two")
+        from fff_cli.serve.door import Listening, ServedTables, run_serve  # noqa: PLC0415
+        from fff_cli.serve.queries import ServeLimits  # noqa: PLC0415
+
+        tables = ServedTables(
+            tuple(sources or ()),
+            tuple(only or ()),
+            local_files,
+            max_age,
+            cache,
+            cache_ttl,
+        )
+        limits = ServeLimits(deadline, max_requests, budget, concurrent)
+        where = Listening(
+            host, port, socket, certificate, private_key, without_tls, token_file, tuple(allowed_host or ())
+        )
+        return run_serve(tables, limits, where, verbose=verbose)
+
+    raise typer.Exit(told(run, verbose))
