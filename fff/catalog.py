@@ -32,13 +32,15 @@ class KeyColumn:
 
     `sendable` are the operators that every request for the table can say beside its keys, each with the
     parameter that does (None: it is said in the source's own language). The source must then give at least
-    the rows for which the comparison is true in SQL.
+    the rows for which the comparison is true in SQL. `parent` (source, table, column) has the keys of a
+    statement that binds none.
     """
 
     name: str
     require: Requirement = "optional"
     operators: tuple[str, ...] = ("=",)
     sendable: tuple[tuple[str, str | None], ...] = ()
+    parent: tuple[str, str, str] | None = None
 
 
 @dataclass(frozen=True)

@@ -188,7 +188,13 @@ def plan_table(
         columns=fields,
         primary_key=tuple(declared.primary_key),
         key_columns=tuple(
-            KeyColumn(key.name, key.require, tuple(key.operators), _sendable(declared, key, fields))
+            KeyColumn(
+                key.name,
+                key.require,
+                tuple(key.operators),
+                _sendable(declared, key, fields),
+                parent_of(source, key),
+            )
             for key in declared.key_columns
             if key.name not in values
         )
@@ -202,6 +208,14 @@ def plan_table(
         notes=_notes(declared, values),
     )
     return PlannedTable(table, declared, paths, declared.columns is not None)
+
+
+def parent_of(source: str, key: spec.KeyColumnSpec) -> tuple[str, str, str] | None:
+    """The source, the table and the column that a key comes from where a statement binds none."""
+    if key.parent is None:
+        return None
+    other, _, table = key.parent.table.rpartition(".")
+    return other or source, table, key.parent.column
 
 
 #: Where no record has anything.

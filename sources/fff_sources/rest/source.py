@@ -16,6 +16,7 @@ from fff_sources.http.source import HttpSource, access_of
 from fff_sources.http.spec import spec
 from fff_sources.http.spec.check import read_as
 from fff_sources.http.spec.functions import function_problems, planned_functions
+from fff_sources.http.spec.parents import parent_problems
 from fff_sources.http.spec.table_check import problems
 from fff_sources.http.tables import PlannedTable, plan_table
 from fff_sources.http.variants import wanted
@@ -27,6 +28,7 @@ def read_rest(context: SourceContext) -> tuple[Any, list[SpecError]]:
     if declared is not None:
         faults += problems(context.name, declared, context.document)
         faults += function_problems(context.name, declared, context.document)
+        faults += parent_problems(context.name, declared, context.document)
     return declared, faults
 
 

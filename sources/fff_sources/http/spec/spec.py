@@ -85,6 +85,7 @@ __all__ = [
     "Paginated",
     "PaginatorSpec",
     "Params",
+    "ParentColumn",
     "Path",
     "RequestCost",
     "RestSpec",
@@ -329,6 +330,13 @@ class ColumnSpec(Spec):
         return pattern
 
 
+class ParentColumn(Spec):
+    """Where a key is from: a table of the same source, or `source.table`, and its column."""
+
+    table: str
+    column: str
+
+
 class KeyColumnSpec(Spec):
     """What a request can be given."""
 
@@ -336,6 +344,7 @@ class KeyColumnSpec(Spec):
     require: Literal["required", "optional", "any_of"] = "optional"
     operators: list[Literal["=", "in", "<", "<=", ">", ">=", "<>", "!=", "like"]] = ["="]
     param: str | dict[str, str] | None = None
+    parent: ParentColumn | None = Field(default=None, alias="from")
 
 
 class OnStatus(Spec):
