@@ -48,6 +48,7 @@ from fff_sources.http.spec.paging import (
     Paginated,
     PaginatorSpec,
     SinglePage,
+    Windows,
     body_places,
     in_our_words,
 )
@@ -99,6 +100,7 @@ __all__ = [
     "TableSpec",
     "Text",
     "TypeName",
+    "Windows",
     "body_places",
     "named",
     "short_for",
@@ -275,6 +277,7 @@ class ScanSpec(Spec):
     """A way to read the whole table."""
 
     endpoint: EndpointField
+    windows: Windows | None = None
     exhaustive: bool = True
     cost: RequestCost | None = None
 
