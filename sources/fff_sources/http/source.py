@@ -100,6 +100,7 @@ class HttpSource:
         policy = self.http.policy
         rates = [(float(window.limit), window.per) for window in policy.windows]
         rates += [] if policy.fill_rate is None else [(policy.fill_rate, 1.0)]
+        rates = [(requests * self.http.credentials, per) for requests, per in rates]
         return [
             self._priced(replace(planned.table, rates=tuple(rates))) for planned in self._planned.values()
         ]
@@ -114,7 +115,7 @@ class HttpSource:
     def keep(self, *tables: FoundTable) -> None:
         """Have these tables, each in the place of one of the same name."""
         for table in tables:
-            planned = table.planned(self.name, max_in_flight=self.http.policy.max_concurrency)
+            planned = table.planned(self.name, max_in_flight=self.http.max_in_flight)
             self._planned[table.name] = self.http.limited(planned)
 
     def without_columns(self, names: Collection[str]) -> list[str]:
@@ -280,7 +281,7 @@ class HttpSource:
         known = self._planned[table.name].table.columns
         names = [column.name for column in known[: None if access.is_projected else 1]]
         reading = self._reading(table, access, method.name, names, meter=meter)
-        return await reading.divide(min(parts, self.http.policy.max_concurrency))
+        return await reading.divide(min(parts, self.http.max_in_flight))
 
     async def scan_part(
         self,

@@ -62,7 +62,7 @@ class RestSource(HttpSource):
             self._plan(name, await self._infer(self._planned[name], meter))
 
     def _plan(self, name: str, columns: Mapping[str, spec.ColumnSpec] | None) -> None:
-        ceiling, declared = self.http.policy.max_concurrency, self._declared.tables[name]
+        ceiling, declared = self.http.max_in_flight, self._declared.tables[name]
         planned = plan_table(
             self.name, name, declared, max_in_flight=ceiling, columns=columns, accounts=self._accounts
         )

@@ -57,6 +57,7 @@ from fff_sources.http.templates import names
 __all__ = [
     "Account",
     "Accounts",
+    "Auth",
     "Auto",
     "Batch",
     "BatchSize",
@@ -414,6 +415,7 @@ class Account(Spec):
             for name in ("base_url", "auth", "rate_limit")
             if (part := getattr(self, name)) is not None
         }
+        own |= {} if self.auth is None else {"credentials": []}
         both = {"headers": {**common.headers, **self.headers}, "params": {**common.params, **self.params}}
         return common.model_copy(update=own | both)
 
