@@ -47,13 +47,15 @@ class KeyColumn:
 class ScanMethod:
     """One way to read a whole table, page by page.
 
-    Several on one table compete (mirrors). `price` is that of a request, `limiter` as that of a lookup.
+    Several on one table compete (mirrors). `price` is that of a request, `limiter` as that of a lookup. The
+    whole takes `requests` of them at least, where nothing is said of the rows.
     """
 
     name: str
     endpoint: object = None  # the adapter's own description; opaque to the engine
     price: Money | None = None
     limiter: str = ""
+    requests: int = 1
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,8 @@ class LookupMethod:
 
     `limiter`: what holds its requests back (a host and who asks there, a pool of threads), by a name of the
     adapter's choosing: methods that name the same share one ceiling, `Table.max_in_flight`. Without a name it
-    is the source's. `price` is that of a request.
+    is the source's. `price` is that of a request. A batch of keys takes `requests` of them where nothing is
+    said of the rows, and its pages; or nobody knows how many (`repeats`: it asks again until there is an answer).
     """
 
     name: str
@@ -71,6 +74,8 @@ class LookupMethod:
     endpoint: object = None
     limiter: str = ""
     price: Money | None = None
+    requests: int = 1
+    repeats: bool = False
 
 
 @dataclass(frozen=True)

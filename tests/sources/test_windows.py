@@ -214,6 +214,7 @@ def test_explain_tells_of_windows(tmp_path: Path) -> None:
         said = federation.explain("SELECT * FROM t")
     assert "scanned in windows of at, from 2024-01-01 on" in said
     assert "complete only under a condition on at" in said
+    assert "api.t.scan: at least 6 requests" in said
 
 
 @pytest.mark.parametrize(

@@ -334,6 +334,7 @@ def _scans(
         ScanMethod(
             f"{name}.scan" if number == 1 else f"{name}.scan[{number}]",
             replace(_access(declared, (), scan, known - accounts), variants=apart),
+            requests=max(1, len(apart)) * _least(scan.endpoint),
         )
         for number, scan in enumerate(declared.scan, 1)
         if not placeholders(scan.endpoint) - known
@@ -373,8 +374,25 @@ def _lookup_methods(table: str, accesses: Sequence[tuple[HttpAccess, int]]) -> t
         name = f"{table}.lookup[{','.join(access.keys)}]" + (f"x{size}" if size > 1 else "")
         names[name] = names.get(name, 0) + 1
         name += f"#{names[name]}" if names[name] > 1 else ""
-        methods.append(LookupMethod(name, access.keys, size, access))
+        several = (
+            len(access.variants) if access.variants and not {*access.variants[0]} & {*access.keys} else 1
+        )
+        methods.append(
+            LookupMethod(
+                name,
+                access.keys,
+                size,
+                access,
+                requests=several * _least(access.endpoint),
+                repeats=access.endpoint.job is not None,
+            )
+        )
     return tuple(methods)
+
+
+def _least(endpoint: spec.Endpoint) -> int:
+    """Requests that an answer takes at least: a job is submitted, asked about and fetched."""
+    return 1 if endpoint.job is None else 3
 
 
 def _derived(declared: spec.TableSpec, known: set[frozenset[str]], said: Collection[str]) -> list[HttpAccess]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from fff.errors import SourceError, SpecError
@@ -10,6 +11,7 @@ from fff.stats import AccessMeter
 from fff_sources.adapter import SourceContext
 from fff_sources.http.exchange import Exchange, form_of
 from fff_sources.http.paging.factory import make_paginator
+from fff_sources.http.paging.windows import count
 from fff_sources.http.response import infer
 from fff_sources.http.response.records import Origin
 from fff_sources.http.source import HttpSource, access_of
@@ -66,7 +68,17 @@ class RestSource(HttpSource):
         planned = plan_table(
             self.name, name, declared, max_in_flight=ceiling, columns=columns, accounts=self._accounts
         )
-        self._planned[name] = self.http.limited(planned)
+        self._planned[name] = self.http.limited(self._counted(planned))
+
+    def _counted(self, planned: PlannedTable) -> PlannedTable:
+        """A table whose scans in windows say how many requests that takes at least."""
+        now, scans = self.http.client.clock.wall(), []
+        for scan in planned.table.scans:
+            said = access_of(scan).windows
+            column = None if said is None else planned.table.column(said.column)
+            several = 1 if said is None or column is None else count(said, column.arrow, now)
+            scans.append(replace(scan, requests=scan.requests * several))
+        return replace(planned, table=replace(planned.table, scans=tuple(scans)))
 
     async def _infer(self, planned: PlannedTable, meter: AccessMeter) -> dict[str, spec.ColumnSpec]:
         scan = planned.table.scans[0]
