@@ -32,8 +32,7 @@ class KeyColumn:
 
     `sendable` are the operators that every request for the table can say beside its keys, each with the
     parameter that does (None: it is said in the source's own language). The source must then give at least
-    the rows for which the comparison is true in SQL. `parent` (source, table, column) has the keys of a
-    statement that binds none.
+    the rows for which the comparison is true in SQL. Unbound keys are from `parent`: source, table, column.
     """
 
     name: str
@@ -47,8 +46,8 @@ class KeyColumn:
 class ScanMethod:
     """One way to read a whole table, page by page.
 
-    Several on one table compete (mirrors). `price` is that of a request, `limiter` as that of a lookup. The
-    whole takes `requests` of them at least, where nothing is said of the rows.
+    Several on one table compete (mirrors). `price` is that of a request, `limiter` as that of a lookup;
+    without conditions it takes `requests` at least.
     """
 
     name: str
@@ -64,8 +63,8 @@ class LookupMethod:
 
     `limiter`: what holds its requests back (a host and who asks there, a pool of threads), by a name of the
     adapter's choosing: methods that name the same share one ceiling, `Table.max_in_flight`. Without a name it
-    is the source's. `price` is that of a request. A batch of keys takes `requests` of them where nothing is
-    said of the rows, and its pages; or nobody knows how many (`repeats`: it asks again until there is an answer).
+    is the source's. `price` is that of a request. Without conditions a batch takes `requests` for each page,
+    and any number where it `repeats` them until there is an answer.
     """
 
     name: str
