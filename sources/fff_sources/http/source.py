@@ -281,7 +281,7 @@ class HttpSource:
         known = self._planned[table.name].table.columns
         names = [column.name for column in known[: None if access.is_projected else 1]]
         reading = self._reading(table, access, method.name, names, meter=meter)
-        return await reading.divide(min(parts, self.http.max_in_flight))
+        return await reading.divide(min(parts, self.http.policy.max_concurrency))
 
     async def scan_part(
         self,
