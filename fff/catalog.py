@@ -32,26 +32,29 @@ class KeyColumn:
 
     `sendable` are the operators that every request for the table can say beside its keys, each with the
     parameter that does (None: it is said in the source's own language). The source must then give at least
-    the rows for which the comparison is true in SQL.
+    the rows for which the comparison is true in SQL. Unbound keys are from `parent`: source, table, column.
     """
 
     name: str
     require: Requirement = "optional"
     operators: tuple[str, ...] = ("=",)
     sendable: tuple[tuple[str, str | None], ...] = ()
+    parent: tuple[str, str, str] | None = None
 
 
 @dataclass(frozen=True)
 class ScanMethod:
     """One way to read a whole table, page by page.
 
-    Several on one table compete (mirrors). `price` is that of a request, `limiter` as that of a lookup.
+    Several on one table compete (mirrors). `price` is that of a request, `limiter` as that of a lookup;
+    without conditions it takes `requests` at least.
     """
 
     name: str
     endpoint: object = None  # the adapter's own description; opaque to the engine
     price: Money | None = None
     limiter: str = ""
+    requests: int = 1
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,8 @@ class LookupMethod:
 
     `limiter`: what holds its requests back (a host and who asks there, a pool of threads), by a name of the
     adapter's choosing: methods that name the same share one ceiling, `Table.max_in_flight`. Without a name it
-    is the source's. `price` is that of a request.
+    is the source's. `price` is that of a request. Without conditions a batch takes `requests` for each page,
+    and any number where it `repeats` them until there is an answer.
     """
 
     name: str
@@ -69,6 +73,8 @@ class LookupMethod:
     endpoint: object = None
     limiter: str = ""
     price: Money | None = None
+    requests: int = 1
+    repeats: bool = False
 
 
 @dataclass(frozen=True)

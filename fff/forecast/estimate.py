@@ -196,7 +196,8 @@ class _BlockEstimate:
         facts, exact = self._facts(table)
         known = None if facts is None else facts.methods.get(scan.name)
         if facts is None or known is None:
-            return Interval(1 if begins else 0), ["its size is not known yet"]
+            whole = only and self._block.eager and len(planned.scans) == 1 and not table.quals
+            return Interval((scan.requests if whole else 1) if begins else 0), ["its size is not known yet"]
         seen = f"{known.rows:,} rows in {known.requests:,} requests{_seen(facts)}"
         high = _more(known.requests)
         if not exact:
@@ -226,7 +227,7 @@ class _BlockEstimate:
             keys = Interval(0, None)
         pages, why = self._pages(table, lookup, known, facts)
         rests_on += why
-        low = math.ceil(keys.low / lookup.batch_size)
+        low = math.ceil(keys.low / lookup.batch_size) * (1 if table.quals else lookup.requests)
         high = None
         if keys.high is not None and pages is not None:
             # Batches may leave half full, and are checked now and then.
@@ -240,8 +241,9 @@ class _BlockEstimate:
     ) -> tuple[float | None, list[str]]:
         """Requests that an answer to one batch takes."""
         names = {name.lower() for name in lookup.keys}
-        if table.function or (table.primary_key and {key.lower() for key in table.primary_key} <= names):
-            return 1.0, []
+        single = table.primary_key and {key.lower() for key in table.primary_key} <= names
+        if (table.function or single) and not lookup.repeats:
+            return float(lookup.requests), []
         if known is None or facts is None or not known.keys:
             return None, ["how many pages an answer has is not known yet"]
         each = known.requests / max(1, known.keys / lookup.batch_size)

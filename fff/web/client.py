@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NoReturn
 from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit, urlunsplit
 
@@ -16,7 +16,7 @@ from fff.stats import AccessMeter
 from fff.web.addresses import host_allowed, origin_of, port_of, without_user
 from fff.web.clock import Clock
 from fff.web.gate.breaker import Breaker
-from fff.web.gate.limiter import HostLimiter, Permit, WaitTooLong
+from fff.web.gate.limiter import HostLimiter, Permit, ToldWait, WaitTooLong
 from fff.web.gate.rate_limit_headers import quota_wait, quotas
 from fff.web.retry import backoff, is_retried, is_throttle, is_whole, retry_after
 from fff.web.secrets import Redactor
@@ -60,18 +60,6 @@ class _Failed(Exception):  # noqa: N818 - one attempt's end, never leaves this m
         self.seconds = 0.0  # that it took on the wire
         self.silent = status in _DOWN  # whether nobody was there to answer
         self.refusal = False  # told to slow down: where the host's pause does the waiting, `wait` is 0
-
-
-@dataclass(frozen=True, eq=False)
-class _ToldWait:
-    """One request's wait. Implements `Gate`."""
-
-    until: float
-    clock: Clock
-
-    def resumes_in(self) -> float | None:
-        """Seconds that are left of it."""
-        return self.until - self.clock.now()
 
 
 class WebClient:
@@ -201,7 +189,7 @@ class WebClient:
     async def _wait_alone(self, seconds: float, meter: AccessMeter) -> None:
         """As long as the server told one request to wait, while others may start."""
         began = self._clock.now()
-        gate = _ToldWait(began + seconds, self._clock)
+        gate = ToldWait(began + seconds, self._clock)
         alone = not meter.gates
         meter.gates[gate] = 1
         try:
@@ -221,6 +209,11 @@ class WebClient:
                 for cause, seconds in limiter.blocked.items():
                     causes[cause] = causes.get(cause, 0.0) + seconds
         return max(causes, key=causes.__getitem__, default=None)
+
+    def free_in(self, url: str, identity: str) -> float:
+        """Seconds until a request to a URL's host may start that proves to be from somebody, as far as that is known."""
+        limiter = self._limiters.get((self._origin(url), identity))
+        return 0.0 if limiter is None else limiter.free_in()
 
     def shown(self, url: str) -> str:
         """A URL as it may be shown: without secrets."""
@@ -416,7 +409,9 @@ class WebClient:
             asked = wait is not None
             if wait is None:
                 wait = policy.base_delay + backoff(1, policy, self._rng)
-            failure = self._failure(response, again=True, wait=limiter.refused(permit, wait, told=asked))
+            failure = self._failure(
+                response, again=not req.yields, wait=limiter.refused(permit, wait, told=asked)
+            )
             failure.refusal, failure.silent = True, False
             raise failure
         answered = is_answer(req, response)

@@ -150,6 +150,7 @@ class Request:
     arrivals: Arrivals | None = None
     seconds: float | None = None  # left of `policy.total_timeout`, where attempts have used some of it up
     judge: Callable[[Response], Verdict | None] | None = None  # reads what a body says of its own answer
+    yields: bool = False  # told to slow down it is not tried again: somebody else may ask instead
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ TEXT = DOCS.read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
 MODELS = [
     spec.RestSpec, spec.Account, spec.Accounts, client.Client, client.Bearer, client.HttpBasic, client.ApiKey, client.OAuth2ClientCredentials, client.OAuth2, client.SessionLogin, client.LoginRequest, client.NetworkSpec, client.Jwt, client.OAuth1, client.AwsSigV4, client.Digest, client.RateLimit, client.Retry,
-    client.Timeout, client.Cache, spec.TableSpec, spec.ColumnSpec, spec.KeyColumnSpec, spec.ScanSpec, spec.LookupSpec, spec.Batch, spec.Endpoint, spec.Packed, spec.JobSpec, spec.JobPoll, spec.JobState, spec.Select, spec.Sort,
+    client.Timeout, client.Cache, spec.TableSpec, spec.ColumnSpec, spec.KeyColumnSpec, spec.ParentColumn, spec.Windows, spec.ScanSpec, spec.LookupSpec, spec.Batch, spec.Endpoint, spec.Packed, spec.JobSpec, spec.JobPoll, spec.JobState, spec.Select, spec.Sort,
     spec.Flagged, spec.PageNumber, spec.Offset, spec.Cursor, spec.Keyset, spec.JsonLink, spec.HeaderLink, spec.Auto, spec.SinglePage, spec.OnStatus, spec.OnResponse,
 ]  # fmt: skip
 
@@ -35,7 +35,7 @@ def test_every_example_is_a_sound_spec(tmp_path: Path, number: int, monkeypatch:
 
 
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) == 14
+    assert len(EXAMPLES) == 17
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)

@@ -342,3 +342,18 @@ def test_fields_are_cut_outside_of_brackets_and_strings() -> None:
     first, second = fields.parse(r'a(x: "$no) \" .", y: {z: [$yes, 1.5]}) . b')
     assert (first.name, second.name, first.variables) == ("a", "b", {"yes"})
     assert json.loads(json.dumps(str(first))) == r'a(x: "$no) \" .", y: {z: [$yes, 1.5]})'
+
+
+async def test_a_pattern_cuts_the_value_out_of_a_text(over: Over) -> None:
+    table = """, tables: {issues: {field: issues, columns: {id: {type: int, path: number.url, pattern: "/([0-9]+)$"}, title: string},
+      lookups: [{keys: [id], field: 'issue(id: $id)'}]}}"""
+
+    def answer(body: dict[str, Any]) -> Any:
+        rows = [{"number": {"url": f"https://x/issues/{at}"}, "title": f"t{at}"} for at in (7, 12)]
+        asked = body.get("variables", {}).get("id")
+        return {"data": {"issues": rows} if asked is None else {"issue": rows[asked == 12]}}
+
+    reader, endpoint, _ = await over(table, answer)
+    assert await reader.scan("issues") == [{"id": 7, "title": "t7"}, {"id": 12, "title": "t12"}]
+    assert "number { url }" in endpoint.asked[0]["query"]
+    assert await reader.lookup("issues", 12) == [{"id": 12, "title": "t12"}]

@@ -210,3 +210,37 @@ def test_lint_finds_it(tmp_path: Path, table: str, says: str) -> None:
         f"{{version: 1, sources: {{api: {{client: {{base_url: 'https://e.org'}}, tables: {{t: {{{table}, scan: {{endpoint: r}}}}}}}}}}}}"
     )
     assert any(says in str(error) for error in lint(file)), [str(error) for error in lint(file)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "forecast"),
+    [
+        ("SELECT * FROM t", "api.t.scan: at least 6 requests"),
+        ("SELECT * FROM t LIMIT 2", "api.t.scan: at least 1 request"),
+        ("SELECT * FROM t WHERE region = 'eu'", "at least 1 request"),
+        ("SELECT * FROM t WHERE id = 4", "api.t.lookup[id]: 6 requests"),
+        ("SELECT * FROM t WHERE id IN (4, 5)", "api.t.lookup[id]: 12 requests"),
+        ("SELECT * FROM t WHERE id = 4 AND region = 'eu'", "api.t.lookup[id]: 1 to 6 requests"),
+        ("SELECT * FROM made", "api.made.scan: at least 9 requests"),
+        ("SELECT * FROM made WHERE id = 3", "api.made.lookup[id]: at least 9 requests"),
+    ],
+)
+def test_explain_counts_what_is_asked_apart(tmp_path: Path, sql: str, forecast: str) -> None:
+    job = "job: {submit: {j: id}, poll: 'j/{j}', done: state, fetch: 'j/{j}/rows'}"
+    lookup = "lookups: [{keys: [id], endpoint: {path: one"
+    text = f"""
+version: 1
+sources:
+  api:
+    client: {{base_url: 'http://127.0.0.1:9'}}
+    accounts: {{column: who, each: {{a: {{}}, b: {{}}}}}}
+    tables:
+      t: {{primary_key: [id], {VALUES}, scan: {{endpoint: list}}, {lookup}}}}}]}}
+  more:
+    client: {{base_url: 'http://127.0.0.1:9'}}
+    tables:
+      made: {{primary_key: [id], {VALUES}, scan: {{endpoint: {{path: list, {job}}}}}, {lookup}, {job}}}}}]}}
+"""
+    (tmp_path / "fff.yaml").write_text(text, encoding="utf-8")
+    with fff.connect(tmp_path / "fff.yaml") as federation:
+        assert forecast.replace("api.made", "more.made") in federation.explain(sql), federation.explain(sql)

@@ -215,9 +215,11 @@ def _price(method: ScanMethod | LookupMethod) -> str:
 
 
 def _sent(key: KeyColumn) -> str:
-    """The operators that requests say beside keys, and the parameters for them."""
+    """The operators that requests say beside keys, and the parameters for them; and where keys are from."""
     said = [operator if param is None else f"{operator} as {param}" for operator, param in key.sendable]
-    return f"sent: {', '.join(said)}" if said else ""
+    parts = [f"sent: {', '.join(said)}"] if said else []
+    parts += [] if key.parent is None else [f"else from {'.'.join(key.parent)}"]
+    return "; ".join(parts)
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:

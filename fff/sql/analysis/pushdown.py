@@ -210,7 +210,20 @@ def _fitting(values: _Values, arrow: ArrowType) -> _Values:
 # --------------------------------------------------------------------------------------------------------- qualifiers
 
 
-def _quals(key: KeyColumn, field: Field, values: _Values) -> Iterable[Qual]:
+def quals_between(
+    key: KeyColumn, field: Field, low: Any, high: Any, *, exact: bool = False
+) -> tuple[Qual, ...]:
+    """What a key column can be told of values from `low` up to, and without, `high`; None is no bound.
+
+    `exact`: the source keeps no more of a value than its declared type does, so that bounds are sent as they are.
+    """
+    ends = _Values(
+        None if low is None else _End(low, open=False), None if high is None else _End(high, open=True)
+    )
+    return tuple(_quals(key, field, ends, as_declared=exact))
+
+
+def _quals(key: KeyColumn, field: Field, values: _Values, *, as_declared: bool = False) -> Iterable[Qual]:
     """What a key column can be told of some values."""
     arrow = field.arrow
     operators = {operator for operator, _ in key.sendable}
@@ -231,7 +244,8 @@ def _quals(key: KeyColumn, field: Field, values: _Values) -> Iterable[Qual]:
         if end is None or not {strict, loose} & operators:
             continue
         as_open = strict in operators and (end.open or loose not in operators)
-        value = _beyond(end.value, arrow, sign, past=as_open and not end.open)
+        past = as_open and not end.open
+        value = end.value if as_declared and not past else _beyond(end.value, arrow, sign, past=past)
         if value is not None:
             operator: Operator = strict if as_open else loose  # type: ignore[assignment]  # one of the four above
             yield Qual(key.name, operator, value)

@@ -151,6 +151,16 @@ class SelectScope:
         """Its result columns, None where they cannot be told."""
         return _select_outputs(self)
 
+    @property
+    def reach(self) -> list[Source]:
+        """The sources whose columns it may name: its own, and those of the queries around it."""
+        found: list[Source] = []
+        at: SelectScope | None = self
+        while at is not None:
+            found += at.sources
+            at = at.outer
+        return found
+
 
 @dataclass(frozen=True)
 class Output:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fff.errors import Span, UnsupportedSQL
-from fff.sql.binder.names import Scope
-from fff.sql.binder.scopes import Region, SelectScope
+from fff.sql.binder.names import Scope, parts_of
+from fff.sql.binder.scopes import QueryTree, Region, SelectScope, Source
 from fff.sql.binder.spj_block import Condition, clause_tokens, split
-from fff.sql.syntax.statement import Node, Statement, TokenType, text_span
+from fff.sql.syntax.edits import Edit, edit
+from fff.sql.syntax.statement import Node, Statement, TokenType, exp, identifier_span, quote, text_span
 
 #: Words with which a join begins; LEFT and RIGHT are names of functions too.
 _JOINS = frozenset(
@@ -132,3 +133,31 @@ class SelectText:
 
     def _clause_end(self, number: int) -> int:
         return self.clauses[number + 1][1] if number + 1 < len(self.clauses) else self.region.end
+
+
+def table_edits(tree: QueryTree, source: Source, view: str) -> list[Edit]:
+    """The view, or a query in brackets, in the place of a table's name; where that name was its alias, it stays it."""
+    assert source.span is not None
+    if source.written:
+        return [edit(source.span, view)]
+    statement = tree.statement
+    alias = f" AS {quote(source.alias)}"
+    edits = []
+    if source.node.args.get("sample"):  # the sample stands before the alias
+        index = statement.token_at(source.span.end - 1) + 1
+        depth = statement.depths[index]
+        while statement.tokens[index].token_type is not TokenType.R_PAREN or statement.depths[index] != depth:
+            index += 1
+        end = statement.tokens[index].end + 1
+        edits += [edit(source.span, view), edit(Span(end, end), alias)]
+    else:
+        edits.append(edit(source.span, view + alias))
+    for scope in tree.scopes:
+        for node in (*scope.columns, *scope.stars):
+            parts = parts_of(node) if isinstance(node, exp.Column) else ()
+            if len(parts) > 2 and source in scope.reach:
+                names = [part.name.lower() for part in parts[:2]]
+                spans = [identifier_span(part) for part in parts[:2]]
+                if source.answers_to(names) and spans[0] is not None and spans[1] is not None:
+                    edits.append(edit(Span(spans[0].start, spans[1].start), ""))
+    return edits

@@ -10,6 +10,7 @@ Out: a `Statement` without any, whose FROM has a table for each.
     full_joins     FULL JOIN as a left join and an anti join
     guards         For which rows the value of a call matters
     outer_apply    Calls made for the rows that everything else has left
+    parents        Tables that are only looked up by a key, in a statement that binds none
     recursion      Blocks that find the keys of recursive queries, level by level
     spelled_out    Rows that a statement spells out (VALUES, range, explode) as tables
     subqueries     Subqueries of WHERE that mean a semi or an anti join

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from fff.catalog import Catalog
-from fff.errors import InfeasibleQuery, QueryError
+from fff.errors import InfeasibleQuery, QueryError, Span
 from fff.sql.analysis.priorities import named_columns
 from fff.sql.analysis.soundness import bounds_of, doubts_of
 from fff.sql.binder import text_columns
@@ -16,6 +16,7 @@ from fff.sql.binder.scopes import QueryTree
 from fff.sql.calls.derived_tables import merged
 from fff.sql.calls.expand import expand_calls
 from fff.sql.calls.full_joins import halved
+from fff.sql.calls.parents import through_parents
 from fff.sql.calls.spelled_out import spelled_out
 from fff.sql.planner.commands import command, query_of
 from fff.sql.planner.plan import BranchUnion, Prepared
@@ -89,6 +90,32 @@ def compared_with_text(sql: str, catalog: Catalog) -> dict[str, set[str]]:
 
 
 def _prepare(
+    sql: str, catalog: Catalog, params: Mapping[str, object], at_hand: frozenset[tuple[str, ...]]
+) -> Prepared:
+    """As it is written or, where a table's key columns are bound by nothing, with the keys that their source names."""
+    text, told = written_out(sql), list[str]()
+    try:
+        return _planned_once(sql, catalog, params, at_hand)
+    except InfeasibleQuery as error:
+        refused = error
+    places = set[Span | None]()
+    while True:
+        try:
+            plain = _planned_once(text.sql, catalog, params, at_hand)
+        except InfeasibleQuery as error:
+            place = None if error.span is None else text.origin(error.span)
+            step = None if place in places else through_parents(text, error, catalog)
+            if step is None:
+                raise text.told(error) if told else refused from None
+            places.add(place)
+            text = step[0]
+            told.append(step[1])
+            continue
+        result = None if plain.result is None else plain.result.at(text.origin)
+        return replace(plain, sql=sql, result=result, warnings=(*told, *plain.warnings))
+
+
+def _planned_once(
     sql: str, catalog: Catalog, params: Mapping[str, object], at_hand: frozenset[tuple[str, ...]]
 ) -> Prepared:
     """As it is written; with the rows that it spells out as tables, where that binds keys or spares Spark."""

@@ -24,6 +24,7 @@ from fff.sql.binder.grouping import check_grouping
 from fff.sql.binder.names import parts_of
 from fff.sql.binder.row_bounds import Bounds
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
+from fff.sql.binder.select_text import table_edits
 from fff.sql.calls.recursion import followed
 from fff.sql.calls.subqueries import Subquery, subqueries
 from fff.sql.planner.block import BlockParts
@@ -33,10 +34,10 @@ from fff.sql.planner.plan import BlockQuery, Branch, KeyQuery, Prepared, UpperQu
 from fff.sql.planner.spark_messages import OwnWords
 from fff.sql.planner.spark_query import VIEW, block_edits, finished, shared_edits, view_fields, write_upper
 from fff.sql.syntax.aggregates import has_aggregate
-from fff.sql.syntax.edits import Edit, applied, edit
+from fff.sql.syntax.edits import applied
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.source_map import Edited
-from fff.sql.syntax.statement import TokenType, arg, exp, identifier_span, quote
+from fff.sql.syntax.statement import arg, exp
 
 #: Subqueries that are left as they are, after which no more are tried.
 _MOST_SUBQUERIES = 20
@@ -208,7 +209,7 @@ def _of_many(
         if draft.helps:
             continue
         if draft.above is None:
-            edits += _table_edits(tree, draft.sources[0], _view(number))
+            edits += table_edits(tree, draft.sources[0], _view(number))
         else:
             block = draft.settled.block
             residual = draft.settled.residual + draft.settled.undecided
@@ -310,7 +311,7 @@ def _needed(tree: QueryTree) -> defaultdict[Source, set[int]]:
     """The columns of each web table that the statement may name: all that it can mean, where it is not clear."""
     found: defaultdict[Source, set[int]] = defaultdict(set)
     for scope in tree.scopes:
-        for source in _reach(scope):
+        for source in scope.reach:
             for name in (*scope.merged, *(["all"] if names_all(scope.node) else [])):
                 index = source.index(name)
                 if index is not None:
@@ -321,7 +322,7 @@ def _needed(tree: QueryTree) -> defaultdict[Source, set[int]]:
                 for source, index in ((meaning.source, meaning.index), *meaning.others):
                     found[source].add(index)
                 continue
-            for source in _reach(scope):
+            for source in scope.reach:
                 for part in parts_of(node):
                     index = source.index(part.name)
                     if index is not None and not source.called:
@@ -332,50 +333,13 @@ def _needed(tree: QueryTree) -> defaultdict[Source, set[int]]:
             names = (
                 [part.name.lower() for part in parts_of(star)[:-1]] if isinstance(star, exp.Column) else []
             )
-            for source in _reach(scope) if names else scope.sources:
+            for source in scope.reach if names else scope.sources:
                 if (not names and not source.called) or source.answers_to(names):
                     found[source] |= set(range(len(source.names or ())))
     for source in tree.sources:
         if source.table is not None and (source.whole or source.names is None):
             found[source] = set(range(len(source.table.columns)))
     return found
-
-
-def _reach(scope: SelectScope) -> list[Source]:
-    found: list[Source] = []
-    at: SelectScope | None = scope
-    while at is not None:
-        found += at.sources
-        at = at.outer
-    return found
-
-
-def _table_edits(tree: QueryTree, source: Source, view: str) -> list[Edit]:
-    """The view in the place of a table's name; where that name was its alias, it stays it."""
-    assert source.span is not None
-    if source.written:
-        return [edit(source.span, view)]
-    statement = tree.statement
-    alias = f" AS {quote(source.alias)}"
-    edits = []
-    if source.node.args.get("sample"):  # the sample stands before the alias
-        index = statement.token_at(source.span.end - 1) + 1
-        depth = statement.depths[index]
-        while statement.tokens[index].token_type is not TokenType.R_PAREN or statement.depths[index] != depth:
-            index += 1
-        end = statement.tokens[index].end + 1
-        edits += [edit(source.span, view), edit(Span(end, end), alias)]
-    else:
-        edits.append(edit(source.span, view + alias))
-    for scope in tree.scopes:
-        for node in (*scope.columns, *scope.stars):
-            parts = parts_of(node) if isinstance(node, exp.Column) else ()
-            if len(parts) > 2 and source in _reach(scope):
-                names = [part.name.lower() for part in parts[:2]]
-                spans = [identifier_span(part) for part in parts[:2]]
-                if source.answers_to(names) and spans[0] is not None and spans[1] is not None:
-                    edits.append(edit(Span(spans[0].start, spans[1].start), ""))
-    return edits
 
 
 def _why(tree: QueryTree, joined: Mapping[SelectScope, tuple[str, ...]]) -> list[str]:

@@ -53,6 +53,18 @@ class _Doubt:
     until: float
 
 
+@dataclass(frozen=True, eq=False)
+class ToldWait:
+    """One request's wait. Implements `Gate`."""
+
+    until: float
+    clock: Clock
+
+    def resumes_in(self) -> float | None:
+        """Seconds that are left of it."""
+        return self.until - self.clock.now()
+
+
 class HostLimiter:
     """The gate of one host and credential. `acquire` before sending, `release` after, exactly once each.
 
@@ -161,6 +173,10 @@ class HostLimiter:
         used_up = (one.ends for one in self._budgets.values() if one.left is not None and one.left < 1)
         wait = max((self._paused_until, *used_up)) - now
         return wait if self._waiters and wait > 0 else None
+
+    def free_in(self) -> float:
+        """Seconds until a request that comes now may start, as far as that is known: 0 where only others are before it."""
+        return self._obstacle(self._clock.now())[1] or 0.0
 
     def release(self, permit: Permit) -> None:
         """The request is over: the next waiter starts at once."""

@@ -23,10 +23,10 @@ from fff_sources.graphql.spec import (
 )
 from fff_sources.graphql.words import ColumnSelection, GraphQLWords, default_type, failure_of
 from fff_sources.http.response.json import MalformedJSON
-from fff_sources.http.response.jsonpath import JsonPath, Step, literal_path, parse_path
+from fff_sources.http.response.jsonpath import JsonPath, Step, parse_path
 from fff_sources.http.source import HttpSource
 from fff_sources.http.spec import spec
-from fff_sources.http.tables import FoundTable, HttpAccess, Question
+from fff_sources.http.tables import FoundTable, HttpAccess, Question, place_of
 
 
 class GraphQLSource(HttpSource):
@@ -92,10 +92,7 @@ class GraphQLSource(HttpSource):
 
     def _table(self, name: str, table: GraphQLTable, columns: Mapping[str, GraphQLColumn]) -> FoundTable:
         parts = {
-            column: ColumnSelection(
-                literal_path(column) if part.path is None else parse_path(part.path), part.select
-            )
-            for column, part in columns.items()
+            column: ColumnSelection(place_of(column, part), part.select) for column, part in columns.items()
         }
         kinds = {column: part.type for column, part in columns.items()}
         scan = None

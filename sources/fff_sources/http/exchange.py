@@ -18,6 +18,7 @@ from fff_sources.http.fetch import Fetch, Reading
 from fff_sources.http.paging.factory import sized
 from fff_sources.http.paging.paginators import Ask
 from fff_sources.http.request.auth import Authenticator
+from fff_sources.http.request.credentials import CredentialPool
 from fff_sources.http.request.jobs import JobFailedError, done
 from fff_sources.http.request.requests import Requests
 from fff_sources.http.request.token_store import logins_folder
@@ -52,15 +53,34 @@ class Exchange:
         self._context = context
         self._warning: str | None = None  # that of the context, once it was asked for
         self.memory: ResponseMemory | None = None  # of what was asked for before
-        self.auth = Authenticator(
-            declared.auth,
-            context.secrets(),
-            context.client,
-            context.name,
-            base_url=lambda: self.requests.host().base_url,
-            logins=logins_folder(context.environ),
-            check_login=context.check_login,
-        )
+        auths: list[spec.Auth | None] = [*declared.credentials] or [declared.auth]
+        proofs = [
+            Authenticator(
+                auth,
+                context.secrets(),
+                context.client,
+                context.name,
+                base_url=self._base_url,
+                logins=logins_folder(context.environ),
+                check_login=context.check_login,
+            )
+            for auth in auths
+        ]
+        self.auth = proofs[0]
+        self._pool = CredentialPool(proofs, context.client, context.name, base_url=self._base_url)
+
+    def _base_url(self) -> str:
+        return self.requests.host().base_url
+
+    @property
+    def credentials(self) -> int:
+        """How many there are, each with limits of its own."""
+        return len(self._pool)
+
+    @property
+    def max_in_flight(self) -> int:
+        """How many requests the host takes at once, from all credentials together."""
+        return self.policy.max_concurrency * self.credentials
 
     def limited(self, planned: PlannedTable) -> PlannedTable:
         """A table whose methods name what holds their requests back, as other sources of the host do."""
@@ -211,9 +231,9 @@ class Exchange:
             return await send(ask, arriving)
 
         async def send(ask: Ask, arriving: Arriving | None = None) -> Response:
-            async def make() -> Request:
+            async def make(auth: Authenticator, yields: bool) -> Request:
                 now = asyncio.get_running_loop().time()
-                proof = await self.auth.credentials(self.policy, meter, now)
+                proof = await auth.credentials(self.policy, meter, now)
                 request = self.requests.of(
                     planned,
                     access,
@@ -226,12 +246,13 @@ class Exchange:
                 )
                 if arriving is not None:
                     arriving.url = request.url
-                if policy is None and arriving is None and judge is None:
+                if policy is None and arriving is None and judge is None and not yields:
                     return request
-                return replace(request, policy=policy or request.policy, arrivals=arriving, judge=judge)
+                policed = policy or request.policy
+                return replace(request, policy=policed, arrivals=arriving, judge=judge, yields=yields)
 
             try:
-                response = await self.auth.answer(make, meter)
+                response = await self._pool.answer(make, self.policy, meter)
             except BodyChangedError as error:
                 raise SourceError(str(error), source=self.name, table=planned.table.name) from None
             packed = None if response.status in _answers(planned) else access.endpoint.decode

@@ -20,12 +20,13 @@ from fff_sources.http.exchange import Exchange
 from fff_sources.http.fetch import Reading
 from fff_sources.http.fingerprint import fingerprint
 from fff_sources.http.paging.partitions import ScanPart, is_divisible, policy_of_part
+from fff_sources.http.paging.windows import asking, windows_of, within
 from fff_sources.http.request.keys import Key, as_sent, carried, quals_as_sent
 from fff_sources.http.spec import spec
 from fff_sources.http.spec.cost import cost_problems, price_of
 from fff_sources.http.spec.functions import single_values
 from fff_sources.http.spec.settings import missing_secrets
-from fff_sources.http.tables import FoundTable, HttpAccess, PlannedTable
+from fff_sources.http.tables import FoundTable, HttpAccess, PlannedTable, unasked
 from fff_sources.http.variants import keys_of, side_by_side, wanted
 
 _REFUSED = frozenset({400, 422, 501})  # what a parameter is answered with that a source does not take
@@ -99,6 +100,7 @@ class HttpSource:
         policy = self.http.policy
         rates = [(float(window.limit), window.per) for window in policy.windows]
         rates += [] if policy.fill_rate is None else [(policy.fill_rate, 1.0)]
+        rates = [(requests * self.http.credentials, per) for requests, per in rates]
         return [
             self._priced(replace(planned.table, rates=tuple(rates))) for planned in self._planned.values()
         ]
@@ -113,7 +115,7 @@ class HttpSource:
     def keep(self, *tables: FoundTable) -> None:
         """Have these tables, each in the place of one of the same name."""
         for table in tables:
-            planned = table.planned(self.name, max_in_flight=self.http.policy.max_concurrency)
+            planned = table.planned(self.name, max_in_flight=self.http.max_in_flight)
             self._planned[table.name] = self.http.limited(planned)
 
     def without_columns(self, names: Collection[str]) -> list[str]:
@@ -131,8 +133,13 @@ class HttpSource:
         try:
             if not apart:
                 return
-            readings = [self._reading(table, access, method.name, columns, meter=meter) for access in apart]
-            each = [reading.pages(max(1, window // len(readings))) for reading in readings]
+            if apart[0].windows is None:
+                readings = [
+                    self._reading(table, access, method.name, columns, meter=meter) for access in apart
+                ]
+                each = [reading.pages(max(1, window // len(readings))) for reading in readings]
+            else:
+                each = self._in_windows(table, apart, method.name, columns, meter=meter, window=window)
             together = each[0] if len(each) == 1 else side_by_side(each, window)
             async with contextlib.aclosing(together) as pages:
                 async for page in pages:
@@ -149,6 +156,41 @@ class HttpSource:
             async with contextlib.aclosing(unsorted) as pages:
                 async for page in pages:
                     yield page
+
+    def _in_windows(
+        self,
+        table: Table,
+        apart: Sequence[HttpAccess],
+        method: str,
+        columns: Sequence[str],
+        *,
+        meter: AccessMeter,
+        window: int,
+    ) -> list[AsyncGenerator[Page]]:
+        """The pages of every window of every variant; at the end, that rows are missing which none of them has."""
+        said = apart[0].windows
+        assert said is not None, "who calls has looked"
+        names = [*dict.fromkeys((*columns, said.column))]
+        key = next(one for one in table.key_columns if one.name == said.column)
+        ranges = windows_of(apart[0], table, self.http.client.clock.wall())
+        at_once = max(1, window // max(1, len(ranges) * len(apart)))
+        found = []
+        for access in apart:
+            for part in ranges:
+                narrowed = part.told(table, key, exact=said.exact)
+                reading = self._reading(narrowed, asking(access, part), method, names, meter=meter)
+                pages = reading.pages(at_once)
+                found.append(within(pages, part, columns, said, asked=narrowed, warn=meter.warn))
+        if said.nulls is None and all(qual.column.lower() != said.column.lower() for qual in table.quals):
+            found.append(self._incomplete(table, apart[0], method, columns, reason=unasked(said)))
+        return found
+
+    async def _incomplete(
+        self, table: Table, access: HttpAccess, method: str, columns: Sequence[str], *, reason: str
+    ) -> AsyncGenerator[Page]:
+        """No rows, and that there may be some."""
+        planned = self._planned[table.name]
+        yield Page(self.http.reader(planned, method, access, tuple(columns), filled=False).empty(), reason)
 
     async def lookup(
         self,
@@ -229,6 +271,7 @@ class HttpSource:
         if (
             not is_divisible(access.endpoint)
             or access.variants
+            or access.windows
             or not access.exhaustive
             or access.endpoint.job
         ):

@@ -85,6 +85,7 @@ class HttpAccess:
     words: Words | None = None  # in place of the endpoint's path, parameters and body
     cost: spec.RequestCost | None = None  # as far as it has one of its own
     exhaustive: bool = True  # whether an answer holds all rows there are
+    windows: spec.Windows | None = None  # to be asked for apart
     variants: tuple[Mapping[str, object], ...] = ()  # to be asked for apart: column -> value
     variant: Mapping[str, object] = field(default_factory=dict)  # the one at hand
 
@@ -180,7 +181,8 @@ def plan_table(
         column: _NOWHERE if column in values and part.path is None else place_of(column, part)
         for column, part in (columns or {}).items()
     }
-    several = len(apart := variants(values)) > 1
+    several = len(apart := variants(values)) > 1 or any(scan.windows is not None for scan in declared.scan)
+    in_windows = {None if scan.windows is None else scan.windows.column for scan in declared.scan}
     has_accounts = frozenset(accounts or ())
     table = Table(
         source=source,
@@ -188,7 +190,13 @@ def plan_table(
         columns=fields,
         primary_key=tuple(declared.primary_key),
         key_columns=tuple(
-            KeyColumn(key.name, key.require, tuple(key.operators), _sendable(declared, key, fields))
+            KeyColumn(
+                key.name,
+                "optional" if in_windows == {key.name} else key.require,
+                tuple(key.operators),
+                _sendable(declared, key, fields),
+                parent_of(source, key),
+            )
             for key in declared.key_columns
             if key.name not in values
         )
@@ -202,6 +210,14 @@ def plan_table(
         notes=_notes(declared, values),
     )
     return PlannedTable(table, declared, paths, declared.columns is not None)
+
+
+def parent_of(source: str, key: spec.KeyColumnSpec) -> tuple[str, str, str] | None:
+    """The source, the table and the column that a key comes from where a statement binds none."""
+    if key.parent is None:
+        return None
+    other, _, table = key.parent.table.rpartition(".")
+    return other or source, table, key.parent.column
 
 
 #: Where no record has anything.
@@ -234,6 +250,10 @@ def _notes(declared: spec.TableSpec, values: Mapping[str, Sequence[object]]) -> 
         + " (each is asked for by itself)"
         for column, some in values.items()
     ]
+    for said in (scan.windows for scan in declared.scan if scan.windows is not None):
+        notes.append(f"scanned in windows of {said.column}, from {templates.text_of(said.start)} on")
+        if said.nulls is None:
+            notes.append(f"complete only under a condition on {said.column}: {unasked(said)}")
     parts: list[spec.ScanSpec | spec.LookupSpec] = [*declared.scan, *declared.lookups]
     waits = {part.endpoint.job.poll.within for part in parts if part.endpoint.job is not None}
     notes += [
@@ -243,6 +263,11 @@ def _notes(declared: spec.TableSpec, values: Mapping[str, Sequence[object]]) -> 
     if not declared.exhaustive or any(not part.exhaustive for part in parts):
         notes.append(f"never complete: {NOT_EXHAUSTIVE}")
     return tuple(notes)
+
+
+def unasked(said: spec.Windows) -> str:
+    """Why a scan in windows does not have all rows."""
+    return f"rows without {said.column} are not asked for (say how under windows.nulls)"
 
 
 _SHOWN = 5
@@ -309,6 +334,7 @@ def _scans(
         ScanMethod(
             f"{name}.scan" if number == 1 else f"{name}.scan[{number}]",
             replace(_access(declared, (), scan, known - accounts), variants=apart),
+            requests=max(1, len(apart)) * _least(scan.endpoint),
         )
         for number, scan in enumerate(declared.scan, 1)
         if not placeholders(scan.endpoint) - known
@@ -348,8 +374,25 @@ def _lookup_methods(table: str, accesses: Sequence[tuple[HttpAccess, int]]) -> t
         name = f"{table}.lookup[{','.join(access.keys)}]" + (f"x{size}" if size > 1 else "")
         names[name] = names.get(name, 0) + 1
         name += f"#{names[name]}" if names[name] > 1 else ""
-        methods.append(LookupMethod(name, access.keys, size, access))
+        several = (
+            len(access.variants) if access.variants and not {*access.variants[0]} & {*access.keys} else 1
+        )
+        methods.append(
+            LookupMethod(
+                name,
+                access.keys,
+                size,
+                access,
+                requests=several * _least(access.endpoint),
+                repeats=access.endpoint.job is not None,
+            )
+        )
     return tuple(methods)
+
+
+def _least(endpoint: spec.Endpoint) -> int:
+    """Requests that an answer takes at least: a job is submitted, asked about and fetched."""
+    return 1 if endpoint.job is None else 3
 
 
 def _derived(declared: spec.TableSpec, known: set[frozenset[str]], said: Collection[str]) -> list[HttpAccess]:
@@ -391,7 +434,10 @@ def _access(
     params = {key: param_of(declared, key) for key in (*keys, *sorted(said)) if key not in named}
     batch = part.batch if isinstance(part, spec.LookupSpec) else None
     exhaustive = declared.exhaustive and part.exhaustive
-    return HttpAccess(part.endpoint, keys, params, batch, cost=part.cost, exhaustive=exhaustive)
+    windows = part.windows if isinstance(part, spec.ScanSpec) and not keys else None
+    return HttpAccess(
+        part.endpoint, keys, params, batch, cost=part.cost, exhaustive=exhaustive, windows=windows
+    )
 
 
 def param_of(declared: spec.TableSpec, key: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from fff.errors import SourceError, SpecError
@@ -10,12 +11,14 @@ from fff.stats import AccessMeter
 from fff_sources.adapter import SourceContext
 from fff_sources.http.exchange import Exchange, form_of
 from fff_sources.http.paging.factory import make_paginator
+from fff_sources.http.paging.windows import count
 from fff_sources.http.response import infer
 from fff_sources.http.response.records import Origin
 from fff_sources.http.source import HttpSource, access_of
 from fff_sources.http.spec import spec
 from fff_sources.http.spec.check import read_as
 from fff_sources.http.spec.functions import function_problems, planned_functions
+from fff_sources.http.spec.parents import parent_problems
 from fff_sources.http.spec.table_check import problems
 from fff_sources.http.tables import PlannedTable, plan_table
 from fff_sources.http.variants import wanted
@@ -27,6 +30,7 @@ def read_rest(context: SourceContext) -> tuple[Any, list[SpecError]]:
     if declared is not None:
         faults += problems(context.name, declared, context.document)
         faults += function_problems(context.name, declared, context.document)
+        faults += parent_problems(context.name, declared, context.document)
     return declared, faults
 
 
@@ -60,11 +64,21 @@ class RestSource(HttpSource):
             self._plan(name, await self._infer(self._planned[name], meter))
 
     def _plan(self, name: str, columns: Mapping[str, spec.ColumnSpec] | None) -> None:
-        ceiling, declared = self.http.policy.max_concurrency, self._declared.tables[name]
+        ceiling, declared = self.http.max_in_flight, self._declared.tables[name]
         planned = plan_table(
             self.name, name, declared, max_in_flight=ceiling, columns=columns, accounts=self._accounts
         )
-        self._planned[name] = self.http.limited(planned)
+        self._planned[name] = self.http.limited(self._counted(planned))
+
+    def _counted(self, planned: PlannedTable) -> PlannedTable:
+        """A table whose scans in windows say how many requests that takes at least."""
+        now, scans = self.http.client.clock.wall(), []
+        for scan in planned.table.scans:
+            said = access_of(scan).windows
+            column = None if said is None else planned.table.column(said.column)
+            several = 1 if said is None or column is None else count(said, column.arrow, now)
+            scans.append(replace(scan, requests=scan.requests * several))
+        return replace(planned, table=replace(planned.table, scans=tuple(scans)))
 
     async def _infer(self, planned: PlannedTable, meter: AccessMeter) -> dict[str, spec.ColumnSpec]:
         scan = planned.table.scans[0]

@@ -13,6 +13,7 @@ Out: the next question, or the end, or what is missing.
     paginators   Page by page: each paginator says what to ask first, and what to ask after an answer.
     partitions   A scan whose pages do not depend on one another, shared out among several readers.
     surroundings The objects around the records of an answer, where it speaks of pages
+    windows      A scan in windows: ranges of a column that are asked for apart
 
 The words are explained in docs/glossary.md.
 """

@@ -5,6 +5,7 @@ Out: a `Request`.
 
     assertions  Signed assertions: JSON Web Tokens.
     auth        Proof of who asks: made from a spec's `auth` when the first request needs it.
+    credentials CredentialPool: several credentials, used by their quotas
     jobs        Questions that take their time: submitted, asked about, fetched
     keys        The keys of a lookup, before they are sent
     parameters  What one request carries as parameters

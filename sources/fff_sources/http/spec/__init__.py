@@ -9,6 +9,7 @@ Out: models, or every mistake with its file, line and key.
     functions    Functions behind an API: each a table that is looked up by its arguments and has one row
     model        What parts of specs are made of
     paging       What a spec may say of how pages follow one another.
+    parents      What is wrong with where keys are from
     settings     What a spec says of its source as a whole, in the words of those who act on it.
     spec         The REST part of a source spec, checked
     table_check  What is wrong with tables although every part of them is well-formed

@@ -170,6 +170,10 @@ Auth = Annotated[
 ]
 
 
+#: Those that nobody has to log in for, and that no server renews.
+Unsigned = Annotated[Bearer | HttpBasic | ApiKey, Field(discriminator="type")]
+
+
 class WindowSpec(Spec):
     """At most `limit` requests in any `per` seconds."""
 
@@ -251,6 +255,7 @@ class Client(Spec):
     headers: dict[str, Text] = {}
     params: Params = {}
     auth: Auth | None = None
+    credentials: Annotated[list[Unsigned], Field(min_length=2)] = []
     rate_limit: RateLimit = Field(default_factory=lambda: RateLimit.model_validate({}))
     retry: Retry = Field(default_factory=lambda: Retry.model_validate({}))
     timeout: Timeout = Field(default_factory=lambda: Timeout.model_validate({}))
@@ -259,3 +264,11 @@ class Client(Spec):
     private_network: bool = False
     network: NetworkSpec | None = None
     max_body_mb: float = Field(default=256, gt=0)
+
+    @model_validator(mode="after")
+    def _one_proof(self) -> Client:
+        if self.auth is not None and self.credentials:
+            raise ValueError("auth is one credential, credentials are several: one of the two will do")
+        if len(set(map(repr, self.credentials))) < len(self.credentials):
+            raise ValueError("credentials names one twice")
+        return self

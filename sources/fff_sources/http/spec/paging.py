@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fff_sources.http.response.jsonpath import parse_path
-from fff_sources.http.spec.model import AliasChoices, Field, Path, Place, Spec, Text, model_validator
+from fff_sources.http.spec.model import AliasChoices, Field, Params, Path, Place, Spec, Text, model_validator
 
 
 class Paginated(Spec):
@@ -138,6 +138,23 @@ def body_places(paginator: PaginatorSpec) -> dict[str, tuple[str, ...]]:
         case _:
             places = {}
     return {name: parse_path(path).names or () for name, path in places.items() if path is not None}
+
+
+class Windows(Spec):
+    """Ranges of a column that a scan asks for apart, side by side; `size` is in days for dates and times.
+
+    `outside: ask`: what is before `start` and after `end` is asked for as well. `nulls`: the parameters that
+    ask for rows without a value; `none`: there are none such. `exact`: the source keeps no more of a value
+    than its declared type does.
+    """
+
+    column: str
+    start: Any
+    end: Any = None
+    size: float = Field(gt=0)
+    outside: Literal["ask", "none"] = "ask"
+    nulls: Literal["none"] | Params | None = None
+    exact: bool = False
 
 
 #: dlt's names for what has another name here.

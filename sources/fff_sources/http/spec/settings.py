@@ -60,7 +60,7 @@ def missing_secrets(context: SourceContext, secrets: Secrets) -> list[SpecError]
 def limiter_name(client: spec.Client) -> str:
     """What a host's ceilings hold for, as far as specs tell it: sources of one host that prove alike who asks share it."""
     scheme, _, rest = client.base_url.partition("://")
-    whose = hashlib.blake2b(repr(client.auth).encode(), digest_size=8).hexdigest()
+    whose = hashlib.blake2b(repr(client.credentials or client.auth).encode(), digest_size=8).hexdigest()
     return f"{scheme}://{rest.partition('/')[0].lower()} {whose}"
 
 

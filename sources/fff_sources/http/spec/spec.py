@@ -48,6 +48,7 @@ from fff_sources.http.spec.paging import (
     Paginated,
     PaginatorSpec,
     SinglePage,
+    Windows,
     body_places,
     in_our_words,
 )
@@ -56,6 +57,7 @@ from fff_sources.http.templates import names
 __all__ = [
     "Account",
     "Accounts",
+    "Auth",
     "Auto",
     "Batch",
     "BatchSize",
@@ -85,6 +87,7 @@ __all__ = [
     "Paginated",
     "PaginatorSpec",
     "Params",
+    "ParentColumn",
     "Path",
     "RequestCost",
     "RestSpec",
@@ -98,6 +101,7 @@ __all__ = [
     "TableSpec",
     "Text",
     "TypeName",
+    "Windows",
     "body_places",
     "named",
     "short_for",
@@ -274,6 +278,7 @@ class ScanSpec(Spec):
     """A way to read the whole table."""
 
     endpoint: EndpointField
+    windows: Windows | None = None
     exhaustive: bool = True
     cost: RequestCost | None = None
 
@@ -329,6 +334,13 @@ class ColumnSpec(Spec):
         return pattern
 
 
+class ParentColumn(Spec):
+    """Where a key is from: a table of the same source, or `source.table`, and its column."""
+
+    table: str
+    column: str
+
+
 class KeyColumnSpec(Spec):
     """What a request can be given."""
 
@@ -336,6 +348,7 @@ class KeyColumnSpec(Spec):
     require: Literal["required", "optional", "any_of"] = "optional"
     operators: list[Literal["=", "in", "<", "<=", ">", ">=", "<>", "!=", "like"]] = ["="]
     param: str | dict[str, str] | None = None
+    parent: ParentColumn | None = Field(default=None, alias="from")
 
 
 class OnStatus(Spec):
@@ -402,6 +415,7 @@ class Account(Spec):
             for name in ("base_url", "auth", "rate_limit")
             if (part := getattr(self, name)) is not None
         }
+        own |= {} if self.auth is None else {"credentials": []}
         both = {"headers": {**common.headers, **self.headers}, "params": {**common.params, **self.params}}
         return common.model_copy(update=own | both)
 

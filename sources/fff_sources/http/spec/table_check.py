@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import time
 from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
 
 from fff.errors import SpecError
 from fff.schema import arrow_type, is_sorted_alike
 from fff_sources.document import Document, Key
+from fff_sources.http.paging.windows import count
 from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.response.values import from_text
 from fff_sources.http.response.verdicts import ENVELOPED
@@ -60,6 +64,8 @@ class _Check:
         keyed = fixed | {key.name for key in table.key_columns if key.require == "any_of"}
         for number, scan in enumerate(table.scan):
             self._endpoint(("scan", number, "endpoint"), scan.endpoint, keyed)
+            if scan.windows is not None:
+                self._windows(("scan", number, "windows"), scan.windows)
         for number, lookup in enumerate(table.lookups):
             self._known_columns(("lookups", number, "keys"), lookup.keys)
             filled = {*lookup.keys, *self._table.values}
@@ -102,6 +108,28 @@ class _Check:
         parts: list[spec.ScanSpec | spec.LookupSpec] = [*self._table.scan, *self._table.lookups]
         if self._table.values and any(part.endpoint.format == "parquet" for part in parts):
             self._add(("values",), "is for texts, and parquet has columns of its own")
+
+    def _windows(self, path: tuple[Key, ...], said: spec.Windows) -> None:
+        columns = self._table.columns
+        if columns is None or said.column not in columns:
+            close = difflib.get_close_matches(said.column, columns or {}, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else "declare it under columns, with its type"
+            self._add((*path, "column"), f"{said.column!r} is not a column", hint)
+            return
+        kind = arrow_type(columns[said.column].type)
+        if not (is_sorted_alike(kind) or pa.types.is_decimal(kind)):
+            message = f"{said.column} is of type {columns[said.column].type}, which has no windows"
+            self._add((*path, "column"), message, "dates, times, whole numbers and decimals have")
+            return
+        try:
+            count(said, kind, time.time())
+        except ValueError as error:
+            self._add(path, str(error))
+        key = next((key for key in self._table.key_columns if key.name == said.column), None)
+        operators = {} if key is None else named_params(key)
+        if not ({">", ">="} & operators.keys() and {"<", "<="} & operators.keys()):
+            example = f'{{name: {said.column}, operators: [">=", "<"], param: {{">=": from, "<": to}}}}'
+            self._add(path, f"no parameters say a range of {said.column}", f"key_columns: [{example}]")
 
     def _params(self) -> None:
         for number, key in enumerate(self._table.key_columns):

@@ -1,0 +1,194 @@
+"""A scan in windows: ranges of a column that are asked for apart, each with pages of its own.
+
+Windows are half-open: every value is in one of them. Sources are told of a range by the parameters of its
+bounds, which may bring rows of the windows beside it; those are left out by their value, so that none comes
+twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import itertools
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fff.catalog import KeyColumn, Page, Table
+from fff.quals import Qual, in_order
+from fff.schema import ArrowType, Field
+from fff.sql.analysis.pushdown import quals_between
+from fff_sources.http import templates
+from fff_sources.http.response.values import from_text
+from fff_sources.http.spec import spec
+from fff_sources.http.tables import HttpAccess
+
+#: More are a mistake.
+MOST = 10_000
+_DAY = dt.timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class ScanWindow:
+    """Values from `low` up to, and without, `high`; None: no bound. `null`: NULL, and no value."""
+
+    column: Field
+    low: Any = None
+    high: Any = None
+    null: bool = False
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        name = self.column.name
+        if self.null:
+            return f"where {name} is NULL"
+        parts = [] if self.low is None else [f"from {name} {templates.text_of(self.low)} on"]
+        parts += [] if self.high is None else [f"before {name} {templates.text_of(self.high)}"]
+        return " ".join(parts)
+
+    def may_have(self, qual: Qual) -> bool:
+        """Whether a row of it can fulfil a qualifier."""
+        if qual.column.lower() != self.column.name.lower():
+            return True
+        if self.null:
+            return False
+        above = self.high is None or self.high > qual.value
+        match qual.operator:
+            case ">" | ">=":
+                return above
+            case "<":
+                return self.low is None or self.low < qual.value
+            case "<=":
+                return self.low is None or self.low <= qual.value
+            case "=":
+                return above and (self.low is None or self.low <= qual.value)
+            case _:
+                return True
+
+    def told(self, table: Table, key: KeyColumn, *, exact: bool) -> Table:
+        """The table narrowed to the window, as far as its source can be told."""
+        name = self.column.name.lower()
+        others = [qual for qual in table.quals if qual.column.lower() != name or qual.operator == "<>"]
+        if self.null:
+            return replace(table, quals=in_order(others))
+        own = quals_between(key, self.column, self.low, self.high, exact=exact)
+        mine = [qual for qual in (*own, *table.quals) if qual not in others]
+        closest: dict[str, Qual] = {}
+        for qual in mine:
+            known = closest.get(qual.operator)
+            if known is None or (qual.value > known.value) == (qual.operator in (">", ">=")):
+                closest[qual.operator] = qual
+        return replace(table, quals=in_order([*others, *closest.values()]))
+
+    def kept(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, int]:
+        """The rows that are in it, and how many of the others have NULL."""
+        values = rows.column(self.column.name)
+        nulls = values.null_count
+        if self.null:
+            return rows.filter(values.is_null()), nulls
+        inside = values.is_valid()
+        for bound, compare in ((self.low, pc.greater_equal), (self.high, pc.less)):
+            if bound is not None:
+                inside = pc.and_(inside, compare(values, pa.scalar(bound, values.type)))
+        return rows.filter(pc.fill_null(inside, False)), nulls
+
+
+def windows_of(access: HttpAccess, table: Table, now: float) -> list[ScanWindow]:
+    """The windows of a scan that can have rows which fulfil the table's qualifiers; `now` is seconds since 1970."""
+    said = access.windows
+    column = None if said is None else table.column(said.column)
+    assert said is not None, "who calls has looked"
+    assert column is not None, "the spec was checked"
+    edges = list(_edges(said, column.arrow, now))
+    if said.outside == "ask":
+        edges = [None, *edges, None]
+    found = [ScanWindow(column, low, high) for low, high in itertools.pairwise(edges)]
+    if isinstance(said.nulls, dict):
+        found.append(ScanWindow(column, null=True))
+    return [one for one in found if all(one.may_have(qual) for qual in table.quals)]
+
+
+def count(said: spec.Windows, kind: ArrowType, now: float) -> int:
+    """How many windows there are. Raises ValueError where what is said does not fit the column, or makes too many."""
+    number = sum(1 for _ in _edges(said, kind, now)) - 1
+    return number + 2 * (said.outside == "ask") + isinstance(said.nulls, dict)
+
+
+def _edges(said: spec.Windows, kind: ArrowType, now: float) -> Iterator[Any]:
+    """Where windows begin, and where the last one ends."""
+    low = from_text(templates.text_of(said.start), kind)
+    high = _today(kind, now) if said.end is None else from_text(templates.text_of(said.end), kind)
+    step: Any
+    if pa.types.is_date(kind) or pa.types.is_integer(kind):
+        if said.size != int(said.size):
+            raise ValueError(f"{said.size:g} is not a whole number")
+        step = int(said.size) if pa.types.is_integer(kind) else int(said.size) * _DAY
+    elif pa.types.is_decimal(kind):
+        step = Decimal(str(said.size))
+    else:
+        step = said.size * _DAY
+    if high <= low:
+        raise ValueError(f"{templates.text_of(high)} is not behind {templates.text_of(low)}")
+    if (high - low) / step > MOST:
+        raise ValueError(f"these are more than {MOST:,} windows")
+    while low < high:
+        yield low
+        low += step
+    yield high
+
+
+def _today(kind: ArrowType, now: float) -> Any:
+    """The end of today, wherever that is."""
+    if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
+        raise ValueError("numbers have no end of their own: say where it is")
+    day = dt.datetime.fromtimestamp(now, dt.UTC).date() + 2 * _DAY
+    return from_text(day.isoformat(), kind)
+
+
+def _strays(values: pa.Array, asked: Table, column: str) -> bool:
+    """Whether values are beyond the bounds that the source was told."""
+    bounds = [
+        (qual.operator, pa.scalar(qual.value, values.type)) for qual in asked.quals if qual.column == column
+    ]
+    outside = [pc.less(values, bound) for operator, bound in bounds if operator in (">", ">=")]
+    outside += [pc.greater(values, bound) for operator, bound in bounds if operator in ("<", "<=")]
+    return any(pc.any(one).as_py() for one in outside)
+
+
+def asking(access: HttpAccess, window: ScanWindow) -> HttpAccess:
+    """The access method for one window: for that of NULL with the parameters that ask for it."""
+    said = access.windows
+    if not window.null or said is None or not isinstance(said.nulls, dict):
+        return access
+    params = {**access.endpoint.params, **said.nulls}
+    return replace(access, endpoint=access.endpoint.model_copy(update={"params": params}))
+
+
+async def within(
+    pages: AsyncGenerator[Page],
+    window: ScanWindow,
+    columns: Sequence[str],
+    said: spec.Windows,
+    *,
+    asked: Table,
+    warn: Callable[[str], None],
+) -> AsyncGenerator[Page]:
+    """The pages of a window without the rows of others, and with these columns alone; `asked` is what was asked for."""
+    async with contextlib.aclosing(pages):
+        async for page in pages:
+            rows, nulls = window.kept(page.rows)
+            if len(rows) < len(page.rows) and _strays(page.rows.column(said.column), asked, said.column):
+                warn(
+                    f"{asked.full_name}: rows came that are far outside of their window: the source seems to "
+                    f"ignore the parameters of {said.column}, so that each window reads more than its own"
+                )
+            reason = None if page.truncated is None else f"{page.truncated}, {window.text}"
+            if nulls and said.nulls == "none":
+                reason = reason or f"rows came without {said.column}, of which the spec says there are none"
+            rows = rows.select(list(columns))
+            yield replace(page, rows=rows, truncated=reason, total_rows=None, pages=None, order=None)

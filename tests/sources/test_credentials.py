@@ -1,0 +1,173 @@
+"""Several credentials for one source, over a real wire: each request takes the one that may be sent first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from fff.errors import SourceError
+from fff_sources.load import lint
+from tests.sources.reading import Reader
+from tests.web.serving import Serve
+
+Read = Callable[..., Reader]
+ROWS = [{"id": at} for at in range(24)]
+
+
+class Keyed:
+    """Rows for whoever has a key, by page; keys have quotas, and may be refused."""
+
+    def __init__(self, quota: int = 10_000, bad: frozenset[str] = frozenset(), status: int = 401) -> None:
+        self.quota = quota
+        self.bad = bad
+        self.status = status
+        self.seen: Counter[str] = Counter()
+        self.answered: Counter[str] = Counter()
+
+    async def answer(self, request: web.Request) -> web.Response:
+        key = request.headers["Authorization"].removeprefix("Bearer ")
+        self.seen[key] += 1
+        if key in self.bad:
+            return web.Response(status=self.status)
+        if self.seen[key] > self.quota:
+            return web.Response(status=429, headers={"Retry-After": "3000"})
+        self.answered[key] += 1
+        start = int(request.query["offset"])
+        return web.json_response({"rows": ROWS[start : start + 2], "total": len(ROWS)})
+
+
+def spec(url: str, keys: str = "KEY_A KEY_B", more: str = "") -> str:
+    several = ", ".join(f"{{type: bearer, token: '${{env:{key}}}'}}" for key in keys.split())
+    return f"""
+version: 1
+sources:
+  api:
+    client: {{base_url: '{url}', credentials: [{several}], retry: {{max_attempts: 2, max_delay: 0}}{more}}}
+    tables:
+      t: {{columns: {{id: int}}, scan: {{endpoint: {{path: r, data_selector: rows, paginator: {{type: offset, page_size: 2, total_path: total}}}}}}}}
+"""
+
+
+KEYS = {"KEY_A": "secret-a", "KEY_B": "secret-b", "KEY_C": "secret-c"}
+
+
+def ids(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    return sorted(rows, key=lambda row: int(str(row["id"])))
+
+
+async def test_requests_are_shared_out(serve: Serve, read: Read) -> None:
+    keyed = Keyed()
+    reader = read(spec((await serve(keyed.answer)).url, "KEY_A KEY_B KEY_C"), **KEYS)
+    assert reader.table("t").max_in_flight == 24
+    assert ids(await reader.scan("t", window=6)) == ROWS
+    assert sum(keyed.seen.values()) == reader.meter.requests == 12
+    assert len(keyed.seen) == 3
+    assert max(keyed.seen.values()) <= 6
+
+
+@pytest.mark.parametrize("window", [1, 4])
+async def test_who_has_used_up_his_quota_is_left_alone(serve: Serve, read: Read, window: int) -> None:
+    keyed = Keyed(quota=7)
+    reader = read(spec((await serve(keyed.answer)).url), **KEYS)
+    assert ids(await reader.scan("t", window=window)) == ROWS
+    assert sum(keyed.answered.values()) == 12
+    assert sum(keyed.seen.values()) <= 12 + window
+    assert sum(reader.time.slept) < 3000
+    assert reader.meter.failed == 0
+    assert reader.meter.warnings == {}
+
+
+async def test_each_has_limits_of_its_own(serve: Serve, read: Read) -> None:
+    keyed = Keyed()
+    more = ", rate_limit: {limit: 6, per: 1000, max_concurrency: 2}"
+    reader = read(spec((await serve(keyed.answer)).url, more=more), **KEYS)
+    assert reader.table("t").rates == ((12.0, 1000.0),)
+    assert ids(await reader.scan("t", window=2)) == ROWS
+    assert keyed.seen == {"secret-a": 6, "secret-b": 6}
+    assert sum(reader.time.slept) == 0
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_one_that_is_refused_is_set_aside_and_told_of(serve: Serve, read: Read, status: int) -> None:
+    keyed = Keyed(bad=frozenset({"secret-a"}), status=status)
+    reader = read(spec((await serve(keyed.answer)).url), **KEYS)
+    assert ids(await reader.scan("t")) == ROWS
+    assert keyed.seen == {"secret-a": 1, "secret-b": 12}
+    (warning,) = reader.meter.warnings
+    assert "api: credential 1 of 2 is refused" in warning
+    assert "secret" not in warning
+    assert reader.meter.failed == 0
+
+
+async def test_where_all_are_refused_it_is_an_error(serve: Serve, read: Read) -> None:
+    keyed = Keyed(bad=frozenset(KEYS.values()))
+    reader = read(spec((await serve(keyed.answer)).url), **KEYS)
+    with pytest.raises(SourceError, match="HTTP 401"):
+        await reader.scan("t")
+    assert keyed.seen == {"secret-a": 1, "secret-b": 1}
+    assert reader.meter.warnings == {}
+    keyed.bad = frozenset()
+    assert ids(await reader.scan("t")) == ROWS  # none was set aside
+
+
+async def test_where_all_quotas_are_used_up_it_is_an_error(serve: Serve, read: Read) -> None:
+    keyed = Keyed(quota=3)
+    reader = read(spec((await serve(keyed.answer)).url), **KEYS)
+    with pytest.raises(SourceError, match=r"asks to wait 3000 s|HTTP 429"):
+        await reader.scan("t")
+    assert keyed.answered == {"secret-a": 3, "secret-b": 3}
+
+
+async def test_an_error_of_the_source_is_no_credentials_fault(serve: Serve, read: Read) -> None:
+    asked = 0
+
+    async def answer(_: web.Request) -> web.Response:
+        nonlocal asked
+        asked += 1
+        raise web.HTTPNotFound
+
+    reader = read(spec((await serve(answer)).url), **KEYS)
+    with pytest.raises(SourceError, match="HTTP 404"):
+        await reader.scan("t")
+    assert asked == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ("[{type: bearer, token: a}]", "at least 2"),
+        ("[{type: bearer, token: a}, {type: bearer, token: a}]", "credentials names one twice"),
+        ("[{type: bearer, token: a}, {type: bearer, token: b}], auth: {type: bearer, token: c}", "one of the two"),
+        ("[{type: bearer, token: a}, {type: digest, username: a, password: b}]", "there is no 'digest'"),
+        ("[{type: bearer, token: a}, {type: bearer, tokn: b}]", "did you mean 'token'?"),
+        ("[{type: bearer, token: a}, {type: api_key, name: k, api_key: b, location: query}]", None),
+    ],
+)  # fmt: skip
+def test_lint_finds_what_is_wrong(tmp_path: Path, said: str, message: str | None) -> None:
+    file = tmp_path / "fff.yaml"
+    file.write_text(
+        f"{{version: 1, sources: {{api: {{client: {{base_url: 'http://127.0.0.1:9', credentials: {said}}}, tables: {{t: {{columns: {{id: int}}, scan: {{endpoint: r}}}}}}}}}}}}"
+    )
+    problems = [str(one) for one in lint(file)]
+    assert (problems == []) if message is None else any(message in one for one in problems), problems
+
+
+async def test_the_example_of_the_reference_runs(serve: Serve, read: Read) -> None:
+    seen: Counter[str] = Counter()
+
+    async def answer(request: web.Request) -> web.Response:
+        seen[request.headers["X-Api-Key"]] += 1
+        return web.json_response([{"id": request.path.rpartition("/")[2]}])
+
+    text = (Path(__file__).parents[2] / "docs" / "sources.md").read_text(encoding="utf-8")
+    (example,) = (one for one in text.split("```yaml\n") if "credentials:" in one.split("```")[0])
+    environ = {"GOV_TOKEN": "one-key", "FEC_KEY": "another-key"}
+    url = (await serve(answer)).url
+    reader = read(example.split("```")[0], FFF_LIBRARY_BASE_URL=url, **environ)
+    found = await reader.lookup("books", *(f"b{at}" for at in range(6)))
+    assert [row["id"] for row in found] == [f"b{at}" for at in range(6)]
+    assert set(seen) <= set(environ.values())
