@@ -23,7 +23,7 @@ def make_report(
     rows: int,
     warnings: tuple[str, ...],
     doubts: tuple[str, ...],
-    bounds: AnswerBounds | None,
+    bounds: AnswerBounds | None = None,
     audit: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """The report as JSON-ready values.

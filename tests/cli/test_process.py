@@ -155,7 +155,6 @@ def test_every_report_has_every_field():
         rows=0,
         warnings=(),
         doubts=(),
-        bounds=None,
         audit=(),
     )
     assert list(bare("", "", 1)) == list(run)

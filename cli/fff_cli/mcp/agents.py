@@ -197,6 +197,7 @@ class Agents:
             complete=result.complete,
             reason="" if result.complete else report["reason"] or "",
             missing=[missing_part(one) for one in result.missing],
+            bounds=list(result.outcome.bounds),
             cut=len(rows) < len(result),
             row_count=len(result),
             first_row=first,

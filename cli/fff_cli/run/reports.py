@@ -50,7 +50,6 @@ class Reports:
                 rows=0,
                 warnings=(),
                 doubts=(),
-                bounds=None,
                 audit=(),
             )
         )

@@ -39,6 +39,11 @@ _END: dict[str, Any] = {
         "bill": {"type": "array", "items": {"type": "object"}},
         "missing": {"type": "array", "items": {"type": "object"}},
         "doubts": {"type": "array", "items": {"type": "string"}},
+        "bounds": {
+            "type": "array",
+            "items": {"enum": ["certain", "at_least", "at_most", "unknown"]},
+            "description": "by column, what the values of a partial answer say of those of the whole one",
+        },
         "warnings": {"type": "array", "items": {"type": "string"}},
         "report": {"type": "object", "description": "the account of the run, where it was asked for"},
         "error": {"$ref": "#/components/schemas/Error"},

@@ -250,6 +250,7 @@ class ServedQuery:
             "bill": [asdict(one) for one in bills(access)],
             "missing": [asdict(one) for one in outcome.missing],
             "doubts": list(outcome.doubts),
+            "bounds": list(outcome.bounds),
             "warnings": list(outcome.warnings),
         }
         return end | ({"report": outcome.report} if self.asked.report else {})
