@@ -100,10 +100,8 @@ class Eddy:
         self.block = Block(plan, all_fire=options.semantics == "paper", max_window=options.max_lookup_window)
         waiting = WaitingTuples(options.route_size, options.pick)
         self.router = Router(self.block, policy, rng, waiting, prunes=options.prunes)
-        self.spill, self.forget = (
-            self.block.spill,
-            self.router.forget,
-        )  # memory is short; all that was emitted is out
+        self.spill = self.block.spill
+        self.forget = self.router.forget
         self._held: set[tuple[int, int]] = set()  # scans whose next credit is due
         self._choice = ScanOrConstants(self.block)
         self._sequence = 0
@@ -457,8 +455,7 @@ class Eddy:
     def _stop_everything(self) -> list[Instruction]:
         out: list[Instruction] = []
         for table in range(len(self.block.scans)):
-            out += self._stop_scans(table)
-            out += self.lookups.cancel(table)
+            out += [*self._stop_scans(table), *self.lookups.cancel(table)]
         self.router.drop()
         return out
 
