@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from benchmarks import engine, lookups, pages, reading, start, view, warm, writing
+from benchmarks import engine, lookups, memory, pages, reading, start, view, warm, writing
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 ROUNDS = 3
@@ -159,9 +159,9 @@ def seen(short: bool) -> tuple[float, float]:
     return seconds + cost, seconds
 
 
-ENGINE, READING, WRITING, START, PAGES, LOOKUPS, WARM, VIEW = (
+ENGINE, READING, WRITING, START, PAGES, LOOKUPS, WARM, VIEW, MEMORY = (
     f"python -m benchmarks.{name}"
-    for name in ("engine", "reading", "writing", "start", "pages", "lookups", "warm", "view")
+    for name in ("engine", "reading", "writing", "start", "pages", "lookups", "warm", "view", "memory")
 )
 MEASURES = (
     Measure("a row, ten times as many rows (3 tables, pages of 10,000)", "as many", 2.2, 1.2, ENGINE, growth),
@@ -175,6 +175,7 @@ MEASURES = (
     Measure("a key between two columns", "keys that are equal", 8.0, 4.0, ENGINE, range_join),
     Measure("join in memory, pages of 1,000", "DuckDB, 1 thread", 16.0, 4.0, ENGINE, against_duckdb(1_000)),
     Measure("join in memory, pages of 10,000", "DuckDB, 1 thread", 8.0, 4.0, ENGINE, against_duckdb(10_000)),
+    Measure("a join of three tables, most of it on disk", "in memory", 2.0, 1.2, MEMORY, memory.within),
     Measure("default policy", "a fixed order", 1.25, 1.05, ENGINE, adaptive),
     Measure("JSON to columns", "msgspec by hand", 2.0, 1.3, READING, read("json")),
     Measure("NDJSON to columns", "msgspec by hand", 3.5, 1.5, READING, read("ndjson")),

@@ -1,4 +1,4 @@
-"""What may be spent: a budget goes with the meter that every request is sent with, and pays for it. Amounts are exact."""
+"""What may be spent, of requests, money and memory: a budget goes with the meter that every request is sent with, and pays for it. Amounts are exact."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from decimal import Decimal, InvalidOperation
 
 from fff.errors import SourceError, UsageError
 
+_BYTES = re.compile(r"\s*(?P<number>[0-9]+(\.[0-9]+)?)\s*(?P<unit>[kmgt]?i?)b?\s*", re.IGNORECASE)
 _SAID = re.compile(r"\s*(?P<amount>[0-9.eE+-]+)\s*(?P<currency>[A-Za-z]{1,16})?\s*")
 
 
@@ -46,6 +47,29 @@ class Money:
     def __str__(self) -> str:
         text = f"{self.amount:f}"
         return f"{text} {self.currency}" if self.currency else text
+
+
+def bytes_said(said: object) -> int:
+    """Bytes of a size as people write it: 512MB, "1.5 GiB" (units of 1024), 200000000. Raises UsageError."""
+    found = _BYTES.fullmatch(str(said))
+    unit = found["unit"].lower() if found is not None else ""
+    size = (
+        0
+        if found is None or unit == "i"
+        else float(found["number"])
+        * (1024 if "i" in unit else 1000) ** (" kmgt".index(unit[0]) if unit else 0)
+    )
+    if size < 1:
+        raise UsageError(f"memory_limit must be a size, not {said!r}", hint="such as 512MB or 2GiB")
+    return int(size)
+
+
+def bytes_told(size: float) -> str:
+    """A size for people, in the largest unit that it fills: 512 MB."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
+        if size >= scale:
+            return f"{size / scale:.4g} {unit}"
+    return f"{size:.0f} B"
 
 
 class BudgetExhausted(SourceError):  # noqa: N818 - the noun the engine asks for

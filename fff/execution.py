@@ -30,11 +30,12 @@ from fff.result.snapshot import Picture, warnings_of
 from fff.runtime.block_run import RunningBlock, uses_of
 from fff.runtime.driver import Meters
 from fff.runtime.ending import Ending
+from fff.runtime.memory import MemoryGuard
 from fff.schema import BOUND, Field, result_field
 from fff.sql import KeySource, Prepared
 from fff.sql.analysis.priorities import priority
 from fff.sql.analysis.soundness import AnswerBounds, causes_among
-from fff.stats import Missing, RunOutcome, Snapshot, SparkStats
+from fff.stats import MemoryStats, Missing, RunOutcome, Snapshot, SparkStats
 
 if TYPE_CHECKING:
     from fff.access.semijoin_feed import KeyFeed
@@ -63,6 +64,7 @@ class Execution:
         self._budget = budget
         self._history = history or TableHistory()
         self._meters = Meters(budget)
+        self._memory = MemoryGuard(options.memory_limit)
         self._row_sink = (
             RowSink(prepared, hold=options.hold_rows, enough=self._enough) if prepared.upper is None else None
         )
@@ -83,9 +85,11 @@ class Execution:
                 stop_on_missing=options.on_source_error == "fail",
                 deliver=self._deliver,
                 room=None if self._row_sink is None else self._row_sink.room,
+                checked=self._check_memory,
             )
             for number, query in enumerate(prepared.blocks)
         ]
+        self._short_of_memory: str | None = None  # what to do about it
         self._lease: Lease | None = None
         self._spark = spark
         self._spark_was_up = spark is not None and spark.ready()
@@ -144,6 +148,15 @@ class Execution:
     def _halt(self, reason: str) -> None:
         for block in self._blocks:
             block.driver.post(Halt(reason))
+
+    def _check_memory(self) -> None:
+        if self._short_of_memory is not None:
+            return
+        reason = self._memory.check(self._blocks, self._row_sink)
+        if reason is not None:
+            self._short_of_memory = self._memory.advice(self._blocks)
+            self._cancel(reason)
+            self._halt(reason)
 
     def _enough(self) -> None:
         for block in self._blocks:
@@ -315,6 +328,7 @@ class Execution:
             phase=self._phase,
             complete=self._complete,
             result_rows=self._rows_out,
+            memory=MemoryStats(self._memory.limit, self._memory.peak, self._memory.files.bytes),
         ).snapshot(
             elapsed_s=now - self._started,
             first_row_s=self._first_row_s,
@@ -348,6 +362,8 @@ class Execution:
         warnings = (*self.prepared.warnings, *warnings_of(self._blocks, self._meters))
         snapshot = self.snapshot()
         warnings = warnings if self._late is None else (*warnings, self._late)
+        if self._short_of_memory is not None:
+            warnings = (*warnings, self._short_of_memory)
         tables = {part.table for part in snapshot.missing}
         cut = (part for part in self._cut if part.table not in tables)
         snapshot = replace(snapshot, missing=(*snapshot.missing, *cut))

@@ -5,6 +5,12 @@ from __future__ import annotations
 #: Tuples waiting and parked inside one eddy above which scans get no more credit.
 HELD_TUPLES = 500_000
 
+#: Of the memory limit of a run, what it holds before stored rows and indexes go to files; the bytes of an array from which
+#: it goes there, as a share of the limit; and how much of a table is written at once.
+SPILL_SHARE = 0.5
+SPILL_LEAST_SHARE = 64
+SPILL_PART_BYTES = 16 << 20
+
 #: Pairs one probe may produce; a batch that would exceed it is probed in parts.
 PROBE_PAIRS = 1 << 20
 

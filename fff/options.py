@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
-from fff.budget import Money
+from fff.budget import Money, bytes_said
 from fff.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class _Options(TypedDict, total=False):
     deadline: float | None
     max_requests: int | None
     budget: float | str | Money | None
+    memory_limit: int | str | None
     on_source_error: OnSourceError
 
 
@@ -70,6 +71,8 @@ class RunOptions:
         max_requests: fetching stops when so many have been sent, by all blocks together; a budget that
             `Federation.execute` is given counts instead.
         budget: fetching stops before a request would cost more than that in all, by the prices that specs state.
+        memory_limit: bytes that the process may take while the statement runs: stored rows and indexes beyond half of it
+            go to files, and where that is not enough the run ends with what is there. None: half of the machine's.
         spark_master: where Spark runs; None: on this machine.
         spark_remote: a Spark Connect server to use instead.
         spark_log: the file that Spark may log to; None: nowhere.
@@ -87,6 +90,7 @@ class RunOptions:
     deadline: float | None = None
     max_requests: int | None = None
     budget: Money | None = None
+    memory_limit: int | None = None
     spark_master: str | None = None
     spark_remote: str | None = None
     refresh: bool = False
@@ -108,7 +112,8 @@ class RunOptions:
         if isinstance(changed.prioritize, str):
             raise UsageError("prioritize is a list of conditions", hint="put the one into brackets")
         budget = None if changed.budget is None else Money.said(changed.budget)
-        return replace(changed, prioritize=tuple(changed.prioritize), budget=budget)
+        memory = None if changed.memory_limit is None else bytes_said(changed.memory_limit)
+        return replace(changed, prioritize=tuple(changed.prioritize), budget=budget, memory_limit=memory)
 
 
 def check_names(

@@ -272,6 +272,15 @@ class SparkStats:
 
 
 @dataclass(frozen=True)
+class MemoryStats:
+    """Memory of a run, in bytes: what it may take, the most that was seen, and what went to files in all."""
+
+    limit: int = 0
+    peak: int = 0
+    to_disk: int = 0
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """A frozen picture of a running query; the live view draws it and nothing else."""
 
@@ -305,6 +314,7 @@ class Snapshot:
     partial: tuple[tuple[object, ...], ...] = ()
     priorities: tuple[str, ...] = ()  # predicates that are fetched first
     prefer: Literal["fast", "balanced", "cheap"] = "balanced"
+    memory: MemoryStats = MemoryStats()
     warm_start: bool = False  # whether the policy knew something from earlier statements of the session
 
     def _repr_html_(self) -> str:

@@ -38,6 +38,9 @@ def connect(*sources: Source, **options: Unpack[ConnectOptions]) -> Connection:
             max_requests: the number of requests after which it does.
             budget: the money that requests may cost, as 0.5 or '0.50 EUR'; the one that would cost more is
                 not sent.
+            memory_limit: bytes, or a size as '512MB', that the process may take while a statement runs; half
+                of the machine's memory unless it is said. Stored rows go to files, and where that is not
+                enough the answer is what is there by then.
             on_source_error: `"fail"` (unless it is said): a source that cannot be read in full raises
                 SourceError. `"partial"`: the result then says what it lacks, in `Result.complete` and
                 `Result.missing`.
@@ -109,8 +112,9 @@ class Connection:
         Args:
             sql: one statement of Spark SQL.
             params: values of its `:name` parameters: numbers, strings, Booleans, dates, datetimes, None.
-            **options: `policy`, `seed`, `deadline`, `max_requests`, `budget`, `on_source_error`, as for
-                `fff.connect`; `prioritize`, conditions such as `"state = 'CA'"` whose rows are fetched first.
+            **options: `policy`, `seed`, `deadline`, `max_requests`, `budget`, `memory_limit`,
+                `on_source_error`, as for `fff.connect`; `prioritize`, conditions such as `"state = 'CA'"`
+                whose rows are fetched first.
 
         Raises:
             QueryError: the SQL is wrong or cannot be run.

@@ -29,6 +29,7 @@ _STATEMENT: Mapping[str, Callable[[str], object]] = {
     "deadline": float,
     "max_requests": int,
     "budget": str,
+    "memory_limit": str,
     "on_source_error": str,
 }
 _OPTIONS = ("sources", "query", "table", "path", *_STATEMENT, "partitions", "param.NAME")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeAlias, TypeVar
+from collections.abc import Sequence
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,38 @@ EMPTY: Int64 = np.empty(0, np.int64)
 #: Elements from which an array is copied as seldom as can be, and the most that a chunk of a column is made to have.
 _LARGE = 1 << 20
 _LARGE_BYTES = 64 << 20
+_FILE_LEAST = (
+    4  # columns leave memory in fewer and larger parts than arrays, as each takes a chunk more to read
+)
 _TAKE_ROWS = 3000  # rows that are copied in the time that it takes to take from one chunk more
+
+
+class Spill(Protocol):
+    """Room outside memory, which the runtime has: the core only says what goes there."""
+
+    least: int  # bytes from which something is worth being moved
+
+    def zeros(self, length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """A new array, writable, of zeros."""
+
+    def store(self, columns: Sequence[pa.ChunkedArray]) -> list[list[pa.Array]]:
+        """The same values, read only, for each column in chunks."""
+
+
+class Spillable(Protocol):
+    """What can leave memory."""
+
+    def spill(self, spill: Spill) -> None:
+        """Leave memory, and grow outside it from now on, as far as that is worth it; nothing else changes."""
+
+
+def spilled(array: NDArray[_S], spill: Spill) -> NDArray[_S]:
+    """The array outside memory, itself where it is small or there already."""
+    if array.nbytes < max(1, spill.least) or not isinstance(array.base, np.ndarray | None):
+        return array
+    moved: NDArray[_S] = spill.zeros(len(array), array.dtype)
+    moved[:] = array
+    return moved
 
 
 class Growable(Generic[_S]):
@@ -29,10 +61,11 @@ class Growable(Generic[_S]):
     much room at once: it is seldom copied, so that no growth holds anybody up for long.
     """
 
-    __slots__ = ("_data", "_fill", "length")
+    __slots__ = ("_data", "_fill", "_spill", "length")
 
     def __init__(self, dtype: type[_S], fill: int = 0) -> None:
         self._fill = fill
+        self._spill: Spill | None = None  # where the data is, if not in memory
         self._data: NDArray[_S] = np.empty(16, dtype)
         self.length = 0
 
@@ -57,14 +90,23 @@ class Growable(Generic[_S]):
         """The data, with room for so many elements."""
         room = len(self._data)
         if length > room:
-            grown = np.empty(max(length, room * (2 if room < _LARGE else 8)), self._data.dtype)
+            if self._spill is None:
+                grown = np.empty(max(length, room * (2 if room < _LARGE else 8)), self._data.dtype)
+            else:
+                grown = self._spill.zeros(max(length, 2 * room), self._data.dtype)
             grown[: self.length] = self.view
             self._data = grown
         return self._data
 
+    def spill(self, spill: Spill) -> None:
+        """Leave memory, and grow outside it from now on, where it is large."""
+        if self._spill is None and self.nbytes >= max(1, spill.least):
+            self._data, self._spill = spilled(self.view, spill), spill
+
     def clear(self) -> None:
         """Forget everything and give the memory back."""
         self._data = np.empty(16, self._data.dtype)
+        self._spill = None
         self.length = 0
 
     @property
@@ -76,12 +118,13 @@ class Growable(Generic[_S]):
 class ArrowColumn:
     """One column, appended to chunk by chunk. Small chunks merge geometrically, so that a take meets only a few."""
 
-    __slots__ = ("_apart", "_chunks", "_sizes", "_starts", "length", "type")
+    __slots__ = ("_apart", "_chunks", "_fixed", "_sizes", "_starts", "length", "type")
 
     def __init__(self, kind: pa.DataType) -> None:
         self.type = kind
         self._chunks: list[pa.Array] = []
         self._sizes: list[int] = []  # bytes of each
+        self._fixed = 0  # how many of them are outside memory: to merge these would bring them back
         self._starts: Int64 | None = EMPTY  # first row of each chunk; None: to be counted anew
         self._apart = (
             0  # rows that could have been copied in the time that chunks have cost since they were one
@@ -98,7 +141,7 @@ class ArrowColumn:
         chunks.append(values)
         sizes.append(values.nbytes)
         first, rows, size = len(chunks) - 1, len(values), sizes[-1]
-        while first and 4 * rows >= len(chunks[first - 1]):
+        while first > self._fixed and 4 * rows >= len(chunks[first - 1]):
             rows, size = rows + len(chunks[first - 1]), size + sizes[first - 1]
             if rows > _LARGE or size > _LARGE_BYTES:
                 break
@@ -118,7 +161,8 @@ class ArrowColumn:
             return self.take(rows[there]).take(pa.array(np.cumsum(there) - 1, mask=~there))
         if len(self._chunks) > 1:
             self._apart += _TAKE_ROWS * len(self._chunks) + 4 * len(rows)
-            if self._apart >= self.length and self.length <= _LARGE and sum(self._sizes) <= _LARGE_BYTES:
+            few = self.length <= _LARGE and sum(self._sizes) <= _LARGE_BYTES
+            if self._apart >= self.length and few and not self._fixed:
                 self._merge(0)
         if len(self._chunks) == 1 or not len(rows):
             return self._chunks[0].take(pa.array(rows))
@@ -145,6 +189,26 @@ class ArrowColumn:
         self._sizes[first:] = [self._chunks[first].nbytes]
         self._starts, self._apart = None, 0
 
+    def clear(self) -> None:
+        """Forget everything."""
+        self._chunks, self._sizes, self._starts, self._apart, self._fixed = [], [], EMPTY, 0, 0
+        self.length = 0
+
+    @property
+    def in_memory(self) -> int:
+        """Bytes of the chunks that are in memory."""
+        return sum(self._sizes[self._fixed :])
+
+    def unspilled(self) -> pa.ChunkedArray:
+        """What is in memory: the last rows."""
+        return pa.chunked_array(self._chunks[self._fixed :], self.type)
+
+    def spilled(self, chunks: list[pa.Array]) -> None:
+        """The same rows are outside memory now, in these chunks."""
+        self._chunks[self._fixed :] = chunks
+        self._sizes[self._fixed :] = [chunk.nbytes for chunk in chunks]
+        self._starts, self._fixed = None, len(self._chunks)
+
     def value(self, row: int) -> pa.Scalar:
         """One value; far cheaper than a take of one row."""
         for chunk in self._chunks:
@@ -157,6 +221,13 @@ class ArrowColumn:
     def nbytes(self) -> int:
         """Bytes held by the chunks."""
         return sum(self._sizes)
+
+
+def spill_columns(columns: Sequence[ArrowColumn], spill: Spill) -> None:
+    """What columns of the same rows, which always go together, have in memory leaves it, where it is much."""
+    if sum(column.in_memory for column in columns) >= max(1, _FILE_LEAST * spill.least):
+        for column, chunks in zip(columns, spill.store([one.unspilled() for one in columns]), strict=True):
+            column.spilled(chunks)
 
 
 def ranks(values: Int64) -> Int64:

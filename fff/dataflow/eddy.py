@@ -100,6 +100,8 @@ class Eddy:
         self.block = Block(plan, all_fire=options.semantics == "paper", max_window=options.max_lookup_window)
         waiting = WaitingTuples(options.route_size, options.pick)
         self.router = Router(self.block, policy, rng, waiting, prunes=options.prunes)
+        self.spill = self.block.spill
+        self.forget = self.router.forget
         self._held: set[tuple[int, int]] = set()  # scans whose next credit is due
         self._choice = ScanOrConstants(self.block)
         self._sequence = 0
@@ -211,8 +213,7 @@ class Eddy:
     def stored(self, table: int) -> pa.Table:
         """The rows of a table of the plan that are here, by their numbers."""
         stem = self.block.stems[table]
-        rows = np.arange(len(stem))
-        arrays = [column.take(rows) for column in stem.columns]
+        arrays = [column.take(np.arange(len(stem))) for column in stem.columns]
         return pa.Table.from_arrays(arrays, [field.name for field in stem.plan.columns])
 
     def gather(self, batch: TupleBatch) -> pa.RecordBatch:
@@ -454,8 +455,7 @@ class Eddy:
     def _stop_everything(self) -> list[Instruction]:
         out: list[Instruction] = []
         for table in range(len(self.block.scans)):
-            out += self._stop_scans(table)
-            out += self.lookups.cancel(table)
+            out += [*self._stop_scans(table), *self.lookups.cancel(table)]
         self.router.drop()
         return out
 

@@ -51,6 +51,7 @@ _OPTIONS: dict[str, Callable[[str], object]] = {
     "deadline": float,
     "max_requests": int,
     "budget": str,
+    "memory_limit": str,
     "on_source_error": str,
     "spark_master": str,
     "spark_remote": str,

@@ -55,6 +55,7 @@ def make_report(
         "routing": [asdict(share) for share in snapshot.routing],
         "audit": [dict(one) for one in audit],
         "spark": spark,
+        "memory": asdict(snapshot.memory),
         "missing": [asdict(part) for part in snapshot.missing],
         "doubts": list(doubts),
         "bounds": None

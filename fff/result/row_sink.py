@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable
 
 import pyarrow as pa
 
+from fff.dataflow.arrays import Spill
 from fff.limits import LATE_ROWS, READY_BATCHES
 from fff.result.projection import Cutting, Projection
 from fff.sql import Prepared
@@ -40,12 +41,27 @@ class RowSink:
         self.writing_s = 0.0  # seconds that whoever takes the rows took for them
         self._hold = hold
         self._waiting: deque[pa.RecordBatch] = deque()
+        self._outside = 0  # of those held back: batches that have left memory
         self._more = asyncio.Event()
 
     @property
     def held(self) -> int:
         """Rows kept back until the run has ended."""
         return sum(map(len, self._waiting)) if self._hold else 0
+
+    def spill(self, spill: Spill) -> None:
+        """Rows that are held back leave memory."""
+        batches = list(self._waiting)[self._outside :] if self._hold else []
+        if not batches or sum(batch.nbytes for batch in batches) < max(1, spill.least):
+            return
+        columns = spill.store(pa.Table.from_batches(batches).columns)
+        for _ in batches:
+            self._waiting.pop()
+        schema = batches[0].schema
+        self._waiting.extend(
+            pa.RecordBatch.from_arrays(list(parts), schema=schema) for parts in zip(*columns, strict=True)
+        )
+        self._outside = len(self._waiting)
 
     def add(self, block: int | None, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Take rows of a block; gives those of the result among them.

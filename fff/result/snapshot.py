@@ -22,7 +22,7 @@ from fff.result.statistics import access_stats, stem_stats
 from fff.runtime.block_run import RunningBlock
 from fff.runtime.driver import Meters
 from fff.sql.planner.plan import Prepared
-from fff.stats import MISSING, AccessMeter, Missing, RoutingShare, Snapshot, SparkStats
+from fff.stats import MISSING, AccessMeter, MemoryStats, Missing, RoutingShare, Snapshot, SparkStats
 
 if TYPE_CHECKING:
     from fff.result.spark_sink import Current
@@ -61,6 +61,7 @@ class Picture:
     phase: Literal["fetching", "aggregating", "done"]
     complete: bool
     result_rows: int
+    memory: MemoryStats
 
     def snapshot(
         self,
@@ -103,6 +104,7 @@ class Picture:
             partial_columns=partial_columns,
             partial=partial,
             priorities=priorities,
+            memory=self.memory,
             warm_start=any(block.warm for block in self.blocks),
         )
 

@@ -97,7 +97,9 @@ class BlockDriver:
         deliver: called with Arrow batches of the block's output columns as they are found.
         stop_on_missing: raise the source's error as soon as the answer is known to be incomplete.
         eager: False when few rows are wanted (LIMIT): pages are then asked for one by one.
-        room: set while whoever takes the results keeps up; as long as it is not, no request begins and no page is read.
+        room: set while whoever takes the results keeps up; as long as it is not, no request begins, no page is read and no
+            tuple is routed.
+        checked: called after every turn.
     """
 
     def __init__(
@@ -109,6 +111,7 @@ class BlockDriver:
         stop_on_missing: bool = False,
         eager: bool = True,
         room: asyncio.Event | None = None,
+        checked: Callable[[], None] | None = None,
     ) -> None:
         self.eddy = eddy
         self.access = access
@@ -120,6 +123,7 @@ class BlockDriver:
         self._stop_on_missing = stop_on_missing
         self._window = SCAN_WINDOW if eager else 1
         self._room = room
+        self._checked = checked
         self._events: deque[tuple[float, Event]] = deque()  # when, by the loop's clock, and what
         self._wake = asyncio.Event()
         self._alarm: asyncio.TimerHandle | None = None
@@ -157,9 +161,9 @@ class BlockDriver:
         return self.finish
 
     async def _turn(self) -> None:
-        if not self._events and not self.eddy.has_work and self._fatal is None:
+        if not self._events and not self._may_route and self._fatal is None:
             self._wake.clear()
-            await self._wake.wait()
+            await self._woken()
         if self._fatal is not None:
             raise self._fatal
         for at, event in self._heard():
@@ -169,11 +173,31 @@ class BlockDriver:
         clock = asyncio.get_running_loop().time  # the one clock here, so that virtual time replays exactly
         began = clock()
         until = began + ROUTE_SLICE_S
-        while self.eddy.has_work and self.finish is None and clock() < until:
+        while self._may_route and self.finish is None and clock() < until:
             self._handle(Route())
         self._flush()
+        self.eddy.forget()
         self.joining_s += clock() - began
+        if self._checked is not None:
+            self._checked()
         await asyncio.sleep(0)
+
+    @property
+    def _may_route(self) -> bool:
+        """Whether tuples wait, and what becomes of them has room."""
+        return self.eddy.has_work and (self._room is None or self._room.is_set())
+
+    async def _woken(self) -> None:
+        """Until there is news, or room again for what is inside."""
+        if self._room is None or not self.eddy.has_work:
+            await self._wake.wait()
+            return
+        waits = [asyncio.create_task(one.wait()) for one in (self._wake, self._room)]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waits:
+                one.cancel()
 
     def _heard(self) -> list[tuple[float, Event]]:
         """The events of this turn and when they came.

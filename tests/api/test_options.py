@@ -52,7 +52,7 @@ def test_what_a_command_is_given_reaches_the_engine(command: object, monkeypatch
     monkeypatch.setattr("fff_cli.shell.repl.run_shell", noting)
     said = {
         "policy": "naive", "prefer": "cheap", "seed": 3, "semantics": "paper", "on_source_error": "partial",
-        "deadline": 1.5, "max_requests": 9, "spark_master": "spark://x", "spark_remote": "sc://y",
+        "deadline": 1.5, "max_requests": 9, "memory_limit": 10**9, "spark_master": "spark://x", "spark_remote": "sc://y",
     }  # fmt: skip
     root = SimpleNamespace(find_root=lambda: SimpleNamespace(obj=((), None)))
     context = {"context": root} if command is app.query else {}
@@ -77,7 +77,13 @@ def test_wrong_options_are_told_when_connecting(connect: object) -> None:
     for wrong in ({"timeout": 3}, {"prioritize": ["a = 1"]}, {"hold_rows": True}):
         with pytest.raises(TypeError, match=f"a connection has no option {next(iter(wrong))!r}"):
             connect(**wrong)  # type: ignore[operator]
-    for wrong in ({"deadline": 0}, {"max_requests": -1}, {"on_source_error": "no"}, {"prefer": "best"}):
+    for wrong in (
+        {"deadline": 0},
+        {"max_requests": -1},
+        {"on_source_error": "no"},
+        {"prefer": "best"},
+        {"memory_limit": "x"},
+    ):
         with pytest.raises(fff.UsageError, match=next(iter(wrong))):
             connect(**wrong)  # type: ignore[operator]
 

@@ -262,7 +262,10 @@ def test_options_are_set_for_the_statements_to_come(piped, tmp_path):
     text = "\\set deadline 2.5\n\\set max_requests=7\n\\set prefer CHEAP\n\\set rows all\n\\report r\nrows 0;\n\\set\n"
     code, out, _ = piped(text)
     assert code == 0
-    assert "deadline = 2.5\nmax-requests = 7\nprefer = cheap\non-source-error = fail\nrows = all\n" in out
+    assert (
+        "deadline = 2.5\nmax-requests = 7\nmemory-limit = half\nprefer = cheap\non-source-error = fail\nrows = all\n"
+        in out
+    )
     assert out.endswith("pager = off\nlive = on\ncache = spec\n")
     options = json.loads((tmp_path / "r").read_text())["options"]
     assert (options["deadline"], options["max_requests"], options["prefer"]) == ("2.5", "7", "cheap")

@@ -27,6 +27,7 @@ from fff.policies import make_policy
 from fff.policies.adaptive.policy import Adaptive
 from fff.policies.adaptive.prior import Lesson, Level, Past
 from fff.policies.adaptive.session_memory import moves_of
+from fff.runtime.memory import SpillFiles
 from tests.fuzz.world import Run
 
 
@@ -157,3 +158,26 @@ class Merging:
 def make_merging(plan: BlockPlan, run: Run) -> Merging:
     """A fresh core behind a runtime that merges."""
     return Merging(make_core(plan, run))
+
+
+class Spilling:
+    """A core whose tables leave memory between events, as they do under a memory limit."""
+
+    def __init__(self, eddy: Eddy, run: Run) -> None:
+        self._eddy = eddy
+        self._rng = random.Random(f"spill {run.seed}")
+        self._files = SpillFiles(least=0)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._eddy, name)
+
+    def handle(self, event: Event) -> list[Instruction]:
+        if self._rng.random() < 0.2:
+            self._eddy.spill(self._files)
+            assert self._files.failed is None
+        return self._eddy.handle(event)
+
+
+def make_spilling(plan: BlockPlan, run: Run) -> Spilling:
+    """A fresh core whose memory is short."""
+    return Spilling(make_core(plan, run), run)

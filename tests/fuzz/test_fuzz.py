@@ -21,7 +21,7 @@ from fff.dataflow.plan.plan import BlockPlan
 from fff.dataflow.routing import router
 from fff.dataflow.store import domains, index, stem
 from tests.fuzz.cases import Case, case
-from tests.fuzz.core import make_core, make_merging
+from tests.fuzz.core import make_core, make_merging, make_spilling
 from tests.fuzz.generate import Instance, Knobs
 from tests.fuzz.oracle import by_duckdb
 from tests.fuzz.recursion import recurring
@@ -118,6 +118,19 @@ def test_what_only_large_tables_do_changes_nothing(count: int, monkeypatch: pyte
         monkeypatch.setattr(module, name, 1 if name.startswith("_SETTLE") else 0)
     for seed in range(count):
         check(case(3_000_000 + seed), make_core)
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("count", [3, pytest.param(40, marks=pytest.mark.slow)])
+def test_tables_that_leave_memory_change_nothing(
+    count: int, large: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if large:  # chunks stay apart, and indexes are in runs
+        monkeypatch.setattr(arrays, "_LARGE", 0)
+        monkeypatch.setattr(index, "_SETTLE_ROWS", 1)
+        monkeypatch.setattr(index, "_SETTLE_REPEATS", 1)
+    for seed in range(count):
+        check(case(4_000_000 + seed), make_spilling)
 
 
 #: Found by the long run: a scan died whose rows had then to be looked up by the keys of scans that waited for it; and,

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer as typer  # noqa: PLC0414 - whoever adds a command takes it from here
 
-from fff.budget import Money
+from fff.budget import Money, bytes_said
 from fff.errors import UsageError
 from fff.options import OnSourceError, Preference, Semantics
 
@@ -152,6 +152,25 @@ Budgeted = Annotated[
         "Send no request that would cost more than that in all, as in 0.50 or '0.50 EUR'.",
         panel=_RUN,
         parser=money_said,
+    ),
+]
+
+
+def size_said(text: str | int) -> int:
+    """What `--memory-limit` says, in bytes. Raises BadParameter."""
+    try:
+        return bytes_said(text)
+    except UsageError:
+        raise typer.BadParameter("not a size, such as 512MB or 2GiB") from None
+
+
+MemoryLimited = Annotated[
+    int | None,
+    option(
+        "--memory-limit SIZE",
+        "Memory that joins may take, as in 512MB; beyond half of it rows go to files. (default: half of the machine's)",
+        panel=_RUN,
+        parser=size_said,
     ),
 ]
 SourceErrors = Annotated[

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fff.errors import FFFError
 from fff.result.report import VERSION, make_report
-from fff.stats import SparkStats
+from fff.stats import MemoryStats, SparkStats
 from fff.version import __version__
 from fff_cli.output.files import file_target
 from fff_cli.output.formats import CannotWrite, writing
@@ -121,6 +121,7 @@ def bare(sql: str, reason: str, exit_code: int) -> dict[str, Any]:
         "routing": [],
         "audit": [],
         "spark": asdict(SparkStats()),
+        "memory": asdict(MemoryStats()),
         "missing": [],
         "doubts": [],
         "bounds": None,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from fff.errors import UsageError
 from fff_cli.commands.source import described, find, list_all, list_own, listing, write_listing
 from fff_cli.options.params import parse_params
-from fff_cli.options.shared import rows_shown, typer
+from fff_cli.options.shared import rows_shown, size_said, typer
 from fff_cli.options.texts import read_text
 from fff_cli.output.console import is_terminal, output_screen
 from fff_cli.output.formats import FORMATS, choose_format, emit, emit_outline
@@ -313,6 +313,10 @@ def _prefer(said: str) -> str:
 _SETTINGS: dict[str, tuple[Callable[[str], object], str]] = {
     "deadline": (_number, "a number of seconds above 0, or off"),
     "max-requests": (_whole, "a whole number above 0, or off"),
+    "memory-limit": (
+        lambda said: None if said.lower() == "half" else size_said(said),
+        "a size such as 512MB, or half: of the machine's",
+    ),
     "prefer": (_prefer, "fast, balanced or cheap"),
     "on-source-error": (lambda said: {"fail": "fail", "partial": "partial"}[said.lower()], "fail or partial"),
     "rows": (rows_shown, "a number above 0, or all"),

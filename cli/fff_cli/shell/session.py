@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fff.budget import bytes_told
 from fff.errors import UsageError
 from fff_cli.commands.query import Plan, choose_progress
 from fff_cli.options.arguments import QueryArguments
@@ -80,6 +81,8 @@ class ShellSession:
         value = getattr(self.arguments if name in _OF_SHELL else self.arguments.run, name)
         if value is None and name in _OF_SHELL:
             return _OF_SHELL[name]
+        if name == "memory_limit":
+            return "half" if value is None else bytes_told(value)
         if value is None or isinstance(value, bool):
             return "on" if value else "off"
         return value

@@ -458,6 +458,11 @@ class Router(Parking):
         self._waking.clear()
         self.block.rounds.drop()
 
+    def forget(self) -> None:
+        """Whatever was emitted has been gathered: rows that nobody will ask for again go."""
+        if not self.waiting.tuples:
+            self.block.forget()
+
     def validate(self) -> None:
         """Assert that every tuple is accounted for (ledger I3)."""
         assert self.waiting.tuples == self.waiting.counted()

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from fff.dataflow.arrays import ArrowColumn, Growable, Int64
+from fff.dataflow.arrays import ArrowColumn, Growable, Int64, Spill, spill_columns, spilled
 from fff.schema import ArrowType
 
 _U64: TypeAlias = np.ndarray
@@ -25,6 +25,7 @@ _Slots: TypeAlias = NDArray[np.int32]
 _MULTIPLIER_A = np.uint64(0x9E3779B97F4A7C15)
 _MULTIPLIER_B = np.uint64(0xBF58476D1CE4E5B9)
 _SHIFT = np.uint64(32)
+_SLOT = np.dtype(np.int32)
 _TAIL_MASKS = np.array([0] + [(1 << (8 * n)) - 1 for n in range(1, 9)], np.uint64)
 _MOVED_AT_ONCE = 1 << 14  # codes that move to larger slots without being noticed
 _LONGEST_WORDS = 32  # strings over 256 bytes are hashed one by one
@@ -50,6 +51,7 @@ class CodeTable:
         self._slots: _Slots = np.zeros(64, np.int32)  # one more than the number; 0 is a free slot
         self._old: _Slots | None = None  # the slots before, while codes are still being moved from them
         self._to_move = range(0)  # numbers of codes that are in the old slots alone
+        self._spill: Spill | None = None  # where slots are made, if not in memory
         self.by_number = Growable(np.int64)
 
     def __len__(self) -> int:
@@ -126,9 +128,17 @@ class CodeTable:
         size = len(self._slots)
         while size < 4 * needed:
             size *= 2
-        self._old, self._slots, self._to_move = self._slots, np.zeros(size, np.int32), range(len(self))
+        slots: _Slots = np.zeros(size, np.int32) if self._spill is None else self._spill.zeros(size, _SLOT)
+        self._old, self._slots, self._to_move = self._slots, slots, range(len(self))
         if len(self) <= _MOVED_AT_ONCE:
             self._move(len(self))
+
+    def spill(self, spill: Spill) -> None:
+        """Leave memory, and grow outside it from now on, where it is large."""
+        self.by_number.spill(spill)
+        if self._spill is None and self._slots.nbytes >= max(1, spill.least):
+            self._spill = spill
+            self._slots = spilled(self._slots, spill)
 
     def _move(self, most: int) -> None:
         """Give codes that are in the old slots alone a place in the new ones, so many at most."""
@@ -191,6 +201,13 @@ class Domain:
         codes = _codes(values)
         return self._table.number(codes) if self._by_code_only else self._verified(codes, values)
 
+    def spill(self, spill: Spill) -> None:
+        """Leave memory, as far as that is worth it."""
+        self._table.spill(spill)
+        spill_columns([self._values], spill)
+        if self._numbers is not None:
+            self._numbers.spill(spill)
+
     def value(self, number: int) -> object:
         """The value of that number, as a Python object."""
         if self._by_code_only:
@@ -244,6 +261,10 @@ class PairDomain:
 
     def __len__(self) -> int:
         return len(self._table)
+
+    def spill(self, spill: Spill) -> None:
+        """Leave memory, and grow outside it from now on, where it is large."""
+        self._table.spill(spill)
 
     def number(self, left: Int64, right: Int64) -> Int64:
         """The dense number of each pair."""

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fff.dataflow.arrays import EMPTY, ArrowColumn, Bools, Growable, Int64, ranks
+from fff.dataflow.arrays import EMPTY, ArrowColumn, Bools, Growable, Int64, Spill, Spillable, ranks
 from fff.dataflow.plan.plan import IdentityKind, TablePlan
 from fff.dataflow.store.domains import Domain, PairDomain
 from fff.dataflow.store.ranges import KeyRanges, ordered
@@ -146,6 +146,14 @@ class Identity:
         stored[new[::-1]] = marks[::-1]  # of equal ones the first is written last
         fresh[at[stored[new] != marks]] = False
         return fresh
+
+    def spill(self, spill: Spill) -> None:
+        """Leave memory, as far as that is worth it."""
+        parts: tuple[Spillable, ...] = (self._stored, *self._domains.values(), *self._pairs)
+        for part in parts:
+            part.spill(spill)
+        if self._unnamed is not None:
+            self._unnamed.spill(spill)
 
     def placed(self, first: int) -> None:
         """The new rows of the last batch are stored, from this row number on."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fff.dataflow.arrays import EMPTY, Growable, Int64
+from fff.dataflow.arrays import EMPTY, Growable, Int64, Spill, spilled
 
 _LINK_ROUNDS = 4  # linking equal numbers of one batch goes round by round, then by sorting
 _SETTLE_REPEATS = 4  # rows per number from which runs pay
@@ -131,6 +131,14 @@ class NumberIndex:
         if len(found) == 1:
             return found_at[0], found[0]
         return np.concatenate(found_at), np.concatenate(found)
+
+    def spill(self, spill: Spill) -> None:
+        """Leave memory, as far as that is worth it."""
+        for part in (self._head, self._next, self._count):
+            part.spill(spill)
+        self._run_rows = spilled(self._run_rows, spill)
+        self._run_start = spilled(self._run_start, spill)
+        self._run_length = spilled(self._run_length, spill)
 
     @property
     def nbytes(self) -> int:

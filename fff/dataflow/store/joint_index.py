@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from fff.dataflow.arrays import Growable, Int64
+from fff.dataflow.arrays import Growable, Int64, Spill, Spillable
 from fff.dataflow.store.domains import PairDomain
 from fff.dataflow.store.index import NumberIndex
 
@@ -45,6 +45,12 @@ class JointIndex:
         for pairs, (_, other) in zip(self._pairs, others, strict=True):
             wanted = pairs.find(wanted, other)
         return wanted
+
+    def spill(self, spill: Spill) -> None:
+        """Leave memory, as far as that is worth it."""
+        parts: tuple[Spillable, ...] = (*self._pairs, self._numbers, self._index)
+        for part in parts:
+            part.spill(spill)
 
     @property
     def nbytes(self) -> int:

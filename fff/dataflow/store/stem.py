@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from fff.dataflow.arrays import ArrowColumn, Bools, Growable, Int64
+from fff.dataflow.arrays import ArrowColumn, Bools, Growable, Int64, Spill, Spillable, spill_columns
 from fff.dataflow.plan.plan import TablePlan
 from fff.dataflow.store.domains import Domain
 from fff.dataflow.store.identity import Answer, Identity, differing
@@ -61,6 +61,7 @@ class SteM:
         self._joint: dict[tuple[int, ...], JointIndex] = {}  # by columns
         self.complete = False  # EOT(true) is in: every row of the table has arrived
         self.beyond = 0  # rows that the scan which brought this EOT did not have; their table has no key
+        self.forgotten = 0  # rows that were stored and are no more
         self.arrived = 0  # rows that came, duplicates and rows no alias wants included
         self.duplicates = 0
         self.conflicts = 0  # of these: rows that differ from the row that had their key before
@@ -269,6 +270,23 @@ class SteM:
             numbers = known.view
             found[self.plan.columns[column].name] = int(np.count_nonzero(np.bincount(numbers[numbers >= 0])))
         return found
+
+    def spill(self, spill: Spill) -> None:
+        """Rows, their numbers and indexes leave memory, as far as that is worth it; nothing else changes."""
+        spill_columns(self.columns, spill)
+        arrays: tuple[Spillable, ...] = (*self.numbers.values(), self.sequence, *self._passes.values())
+        indexes: tuple[Spillable, ...] = (*self._indexes.values(), *self._joint.values(), self.identity)
+        for part in (*arrays, *indexes, *self.domains.values()):
+            part.spill(spill)
+
+    def forget(self) -> None:
+        """Store no row any more, and number those to come from 0; only where no tuple is under way and none is compared."""
+        self.forgotten += len(self)
+        for column in self.columns:
+            column.clear()
+        for array in (*self.numbers.values(), self.sequence):
+            array.clear()
+        self._indexes, self._runs, self._widest, self._joint = {}, {}, {}, {}
 
     @property
     def nbytes(self) -> int:

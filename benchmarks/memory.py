@@ -1,0 +1,141 @@
+"""A join of three tables within a memory limit and without: what that costs in time, and what it holds.
+
+    python -m benchmarks.memory [--rows N] [--limit MB] [--plain]
+
+Each row meets one of each other table; pages of 10,000 rows are made as they are asked for, so that nothing but the run
+holds any. Each run is a process of its own; `anonymous` is the most that it had beyond what its imports take. With
+--plain, a scan of one table in place of the join.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from fff.catalog import Catalog, LookupMethod, Page, ScanMethod, Table
+from fff.federation import Federation
+from fff.options import RunOptions
+from fff.runtime.memory import taken
+from fff.schema import Field
+from fff.stats import AccessMeter
+
+JOIN = "SELECT a.i, a.text, b.text, c.text FROM a JOIN b ON a.x = b.x JOIN c ON b.y = c.y"
+PLAIN = "SELECT i, x, text FROM a"
+_PAGE = 10_000
+_STEPS = {"i": 1, "x": 48_271, "y": 69_621}  # a step that shares no factor with the rows visits all
+
+
+class Made:
+    """Tables `a`, `b` and `c`, of numbers in three orders and a text of 40 bytes."""
+
+    name = "made"
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """Their columns."""
+        columns = (*(Field.of(name, "bigint") for name in _STEPS), Field.of("text", "string"))
+        return [Table(self.name, name, columns, scans=(ScanMethod("scan"),)) for name in "abc"]
+
+    async def scan(
+        self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
+    ) -> AsyncGenerator[Page]:
+        """Every row; each table begins somewhere else."""
+        _ = method, meter, window
+        shift = "abc".index(table.name) * self.rows // 3
+        for start in range(0, self.rows, _PAGE):
+            at = np.arange(start, min(start + _PAGE, self.rows)) + shift
+            made = {name: pa.array(at * step % self.rows) for name, step in _STEPS.items()}
+            if "text" in columns:
+                made["text"] = pa.array([f"{table.name} {number:038d}" for number in at.tolist()])
+            yield Page(pa.record_batch({name: made[name] for name in columns}))
+
+    def lookup(
+        self,
+        table: Table,
+        method: LookupMethod,
+        columns: Sequence[str],
+        keys: Sequence[tuple[object, ...]],
+        *,
+        meter: AccessMeter,
+    ) -> AsyncGenerator[Page]:
+        """There is none."""
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+async def run(sql: str, rows: int, limit: int | None) -> dict[str, float]:
+    """One run: seconds of processor, bytes held at most, and written."""
+    catalog = Catalog()
+    catalog.add(Made(rows))
+    before, peak, found = taken(), 0, 0
+    async with Federation(catalog) as federation:
+        execution = federation.execute(federation.prepare(sql), RunOptions(seed=1, memory_limit=limit))
+        began, started = time.process_time(), time.perf_counter()
+        async for batch in execution.batches():
+            found += len(batch)
+            peak = max(peak, taken() - before)
+        seconds, passed = time.process_time() - began, time.perf_counter() - started
+    assert found == rows, execution.outcome.reason
+    return {
+        "seconds": seconds,
+        "passed": passed,
+        "anonymous": peak,
+        "written": execution.outcome.report["memory"]["to_disk"],
+    }
+
+
+def within(short: bool) -> tuple[float, float]:
+    """Seconds of the join within a limit that sends most of it to files, and without one."""
+    rows, limit = (100_000, 60_000_000) if short else (1_000_000, 192_000_000)
+    limited, free = apart(JOIN, rows, limit, 0)
+    return limited["seconds"], free["seconds"]
+
+
+def apart(sql: str, rows: int, *limits: int) -> list[dict[str, float]]:
+    """Runs one after the other in a process of their own; a limit of 0 is none."""
+    command = [sys.executable, "-m", "benchmarks.memory", "--run", sql, "--rows", str(rows)]
+    told = subprocess.run(
+        [*command, "--bytes", *map(str, limits)], capture_output=True, check=True, text=True
+    )
+    found: list[dict[str, float]] = json.loads(told.stdout)
+    return found
+
+
+def main() -> None:
+    """Print both runs and their ratio."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--limit", type=int, default=512, help="in MB")
+    parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--run", help=argparse.SUPPRESS)
+    parser.add_argument("--bytes", type=int, nargs="+", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.run:
+        print(json.dumps([asyncio.run(run(given.run, given.rows, limit or None)) for limit in given.bytes]))
+        return
+    sql = PLAIN if given.plain else JOIN
+    runs = [apart(sql, given.rows, limit)[0] for limit in (given.limit * 1_000_000, 0)]
+    for name, one in zip((f"{given.limit} MB", "no limit"), runs, strict=True):
+        print(
+            f"{name:10}{one['seconds']:8.2f} s of processor {one['passed']:8.2f} s {one['anonymous'] / 1e6:8.0f} MB held {one['written'] / 1e6:8.0f} MB written"
+        )
+    print(f"{'ratio':10}{runs[0]['seconds'] / runs[1]['seconds']:8.2f}")
+
+
+if __name__ == "__main__":
+    main()
