@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast, runtime_ch
 import pyarrow as pa
 
 from fff.budget import Budget, Money
-from fff.quals import Changes, Qual, Quals, text_of
+from fff.quals import ChangesSince, Qual, Quals, text_of
 from fff.schema import Field
 from fff.stats import AccessMeter
 
@@ -96,7 +96,7 @@ class Table:
     rows_wanted: int | None = None
     sortable: tuple[str, ...] = ()  # what scans can be asked to be sorted by, written as in `order`
     sort: str | None = None  # one of these
-    changes: Changes | None = None  # how scans can be asked for what has changed alone
+    changes: ChangesSince | None = None  # how scans can be asked for what has changed alone
     notes: tuple[str, ...] = ()  # what whoever reads it should know beforehand, each a sentence
     function: bool = (
         False  # the last column is a function's value, those before it are its arguments, in order

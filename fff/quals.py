@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-#: `since`: rows that have come or changed since then, as `Changes` says; no condition of a statement.
+#: `since`: rows that have come or changed since then, as `ChangesSince` says; no condition of a statement.
 Operator = Literal["=", "<>", "<", "<=", ">", ">=", "like", "since"]
 
 
@@ -44,7 +44,7 @@ class Qual:
 
 
 @dataclass(frozen=True)
-class Changes:
+class ChangesSince:
     """How a table can be asked for the rows that have come or changed since it was read.
 
     Attributes:

@@ -33,6 +33,7 @@ from fff_cli.options.shared import (
     Prioritize,
     Quiet,
     Record,
+    Refreshable,
     Replay,
     ReplaySpeed,
     Report,
@@ -51,6 +52,7 @@ from fff_cli.options.shared import (
     option,
     typer,
 )
+from fff_cli.refresh.command import refresh
 from fff_cli.source_app import source_app
 from fff_cli.spark_app import spark_app
 from fff_cli.telling import told
@@ -136,6 +138,7 @@ def query(  # noqa: PLR0917 - the options of the command, which typer reads off 
     replay: Replay = None,
     replay_speed: ReplaySpeed = None,
     checkpoint: Checkpoint = None,
+    refreshable: Refreshable = False,
     spark_master: SparkMaster = None,
     spark_remote: SparkRemote = None,
     warm: Warm = True,
@@ -258,6 +261,7 @@ def cache_clear(
 
 app.command()(mcp)
 app.command()(watch)
+app.command()(refresh)
 
 
 @app.command()

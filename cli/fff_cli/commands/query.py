@@ -36,6 +36,8 @@ from fff_cli.output.formats import (
     writing,
 )
 from fff_cli.output.pager import PagedOutput
+from fff_cli.refresh.remembered import check as check_refreshable
+from fff_cli.refresh.remembered import one_result, remember
 from fff_cli.run.interrupts import Interrupts
 from fff_cli.run.progress import JsonLines, Lines, Progress, Quiet, Steering, say
 from fff_cli.run.reports import Reports, exit_code_of
@@ -64,10 +66,12 @@ def run_query(
     environ: Mapping[str, str] | None = None,
     typed: Sequence[str] = (),
     begun: Begun | None = None,
+    made: Callable[..., ScriptRun] | None = None,
 ) -> int:
     """Run `fff query`; the exit code. Errors are told on standard error.
 
-    `typed`: the words of the command, for its checkpoint; `begun`: the command that this one goes on with.
+    `typed`: the words of the command, for its checkpoint; `begun`: the command that this one goes on with;
+    `made`: what runs the statements, in the place of `ScriptRun`.
     """
     progress = choose_progress(arguments)
     try:
@@ -75,7 +79,9 @@ def run_query(
             arguments = gone_on(arguments, begun)
         plan = _check(arguments)
         arguments = seeded(arguments)
-        return asyncio.run(_run(arguments, plan, progress, environ, typed))
+        return asyncio.run(
+            _run(arguments, plan, progress, environ=environ, typed=typed, made=made or ScriptRun)
+        )
     except FFFError as error:
         if arguments.verbose:
             traceback.print_exc()
@@ -167,6 +173,7 @@ def _check(arguments: QueryArguments) -> Plan:
     check_taping(arguments)
     check_checkpoint(arguments)
     chosen = choose_format(arguments.output, arguments.output_file, terminal=is_terminal(sys.stdout))
+    check_refreshable(arguments, chosen)
     return Plan(texts, parse_params(arguments.params), chosen)
 
 
@@ -174,14 +181,16 @@ async def _run(
     arguments: QueryArguments,
     plan: Plan,
     progress: Progress,
+    *,
     environ: Mapping[str, str] | None,
     typed: Sequence[str],
+    made: Callable[..., ScriptRun],
 ) -> int:
     from fff_cli.run.federation import discover_all, open_federation, prepare_all  # noqa: PLC0415 - engine and sources, only now
 
     interrupts = Interrupts()
     interrupts.emergency.append(progress.clear)
-    run = ScriptRun(arguments, plan, progress, interrupts)
+    run = made(arguments, plan, progress, interrupts)
     try:
         with interrupts.watching():
             async with open_federation(
@@ -193,9 +202,16 @@ async def _run(
             ) as fed:
                 await discover_all(fed, plan.texts, run.budget)
                 prepared = prepare_all(fed, plan.texts, plan.params, arguments.run.prioritize)
-                if arguments.checkpoint is not None:
-                    _mark(arguments, plan.texts, prepared, typed)
-                return await run.script(fed, prepared)
+                if arguments.checkpoint is not None or arguments.refreshable:
+                    _check_again(prepared)
+                if arguments.checkpoint is not None and not arguments.texts:
+                    begin(arguments.checkpoint, typed, plan.texts, arguments.run.seed)
+                if arguments.refreshable:
+                    one_result(prepared)
+                code = await run.script(fed, prepared)
+                if arguments.refreshable and code == 0:
+                    remember(arguments, plan.texts, plan.format)
+                return code
     except (asyncio.CancelledError, FFFError) as error:
         if interrupts.exit_code is not None:
             say("aborted")
@@ -207,21 +223,16 @@ async def _run(
         raise
 
 
-def _mark(
-    arguments: QueryArguments, texts: Sequence[str], prepared: Sequence[Prepared], typed: Sequence[str]
-) -> None:
-    """Write down what is begun, unless it is gone on with. Raises UsageError."""
-    assert arguments.checkpoint is not None
+def _check_again(prepared: Sequence[Prepared]) -> None:
+    """Raise UsageError where what statements read is gone when it has been read once."""
     from fff_sources.files.named import FILES, STANDARD_INPUT  # noqa: PLC0415 - sources, only now
 
     tables = (table for one in prepared for block in one.blocks for table in block.tables)
     if any(table.source == FILES and table.name.lower() == STANDARD_INPUT for table in tables):
         raise UsageError(
-            "what comes by standard input comes once: no run can go on with it",
-            hint="write it to a file, or leave out --checkpoint",
+            "what comes by standard input comes once: no run can go on with it, or read it again",
+            hint="write it to a file, or leave out --checkpoint and --refreshable",
         )
-    if not arguments.texts:
-        begin(arguments.checkpoint, typed, texts, arguments.run.seed)
 
 
 class ScriptRun:
@@ -273,7 +284,7 @@ class ScriptRun:
                         break
                 if file is not None:
                     whole = code == 0 and self.reports.begun == len(prepared)
-                    self._keep(file, whole=whole)
+                    self.keep(file, whole=whole)
         except BaseException as error:
             self.reports.ended(prepared, error)
             self._skip(prepared, exit_code_of(error))
@@ -323,7 +334,7 @@ class ScriptRun:
         try:
             await self._write(execution, target)
             outcome = execution.outcome
-            self._keep(target, whole=outcome.complete)
+            self.keep(target, whole=outcome.complete)
         except BaseException as error:
             self.reports.failed(execution, error, self._interrupts.exit_code)
             if not self._scripted:
@@ -353,7 +364,7 @@ class ScriptRun:
             options = replace(options, deadline=max(0.0, options.deadline - spent))
         return options
 
-    def _keep(self, target: Target, *, whole: bool) -> None:
+    def keep(self, target: Target, *, whole: bool) -> None:
         """Let the result be seen: a partial one beside a whole one, unless somebody asked for it in so many words."""
         with writing():
             self._note = target.keep(aside=self.aside(whole=whole), whole=whole)

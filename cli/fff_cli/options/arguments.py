@@ -40,6 +40,7 @@ class QueryArguments:
     replay: Path | None = None
     replay_speed: float | None = None
     checkpoint: Path | None = None
+    refreshable: bool = False  # the statement is remembered beside its result
     verbose: bool = False
     quiet: bool = False
 

@@ -200,6 +200,14 @@ Checkpoint = Annotated[
         panel=_KEPT,
     ),
 ]
+Refreshable = Annotated[
+    bool,
+    option(
+        "--refreshable",
+        "Keep the statement beside the file of -O, in FILE.fff.json: fff refresh FILE brings it up to date.",
+        panel=_KEPT,
+    ),
+]
 SparkMaster = Annotated[
     str | None, option("--spark-master URL", "Where Spark runs. (default: local[*])", panel=_SPARK)
 ]

@@ -9,6 +9,7 @@ Out: bytes on standard output, or a file that appears when it is whole.
     files    Where results go that `-O` names
     formats  The result formats, and where their bytes go
     pager    Shows what is longer than the terminal in a pager
+    readback Results in files read back, so that they can be compared
     table    Results as aligned text: a box cut to the screen on a terminal
     values   How values are written as text
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from fff_cli.output.values import texts
 
-_TABLE = "result"
+TABLE = "result"
 
 
 class SqliteWriter:
@@ -33,8 +33,8 @@ class SqliteWriter:
         names = _told_apart(schema.names)
         kinds = (_kind(field.type) for field in schema)
         columns = ", ".join(f"{_quoted(name)} {kind}" for name, kind in zip(names, kinds, strict=True))
-        self._database.execute(f"CREATE TABLE {_TABLE} ({columns})")
-        self._insert = f"INSERT INTO {_TABLE} VALUES ({', '.join('?' * len(names))})"  # noqa: S608 - no text of anybody's
+        self._database.execute(f"CREATE TABLE {TABLE} ({columns})")
+        self._insert = f"INSERT INTO {TABLE} VALUES ({', '.join('?' * len(names))})"  # noqa: S608 - no text of anybody's
         self._database.execute("BEGIN")
 
     def write(self, batch: pa.RecordBatch) -> None:

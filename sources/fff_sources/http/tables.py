@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, Self, runtime_checkable
 import pyarrow as pa
 
 from fff.catalog import KeyColumn, LookupMethod, ScanMethod, Table
-from fff.quals import Changes, Quals
+from fff.quals import ChangesSince, Quals
 from fff.schema import Field, arrow_type, is_sorted_alike
 from fff.web.types import Response
 from fff_sources.http import templates
@@ -227,12 +227,12 @@ def _typed_values(
     }
 
 
-def _changes(declared: spec.TableSpec) -> Changes | None:
+def _changes(declared: spec.TableSpec) -> ChangesSince | None:
     """How to ask for what has changed."""
     said = declared.changes
     if said is None:
         return None
-    return Changes(said.column, said.param, said.lookback, deletions=said.deletions == "unseen")
+    return ChangesSince(said.column, said.param, said.lookback, deletions=said.deletions == "unseen")
 
 
 def _notes(declared: spec.TableSpec, values: Mapping[str, Sequence[object]]) -> tuple[str, ...]:
