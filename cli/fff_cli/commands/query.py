@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fff.budget import Budget
 from fff.errors import FFFError, UsageError
@@ -24,6 +24,8 @@ from fff_cli.options.checkpoint import check as check_checkpoint
 from fff_cli.options.params import parse_params
 from fff_cli.options.recording import check as check_taping
 from fff_cli.options.recording import client_of, seeded
+from fff_cli.output.adding import AddedTo, columns_of
+from fff_cli.output.adding import check as check_adding
 from fff_cli.output.console import can_draw, discard_output, is_terminal, output_screen, pager
 from fff_cli.output.files import PartOfFile, Target, file_target, is_special
 from fff_cli.output.formats import (
@@ -174,6 +176,7 @@ def _check(arguments: QueryArguments) -> Plan:
     check_checkpoint(arguments)
     chosen = choose_format(arguments.output, arguments.output_file, terminal=is_terminal(sys.stdout))
     check_refreshable(arguments, chosen)
+    _check_adding(arguments, chosen)
     return Plan(texts, parse_params(arguments.params), chosen)
 
 
@@ -202,6 +205,7 @@ async def _run(
             ) as fed:
                 await discover_all(fed, plan.texts, run.budget)
                 prepared = prepare_all(fed, plan.texts, plan.params, arguments.run.prioritize)
+                _check_adding(arguments, plan.format, prepared)
                 if arguments.checkpoint is not None or arguments.refreshable:
                     _check_again(prepared)
                 if arguments.checkpoint is not None and not arguments.texts:
@@ -221,6 +225,28 @@ async def _run(
             if not run.reports.written:
                 run.reports.write_beside(progress.error)
         raise
+
+
+def _check_adding(arguments: QueryArguments, form: str, prepared: Sequence[Prepared] = ()) -> None:
+    """Raise UsageError where the result cannot be added to what is in the file, as far as that is known."""
+    if not (arguments.append or arguments.upsert):
+        return
+    if arguments.append and arguments.upsert:
+        raise UsageError("--append and --upsert exclude each other", hint="use one of the two")
+    if arguments.refreshable:
+        raise UsageError(
+            "--refreshable is for a file that holds a result, not what several have added",
+            hint="leave out --append and --upsert",
+        )
+    columns: list[tuple[str, Any]] | None = None
+    if prepared:
+        one_result(prepared)
+        result, upper = prepared[0].result, prepared[0].upper
+        if result is not None:
+            columns = [(field.name, field.arrow) for field in result.fields]
+        elif upper is not None and upper.names:
+            columns = [(name, None) for name in upper.names]
+    check_adding(arguments.output_file, form, columns_of(arguments.upsert), columns)
 
 
 def _check_again(prepared: Sequence[Prepared]) -> None:
@@ -408,6 +434,8 @@ class ScriptRun:
         if self._file is not None:
             return PartOfFile(self._file)
         file = self._arguments.output_file
+        if file is not None and (self._arguments.append or self._arguments.upsert):
+            return AddedTo(file, self._plan.format, columns_of(self._arguments.upsert))
         if file is not None:
             return file_target(file)
         return PagedOutput(make_room) if self._arguments.pager and pager() else StandardOutput(make_room)

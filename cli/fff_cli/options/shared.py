@@ -200,6 +200,17 @@ Checkpoint = Annotated[
         panel=_KEPT,
     ),
 ]
+Append = Annotated[
+    bool, option("--append", "Put the rows behind those that are in the file of -O.", panel=_RESULT)
+]
+Upsert = Annotated[
+    list[str] | None,
+    option(
+        "--upsert COLUMNS",
+        "Put the rows in the place of those with the same values in these columns (a,b), which are in the file of -O.",
+        panel=_RESULT,
+    ),
+]
 Refreshable = Annotated[
     bool,
     option(

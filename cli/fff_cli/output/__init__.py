@@ -3,6 +3,7 @@
 In: Arrow batches.
 Out: bytes on standard output, or a file that appears when it is whole.
 
+    adding   Results that are added to a file
     console  The terminals behind standard output and standard error
     databases Results as a database in a file
     drawing  What rich draws: tables whose columns give way, bars, trees, SQL

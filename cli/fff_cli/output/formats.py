@@ -278,6 +278,11 @@ class ParquetWriter:
         self._write_group()
         self._file.close()
 
+    def __del__(self) -> None:
+        """Of a run that failed: a file that is closed already takes no footer, which pyarrow would complain of."""
+        if self._file is not None:
+            self._file.is_open = False
+
 
 def writer(
     name: str,

@@ -74,6 +74,11 @@ def _database(file: Path) -> pa.Table:
         return _table(names, found.fetchall())
 
 
+def first_line(line: bytes | str) -> pa.Table:
+    """One object of NDJSON as a row. Raises ValueError where it is none."""
+    return _objects([json.loads(line, parse_float=Decimal)])
+
+
 def _objects(rows: list[dict[str, Any]]) -> pa.Table:
     names = list(rows[0]) if rows else []
     return _table(names, (row.values() for row in rows))

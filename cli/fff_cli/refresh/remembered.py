@@ -91,8 +91,8 @@ def one_result(statements: Sized) -> None:
     """Raise UsageError for several statements."""
     if len(statements) != 1:
         raise UsageError(
-            "several statements have several results, and one can be refreshed",
-            hint="give each its own file, or leave out --refreshable",
+            "several statements have several results, and a file is refreshed by one, or added to",
+            hint="run them one by one",
         )
 
 
