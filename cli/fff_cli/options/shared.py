@@ -57,7 +57,7 @@ Format = Annotated[
     str | None,
     option(
         "-o --output FORMAT",
-        "table csv tsv json ndjson markdown line parquet arrow sqlite. (default: table on a terminal, else csv)",
+        "table csv tsv json ndjson markdown line parquet arrow sqlite duckdb. (default: table on a terminal, else csv)",
         panel=_RESULT,
     ),
 ]

@@ -7,6 +7,7 @@ Out: bytes on standard output, or a file that appears when it is whole.
     console  The terminals behind standard output and standard error
     databases Results as a database in a file
     drawing  What rich draws: tables whose columns give way, bars, trees, SQL
+    duck     Results as DuckDB databases
     files    Where results go that `-O` names
     formats  The result formats, and where their bytes go
     pager    Shows what is longer than the terminal in a pager

@@ -30,8 +30,20 @@ from fff_cli.output.values import (
     texts,
 )
 
-FORMATS = ("table", "csv", "tsv", "json", "ndjson", "markdown", "line", "parquet", "arrow", "sqlite")
-BINARY_FORMATS = frozenset({"parquet", "arrow", "sqlite"})
+FORMATS = (
+    "table",
+    "csv",
+    "tsv",
+    "json",
+    "ndjson",
+    "markdown",
+    "line",
+    "parquet",
+    "arrow",
+    "sqlite",
+    "duckdb",
+)
+BINARY_FORMATS = frozenset({"parquet", "arrow", "sqlite", "duckdb"})
 ENDINGS = {
     ".txt": "table",
     ".csv": "csv",
@@ -46,6 +58,7 @@ ENDINGS = {
     ".sqlite": "sqlite",
     ".sqlite3": "sqlite",
     ".db": "sqlite",
+    ".duckdb": "duckdb",
 }
 ROWS_AT_ONCE = 65_536  # rows turned into text in one go: bounds memory, and keeps Arrow strings below 2 GB
 GROUP_ROWS, GROUP_BYTES = (
@@ -322,6 +335,10 @@ def writer(
             from fff_cli.output.databases import SqliteWriter  # noqa: PLC0415 - nobody else pays for it
 
             return SqliteWriter(out)
+        case "duckdb":
+            from fff_cli.output.duck import DuckdbWriter  # noqa: PLC0415 - an extra
+
+            return DuckdbWriter(out)
         case _:
             raise UsageError(f"unknown output format {name!r}", hint=f"one of {', '.join(FORMATS)}")
 
@@ -348,6 +365,10 @@ def choose_format(asked: str | None, file: Path | None, *, terminal: bool) -> st
         asked = "table" if terminal else "csv"
     if asked in BINARY_FORMATS and file is None and terminal:
         raise UsageError(f"{asked} is not for terminals", hint="redirect it, or name a file with -O")
+    if asked == "duckdb":
+        from fff_cli.output.duck import check_installed  # noqa: PLC0415 - an extra
+
+        check_installed()
     return asked
 
 

@@ -17,7 +17,7 @@ from fff_cli.output.databases import TABLE
 from fff_cli.output.formats import unique
 
 #: The formats that can be read back.
-COMPARED = ("csv", "tsv", "json", "ndjson", "parquet", "arrow", "sqlite")
+COMPARED = ("csv", "tsv", "json", "ndjson", "parquet", "arrow", "sqlite", "duckdb")
 
 
 def read_back(file: Path, form: str) -> pa.Table:
@@ -37,6 +37,10 @@ def read_back(file: Path, form: str) -> pa.Table:
                     return stream.read_all()
             case "sqlite":
                 return _database(file)
+            case "duckdb":
+                from fff_cli.output.duck import rows_in  # noqa: PLC0415 - an extra
+
+                return rows_in(file)
             case _:
                 text = file.read_text(encoding="utf-8")
                 lines = text.splitlines() if form == "ndjson" else [text]
