@@ -210,8 +210,8 @@ def test_it_runs_from_anywhere_with_the_parameters_of_then_but_for_secret_ones(
 ) -> None:
     desk = Desk(A, B, C)
     with desk.serving(here):
-        sql = "SELECT id, :token AS told FROM t WHERE id > :least"
-        assert written("x.csv", "-p", "least=1", "-p", "token:string=hush-hush", sql=sql) == 0
+        sql = "SELECT id, :gh_token AS told FROM t WHERE id > :least"
+        assert written("x.csv", "-p", "least=1", "-p", "gh_token:string=hush-hush", sql=sql) == 0
         about = (here / "x.csv.fff.json").read_text()
         assert "least=1" in about
         assert "hush-hush" not in about
@@ -219,8 +219,8 @@ def test_it_runs_from_anywhere_with_the_parameters_of_then_but_for_secret_ones(
         monkeypatch.chdir(here / "away")
         desk.rows.append(D)
         assert fff(["refresh", "../x.csv"]) == 2
-        assert "-p token" in capfd.readouterr().err
-        assert fff(["refresh", "../x.csv", "-p", "token:string=hush-hush"]) == 0
+        assert "-p gh_token" in capfd.readouterr().err
+        assert fff(["refresh", "../x.csv", "-p", "gh_token:string=hush-hush"]) == 0
         assert "../x.csv: +1, 3 rows" in capfd.readouterr().err
 
 

@@ -19,6 +19,8 @@ from fff_cli.output.formats import unique
 #: The formats that can be read back.
 COMPARED = ("csv", "tsv", "json", "ndjson", "parquet", "arrow", "sqlite", "duckdb")
 
+_BLOCK = 1 << 30  # bytes of a text that are parsed at once: no row is cut by it
+
 
 def read_back(file: Path, form: str) -> pa.Table:
     """The rows of a file: with their types where the format has types, else as texts. Raises UsageError."""
@@ -59,7 +61,7 @@ def _separated(file: Path, separator: str) -> pa.Table:
     import pyarrow.csv as separated  # noqa: PLC0415 - nobody else pays for it
 
     parse = separated.ParseOptions(delimiter=separator, newlines_in_values=True, ignore_empty_lines=False)
-    read = separated.ReadOptions(block_size=max(1 << 20, file.stat().st_size + 1))
+    read = separated.ReadOptions(block_size=min(max(1 << 20, file.stat().st_size + 1), _BLOCK))
     first = separated.open_csv(file, read_options=read, parse_options=parse).schema.names
     convert = separated.ConvertOptions(
         column_types=dict.fromkeys(first, pa.string()),

@@ -22,6 +22,8 @@ from fff_cli.run.state import state_folder
 
 ENDING = ".fff.json"
 _FORMAT = 1
+#: What is in the names of parameters whose values are not kept.
+_SECRET_WORDS = ("token", "secret", "passw", "api_key", "apikey", "credential")
 #: What of the options of the engine says what a result is, and not how far a run may go.
 _ENGINE = ("policy", "semantics", "prefer", "prioritize")
 
@@ -100,7 +102,7 @@ def remember(arguments: QueryArguments, texts: Sequence[str], form: str) -> None
     """Write down what a result came of that is there, whole. Raises UsageError."""
     file = arguments.output_file
     assert file is not None
-    secret = [text for text in arguments.params if _name(text).lower() in SECRET_PARAMS]
+    secret = [text for text in arguments.params if _is_secret(_name(text).lower())]
     options = {name: getattr(arguments.run, name) for name in _ENGINE}
     about = KeptStatement(
         sql="".join(texts),
@@ -173,6 +175,10 @@ def check_unchanged(file: Path, about: KeptStatement) -> None:
 
 def _beside(file: Path) -> Path:
     return file.with_name(f"{file.name}{ENDING}")
+
+
+def _is_secret(name: str) -> bool:
+    return name in SECRET_PARAMS or any(word in name for word in _SECRET_WORDS)
 
 
 def _name(param: str) -> str:

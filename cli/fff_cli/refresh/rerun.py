@@ -24,6 +24,8 @@ from fff_cli.watch.changes import Changes, compared
 if TYPE_CHECKING:
     from fff.federation import Execution, Federation, Prepared, RunOutcome
 
+_PARTIAL = 3  # exit code
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -76,7 +78,7 @@ def run_refresh(wanted: Wanted, given: Mapping[str, Any]) -> int:
     code = run_query(arguments, made=made)
     if code == 0:
         write(file, about)
-    elif not arguments.quiet and file.exists():
+    elif code != _PARTIAL and not arguments.quiet and file.exists():  # of a partial result more is told
         say(f"{str(wanted.file)!r} is as it was")
     return code
 
