@@ -16,6 +16,7 @@ from fff_cli.output.databases import TABLE, told_apart
 
 #: Nothing of it asks the network.
 _CONFIG = {"autoinstall_known_extensions": "false"}
+_UNNAMED = "unnamed"  # a column without a name, which DuckDB knows none of
 
 
 def check_installed() -> None:
@@ -41,7 +42,7 @@ class DuckdbWriter:
     def begin(self, schema: pa.Schema) -> None:
         """Make the table."""
         self._database = _connected(self._folder / "result.duckdb")
-        self._names = told_apart(schema.names)
+        self._names = told_apart([name or _UNNAMED for name in schema.names])
         self._take(schema.empty_table(), f"CREATE TABLE {TABLE} AS SELECT * FROM given")  # noqa: S608 - names of ours
         self._database.execute("BEGIN")
 
