@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast, runtime_ch
 import pyarrow as pa
 
 from fff.budget import Budget, Money
-from fff.quals import Qual, Quals, text_of
+from fff.quals import ChangesSince, Qual, Quals, text_of
 from fff.schema import Field
 from fff.stats import AccessMeter
 
@@ -102,6 +102,7 @@ class Table:
     rows_wanted: int | None = None
     sortable: tuple[str, ...] = ()  # what scans can be asked to be sorted by, written as in `order`
     sort: str | None = None  # one of these
+    changes: ChangesSince | None = None  # how scans can be asked for what has changed alone
     notes: tuple[str, ...] = ()  # what whoever reads it should know beforehand, each a sentence
     function: bool = (
         False  # the last column is a function's value, those before it are its arguments, in order
@@ -124,6 +125,8 @@ class Table:
 
     def param_of(self, qual: Qual) -> str | None:
         """The parameter by which requests say a qualifier; None where it is said in the source's own language."""
+        if qual.operator == "since":
+            return self.changes.param if self.changes is not None else None
         wanted = qual.column.lower(), qual.operator
         return next(
             (

@@ -191,11 +191,15 @@ class Federation:
         self._cache = self._store.disk = cache
         self._store.reset()  # tables that are held ask as they did
 
-    def reset(self) -> None:
-        """Forget what was read: the next statement asks the sources again."""
+    def reset(self, *, changes: bool = False) -> None:
+        """Forget what was read: the next statement asks the sources again.
+
+        `changes`: of tables that can tell what has changed, and are on disk, it asks for that alone. Rows that are gone
+        are then not missed.
+        """
         self._store.reset()
         if self._cache is not None:
-            self._cache.refresh()
+            self._cache.refresh(changes=changes)
 
     def execute(
         self, prepared: Prepared, options: RunOptions | None = None, budget: Budget | None = None

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-Operator = Literal["=", "<>", "<", "<=", ">", ">=", "like"]
+#: `since`: rows that have come or changed since then, as `ChangesSince` says; no condition of a statement.
+Operator = Literal["=", "<>", "<", "<=", ">", ">=", "like", "since"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,35 @@ class Qual:
         return False
 
 
+@dataclass(frozen=True)
+class ChangesSince:
+    """How a table can be asked for the rows that have come or changed since it was read.
+
+    Attributes:
+        column: rises in a row with every change: a moment, a date, a whole number, or text that sorts like one.
+        param: says from which value of it on.
+        lookback: from how far before the greatest value seen: seconds of moments and dates, else a difference.
+        deletions: whether rows may go, of which such an answer says nothing.
+    """
+
+    column: str
+    param: str
+    lookback: int = 0
+    deletions: bool = True
+
+    def since(self, greatest: Any) -> Qual:
+        """What to ask for where this is the greatest value of the column that was seen."""
+        value = greatest
+        if isinstance(greatest, dt.datetime):
+            value = greatest - dt.timedelta(seconds=self.lookback)
+        elif isinstance(greatest, dt.date):
+            value = greatest - dt.timedelta(days=-(-self.lookback // _DAY_S))
+        elif isinstance(greatest, int):
+            value = greatest - self.lookback
+        return Qual(self.column, "since", value)
+
+
+_DAY_S = 86_400
 _UP = (">", ">=")
 _DOWN = ("<", "<=")
 _STRICT = (*_UP, *_DOWN)

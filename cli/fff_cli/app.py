@@ -15,6 +15,7 @@ from fff_cli.mcp.command import mcp
 from fff_cli.options.shared import (
     SETTINGS,
     Analyze,
+    Append,
     Budgeted,
     Cached,
     CacheTtl,
@@ -34,6 +35,7 @@ from fff_cli.options.shared import (
     Prioritize,
     Quiet,
     Record,
+    Refreshable,
     Replay,
     ReplaySpeed,
     Report,
@@ -47,12 +49,14 @@ from fff_cli.options.shared import (
     SparkMaster,
     SparkRemote,
     Sql,
+    Upsert,
     Verbose,
     Warm,
     argument,
     option,
     typer,
 )
+from fff_cli.refresh.command import refresh
 from fff_cli.serve.command import serve
 from fff_cli.source_app import source_app
 from fff_cli.spark_app import spark_app
@@ -121,6 +125,8 @@ def query(  # noqa: PLR0917 - the options of the command, which typer reads off 
             panel="The result",
         ),
     ] = None,
+    append: Append = False,
+    upsert: Upsert = None,
     live: Live = None,
     progress: ShowProgress = "auto",
     policy: Policy = None,
@@ -140,6 +146,7 @@ def query(  # noqa: PLR0917 - the options of the command, which typer reads off 
     replay: Replay = None,
     replay_speed: ReplaySpeed = None,
     checkpoint: Checkpoint = None,
+    refreshable: Refreshable = False,
     spark_master: SparkMaster = None,
     spark_remote: SparkRemote = None,
     warm: Warm = True,
@@ -270,6 +277,7 @@ def cache_clear(
 app.command()(mcp)
 app.command()(serve)
 app.command()(watch)
+app.command()(refresh)
 
 
 @app.command()

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from fff_cli.output import files
+from fff_cli.output.duck import rows_in
 from fff_cli.output.files import NewFile
 from fff_cli.output.formats import FORMATS
 from tests.cli.terminal import FAKE, ended, environment, fake, under_way
@@ -24,9 +25,10 @@ def test_a_partial_result_takes_no_whole_ones_place(form, tmp_path):
     done = fake("query", "partial", "-o", form, "-O", str(target))
     assert (done.returncode, target.read_text()) == (3, "old")
     assert f"{SAID.format(str(beside))}; {str(target)!r} is as it was" in done.stderr
-    partial = beside.read_bytes()
+    held = rows_in if form == "duckdb" else type(beside).read_bytes  # no two files of DuckDB's are alike
+    partial = held(beside)
     done = fake("query", "partial", "-o", form, "-O", str(target), "--on-source-error", "partial")
-    assert (done.returncode, target.read_bytes()) == (3, partial), "asked for in so many words"
+    assert (done.returncode, held(target)) == (3, partial), "asked for in so many words"
     assert "as it was" not in done.stderr
     done = fake("query", "rows 3", "-o", form, "-O", str(target))
     assert done.returncode == 0

@@ -232,7 +232,9 @@ OBEYED = (
 )
 
 
-@pytest.mark.parametrize("form", [form for form in FORMATS if form not in ("parquet", "arrow", "sqlite")])
+@pytest.mark.parametrize(
+    "form", [form for form in FORMATS if form not in ("parquet", "arrow", "sqlite", "duckdb")]
+)
 def test_a_terminal_gets_nothing_that_it_would_obey(form):
     batch = pa.record_batch(
         {

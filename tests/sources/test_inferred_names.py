@@ -8,6 +8,7 @@ import io
 import json
 import sqlite3
 from collections.abc import Callable
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.ipc
@@ -18,6 +19,7 @@ from aiohttp import web
 from fff.errors import SourceError
 from fff.federation import Federation, RunOptions
 from fff.limits import INFERRED_COLUMNS
+from fff_cli.output.duck import rows_in
 from fff_cli.output.formats import FORMATS, write_batches, writer
 from fff_cli.output.table import Screen
 from fff_sources.authoring.sampling.shape import step
@@ -102,7 +104,7 @@ def test_a_path_can_be_written_to_any_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-async def test_every_format_writes_them(serve: Serve, read: Read, form: str) -> None:
+async def test_every_format_writes_them(serve: Serve, read: Read, tmp_path: Path, form: str) -> None:
     reader = read(source(await served(serve, ROWS)))
     await reader.catalog.discover([reader.table("objects")])
     out = io.BytesIO()
@@ -132,6 +134,13 @@ async def test_every_format_writes_them(serve: Serve, read: Read, form: str) -> 
             names = [column[0] for column in cursor.description]
             assert names == [name.replace("\0", "\\x00") for name in REACHED]
             assert [dict(zip(REACHED, row, strict=True)) for row in cursor] == expected
+    elif form == "duckdb":
+        (tmp_path / "x").write_bytes(data)
+        names = [name.replace("\0", "\\x00") or "unnamed" for name in REACHED]
+        assert (
+            rows_in(tmp_path / "x").rename_columns(dict(zip(names, REACHED, strict=True))).to_pylist()
+            == expected
+        )
     elif form == "json":
         assert json.loads(data) == expected
     elif form == "ndjson":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import inspect
+import json
 from pathlib import Path
 from textwrap import dedent
 
@@ -157,6 +158,54 @@ def test_well_formed_but_wrong(tmp_path: Path, rest: str, path: str, message: st
     text = dedent(GOOD) + "".join(f"        {line}\n" for line in lines)
     found = [(where, what) for where, _, what, _ in problems(tmp_path, text)]
     assert (f"sources.gov.{path}", message) in found
+
+
+@pytest.mark.parametrize(
+    ("table", "part", "message"),
+    [
+        (
+            {"primary_key": []},
+            "",
+            "needs a primary_key: a row that has changed takes the place of the one with its key",
+        ),
+        ({"changes": {"column": "yaer", "param": "since"}}, ".column", "'yaer' is not a column"),
+        (
+            {"changes": {"column": "ok", "param": "since"}},
+            ".column",
+            "ok is of type boolean, which does not tell what is newer",
+        ),
+        (
+            {"changes": {"column": "zip", "param": "since", "lookback": 5}},
+            ".lookback",
+            "nothing can be taken from text: zip is a string",
+        ),
+        ({"scan": ["a", "b"]}, "", "is of a table with one scan that needs no key"),
+        (
+            {"key_columns": [{"name": "zip", "require": "required"}]},
+            "",
+            "is of a table with one scan that needs no key",
+        ),
+        ({"exhaustive": False}, "", "says nothing of a table that is never complete (exhaustive: false)"),
+        ({"columns": None}, "", "needs declared columns"),
+    ],
+)
+def test_changes_that_cannot_be_told(
+    tmp_path: Path, table: dict[str, object], part: str, message: str
+) -> None:
+    declared = {
+        "columns": {"zip": "string", "year": "int", "ok": "boolean"},
+        "primary_key": ["zip"],
+        "scan": ["c"],
+        "changes": {"column": "year", "param": "since"},
+    } | table
+    declared["scan"] = [{"endpoint": path} for path in declared["scan"]]  # type: ignore[union-attr]
+    tables = {"crime": {name: said for name, said in declared.items() if said is not None}}
+    spec = {
+        "version": 1,
+        "sources": {"gov": {"client": {"base_url": "https://api.example.gov"}, "tables": tables}},
+    }
+    found = [(where, what) for where, _, what, _ in problems(tmp_path, json.dumps(spec))]
+    assert found == [(f"sources.gov.tables.crime.changes{part}", message)]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fff.budget import Budget
 from fff.errors import FFFError, UsageError
@@ -25,6 +25,8 @@ from fff_cli.options.params import parse_params
 from fff_cli.options.recording import check as check_taping
 from fff_cli.options.recording import client_of, seeded
 from fff_cli.options.texts import sql_texts
+from fff_cli.output.adding import AddedTo, columns_of
+from fff_cli.output.adding import check as check_adding
 from fff_cli.output.console import can_draw, discard_output, is_terminal, output_screen, pager
 from fff_cli.output.files import PartOfFile, Target, file_target, is_special
 from fff_cli.output.formats import (
@@ -37,6 +39,8 @@ from fff_cli.output.formats import (
     writing,
 )
 from fff_cli.output.pager import PagedOutput
+from fff_cli.refresh.remembered import check as check_refreshable
+from fff_cli.refresh.remembered import one_result, remember
 from fff_cli.run.interrupts import Interrupts
 from fff_cli.run.progress import JsonLines, Lines, Progress, Quiet, Steering, say
 from fff_cli.run.reports import Reports, exit_code_of
@@ -64,10 +68,12 @@ def run_query(
     environ: Mapping[str, str] | None = None,
     typed: Sequence[str] = (),
     begun: Begun | None = None,
+    made: Callable[..., ScriptRun] | None = None,
 ) -> int:
     """Run `fff query`; the exit code. Errors are told on standard error.
 
-    `typed`: the words of the command, for its checkpoint; `begun`: the command that this one goes on with.
+    `typed`: the words of the command, for its checkpoint; `begun`: the command that this one goes on with;
+    `made`: what runs the statements, in the place of `ScriptRun`.
     """
     progress = choose_progress(arguments)
     try:
@@ -75,7 +81,9 @@ def run_query(
             arguments = gone_on(arguments, begun)
         plan = _check(arguments)
         arguments = seeded(arguments)
-        return asyncio.run(_run(arguments, plan, progress, environ, typed))
+        return asyncio.run(
+            _run(arguments, plan, progress, environ=environ, typed=typed, made=made or ScriptRun)
+        )
     except FFFError as error:
         if arguments.verbose:
             traceback.print_exc()
@@ -120,6 +128,8 @@ def _check(arguments: QueryArguments) -> Plan:
     check_taping(arguments)
     check_checkpoint(arguments)
     chosen = choose_format(arguments.output, arguments.output_file, terminal=is_terminal(sys.stdout))
+    check_refreshable(arguments, chosen)
+    _check_adding(arguments, chosen)
     return Plan(texts, parse_params(arguments.params), chosen)
 
 
@@ -127,14 +137,16 @@ async def _run(
     arguments: QueryArguments,
     plan: Plan,
     progress: Progress,
+    *,
     environ: Mapping[str, str] | None,
     typed: Sequence[str],
+    made: Callable[..., ScriptRun],
 ) -> int:
     from fff_cli.run.federation import discover_all, open_federation, prepare_all  # noqa: PLC0415 - engine and sources, only now
 
     interrupts = Interrupts()
     interrupts.emergency.append(progress.clear)
-    run = ScriptRun(arguments, plan, progress, interrupts)
+    run = made(arguments, plan, progress, interrupts)
     try:
         with interrupts.watching():
             async with open_federation(
@@ -146,9 +158,17 @@ async def _run(
             ) as fed:
                 await discover_all(fed, plan.texts, run.budget)
                 prepared = prepare_all(fed, plan.texts, plan.params, arguments.run.prioritize)
-                if arguments.checkpoint is not None:
-                    _mark(arguments, plan.texts, prepared, typed)
-                return await run.script(fed, prepared)
+                _check_adding(arguments, plan.format, prepared)
+                if arguments.checkpoint is not None or arguments.refreshable:
+                    _check_again(prepared)
+                if arguments.checkpoint is not None and not arguments.texts:
+                    begin(arguments.checkpoint, typed, plan.texts, arguments.run.seed)
+                if arguments.refreshable:
+                    one_result(prepared)
+                code = await run.script(fed, prepared)
+                if arguments.refreshable and code == 0:
+                    remember(arguments, plan.texts, plan.format)
+                return code
     except (asyncio.CancelledError, FFFError) as error:
         if interrupts.exit_code is not None:
             say("aborted")
@@ -160,21 +180,38 @@ async def _run(
         raise
 
 
-def _mark(
-    arguments: QueryArguments, texts: Sequence[str], prepared: Sequence[Prepared], typed: Sequence[str]
-) -> None:
-    """Write down what is begun, unless it is gone on with. Raises UsageError."""
-    assert arguments.checkpoint is not None
+def _check_adding(arguments: QueryArguments, form: str, prepared: Sequence[Prepared] = ()) -> None:
+    """Raise UsageError where the result cannot be added to what is in the file, as far as that is known."""
+    if not (arguments.append or arguments.upsert):
+        return
+    if arguments.append and arguments.upsert:
+        raise UsageError("--append and --upsert exclude each other", hint="use one of the two")
+    if arguments.refreshable:
+        raise UsageError(
+            "--refreshable is for a file that holds a result, not what several have added",
+            hint="leave out --append and --upsert",
+        )
+    columns: list[tuple[str, Any]] | None = None
+    if prepared:
+        one_result(prepared)
+        result, upper = prepared[0].result, prepared[0].upper
+        if result is not None:
+            columns = [(field.name, field.arrow) for field in result.fields]
+        elif upper is not None and upper.names:
+            columns = [(name, None) for name in upper.names]
+    check_adding(arguments.output_file, form, columns_of(arguments.upsert), columns)
+
+
+def _check_again(prepared: Sequence[Prepared]) -> None:
+    """Raise UsageError where what statements read is gone when it has been read once."""
     from fff_sources.files.named import FILES, STANDARD_INPUT  # noqa: PLC0415 - sources, only now
 
     tables = (table for one in prepared for block in one.blocks for table in block.tables)
     if any(table.source == FILES and table.name.lower() == STANDARD_INPUT for table in tables):
         raise UsageError(
-            "what comes by standard input comes once: no run can go on with it",
-            hint="write it to a file, or leave out --checkpoint",
+            "what comes by standard input comes once: no run can go on with it, or read it again",
+            hint="write it to a file, or leave out --checkpoint and --refreshable",
         )
-    if not arguments.texts:
-        begin(arguments.checkpoint, typed, texts, arguments.run.seed)
 
 
 class ScriptRun:
@@ -226,7 +263,7 @@ class ScriptRun:
                         break
                 if file is not None:
                     whole = code == 0 and self.reports.begun == len(prepared)
-                    self._keep(file, whole=whole)
+                    self.keep(file, whole=whole)
         except BaseException as error:
             self.reports.ended(prepared, error)
             self._skip(prepared, exit_code_of(error))
@@ -276,7 +313,7 @@ class ScriptRun:
         try:
             await self._write(execution, target)
             outcome = execution.outcome
-            self._keep(target, whole=outcome.complete)
+            self.keep(target, whole=outcome.complete)
         except BaseException as error:
             self.reports.failed(execution, error, self._interrupts.exit_code)
             if not self._scripted:
@@ -306,7 +343,7 @@ class ScriptRun:
             options = replace(options, deadline=max(0.0, options.deadline - spent))
         return options
 
-    def _keep(self, target: Target, *, whole: bool) -> None:
+    def keep(self, target: Target, *, whole: bool) -> None:
         """Let the result be seen: a partial one beside a whole one, unless somebody asked for it in so many words."""
         with writing():
             self._note = target.keep(aside=self.aside(whole=whole), whole=whole)
@@ -350,6 +387,8 @@ class ScriptRun:
         if self._file is not None:
             return PartOfFile(self._file)
         file = self._arguments.output_file
+        if file is not None and (self._arguments.append or self._arguments.upsert):
+            return AddedTo(file, self._plan.format, columns_of(self._arguments.upsert))
         if file is not None:
             return file_target(file)
         return PagedOutput(make_room) if self._arguments.pager and pager() else StandardOutput(make_room)

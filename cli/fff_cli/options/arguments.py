@@ -40,6 +40,9 @@ class QueryArguments:
     replay: Path | None = None
     replay_speed: float | None = None
     checkpoint: Path | None = None
+    append: bool = False  # rows are put behind those that are in the file
+    upsert: tuple[str, ...] = ()  # or in the place of those with the same values in these columns
+    refreshable: bool = False  # the statement is remembered beside its result
     verbose: bool = False
     quiet: bool = False
 

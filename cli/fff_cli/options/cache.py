@@ -24,4 +24,7 @@ def cache_of(arguments: QueryArguments) -> OpenOptions:
         return {"cache": False}
     if arguments.checkpoint is not None:
         return {"cache": False}
+    if arguments.refreshable and arguments.cache is None:
+        # What is asked for again is sent only if it has changed, where the source can tell.
+        return {"cache": True, "cache_ttl": arguments.cache_ttl}
     return {"cache": arguments.cache, "cache_ttl": arguments.cache_ttl}

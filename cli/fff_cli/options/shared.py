@@ -57,7 +57,7 @@ Format = Annotated[
     str | None,
     option(
         "-o --output FORMAT",
-        "table csv tsv json ndjson markdown line parquet arrow sqlite. (default: table on a terminal, else csv)",
+        "table csv tsv json ndjson markdown line parquet arrow sqlite duckdb. (default: table on a terminal, else csv)",
         panel=_RESULT,
     ),
 ]
@@ -216,6 +216,25 @@ Checkpoint = Annotated[
     option(
         "--checkpoint DIR",
         "Keep all answers in a folder while they come: fff resume DIR goes on where a run was ended.",
+        panel=_KEPT,
+    ),
+]
+Append = Annotated[
+    bool, option("--append", "Put the rows behind those that are in the file of -O.", panel=_RESULT)
+]
+Upsert = Annotated[
+    list[str] | None,
+    option(
+        "--upsert COLUMNS",
+        "Put the rows in the place of those with the same values in these columns (a,b), which are in the file of -O.",
+        panel=_RESULT,
+    ),
+]
+Refreshable = Annotated[
+    bool,
+    option(
+        "--refreshable",
+        "Keep the statement beside the file of -O, in FILE.fff.json: fff refresh FILE brings it up to date.",
         panel=_KEPT,
     ),
 ]

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from fff_cli.output.values import texts
 
-_TABLE = "result"
+TABLE = "result"  # where the rows are
 
 
 class SqliteWriter:
@@ -30,11 +30,11 @@ class SqliteWriter:
     def begin(self, schema: pa.Schema) -> None:
         """Make the table."""
         self._database = sqlite3.connect("", isolation_level=None)
-        names = _told_apart(schema.names)
-        kinds = (_kind(field.type) for field in schema)
-        columns = ", ".join(f"{_quoted(name)} {kind}" for name, kind in zip(names, kinds, strict=True))
-        self._database.execute(f"CREATE TABLE {_TABLE} ({columns})")
-        self._insert = f"INSERT INTO {_TABLE} VALUES ({', '.join('?' * len(names))})"  # noqa: S608 - no text of anybody's
+        names = told_apart(schema.names)
+        kinds = (kind_of(field.type) for field in schema)
+        columns = ", ".join(f"{quoted(name)} {kind}" for name, kind in zip(names, kinds, strict=True))
+        self._database.execute(f"CREATE TABLE {TABLE} ({columns})")
+        self._insert = f"INSERT INTO {TABLE} VALUES ({', '.join('?' * len(names))})"  # noqa: S608 - no text of anybody's
         self._database.execute("BEGIN")
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -51,7 +51,8 @@ class SqliteWriter:
             self._out.write(self._database.serialize())
 
 
-def _kind(kind: Any) -> str:
+def kind_of(kind: Any) -> str:
+    """The type of a column in SQLite."""
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         return "INTEGER"
     if pa.types.is_floating(kind):
@@ -60,7 +61,7 @@ def _kind(kind: Any) -> str:
 
 
 def _values(column: Any) -> list[object]:
-    kind = _kind(column.type)
+    kind = kind_of(column.type)
     if kind == "TEXT":
         column = texts(column)
     elif pa.types.is_boolean(column.type):
@@ -71,7 +72,7 @@ def _values(column: Any) -> list[object]:
     return values
 
 
-def _told_apart(names: list[str]) -> list[str]:
+def told_apart(names: list[str]) -> list[str]:
     """The names, with a number behind those that differ from one before in case alone or not at all."""
     taken: set[str] = set()
     apart: list[str] = []
@@ -86,5 +87,6 @@ def _told_apart(names: list[str]) -> list[str]:
     return apart
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A name as SQL has it."""
     return '"{}"'.format(name.replace('"', '""'))

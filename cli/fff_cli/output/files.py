@@ -66,6 +66,11 @@ class NewFile:
         self._temporary = Path(name)
         self.out: BinaryIO = os.fdopen(handle, "wb")
 
+    def written(self) -> Path:
+        """What has been written so far, under its temporary name."""
+        self.out.flush()
+        return self._temporary
+
     def flush(self) -> None:
         """Nobody sees the file yet."""
 

@@ -295,6 +295,11 @@ class ParquetWriter:
         self._write_group()
         self._file.close()
 
+    def __del__(self) -> None:
+        """Of a run that failed: a file that is closed already takes no footer, which pyarrow would complain of."""
+        if self._file is not None:
+            self._file.is_open = False
+
 
 def writer(
     name: str,
@@ -334,6 +339,10 @@ def writer(
             from fff_cli.output.databases import SqliteWriter  # noqa: PLC0415 - nobody else pays for it
 
             return SqliteWriter(out)
+        case "duckdb":
+            from fff_cli.output.duck import DuckdbWriter  # noqa: PLC0415 - an extra
+
+            return DuckdbWriter(out)
         case _:
             raise UsageError(f"unknown output format {name!r}", hint=f"one of {', '.join(FORMATS)}")
 

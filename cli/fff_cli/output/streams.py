@@ -13,8 +13,20 @@ from typing import Any, BinaryIO, cast
 
 from fff.errors import UsageError
 
-FORMATS = ("table", "csv", "tsv", "json", "ndjson", "markdown", "line", "parquet", "arrow", "sqlite")
-BINARY_FORMATS = frozenset({"parquet", "arrow", "sqlite"})
+FORMATS = (
+    "table",
+    "csv",
+    "tsv",
+    "json",
+    "ndjson",
+    "markdown",
+    "line",
+    "parquet",
+    "arrow",
+    "sqlite",
+    "duckdb",
+)
+BINARY_FORMATS = frozenset({"parquet", "arrow", "sqlite", "duckdb"})
 ENDINGS = {
     ".txt": "table",
     ".csv": "csv",
@@ -29,6 +41,7 @@ ENDINGS = {
     ".sqlite": "sqlite",
     ".sqlite3": "sqlite",
     ".db": "sqlite",
+    ".duckdb": "duckdb",
 }
 
 
@@ -48,6 +61,10 @@ def choose_format(asked: str | None, file: Path | None, *, terminal: bool) -> st
         asked = "table" if terminal else "csv"
     if asked in BINARY_FORMATS and file is None and terminal:
         raise UsageError(f"{asked} is not for terminals", hint="redirect it, or name a file with -O")
+    if asked == "duckdb":
+        from fff_cli.output.duck import check_installed  # noqa: PLC0415 - an extra
+
+        check_installed()
     return asked
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fff.federation import Execution, RunOutcome
 
 #: Formats of which a file holds one result.
-_ONE_RESULT = frozenset({"json", "parquet", "arrow", "sqlite"})
+_ONE_RESULT = frozenset({"json", "parquet", "arrow", "sqlite", "duckdb"})
 
 
 @dataclass

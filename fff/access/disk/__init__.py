@@ -3,6 +3,7 @@
 In: pages of a source, with what they cover.
 Out: the same pages in a later run, while they are fresh and whole.
 
+    changes    Rows that are on disk brought up to date by those that have come or changed since
     codec      Rows and keys as bytes.
     folder     Where the cache is, and whether it may be there.
     index      The index: answers by key, bodies by request, and what is in which file

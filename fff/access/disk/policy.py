@@ -45,6 +45,7 @@ class RowCache:
         self._replies = Replies(self.store)
         self._every = every
         self._ttl = ttl
+        self._changes = False
 
     @property
     def every(self) -> bool:
@@ -67,8 +68,9 @@ class RowCache:
             self.store,
             table,
             asked,
-            lambda quals: self._shape(fingerprint, quals),
+            lambda quals, merged: self._shape(fingerprint, quals, merged=merged),
             ttl,
+            changes=self._changes,
             wide=source.reads_whole_records(table),
             tells_secrets=source.tells_secrets,
         )
@@ -86,13 +88,21 @@ class RowCache:
             return DEFAULT_TTL if self._every else 0.0
         return ttl
 
-    def _shape(self, fingerprint: bytes, quals: Quals) -> bytes:
-        """What was read under qualifiers is part of a table: a table of its own here."""
-        shape = self.store.shape(fingerprint + (repr(quals).encode() if quals else b""))
+    def _shape(self, fingerprint: bytes, quals: Quals, *, merged: bool) -> bytes:
+        """What was read under qualifiers is part of a table: a table of its own here.
+
+        So is what was put together of changes, which may hold rows that are gone.
+        """
+        narrowed = repr(quals).encode() if quals else b""
+        shape = self.store.shape(fingerprint + (b"changes" if merged else b"") + narrowed)
         return shape or b""  # the store has broken: under whatever name, nothing is there and nothing is kept
 
-    def refresh(self) -> None:
-        """From now on this run asks the sources for what was fetched before."""
+    def refresh(self, *, changes: bool = False) -> None:
+        """From now on this run asks the sources for what was fetched before.
+
+        `changes`: of tables that can tell, only for the rows that have changed since.
+        """
+        self._changes = changes
         self.store.refresh()
 
     def flush(self) -> None:

@@ -10,6 +10,7 @@ from typing import cast
 
 import pyarrow as pa
 
+from fff.access.disk.changes import brought_up_to_date
 from fff.access.disk.codec import Key, by_key, key_bytes, packed, unpacked
 from fff.access.disk.index import KeptAnswer, KeptKeys
 from fff.access.disk.store import RowStore
@@ -29,8 +30,10 @@ class CachedSource:
         store: where rows are kept.
         table: the table.
         adapter: its source.
-        shape: the table's name in the store, by the qualifiers under which it is read.
+        shape: the table's name in the store, by the qualifiers under which it is read, and whether it was put together
+            of changes.
         ttl: seconds for which answers count as fresh.
+        changes: ask only for what has changed since, where the table can tell.
         wide: keep all columns, whichever are asked for.
         tells_secrets: whether data may not be kept, because a secret of the source stands in it.
     """
@@ -40,9 +43,10 @@ class CachedSource:
         store: RowStore,
         table: Table,
         adapter: SourceAdapter,
-        shape: Callable[[Quals], bytes],
+        shape: Callable[[Quals, bool], bytes],
         ttl: float,
         *,
+        changes: bool = False,
         wide: bool,
         tells_secrets: Callable[[bytes], bool],
     ) -> None:
@@ -53,6 +57,7 @@ class CachedSource:
         self._adapter = adapter
         self._shape = shape
         self._ttl = ttl
+        self._changes = changes and bool(table.primary_key)
         self._wide = wide
         self._tells_secrets = tells_secrets
         self._loading = asyncio.Lock()
@@ -68,7 +73,7 @@ class CachedSource:
         """
         if keys not in self._named:
             quals = (self._table.quals_beside(keys), self._table.quals, ())
-            self._named[keys] = tuple(dict.fromkeys(map(self._shape, quals)))
+            self._named[keys] = tuple(dict.fromkeys(self._shape(some, False) for some in quals))
         return self._named[keys]
 
     @property
@@ -78,7 +83,9 @@ class CachedSource:
     def _columns(self, needed: Sequence[str]) -> tuple[str, ...]:
         """What to ask for where these are needed, in the order of the declaration."""
         names = (field.name for field in self._table.columns)
-        return tuple(name for name in names if self._wide or name in needed)
+        told = self._table.changes
+        also = () if told is None else (told.column, *self._table.primary_key)  # what changes go by
+        return tuple(name for name in names if self._wide or name in needed or name in also)
 
     def _schema(self, columns: tuple[str, ...]) -> pa.Schema:
         if columns not in self._schemas:
@@ -100,11 +107,17 @@ class CachedSource:
                 yield Page(batch.select(list(columns)), total_rows=total)
             return
         asked = self._columns(columns)
-        fetched, before = self._store.now(), _doubtful(meter)
+        fetched, doubtful = self._store.now(), _doubtful(meter)
         file = self._store.scan_file(self._schema(asked))
-        truncated = False
+        truncated, shape = False, self._shapes()[0]
         try:
             pages = self._adapter.scan(table, method, asked, meter=meter, window=window)
+            before = await self._before(asked)
+            if before is not None:
+                shape, rows = before
+                pages = brought_up_to_date(
+                    rows, self._adapter, table, method, asked, meter=meter, window=window
+                )
             async with aclosing(cast("AsyncGenerator[Page]", pages)) as answered:
                 async for page in answered:
                     truncated = truncated or page.truncated is not None
@@ -116,11 +129,32 @@ class CachedSource:
                     yield replace(page, rows=page.rows.select(list(columns)))
             # Where few rows are wanted the source may have ended after them.
             whole = not truncated and self._table.rows_wanted is None
-            if file is not None and whole and _doubtful(meter) == before:
-                self._store.keep_scan(self._shapes()[0], self._place, asked, file, fetched)
+            if file is not None and whole and _doubtful(meter) == doubtful:
+                self._store.keep_scan(shape, self._place, asked, file, fetched)
         finally:
             if file is not None:
                 file.drop()
+
+    async def _before(self, columns: tuple[str, ...]) -> tuple[bytes, list[pa.RecordBatch]] | None:
+        """The newest rows on disk of which only what has changed must be asked for, and the name to keep that under."""
+        if not self._changes or self._table.changes is None:
+            return None
+        found = []
+        for quals in dict.fromkeys((self._table.quals, ())):
+            to = self._shape(quals, True)
+            for shape in (to, self._shape(quals, False)):
+                entry = self._store.newest(shape, columns)
+                if entry is not None:
+                    found.append((entry.fetched, shape, to, entry))
+        if not found:
+            return None
+        _, shape, to, entry = max(found, key=lambda one: one[0])
+        rows = await asyncio.to_thread(self._store.rows, shape, entry, self._schema(entry.columns))
+        if rows is None:
+            self._store.forget(entry)
+            return None
+        self._store.used(entry)
+        return to, [batch.select(list(columns)) for batch in rows]
 
     def _repeats_secrets(self, rows: pa.RecordBatch) -> bool:
         """Whether the source has put a secret of its own into the rows."""

@@ -106,6 +106,12 @@ class RowStore:
         fit = (one for one in scans if set(columns) <= set(one.columns))
         return next((one for one in fit if at_most is None or one.bytes <= at_most), None)
 
+    def newest(self, shape: bytes, columns: Sequence[str]) -> ScanEntry | None:
+        """The newest scan with these columns, however old, if there is one."""
+        none: list[ScanEntry] = []
+        scans = self._try(lambda index: index.scans(shape, float("-inf"), self.now()), none)
+        return next((one for one in scans if set(columns) <= set(one.columns)), None)
+
     def rows(self, shape: bytes, entry: ScanEntry, schema: pa.Schema) -> list[pa.RecordBatch] | None:
         """The rows of a scan; None when its file is not as it was written.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, Self, runtime_checkable
 import pyarrow as pa
 
 from fff.catalog import KeyColumn, LookupMethod, ScanMethod, Table
-from fff.quals import Quals
+from fff.quals import ChangesSince, Quals
 from fff.schema import Field, arrow_type, is_sorted_alike
 from fff.web.types import Response
 from fff_sources.http import templates
@@ -207,6 +207,7 @@ def plan_table(
         description=declared.description,
         order=tuple(declared.order) if isinstance(declared.order, list) and not several else (),
         sortable=() if several else sortable(declared, fields),
+        changes=_changes(declared),
         notes=_notes(declared, values),
     )
     return PlannedTable(table, declared, paths, declared.columns is not None)
@@ -242,6 +243,14 @@ def _typed_values(
     }
 
 
+def _changes(declared: spec.TableSpec) -> ChangesSince | None:
+    """How to ask for what has changed."""
+    said = declared.changes
+    if said is None:
+        return None
+    return ChangesSince(said.column, said.param, said.lookback, deletions=said.deletions == "unseen")
+
+
 def _notes(declared: spec.TableSpec, values: Mapping[str, Sequence[object]]) -> tuple[str, ...]:
     """What whoever reads the table should know beforehand."""
     notes = [
@@ -260,6 +269,11 @@ def _notes(declared: spec.TableSpec, values: Mapping[str, Sequence[object]]) -> 
         f"answered by jobs: submitted, asked about for at most {wait:g} s each, then fetched"
         for wait in sorted(waits)
     ]
+    if declared.changes is not None:
+        unseen = "; deletions are not seen" if declared.changes.deletions == "unseen" else ""
+        notes.append(
+            f"fff refresh asks for what has changed by {declared.changes.column} ({declared.changes.param}){unseen}"
+        )
     if not declared.exhaustive or any(not part.exhaustive for part in parts):
         notes.append(f"never complete: {NOT_EXHAUSTIVE}")
     return tuple(notes)

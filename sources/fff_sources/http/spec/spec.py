@@ -61,6 +61,7 @@ __all__ = [
     "Auto",
     "Batch",
     "BatchSize",
+    "ChangesSpec",
     "Client",
     "ColumnSpec",
     "Cursor",
@@ -358,6 +359,15 @@ class OnStatus(Spec):
     action: Literal["empty", "ignore"]
 
 
+class ChangesSpec(Spec):
+    """The parameter that asks for the rows which have come or changed since, by the greatest value of a column."""
+
+    column: str
+    param: str = Field(min_length=1)
+    lookback: int = Field(default=0, ge=0)
+    deletions: Literal["unseen", "never"] = "unseen"
+
+
 class TableSpec(Spec):
     """A table. `endpoint` is merged under every endpoint of its scans and lookups."""
 
@@ -373,6 +383,7 @@ class TableSpec(Spec):
     on_bad_record: Literal["fail", "null", "skip"] = "fail"
     order: Literal["none"] | Annotated[list[str], ONE_OR_MORE] | None = None
     exhaustive: bool = True
+    changes: ChangesSpec | None = None
     values: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
     cost: RequestCost | None = None
 

@@ -53,6 +53,7 @@ class _Check:
         ):
             self._known_columns((part,), names)
         self._params()
+        self._changes()
         endpoints = [part.endpoint for part in table.scan] + [part.endpoint for part in table.lookups]
         if table.on_response and endpoints and all(one.format not in ENVELOPED for one in endpoints):
             self._add(
@@ -151,6 +152,43 @@ class _Check:
                         ("key_columns", number, "param", operator), f"{param!r} would say several operators"
                     )
 
+    def _changes(self) -> None:
+        table, changes = self._table, self._table.changes
+        if changes is None:
+            return
+        if not table.primary_key:
+            self._add(
+                ("changes",),
+                "needs a primary_key: a row that has changed takes the place of the one with its key",
+                "say which columns tell rows apart: primary_key: [id]",
+            )
+        if len(table.scan) != 1 or any(key.require != "optional" for key in table.key_columns):
+            self._add(
+                ("changes",),
+                "is of a table with one scan that needs no key",
+                "leave it out: such a table is asked for again in full",
+            )
+        elif not (table.exhaustive and table.scan[0].exhaustive):
+            self._add(("changes",), "says nothing of a table that is never complete (exhaustive: false)")
+        self._known_columns(("changes", "column"), [changes.column])
+        column = (table.columns or {}).get(changes.column)
+        if column is None:
+            if table.columns is None:
+                self._add(("changes",), "needs declared columns", "declare them, with their types")
+            return
+        kind = arrow_type(column.type)
+        is_text = kind == arrow_type("string")
+        if not is_sorted_alike(kind) and not is_text:
+            self._add(
+                ("changes", "column"),
+                f"{changes.column} is of type {column.type}, which does not tell what is newer",
+                "a whole number, a date, a timestamp, or text that sorts like one",
+            )
+        elif is_text and changes.lookback:
+            self._add(
+                ("changes", "lookback"), f"nothing can be taken from text: {changes.column} is a string"
+            )
+
     def _known_columns(self, path: Iterable[Key], names: Iterable[str]) -> None:
         columns = self._table.columns
         if columns is None:
@@ -166,6 +204,7 @@ class _Check:
         table = self._table
         names = {param for key in table.key_columns for param in named_params(key).values() if param}
         keys = {key.name for key in table.key_columns if {*key.operators} & {"=", "in"}}
+        names |= {table.changes.param} if table.changes is not None else set()
         names |= {param_of(table, key) for key in keys.union(*(part.keys for part in table.lookups))}
         endpoints = [part.endpoint for part in table.scan] + [part.endpoint for part in table.lookups]
         for select, sort in ((one.select, one.sort) for one in endpoints):

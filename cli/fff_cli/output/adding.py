@@ -1,0 +1,276 @@
+"""Results that are added to a file: rows behind those that are there (`--append`), or in the place of some (`--upsert`)."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from fff.errors import UsageError
+from fff_cli.output.databases import TABLE, kind_of, quoted, told_apart
+from fff_cli.output.files import NewFile, is_special
+from fff_cli.output.formats import CannotWrite, Writer, unique, writer
+from fff_cli.output.readback import first_line, read_back
+
+#: The formats that rows can be added to.
+ADDABLE = ("csv", "tsv", "ndjson", "parquet", "sqlite")
+
+#: Names and types of columns, where both are known; a type is as the format has it.
+Header: TypeAlias = Sequence[tuple[str, str | None]]
+
+
+def columns_of(names: Sequence[str]) -> tuple[str, ...]:
+    """The columns that `--upsert` names: each time one, or several between commas."""
+    return tuple(name.strip() for text in names for name in text.split(",") if name.strip())
+
+
+def check(
+    file: Path | None, form: str, keys: Sequence[str], columns: Sequence[tuple[str, Any]] | None = None
+) -> None:
+    """Raise UsageError where a result cannot be added to what is in a file.
+
+    `columns` are those of the result with their Arrow types, None for a type that is not known yet.
+    """
+    option = "--upsert" if keys else "--append"
+    if file is None or is_special(file):
+        raise UsageError(f"{option} is for a result in a file", hint="name the file with -O FILE")
+    if form not in ADDABLE:
+        raise UsageError(f"nothing can be added to a file as {form}", hint=f"one of {', '.join(ADDABLE)}")
+    if columns is None:
+        return
+    wanted = _header(form, columns)
+    lost = [key for key in keys if key not in [name for name, _ in wanted]]
+    if lost:
+        names = ", ".join(name for name, _ in wanted)
+        raise UsageError(
+            f"the result has no column {lost[0]!r} to tell rows apart by", hint=f"it has {names}"
+        )
+    if file.exists():
+        _fit(file, _held(file, form), wanted)
+
+
+class AddedTo(NewFile):
+    """A result that is put to what is in a file once it is there: all of it, or nothing.
+
+    Args:
+        path: the file; made where it is not there.
+        form: of both.
+        keys: columns by which rows take the place of others; none: all that are there stay.
+    """
+
+    def __init__(self, path: Path, form: str, keys: Sequence[str]) -> None:
+        super().__init__(path)
+        self._file, self._form, self._keys = path, form, tuple(keys)
+
+    def keep(self, *, aside: bool = False, whole: bool = True) -> str | None:
+        """Add it; `aside`: where it takes no other's place."""
+        if aside:
+            return super().keep(aside=aside, whole=whole)
+        fresh = self.written()
+        with _clear(self._file):
+            coming = self._coming(fresh)
+            if not self._file.exists():
+                return super().keep(whole=whole)
+            database = self._form == "sqlite"
+            told = self._into_database(fresh) if database else self._rewritten(fresh, coming, whole=whole)
+        self.drop()
+        return told
+
+    def _coming(self, fresh: Path) -> set[tuple[object, ...]]:
+        """The keys of the result. Raises CannotWrite where they do not tell its rows apart."""
+        if not self._keys:
+            return set()
+        times: Counter[tuple[object, ...]] = Counter()
+        for rows in _parts(fresh, self._form):
+            if rows.num_columns:  # NDJSON without rows has none
+                times.update(_keys_of(rows, self._keys))
+        columns = ", ".join(self._keys)
+        if any(None in key for key in times):
+            raise CannotWrite(f"a row of the result has NULL in {columns}, which is no key")
+        twice = next((key for key, count in times.items() if count > 1), None)
+        if twice is not None:
+            raise CannotWrite(
+                f"two rows of the result have {columns} = {', '.join(map(str, twice))}",
+                hint="choose columns that tell its rows apart",
+            )
+        return set(times)
+
+    def _rewritten(self, fresh: Path, coming: set[tuple[object, ...]], *, whole: bool) -> str | None:
+        _fit(self._file, _held(self._file, self._form), _held(fresh, self._form))
+        target = NewFile(self._file)
+        try:
+            if self._form == "ndjson":
+                before, added = self._lines(fresh, coming, target)
+            else:
+                before, added = self._tables(fresh, coming, target)
+            left = target.keep(whole=whole)
+        finally:
+            target.drop()
+        return _told(self._file, *before, added) + (f"; {left}" if left is not None else "")
+
+    def _tables(
+        self, fresh: Path, coming: set[tuple[object, ...]], target: NewFile
+    ) -> tuple[tuple[int, int], int]:
+        out: Writer = writer(self._form, target.out, None)
+        kept = replaced = added = 0
+        for index, (file, keys) in enumerate(((self._file, coming), (fresh, set()))):
+            for number, rows in enumerate(_parts(file, self._form)):
+                if not index and not number:
+                    out.begin(rows.schema)
+                left = rows
+                if keys:
+                    stay = [key not in keys for key in _keys_of(rows, self._keys)]
+                    left = rows.filter(pa.array(stay, pa.bool_()))
+                for batch in left.combine_chunks().to_batches():
+                    out.write(batch)
+                if index:
+                    added += left.num_rows
+                else:
+                    kept, replaced = kept + left.num_rows, replaced + rows.num_rows - left.num_rows
+        out.end()
+        return (kept, replaced), added
+
+    def _lines(
+        self, fresh: Path, coming: set[tuple[object, ...]], target: NewFile
+    ) -> tuple[tuple[int, int], int]:
+        kept = replaced = added = 0
+        with self._file.open("rb") as lines:
+            for line in filter(bytes.strip, lines):
+                if coming and next(_keys_of(first_line(line), self._keys)) in coming:
+                    replaced += 1
+                    continue
+                target.out.write(line.rstrip(b"\r\n") + b"\n")
+                kept += 1
+        with fresh.open("rb") as lines:
+            for line in lines:
+                target.out.write(line)
+                added += 1
+        return (kept, replaced), added
+
+    def _into_database(self, fresh: Path) -> str:
+        """In one transaction of SQLite's."""
+        wanted = _held(fresh, "sqlite")
+        names = [quoted(name) for name, _ in wanted]
+        listed = ", ".join(names)
+        with contextlib.closing(sqlite3.connect(self._file, isolation_level=None)) as database:
+            database.execute("ATTACH ? AS fresh", (str(fresh),))
+            database.execute("BEGIN IMMEDIATE")
+            _fit(self._file, _header_in(database, self._file), wanted)
+            (before,) = database.execute(f"SELECT count(*) FROM main.{TABLE}").fetchone()  # noqa: S608 - a name of ours
+            insert = f"INSERT INTO main.{TABLE} ({listed}) SELECT {listed} FROM fresh.{TABLE} WHERE true"  # noqa: S608 - names are quoted
+            if self._keys:
+                insert += self._instead(database, wanted)
+            added = database.execute(insert).rowcount
+            (after,) = database.execute(f"SELECT count(*) FROM main.{TABLE}").fetchone()  # noqa: S608 - a name of ours
+            database.execute("COMMIT")
+        replaced = before + added - after
+        return _told(self._file, before - replaced, replaced, added)
+
+    def _instead(self, database: sqlite3.Connection, columns: Header) -> str:
+        """What an INSERT does with rows whose key is there, by an index that is made for it."""
+        keys = ", ".join(map(quoted, self._keys))
+        index = quoted(f"{TABLE}_by_{'_'.join(self._keys)}")
+        try:
+            database.execute(f"CREATE UNIQUE INDEX IF NOT EXISTS main.{index} ON {TABLE} ({keys})")
+        except sqlite3.IntegrityError:
+            raise CannotWrite(
+                f"{str(self._file)!r} has rows with the same {', '.join(self._keys)}",
+                hint="choose columns that tell its rows apart",
+            ) from None
+        others = [quoted(name) for name, _ in columns if name not in self._keys]
+        others = others or [quoted(name) for name in self._keys]  # which changes nothing, and is counted
+        sets = ", ".join(f"{name} = excluded.{name}" for name in others)
+        return f" ON CONFLICT ({keys}) DO UPDATE SET {sets}"
+
+
+def _told(file: Path, kept: int, replaced: int, added: int) -> str:
+    came = f"{added - replaced:,} added" + (f", {replaced:,} replaced" if replaced else "")
+    return f"{str(file)!r}: {came}, {kept + added:,} rows"
+
+
+def _header(form: str, columns: Sequence[tuple[str, Any]]) -> list[tuple[str, str | None]]:
+    """Columns as a format has them."""
+    names = [name for name, _ in columns]
+    if form == "sqlite":
+        kinds = [None if kind is None else kind_of(kind) for _, kind in columns]
+        return list(zip(told_apart(names), kinds, strict=True))
+    kinds = [None if kind is None or form != "parquet" else str(kind) for _, kind in columns]
+    return list(zip(names if form in ("csv", "tsv") else unique(names), kinds, strict=True))
+
+
+def _held(file: Path, form: str) -> list[tuple[str, str | None]]:
+    """The columns of a file; none where it says nothing of them. Raises UsageError."""
+    match form:
+        case "parquet":
+            import pyarrow.parquet as pq  # noqa: PLC0415 - 40 ms that only Parquet pays
+
+            try:
+                return [(field.name, str(field.type)) for field in pq.read_schema(file)]
+            except (OSError, pa.ArrowException) as error:
+                raise UsageError(f"{str(file)!r} is no Parquet file: {error}") from error
+        case "sqlite":
+            with _clear(file), contextlib.closing(sqlite3.connect(file)) as database:
+                return _header_in(database, file)
+        case "ndjson":
+            with file.open("rb") as lines:
+                line = next(filter(bytes.strip, lines), None)
+            with _clear(file):
+                return [] if line is None else [(name, None) for name in first_line(line).schema.names]
+        case _:
+            return [(name, None) for name in read_back(file, form).schema.names]
+
+
+def _header_in(database: sqlite3.Connection, file: Path) -> list[tuple[str, str | None]]:
+    found = database.execute(f"PRAGMA main.table_info({TABLE})").fetchall()
+    if not found:
+        raise UsageError(f"{str(file)!r} has no table {TABLE!r} to add rows to", hint="name another file")
+    return [(name, kind) for _, name, kind, *_ in found]
+
+
+def _fit(file: Path, held: Header, wanted: Header) -> None:
+    """Raise UsageError where the columns of a file are others than those of a result."""
+    if not held or not wanted:  # NDJSON without rows
+        return
+    had, has = [name for name, _ in held], [name for name, _ in wanted]
+    hint = "give the columns of the file, in its order, or name another file"
+    if had != has:
+        raise UsageError(
+            f"the result has the columns {', '.join(has)}, and {str(file)!r} has {', '.join(had)}", hint=hint
+        )
+    for (name, old), (_, new) in zip(held, wanted, strict=True):
+        if new is not None and old is not None and old.lower() != new.lower():
+            raise UsageError(
+                f"the column {name} is {new} in the result, and {old} in {str(file)!r}",
+                hint="cast it, or name another file",
+            )
+
+
+def _parts(file: Path, form: str) -> Iterator[pa.Table]:
+    """The rows of a file, of Parquet in bounded pieces; at least one."""
+    if form != "parquet":
+        yield read_back(file, form)
+        return
+    import pyarrow.parquet as pq  # noqa: PLC0415 - 40 ms that only Parquet pays
+
+    with pq.ParquetFile(file) as rows:
+        yield rows.schema_arrow.empty_table()
+        for batch in rows.iter_batches():
+            yield pa.Table.from_batches([batch])
+
+
+def _keys_of(rows: pa.Table, names: Sequence[str]) -> Iterator[tuple[object, ...]]:
+    return zip(*(rows.column(name).to_pylist() for name in names), strict=True)
+
+
+@contextlib.contextmanager
+def _clear(file: Path) -> Iterator[None]:
+    """Turn what SQLite or a reader of JSON says of a file into CannotWrite."""
+    try:
+        yield
+    except (sqlite3.Error, pa.ArrowException, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise CannotWrite(f"cannot add to {str(file)!r}: {error}") from error

@@ -1,0 +1,84 @@
+"""Results as DuckDB databases, with the rows in a table `result`. The only importer of duckdb."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from fff.errors import UsageError
+from fff_cli.output.databases import TABLE, told_apart
+
+#: Nothing of it asks the network.
+_CONFIG = {"autoinstall_known_extensions": "false"}
+_UNNAMED = "unnamed"  # a column without a name, which DuckDB knows none of
+
+
+def check_installed() -> None:
+    """Raise UsageError where DuckDB is not there: before anything is asked."""
+    if find_spec("duckdb") is None:
+        raise UsageError("duckdb is not installed", hint="pip install 'fff[duckdb]'")
+
+
+class DuckdbWriter:
+    """A DuckDB database, with the types that Arrow has.
+
+    It grows in a folder of its own, which goes with the writer, and is copied out when it is whole: DuckDB
+    writes to a file by its name alone.
+    """
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+        self._folder = Path(tempfile.mkdtemp(prefix="fff-duckdb-"))
+        self._gone = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self._database: Any = None
+        self._names: list[str] = []
+
+    def begin(self, schema: pa.Schema) -> None:
+        """Make the table."""
+        self._database = _connected(self._folder / "result.duckdb")
+        self._names = told_apart([name or _UNNAMED for name in schema.names])
+        self._take(schema.empty_table(), f"CREATE TABLE {TABLE} AS SELECT * FROM given")  # noqa: S608 - names of ours
+        self._database.execute("BEGIN")
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Insert rows."""
+        self._take(pa.Table.from_batches([batch]), f"INSERT INTO {TABLE} SELECT * FROM given")  # noqa: S608 - names of ours
+
+    def _take(self, rows: pa.Table, statement: str) -> None:
+        self._database.register("given", rows.rename_columns(self._names))
+        self._database.execute(statement)
+        self._database.unregister("given")
+
+    def end(self) -> None:
+        """Write the database out."""
+        self._database.execute("COMMIT")
+        self._database.close()
+        with (self._folder / "result.duckdb").open("rb") as whole:
+            shutil.copyfileobj(whole, self._out, 1 << 20)
+        self._gone()
+
+
+def rows_in(file: Path) -> pa.Table:
+    """The rows of a database. Raises ValueError where it is none, or has no table of that name."""
+    import duckdb  # noqa: PLC0415 - an extra
+
+    try:
+        database = _connected(file, read_only=True)
+        try:
+            return database.sql(f"SELECT * FROM {TABLE}").to_arrow_table()  # noqa: S608 - a name of ours
+        finally:
+            database.close()
+    except duckdb.Error as error:
+        raise ValueError(str(error)) from error
+
+
+def _connected(file: Path, *, read_only: bool = False) -> Any:
+    import duckdb  # noqa: PLC0415 - an extra
+
+    return duckdb.connect(str(file), read_only=read_only, config=_CONFIG)

@@ -1,0 +1,201 @@
+"""`--append` and `--upsert`: what is in a file stays but for rows of the same keys, and no failure leaves half of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from aiohttp import web
+
+from fff_cli.app import run as fff
+from fff_cli.output.readback import read_back
+from tests.web.serving import serving_beside
+
+Row = dict[str, Any]
+FORMS = ["csv", "tsv", "ndjson", "parquet", "sqlite"]
+FEW = ["csv", "parquet", "sqlite"]
+
+
+class Desk:
+    """A table whose rows are set by hand."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[int | None, str | None]] = []
+        self.asked = 0
+        self.down = False  # whether the second page cannot be had
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        self.asked += 1
+        page = int(request.query["page"])
+        if self.down and page > 1:
+            return web.json_response({"error": "down"}, status=403)
+        rows = [{"id": id_, "name": name} for id_, name in self.rows]
+        return web.json_response({"rows": rows[2 * page - 2 : 2 * page], "pages": -(-len(rows) // 2) or 1})
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    monkeypatch.chdir(tmp_path)
+    one = Desk()
+    paginator = {"type": "page_number", "base_page": 1, "page_param": "page", "total_path": "pages"}
+    table = {
+        "columns": {"id": "int", "name": "string"},
+        "scan": {"endpoint": {"path": "t", "data_selector": "rows", "paginator": paginator}},
+    }
+    with serving_beside(one.answer) as url:
+        client = {"base_url": url, "retry": {"max_attempts": 1}}
+        spec = {"version": 1, "sources": {"web": {"client": client, "tables": {"t": table}}}}
+        (tmp_path / "fff.yaml").write_text(yaml.safe_dump(spec), encoding="utf-8")
+        yield one
+
+
+def into(file: str, *more: str, sql: str = "SELECT id, name FROM t") -> int:
+    return fff(["query", sql, "-s", "fff.yaml", "-O", file, *more])
+
+
+def rows_of(file: str) -> list[tuple[str | None, ...]]:
+    rows = read_back(Path(file), file.rpartition(".")[2]).to_pylist()
+    return [tuple(None if value is None else str(value) for value in row.values()) for row in rows]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_take_the_place_of_those_with_their_keys_and_others_stay(
+    desk: Desk, form: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = f"x.{form}"
+    desk.rows = [(1, "one"), (2, "two, 2"), (3, None)]
+    assert into(file, "--upsert", "id") == 0, "there is no file yet"
+    desk.rows = [(2, ""), (4, "four"), (3, 'th"ree')]
+    capfd.readouterr()
+    assert into(file, "--upsert", "id") == 0
+    assert f"'{file}': 1 added, 2 replaced, 4 rows" in capfd.readouterr().err
+    expected = [("1", "one"), ("2", ""), ("3", 'th"ree'), ("4", "four")]
+    assert sorted(rows_of(file), key=str) == expected
+    assert into(file, "--append") == (2 if form == "sqlite" else 0), "its index tells that keys come twice"
+    assert len(rows_of(file)) == (4 if form == "sqlite" else 7)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_are_put_behind_those_that_are_there(desk: Desk, form: str) -> None:
+    file = f"x.{form}"
+    desk.rows = [(1, "one"), (2, None)]
+    assert into(file, "--append") == 0
+    desk.rows = [(1, "one")]
+    assert into(file, "--append") == 0
+    desk.rows = []
+    assert into(file, "--append") == 0
+    assert rows_of(file) == [("1", "one"), ("2", None), ("1", "one")]
+
+
+@pytest.mark.parametrize("form", FEW)
+@pytest.mark.parametrize("rows", [[(1, "a"), (1, "b")], [(None, "a")]])
+def test_keys_that_tell_no_rows_apart_leave_the_file(
+    desk: Desk, form: str, rows: list[tuple[int | None, str]], capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = f"x.{form}"
+    desk.rows = [(1, "one"), (2, None)]
+    assert into(file) == 0
+    before = Path(file).read_bytes()
+    desk.rows = list(rows)
+    assert into(file, "--upsert", "id") == 2
+    assert "of the result ha" in capfd.readouterr().err
+    assert (Path(file).read_bytes(), len(list(Path().glob(".*")))) == (before, 0)
+
+
+@pytest.mark.parametrize("form", FEW)
+def test_a_partial_result_is_not_added_unless_it_is_asked_for(
+    desk: Desk, form: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = f"x.{form}"
+    desk.rows = [(1, "one")]
+    assert into(file) == 0
+    before = Path(file).read_bytes()
+    desk.rows, desk.down = [(2, "two"), (3, "three"), (4, "four")], True
+    assert into(file, "--upsert", "id") == 4
+    assert into(file, "--upsert", "id", "--max-requests", "1") == 3
+    assert "is as it was" in capfd.readouterr().err
+    assert Path(file).read_bytes() == before
+    assert into(file, "--upsert", "id", "--on-source-error", "partial") == 3
+    assert sorted(rows_of(file)) == [("1", "one"), ("2", "two"), ("3", "three")]
+
+
+@pytest.mark.parametrize("form", FEW)
+@pytest.mark.parametrize(
+    ("more", "sql", "told"),
+    [
+        (["--append"], "SELECT id FROM t", "the result has the columns id, and "),
+        (["--upsert", "id"], "SELECT name, id FROM t", "the result has the columns name, id, and "),
+        (["--upsert", "id,nam"], "SELECT id, name FROM t", "no column 'nam'"),
+        (["--upsert", "id", "--append"], "SELECT id, name FROM t", "exclude each other"),
+        (["--append"], "SELECT id, name FROM t; SELECT id, name FROM t", "several statements"),
+    ],
+)
+def test_columns_that_do_not_fit_are_told_before_anything_is_asked(
+    desk: Desk, capfd: pytest.CaptureFixture[str], form: str, *, more: list[str], sql: str, told: str
+) -> None:
+    file = f"x.{form}"
+    desk.rows = [(1, "one")]
+    assert into(file) == 0
+    desk.asked = 0
+    assert into(file, *more, sql=sql) == 2
+    assert told in capfd.readouterr().err
+    assert desk.asked == 0
+
+
+@pytest.mark.parametrize("form", ["parquet", "sqlite"])
+def test_types_that_do_not_fit_are_told_before_anything_is_asked(
+    desk: Desk, form: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    desk.rows = [(1, "one")]
+    assert into(f"x.{form}") == 0
+    desk.asked = 0
+    assert into(f"x.{form}", "--append", sql="SELECT CAST(id AS STRING) AS id, name FROM t") == 2
+    assert "the column id is" in capfd.readouterr().err
+    assert desk.asked == 0
+
+
+def test_a_database_keeps_what_else_is_in_it_and_its_rows_where_they_are(desk: Desk) -> None:
+    desk.rows = [(1, "one"), (2, "two")]
+    assert into("x.sqlite") == 0
+    with contextlib.closing(sqlite3.connect("x.sqlite")) as database, database:
+        database.execute("CREATE TABLE notes AS SELECT 'mine' AS text")
+        database.execute("CREATE VIEW names AS SELECT name FROM result")
+    desk.rows = [(1, "ONE"), (3, "three")]
+    assert into("x.sqlite", "--upsert", "id") == 0
+    with contextlib.closing(sqlite3.connect("x.sqlite")) as database:
+        assert database.execute("SELECT rowid, name FROM result ORDER BY 1").fetchall() == [
+            (1, "ONE"),
+            (2, "two"),
+            (3, "three"),
+        ]
+        assert database.execute("SELECT text, (SELECT count(*) FROM names) FROM notes").fetchall() == [
+            ("mine", 3)
+        ]
+        database.execute("DROP TABLE result")
+    assert into("x.sqlite", "--append") == 2
+    with contextlib.closing(sqlite3.connect("x.sqlite")) as database, database:
+        database.execute("CREATE TABLE result (id INTEGER, name TEXT)")
+        database.execute("INSERT INTO result VALUES (1, 'a'), (1, 'b')")
+    assert into("x.sqlite", "--upsert", "id") == 2, "the keys of the file tell its rows not apart"
+    assert len(rows_of("x.sqlite")) == 2
+
+
+def test_lines_and_types_that_somebody_else_wrote_stay_as_they_are(desk: Desk) -> None:
+    Path("x.ndjson").write_text('{"id": 1, "name": "one"}\r\n\n{"id":2,"name":"two", "more": [1.50]}')
+    desk.rows = [(1, "ONE")]
+    assert into("x.ndjson", "--upsert", "id") == 0
+    assert Path("x.ndjson").read_text().splitlines() == [
+        '{"id":2,"name":"two", "more": [1.50]}',
+        json.dumps({"id": 1, "name": "ONE"}, separators=(",", ":")),
+    ]
+    pq.write_table(pa.table({"id": pa.array([7], pa.int32()), "name": ["seven"]}), "y.parquet")
+    assert into("y.parquet", "--upsert", "id") == 0
+    assert pq.read_table("y.parquet").to_pydict() == {"id": [7, 1], "name": ["seven", "ONE"]}
