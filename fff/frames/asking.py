@@ -254,8 +254,9 @@ def _told(keys: ArrowTable, rows: ArrowTable, reasons: Mapping[Key, str]) -> Arr
     if not reasons:
         return rows.append_column("missing", pa.nulls(len(rows), text))
     have = list(_tuples(rows.select(names)))
+    known = set(have)
     rows = rows.append_column("missing", pa.array([reasons.get(key) for key in have], text))
-    bare = [key for key in reasons if key not in set(have)]
+    bare = [key for key in reasons if key not in known]
     if not bare:
         return rows
     values = {name: list(column) for name, column in zip(names, zip(*bare, strict=True), strict=True)}

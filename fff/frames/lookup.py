@@ -105,10 +105,11 @@ def lookup(
         question, found = loop.run(plan())
     finally:
         loop.stop()
-    both = {name.lower() for name in frame.columns} & {name.lower() for name in question.columns}
+    more = (*question.columns, MISSING_COLUMN) if missing == "column" else question.columns
+    both = {name.lower() for name in frame.columns} & {name.lower() for name in more}
     if both:
         raise UsageError(
-            f"{found.full_name} and the frame both have {' and '.join(sorted(both))}",
+            f"the frame has {' and '.join(sorted(both))} already, as {found.full_name} would bring",
             hint="rename the frame's, or say with columns= which of the table's are wanted",
         )
     use_this_python()
@@ -167,12 +168,11 @@ def _joined(frame: Any, ours: Sequence[str], asked: Any, *, how: How, missing: O
     keys = [f"{_KEY}{place}" for place in range(len(ours))]
     same = (frame[_quoted(name)] == asked[key] for name, key in zip(ours, keys, strict=True))
     joined = frame.join(asked, reduce(and_, same), "left")
-    dropped = [*keys, _FOUND]
-    if missing == "error":
-        dropped.append(MISSING_COLUMN)
     if how == "inner":
-        joined = joined.where(f"{_FOUND} OR {MISSING_COLUMN} IS NOT NULL")
-    return joined.drop(*dropped)
+        joined = joined.where(asked[_FOUND] | asked[MISSING_COLUMN].isNotNull())
+    dropped = [*keys, _FOUND] if missing == "column" else [*keys, _FOUND, MISSING_COLUMN]
+    # The frame may have a column of such a name, of a lookup before.
+    return joined.drop(*(asked[name] for name in dropped))
 
 
 def _pairs(on: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:

@@ -143,12 +143,17 @@ def run(master: str, site: Incomes, path: Path) -> None:
     assert (bad.place, bad.income, bad._fff_missing) == ("00013", None, "HTTP 500 after 2 attempts")
     assert marked.count() == len([key for key in wanted if int(key) % 7])
     site.bad.clear()
+    again = {"on": {"place": "zip"}, "columns": ["since"], "sources": [path]}
+    more = fff.lookup(marked, "town.incomes", **again)
+    assert more.columns == ["place", "id", "income", "_fff_missing", "since"]
+    with pytest.raises(fff.UsageError, match="the frame has _fff_missing already"):
+        fff.lookup(marked, "town.incomes", **again, missing="column")
 
     # What cannot be is refused before any job.
     for error, arguments in (
         ("no column nowhere", {"on": "nowhere"}),
         ("cannot be looked up by income", {"on": {"id": "income"}}),
-        ("the frame both have income", {"on": "zip", "frame": frame.selectExpr("zip", "id AS income")}),
+        ("the frame has income already", {"on": "zip", "frame": frame.selectExpr("zip", "id AS income")}),
     ):
         with pytest.raises(fff.FFFError, match=error):
             fff.lookup(arguments.pop("frame", frame), "town.incomes", sources=[path], **arguments)

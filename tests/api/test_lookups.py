@@ -136,6 +136,7 @@ def test_a_task_has_its_share_of_the_ceilings(publish: Publish) -> None:
     async def counting(request: web.Request) -> web.StreamResponse:
         flying[0] += 1
         flying[1] = max(flying)
+        await asyncio.sleep(0.005)  # so that as many meet as may
         try:
             return await answer(request)
         finally:
