@@ -26,6 +26,7 @@
     schema, stats, errors, limits, version    what all parts share
     dbapi/      DB-API 2 and SQLAlchemy over `fff.connect`
     display/    values as text and HTML
+    frames/     frames of Spark and others beside web tables: `fff.lookup`, `fff.sql`
     functions/  functions of Python that SQL may call: tables too, looked up by their arguments
     simulation/ the real engine in virtual time
 
@@ -42,6 +43,7 @@ from typing import TYPE_CHECKING
 from fff.version import __version__
 
 if TYPE_CHECKING:
+    from fff import sql
     from fff.api import (
         AsyncBatches,
         AsyncConnection,
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
         UnsupportedSQL,
         UsageError,
     )
+    from fff.frames.lookup import lookup
     from fff.stats import Missing, Snapshot
 
 __all__ = [
@@ -90,13 +93,20 @@ __all__ = [
     "__version__",
     "connect",
     "connect_async",
+    "lookup",
     "show",
     "spark_data_source",
+    "sql",
 ]
 
 #: Where public names are, most of them in `fff.api`; they are imported on first use, so that `import fff`
 #: costs nothing.
-_HOMES = {"spark_data_source": "fff.api.spark_data_source", "Missing": "fff.stats", "Snapshot": "fff.stats"}
+_HOMES = {
+    "lookup": "fff.frames.lookup",
+    "spark_data_source": "fff.api.spark_data_source",
+    "Missing": "fff.stats",
+    "Snapshot": "fff.stats",
+}
 _ERRORS = ("Error", "Query", "SQL")  # what the names of `fff.errors` end in
 
 
@@ -104,7 +114,11 @@ def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'fff' has no attribute {name!r}")
     home = _HOMES.get(name, "fff.errors" if name.endswith(_ERRORS) else "fff.api")
-    found: object = getattr(importlib.import_module(home), name)
+    found: object
+    if name == "sql":  # the package of that name, which can be called
+        found = importlib.import_module("fff.sql")
+    else:
+        found = getattr(importlib.import_module(home), name)
     globals()[name] = found
     return found
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast, runtime_ch
 import pyarrow as pa
 
 from fff.budget import Budget, Money
+from fff.options import SpecText
 from fff.quals import ChangesSince, Qual, Quals, text_of
 from fff.schema import Field
 from fff.stats import AccessMeter
@@ -96,6 +97,7 @@ class Table:
     max_in_flight: int = 8  # the declared ceiling of concurrent requests of its host
     #: Requests that its host is sent at most, in any so many seconds.
     rates: tuple[tuple[float, float], ...] = ()
+    most_shares: int = 8  # among how many that ask side by side these limits can be shared out
     description: str = ""
     order: tuple[str, ...] = ()  # columns by which scans are ordered, rising; falling with - before the name
     quals: Quals = ()
@@ -314,6 +316,8 @@ class Catalog:
     adapters: list[SourceAdapter] = field(default_factory=list)
     #: Tells files that look like specs and were not read, for whoever misses a table.
     unread: Callable[[], list[str]] = list
+    #: Gives the specs it was read from, but those that are bundled.
+    specs: Callable[[], list[SpecText]] = list
     _tables: dict[str, tuple[SourceAdapter, Table]] = field(default_factory=dict, repr=False)
     _offered: dict[str, Callable[[], SourceAdapter]] = field(default_factory=dict, repr=False)
     _from_offers: set[str] = field(default_factory=set, repr=False)  # names of sources, in lower case

@@ -14,12 +14,13 @@ from fff.catalog import Catalog
 from fff.errors import UsageError
 from fff.federation import Federation
 from fff.forecast.history import TableHistory
+from fff.options import SpecText
 from fff.web.client import WebClient
 
 _GROUP, _NAME = "fff.loaders", "specs"
 _NO_LIMIT = 1 << 62  # bytes: what a checkpoint holds is all needed
 
-Source = str | os.PathLike[str]
+Source = str | os.PathLike[str] | SpecText
 
 
 class Loader(Protocol):
@@ -27,7 +28,7 @@ class Loader(Protocol):
 
     def __call__(
         self,
-        paths: Sequence[Path],
+        paths: Sequence[Path | SpecText],
         *,
         environ: Mapping[str, str],
         cwd: Path,
@@ -70,7 +71,7 @@ def open_federation(
     history = TableHistory.of_user(environ, enabled=cache)
     client = client or WebClient()
     load = load or _loader()
-    paths = [Path(source) for source in sources]
+    paths = [source if isinstance(source, SpecText) else Path(source) for source in sources]
     catalog = load(paths, environ=environ, cwd=Path.cwd(), client=client, local_files=local_files)
     return Federation(catalog, client, keep=keep, max_age=max_age, cache=kept, history=history)
 

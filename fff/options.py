@@ -6,7 +6,7 @@ Imports nothing of the engine, so that whoever fills in options need not wait un
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from fff.budget import Money, bytes_said
@@ -21,6 +21,19 @@ Semantics = Literal["parked", "paper"]
 
 PREFERENCES: tuple[Preference, ...] = get_args(Preference)
 DEFAULT_POLICY = "adaptive"
+
+
+@dataclass(frozen=True)
+class SpecText:
+    """A spec file as text, for machines that do not have it. Secrets are references in it, as in the file.
+
+    `file`: where it is, from where its relative paths start. `whose`: how far its word goes, which was
+    decided where the file is: that of one the user has written or trusted, has named, or that was found.
+    """
+
+    file: str
+    text: str = field(repr=False)
+    whose: Literal["own", "named", "found"]
 
 
 class _Options(TypedDict, total=False):

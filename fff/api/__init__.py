@@ -13,6 +13,7 @@ Out: results, batches and snapshots, for blocking and for asynchronous code; Spa
     run                One statement under way.
     running            `fff.connect_async`: statements as coroutines and asynchronous iterators of the
     spark_data_source  The Spark data source `fff`
+    spark_filters      Conditions that Spark hands down to it
 
 The words are explained in docs/glossary.md.
 """

@@ -209,6 +209,13 @@ class Connection:
         """
         return self._loop.run(self._inner.describe(sql, params))
 
+    def needs_spark(self, sql: str, params: Mapping[str, object] | None = None) -> bool:
+        """Whether Spark runs a part of the statement; else the engine runs all of it, and starts no JVM.
+
+        Tables are not read. Raises QueryError, UsageError.
+        """
+        return self._loop.run(self._inner.needs_spark(sql, params))
+
     def divide(
         self, sql: str, params: Mapping[str, object] | None = None, *, parts: int
     ) -> list[StatementPart]:

@@ -242,6 +242,13 @@ class AsyncConnection:
             raise upper.words.told(error) from error.__cause__
         return tuple(result_field(one.name, one.type) for one in table.schema)
 
+    async def needs_spark(self, sql: str, params: Mapping[str, object] | None = None) -> bool:
+        """Whether Spark runs a part of the statement; else the engine runs all of it, and starts no JVM.
+
+        Tables are not read. Raises QueryError, UsageError.
+        """
+        return (await self._prepare(sql, params)).upper is not None
+
     async def divide(
         self, sql: str, params: Mapping[str, object] | None = None, *, parts: int
     ) -> list[StatementPart]:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 
+from fff.api.spark_filters import narrowed, within
 from fff.errors import FFFError, QueryError, SourceError, UsageError
 from fff.spark.bridge import DataSource, DataSourceReader, InputPartition, arrow_schema, use_this_python
 
@@ -34,6 +36,9 @@ _STATEMENT: Mapping[str, Callable[[str], object]] = {
 }
 _OPTIONS = ("sources", "query", "table", "path", *_STATEMENT, "partitions", "param.NAME")
 _PARAM = "param."
+#: What plans a read where `spark.sql.python.filterPushdown.enabled` is on. Elsewhere Spark refuses a reader
+#: that takes conditions.
+_PUSHING = "pyspark.sql.worker.data_source_pushdown_filters"
 
 _log = logging.getLogger("fff")
 
@@ -81,12 +86,13 @@ class Job:
             raise UsageError(f"partitions must be at least 1, not {partitions}")
         return cls(sources, sql, _params(options, sql), settings, partitions)
 
-    def columns(self) -> str:
-        """The columns of the result in Spark's words; reads no table."""
+    def columns(self) -> tuple[str, bool]:
+        """The columns of the result in Spark's words, and whether conditions on them spare work; reads no table."""
         from fff.api import connect  # noqa: PLC0415 - Spark imports this module wherever a data source is looked for
 
         with connect(*self.sources, **self.settings) as federation:
             fields = federation.describe(self.sql, self.params)
+            spared = not federation.needs_spark(within(self.sql, "true"), self.params)
         seen: set[str] = set()
         for one in fields:
             if one.name.lower() in seen:
@@ -94,7 +100,12 @@ class Job:
                     f"two columns of the query are named {one.name}", hint="name them apart with AS"
                 )
             seen.add(one.name.lower())
-        return ", ".join(f"`{one.name.replace('`', '``')}` {one.type}" for one in fields)
+        return ", ".join(f"`{one.name.replace('`', '``')}` {one.type}" for one in fields), spared
+
+    def where(self, filters: Sequence[Any]) -> Job:
+        """The same for rows alone for which conditions may hold, as those of pyspark.sql.datasource."""
+        sql, params = narrowed(self.sql, self.params, filters)
+        return replace(self, sql=sql, params=params)
 
     def parts(self) -> list[Any]:
         """What is read by one task each; one None where a single task reads everything."""
@@ -136,15 +147,23 @@ class FFFDataSource(DataSource):  # type: ignore[misc]  # pyspark is not type-ch
         """The name of the format."""
         return "fff"
 
+    #: Whether `schema` was asked, so that columns are called as in the statement and have its types, and
+    #: found that conditions spare work. Spark pickles this between its processes.
+    takes_filters = False
+
     def schema(self) -> str:
         """The columns of the result."""
-        with _one_message():
-            return Job.of(self.options).columns()
+        with one_message():
+            columns, self.takes_filters = Job.of(self.options).columns()
+            return columns
 
     def reader(self, schema: Any) -> FFFReader:
         """What reads it."""
-        with _one_message():
-            return FFFReader(Job.of(self.options), schema)
+        main = getattr(sys.modules.get("__main__"), "__spec__", None)
+        pushing = _PUSHING in sys.modules or (main is not None and main.name == _PUSHING)
+        kind = FilteringReader if self.takes_filters and pushing else FFFReader
+        with one_message():
+            return kind(Job.of(self.options), schema)
 
 
 class FFFReader(DataSourceReader):  # type: ignore[misc]  # pyspark is not type-checked
@@ -156,13 +175,22 @@ class FFFReader(DataSourceReader):  # type: ignore[misc]  # pyspark is not type-
 
     def partitions(self) -> list[Any]:
         """The parts, each the work of one task."""
-        with _one_message():
+        with one_message():
             return [InputPartition(part) for part in self._job.parts()]
 
     def read(self, partition: Any) -> Iterator[RecordBatch]:
         """The rows of one part."""
-        with _one_message():
+        with one_message():
             yield from self._job.read(partition.value, arrow_schema(self._schema))
+
+
+class FilteringReader(FFFReader):
+    """Reads those rows for which the conditions may hold that a job puts on it."""
+
+    def pushFilters(self, filters: Sequence[Any]) -> Sequence[Any]:  # noqa: N802 - Spark's name
+        """Take the conditions along, and have Spark apply them all again: sources may ignore what they are told."""
+        self._job = self._job.where(filters)
+        return filters
 
 
 def _sql_of(options: Mapping[str, str]) -> str:
@@ -223,7 +251,7 @@ def _cast(batch: RecordBatch, schema: pa.Schema) -> RecordBatch:
 
 
 @contextmanager
-def _one_message() -> Iterator[None]:
+def one_message() -> Iterator[None]:
     """Errors of FFF reach the job as their message, without the stack of this process, which ends with them."""
     try:
         yield

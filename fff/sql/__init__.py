@@ -15,6 +15,11 @@ The words are explained in docs/glossary.md.
 
 from __future__ import annotations
 
+import importlib
+import sys
+import types
+from typing import Any
+
 from fff.sql.planner.explain import explain
 from fff.sql.planner.plan import BlockQuery, BranchUnion, Feed, KeySource, Prepared, UpperQuery
 from fff.sql.planner.prepare import parameter_names, prepare, table_names
@@ -35,3 +40,14 @@ __all__ = [
     "table_names",
     "unused_parameter",
 ]
+
+
+class _CalledPackage(types.ModuleType):
+    """This package is `fff.sql`, and so is what users call."""
+
+    def __call__(self, *args: Any, **arguments: Any) -> Any:
+        """`fff.frames.statement.sql`."""
+        return importlib.import_module("fff.frames.statement").sql(*args, **arguments)
+
+
+sys.modules[__name__].__class__ = _CalledPackage

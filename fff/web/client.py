@@ -66,11 +66,10 @@ class WebClient:
     """One session for all sources of a run, with one gate per host and credential.
 
     Args:
-        rng: draws the jitter.
-        clock: time and sleep.
+        rng, clock: draw the jitter; time and sleep.
         redactor: removes secrets from everything this client says.
-        user_agent: what servers read.
-        transport: what carries the requests; the network by default.
+        user_agent, transport: what servers read; what carries the requests, the network by default.
+        share: sources are asked by one of so many who ask side by side, with so much of their ceilings.
     """
 
     def __init__(
@@ -81,8 +80,9 @@ class WebClient:
         redactor: Redactor | None = None,
         user_agent: str = USER_AGENT,
         transport: Transport | None = None,
+        share: int = 1,
     ) -> None:
-        self.requests_sent = 0
+        self.requests_sent, self.share = 0, share
         self.redactor = redactor or Redactor()
         self._rng = rng or random.Random()
         self.clock = self._clock = clock or Clock()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 
@@ -60,6 +60,34 @@ class HostPolicy:
     max_redirects: int = 5
     max_body: int = 256 * 2**20  # after decompression
     max_ratio: int = 200  # decompressed over compressed, once past `body.GRACE` bytes
+
+    @property
+    def burst(self) -> float:
+        """How many requests may go out at once after a quiet time, where a rate is declared."""
+        return float(self.bucket_size or max(1.0, self.fill_rate or 1.0))
+
+    @property
+    def most_shares(self) -> int:
+        """Among how many the rules can be shared out, so that each may send and all together break none."""
+        limits = [self.max_concurrency, *(window.limit for window in self.windows)]
+        if self.fill_rate is not None:
+            limits.append(int(self.burst))
+        return max(1, min(limits))
+
+    def shared(self, of: int) -> HostPolicy:
+        """The rules for one of so many that ask side by side: together they stay within what is declared.
+
+        Of more than `most_shares` each may still have one request in flight.
+        """
+        return replace(
+            self,
+            max_concurrency=max(1, self.max_concurrency // of),
+            fill_rate=None if self.fill_rate is None else self.fill_rate / of,
+            bucket_size=None if self.bucket_size is None else max(1, self.bucket_size // of),
+            windows=tuple(
+                Window(max(1, one.limit // of), one.per * max(1, of / one.limit)) for one in self.windows
+            ),
+        )
 
 
 @dataclass(frozen=True)

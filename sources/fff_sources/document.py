@@ -31,6 +31,7 @@ class Document:
     lines: dict[KeyPath, int] = field(default_factory=dict, repr=False)
     problems: list[SpecError] = field(default_factory=list)  # what is wrong with it as YAML
     digest: str = ""  # of the file's bytes
+    text: str = field(default="", repr=False)
 
     @property
     def folder(self) -> Path:
@@ -91,7 +92,7 @@ def read_document(path: Path) -> Document:
 
 def parse_document(text: str, file: str) -> Document:
     """The same from text. Raises SpecError with the line of a YAML error."""
-    document = Document(file, None)
+    document = Document(file, None, text=text)
     try:
         loader, node = _nodes(text)
         if node is not None:

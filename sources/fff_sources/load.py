@@ -14,9 +14,10 @@ from typing import Any, cast
 
 from fff.catalog import Catalog, SourceAdapter
 from fff.errors import SpecError, UsageError
+from fff.options import SpecText
 from fff.web.client import WebClient
 from fff_sources.adapter import AdapterFactory, SourceContext
-from fff_sources.document import Document, read_document
+from fff_sources.document import Document, parse_document, read_document
 from fff_sources.files.named import FILES, FORMATS, NamedFiles
 from fff_sources.trust import SpecStanding, TrustStore, config_folder
 
@@ -29,7 +30,7 @@ BUNDLED = Path(__file__).parent / "catalog"
 
 
 def load_catalog(
-    paths: Sequence[Path],
+    paths: Sequence[Path | SpecText],
     *,
     environ: Mapping[str, str],
     cwd: Path,
@@ -49,13 +50,10 @@ def load_catalog(
         UsageError: a path does not exist.
     """
     catalog = Catalog()
-    read: list[Path] = []
+    read: list[tuple[Document, bool, bool]] = []
     store, bundled = TrustStore(environ), {file.stem: file for file in _folder(BUNDLED)}
-    for file, strict, own, named in _files(paths, environ, cwd):
-        document = read_document(file) if strict else _spec_or_none(file)
-        if document is None:
-            continue
-        read.append(file)
+    for document, own, named in _documents(paths, environ, cwd):
+        read.append((document, own, named))
         problems = outer_problems(document)
         if problems:
             raise problems[0]
@@ -68,7 +66,8 @@ def load_catalog(
         for name in FORMATS:
             catalog.offer(name, functools.partial(NamedFiles, name, cwd=cwd, environ=environ, client=client))
         catalog.add(NamedFiles(FILES, cwd=cwd, environ=environ, client=client))
-    catalog.unread = functools.partial(_unread, cwd, read)
+    catalog.unread = functools.partial(_unread, cwd, [Path(document.file) for document, _, _ in read])
+    catalog.specs = functools.partial(_spec_texts, read, store)
     for name, file in bundled.items():
         catalog.offer(name, functools.partial(_bundled, file, environ, cwd, client))
     return catalog
@@ -119,6 +118,34 @@ def bundled_names() -> frozenset[str]:
 def known_types() -> list[str]:
     """The values `type:` may have."""
     return sorted({*_BUILT_IN, *(entry.name for entry in importlib.metadata.entry_points(group=_GROUP))})
+
+
+def _documents(
+    paths: Sequence[Path | SpecText], environ: Mapping[str, str], cwd: Path
+) -> Iterator[tuple[Document, bool, bool]]:
+    """Specs in order of precedence, texts first; of each, whether it is the user's own, and was named."""
+    for given in paths:
+        if isinstance(given, SpecText):
+            yield parse_document(given.text, given.file), given.whose == "own", given.whose == "named"
+    files = [given for given in paths if not isinstance(given, SpecText)]
+    if paths and not files:
+        return
+    for file, strict, own, named in _files(files, environ, cwd):
+        document = read_document(file) if strict else _spec_or_none(file)
+        if document is not None:
+            yield document, own, named
+
+
+def _spec_texts(read: Sequence[tuple[Document, bool, bool]], store: TrustStore) -> list[SpecText]:
+    """What was read, for machines that neither have the files nor know whom this user trusts. Raises UsageError."""
+    return [
+        SpecText(
+            document.file,
+            document.text,
+            "own" if own or store.holds(document) else "named" if named else "found",
+        )
+        for document, own, named in read
+    ]
 
 
 def _files(

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import shutil
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import datasource as spark
 
 import fff
-from fff.api.spark_data_source import FFFDataSource, Job
+from fff.api.spark_data_source import FFFDataSource, FFFReader, FilteringReader, Job
+from fff.api.spark_filters import narrowed
 from tests.api.conftest import Publish
 from tests.api.sites import pages, tables
 
@@ -36,7 +41,7 @@ def test_a_query_a_table_or_a_path(publish: Publish) -> None:
     spec = publish(pages(25, "total"), tables("total"))
     for options in ({"query": "SELECT * FROM r"}, {"table": "web.r"}, {"path": "`web`.r"}, {"path": "R"}):
         one = job(spec, **options)
-        assert one.columns() == "`a` int, `b` string"
+        assert one.columns() == ("`a` int, `b` string", True)
         assert one.parts() == [None]
         assert sorted(rows_of(one)) == list(range(25))
 
@@ -91,6 +96,104 @@ def test_parameters(publish: Publish) -> None:
 def test_options_that_will_not_do(options: dict[str, str], message: str) -> None:
     with pytest.raises(fff.UsageError, match=message):
         Job.of(options)
+
+
+def served_from(least: str = ">=") -> dict[str, Any]:
+    """The table of `pages`, whose rows can be asked for from one on."""
+    described = tables("total")
+    described["r"]["key_columns"] = [{"name": "a", "operators": [least], "param": {least: "least"}}]
+    return described
+
+
+def test_conditions_of_the_job_reach_the_source(publish: Publish) -> None:
+    for options in ({"table": "web.r"}, {"query": "SELECT b, a FROM r WHERE a < 1000 -- all"}):
+        served = pages(60, "total")
+        one = job(publish(served, served_from()), **options)
+        assert one.columns()[1]
+        where = [spark.GreaterThanOrEqual(("a",), 50), spark.IsNotNull(("a",))]
+        assert sorted(
+            row
+            for batch in one.where(where).read(None, _any_order(options))
+            for row in batch["a"].to_pylist()
+        ) == list(range(50, 60))
+        assert sum(served.asked.values()) == 1
+        assert [one.sql, one.params] == [job(Path("x"), **options).sql, {}]
+
+
+def _any_order(options: dict[str, str]) -> pa.Schema:
+    return SCHEMA if "table" in options else pa.schema([SCHEMA.field(1), SCHEMA.field(0)])
+
+
+def test_a_reader_takes_conditions_and_has_spark_apply_them_again(publish: Publish) -> None:
+    served = pages(60, "total")
+    reader = FilteringReader(job(publish(served, served_from()), table="r", partitions="2"), SCHEMA)
+    filters = [spark.GreaterThan(("a",), 35), spark.StringEndsWith(("b",), "1")]
+    assert list(reader.pushFilters(filters)) == filters
+    parts = reader._job.parts()
+    rows = [row for part in parts for row in rows_of(reader._job, part)]
+    assert (len(parts), sorted(rows)) == (2, list(range(36, 60)))
+
+
+@pytest.mark.parametrize(
+    ("condition", "text", "values"),
+    [
+        (spark.EqualTo(("a",), 3), "a = :fff_pushed_0", [3]),
+        (spark.EqualNullSafe(("odd name",), "x' OR '1"), "`odd name` = :fff_pushed_0", ["x' OR '1"]),
+        (spark.LessThan(("a",), Decimal("1.5")), "a < :fff_pushed_0", [Decimal("1.5")]),
+        (spark.LessThanOrEqual(("a",), dt.date(2024, 1, 2)), "a <= :fff_pushed_0", [dt.date(2024, 1, 2)]),
+        (spark.In(("a",), (1, 2)), "a IN (:fff_pushed_0, :fff_pushed_1)", [1, 2]),
+        (spark.StringStartsWith(("b",), "5%_\\"), "b LIKE :fff_pushed_0", ["5\\%\\_\\\\%"]),
+        (spark.In(("a",), (1, None)), None, []),
+        (spark.In(("a",), ()), None, []),
+        (spark.EqualTo(("a", "field"), 3), None, []),
+        (spark.EqualTo(("a",), float("nan")), None, []),
+        (spark.EqualTo(("a",), b"3"), None, []),
+        (spark.EqualTo(("a",), None), None, []),
+        (spark.Not(spark.EqualTo(("a",), 3)), None, []),
+        (spark.StringContains(("b",), "x"), None, []),
+    ],
+)
+def test_conditions_as_sql(condition: Any, text: str | None, values: list[object]) -> None:
+    sql, params = narrowed("SELECT 1", {"mine": 9}, [condition])
+    if text is None:
+        assert (sql, params) == ("SELECT 1", {"mine": 9})
+    else:
+        assert sql == f"SELECT * FROM (\nSELECT 1\n) AS fff_read WHERE {text}"
+        assert list(params.values()) == [9, *values]
+
+
+def test_a_prefix_means_itself(publish: Publish) -> None:
+    served = pages(60, "total")
+    one = job(publish(served, tables("total")), table="r")
+    assert sorted(rows_of(one.where([spark.StringStartsWith(("b",), "x1")]))) == list(range(1, 60, 5))
+    assert rows_of(one.where([spark.StringStartsWith(("b",), "x_")])) == []
+
+
+def test_conditions_only_where_names_and_types_are_the_statements_own(publish: Publish) -> None:
+    spec = publish(pages(12, "total"), tables("total"))
+    source = FFFDataSource({"sources": str(spec), "table": "r"})
+    assert not source.takes_filters  # whoever gives a schema of his own may mean other columns by its names
+    source.schema()
+    assert source.takes_filters
+    with fff.connect(spec) as federation:
+        assert federation.needs_spark("SELECT b, count(*) AS n FROM r GROUP BY b")
+        assert not federation.needs_spark("SELECT a FROM r")
+
+
+@pytest.mark.parametrize(
+    ("planned", "takes", "kind"),
+    [(True, True, FilteringReader), (True, False, FFFReader), (False, True, FFFReader)],
+)
+def test_spark_that_does_not_push_gets_a_reader_that_it_does_not_refuse(
+    planned: bool, takes: bool, kind: type[FFFReader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = "pyspark.sql.worker.data_source_pushdown_filters"
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    if planned:
+        monkeypatch.setitem(sys.modules, module, sys)
+    source = FFFDataSource({"table": "r"})
+    source.takes_filters = takes
+    assert type(source.reader(None)) is kind
 
 
 def test_columns_of_one_name(publish: Publish) -> None:

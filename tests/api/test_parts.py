@@ -11,7 +11,6 @@ import pytest
 import fff
 from fff.api.parts import StatementPart
 from fff.web.types import HostPolicy
-from fff_sources.http.paging.partitions import ScanPart, policy_of_part
 from tests.api.conftest import Publish
 from tests.api.sites import pages, tables
 
@@ -124,7 +123,7 @@ def test_readers_stay_below_the_ceilings_together(publish: Publish) -> None:
         assert len(divided) == 2
         assert len(list(federation.batches("SELECT a FROM r", part=divided[0]))) > 0
     assert served.most == 1
-    share = policy_of_part(HostPolicy(8, 10.0, 3), ScanPart(of=4))
+    share = HostPolicy(8, 10.0, 3).shared(4)
     assert (share.max_concurrency, share.fill_rate, share.bucket_size) == (2, 2.5, 1)
 
 

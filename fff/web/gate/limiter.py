@@ -136,7 +136,7 @@ class HostLimiter:
         if self._bucket is None:
             self._bucket = bucket
         elif policy.fill_rate is not None and policy.fill_rate < self._bucket.rate:
-            self._bucket.tighten(policy.fill_rate, _burst(policy))
+            self._bucket.tighten(policy.fill_rate, policy.burst)
 
     async def acquire(self, meter: AccessMeter) -> Permit:
         """Wait for leave to send. Raises WaitTooLong where the server's wait is out of bounds."""
@@ -405,9 +405,5 @@ class HostLimiter:
         self._cause_since = now
 
 
-def _burst(policy: HostPolicy) -> float:
-    return float(policy.bucket_size or max(1.0, policy.fill_rate or 1.0))
-
-
 def _bucket(policy: HostPolicy) -> TokenBucket | None:
-    return None if policy.fill_rate is None else TokenBucket(policy.fill_rate, _burst(policy))
+    return None if policy.fill_rate is None else TokenBucket(policy.fill_rate, policy.burst)

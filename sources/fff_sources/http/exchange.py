@@ -47,7 +47,8 @@ class Exchange:
         self.client = context.client
         self.secrets = context.secrets(escape=templates.escaped)
         overridden = bool(context.environ.get(base_url_variable(context.name)))
-        self.policy = host_policy(declared, context.document.folder, overridden=overridden)
+        policy = host_policy(declared, context.document.folder, overridden=overridden)
+        self.policy = policy.shared(self.client.share) if self.client.share > 1 else policy
         self._limiter = limiter_name(declared)
         self.requests = Requests(context, declared, self.secrets, self.policy)
         self._context = context

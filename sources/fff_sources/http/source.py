@@ -19,7 +19,7 @@ from fff_sources.http.batch_check import BatchTrust
 from fff_sources.http.exchange import Exchange
 from fff_sources.http.fetch import Reading
 from fff_sources.http.fingerprint import fingerprint
-from fff_sources.http.paging.partitions import ScanPart, is_divisible, policy_of_part
+from fff_sources.http.paging.partitions import ScanPart, is_divisible
 from fff_sources.http.paging.windows import asking, windows_of, within
 from fff_sources.http.request.keys import Key, as_sent, carried, quals_as_sent
 from fff_sources.http.spec import spec
@@ -102,7 +102,8 @@ class HttpSource:
         rates += [] if policy.fill_rate is None else [(policy.fill_rate, 1.0)]
         rates = [(requests * self.http.credentials, per) for requests, per in rates]
         return [
-            self._priced(replace(planned.table, rates=tuple(rates))) for planned in self._planned.values()
+            self._priced(replace(planned.table, rates=tuple(rates), most_shares=policy.most_shares))
+            for planned in self._planned.values()
         ]
 
     def _priced(self, table: Table) -> Table:
@@ -281,7 +282,7 @@ class HttpSource:
         known = self._planned[table.name].table.columns
         names = [column.name for column in known[: None if access.is_projected else 1]]
         reading = self._reading(table, access, method.name, names, meter=meter)
-        return await reading.divide(min(parts, self.http.policy.max_concurrency))
+        return await reading.divide(min(parts, self.http.policy.most_shares))
 
     async def scan_part(
         self,
@@ -315,7 +316,7 @@ class HttpSource:
         part: ScanPart | None = None,
     ) -> Reading:
         """Of a scan, or of one variant of it."""
-        policy = None if part is None else policy_of_part(self.http.policy, part)
+        policy = None if part is None else self.http.policy.shared(part.of)
         planned, http = self._narrowed(table), self._exchange(access)
         return http.reading(planned, method, access, columns, (), meter=meter, policy=policy)
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from fff.web.types import HostPolicy, Response, Window
+from fff.web.types import Response
 from fff_sources.http.paging.paginators import Ask, PageRange
 from fff_sources.http.spec import spec
 
@@ -67,17 +67,3 @@ def divided(page: FirstPage, rest: Sequence[Ask], parts: int, total: int | None)
         )
         shares.append(ScanPart(None if start else page.answer, asks, share, parts))
     return shares
-
-
-def policy_of_part(policy: HostPolicy, part: ScanPart) -> HostPolicy:
-    """The rules of the host for one of several readers: together they stay within what is declared."""
-    return replace(
-        policy,
-        max_concurrency=max(1, policy.max_concurrency // part.of),
-        fill_rate=None if policy.fill_rate is None else policy.fill_rate / part.of,
-        bucket_size=None if policy.bucket_size is None else max(1, policy.bucket_size // part.of),
-        windows=tuple(
-            Window(max(1, one.limit // part.of), one.per * max(1, part.of / one.limit))
-            for one in policy.windows
-        ),
-    )

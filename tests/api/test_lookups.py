@@ -1,0 +1,228 @@
+"""What a task of a lookup does, without Spark; and what `fff.lookup` refuses before any job."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from aiohttp import web
+
+import fff
+from fff.frames.asking import KeyQuestion
+from fff.opening import open_federation
+from fff.options import RunOptions, SpecText
+from fff.web.types import HostPolicy, Window
+from tests.api.conftest import Publish
+from tests.engine.site import Site, access
+
+SCHEMA = pa.schema([("k", pa.string()), ("a", pa.int32()), ("found", pa.bool_()), ("missing", pa.string())])
+TOWN = {"incomes": access("incomes", {"zip": "string", "a": "int"}, scan=False, lookups=["zip"])}
+
+
+@dataclass
+class Incomes(Site):
+    """A table to be looked up, whose answers may come in two pages of which the second fails."""
+
+    halves: set[str] = field(default_factory=set)
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        key = request.path.split("/")[-1]
+        if key in self.halves:
+            if "page" in request.query:
+                return web.json_response({}, status=500)
+            return web.json_response({"rows": [{"zip": key, "a": 1}], "next": f"{request.path}?page=2"})
+        return await super().answer(request)
+
+
+def incomes(count: int = 20, **more: Any) -> Incomes:
+    return Incomes({"incomes": (("zip", "a"), [(f"z{n}", n) for n in range(count)])}, **more)
+
+
+def question(spec: Path, *, tasks: int = 1) -> KeyQuestion:
+    text = SpecText(str(spec), spec.read_text(encoding="utf-8"), "named")
+    return KeyQuestion((text,), "web.incomes", ("zip",), ("a",), tasks, RunOptions())
+
+
+def asked(one: KeyQuestion, keys: Sequence[str]) -> dict[str, tuple[Any, ...]]:
+    batches = [pa.record_batch({"k": pa.array(some, pa.string())}) for some in (keys[:2], keys[2:])]
+    found = list(one.answers(batches, SCHEMA))
+    assert all(batch.schema == SCHEMA for batch in found)
+    rows = [tuple(row.values()) for batch in found for row in batch.to_pylist()]
+    assert len(rows) == len({row[0] for row in rows})
+    return {row[0]: row[1:] for row in rows}
+
+
+def test_each_key_has_its_row_or_none(publish: Publish) -> None:
+    site = incomes()
+    answers = asked(question(publish(site, TOWN)), ["z1", "z2", "nowhere"])
+    assert answers == {
+        "z1": (1, True, None),
+        "z2": (2, True, None),
+        "nowhere": (None, False, None),
+    }
+    assert set(site.keys.values()) == {1}
+
+
+def test_no_keys_ask_nothing(publish: Publish) -> None:
+    site = incomes()
+    one = question(publish(site, TOWN))
+    assert list(one.answers([], SCHEMA)) == []
+    assert list(one.answers([pa.record_batch({"k": pa.array([], pa.string())})], SCHEMA)) == []
+    assert not site.keys
+
+
+def test_a_key_that_failed_says_why_and_the_others_are_whole(publish: Publish) -> None:
+    answers = asked(question(publish(site_failing(incomes(), {"z3"}), TOWN)), ["z1", "z3", "nowhere"])
+    assert answers["z3"] == (None, False, "HTTP 500 after 2 attempts")
+    assert [answers[key][-1] for key in ("z1", "nowhere")] == [None, None]
+
+
+def site_failing(site: Incomes, keys: set[str]) -> Incomes:
+    """The site, which refuses some keys."""
+    answer = site.answer
+
+    async def failing(request: web.Request) -> web.StreamResponse:
+        if request.path.split("/")[-1] in keys:
+            return web.json_response({}, status=500)
+        return await answer(request)
+
+    site.answer = failing  # type: ignore[method-assign]
+    return site
+
+
+def test_more_failures_than_are_listed_leave_the_others_whole(publish: Publish) -> None:
+    bad = {f"z{n}" for n in range(0, 200, 2)}
+    spec = publish(site_failing(incomes(200), bad), TOWN)
+    answers = asked(question(spec), [f"z{n}" for n in range(200)])
+    assert {key for key, row in answers.items() if row[-1] is not None} == bad
+    assert {row[-1] for row in answers.values()} == {None, "HTTP 500 after 2 attempts"}
+
+
+def test_a_host_that_answers_nothing(publish: Publish) -> None:
+    keys = ["z1", "z2", "z3"]
+    answers = asked(question(publish(site_failing(incomes(), set(keys)), TOWN)), keys)
+    assert answers.keys() == set(keys)
+    assert all(row[0] is None and "HTTP 500" in row[-1] for row in answers.values())
+
+
+def test_half_an_answer_is_not_taken_for_one(publish: Publish) -> None:
+    table = access("incomes", {"zip": "string", "a": "int"}, scan=False, lookups=["zip"])
+    [one] = table["lookups"]
+    one["endpoint"] |= {"data_selector": "rows", "paginator": {"type": "json_link", "next_url_path": "next"}}
+    answers = asked(question(publish(incomes(halves={"z1"}), {"incomes": table})), ["z1"])
+    assert "HTTP 500" in answers["z1"][-1]
+
+
+def test_a_wrong_answer_fails_the_job_and_names_the_key(publish: Publish) -> None:
+    one = question(publish(site_failing(incomes(), {"z3"}), TOWN))
+    batches = list(one.answers([pa.record_batch({"k": ["z2", "z3"]})], SCHEMA))
+    with pytest.raises(fff.SourceError, match=r"web\.incomes was not read in full: zip = 'z3': HTTP 500"):
+        list(one.checked(batches))
+    good = pa.record_batch([["z2"], [2], [True], [None]], schema=SCHEMA)
+    assert list(one.checked([good])) == [good]
+
+
+def test_a_task_has_its_share_of_the_ceilings(publish: Publish) -> None:
+    site = incomes(60)
+    flying = [0, 0]
+    answer = site.answer
+
+    async def counting(request: web.Request) -> web.StreamResponse:
+        flying[0] += 1
+        flying[1] = max(flying)
+        await asyncio.sleep(0.005)  # so that as many meet as may
+        try:
+            return await answer(request)
+        finally:
+            flying[0] -= 1
+
+    site.answer = counting  # type: ignore[method-assign]
+    spec = publish(site, TOWN, rate_limit={"max_concurrency": 6})
+    asked(question(spec, tasks=3), [f"z{n}" for n in range(60)])
+    assert 1 <= flying[1] <= 2
+
+
+@pytest.mark.parametrize(
+    ("policy", "most"),
+    [
+        (HostPolicy(8), 8),
+        (HostPolicy(8, fill_rate=3.0), 3),
+        (HostPolicy(8, fill_rate=0.5), 1),
+        (HostPolicy(8, fill_rate=10.0, bucket_size=2), 2),
+        (HostPolicy(8, windows=(Window(100, 60), Window(5, 1))), 5),
+    ],
+)
+def test_shares_never_come_to_more_than_the_whole(policy: HostPolicy, most: int) -> None:
+    assert policy.most_shares == most
+    for of in range(1, most + 1):
+        share = policy.shared(of)
+        assert share.max_concurrency * of <= policy.max_concurrency
+        assert policy.fill_rate is None or (share.fill_rate or 0) * of == pytest.approx(policy.fill_rate)
+        assert policy.fill_rate is None or share.burst * of <= policy.burst
+        for mine, whole in zip(share.windows, policy.windows, strict=True):
+            assert mine.limit * of <= whole.limit
+            assert mine.per == whole.per
+
+
+def texts_of(sources: Sequence[Path]) -> list[SpecText]:
+    """What the machine that has the specs sends to those that have not."""
+
+    async def read() -> list[SpecText]:
+        async with open_federation(sources) as federation:
+            return federation.catalog.specs()
+
+    return asyncio.run(read())
+
+
+def test_specs_travel_as_text_with_references_for_secrets(
+    publish: Publish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOWN_KEY", "hush-hush")
+    auth = {"type": "api_key", "name": "key", "api_key": "${env:TOWN_KEY}", "location": "query"}
+    spec = publish(incomes(), TOWN, auth=auth)
+    texts = texts_of([spec])
+    assert [(one.file, one.whose) for one in texts] == [(str(spec), "named")]
+    assert "${env:TOWN_KEY}" in texts[0].text
+    assert b"hush-hush" not in pickle.dumps(texts)
+    spec.unlink()  # another machine
+    assert asked(KeyQuestion(tuple(texts), "web.incomes", ("zip",), ("a",), 1, RunOptions()), ["z1"]) == {
+        "z1": (1, True, None)
+    }
+
+
+def test_a_spec_that_was_found_gets_no_secrets_elsewhere_either(
+    publish: Publish, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("FFF_SOURCES", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("TOWN_KEY", "hush-hush")
+    folder = tmp_path / "working"
+    folder.mkdir()
+    auth = {"type": "api_key", "name": "key", "api_key": "${env:TOWN_KEY}", "location": "query"}
+    publish(incomes(), TOWN, auth=auth).rename(folder / "fff.yaml")
+    monkeypatch.chdir(folder)
+    texts = texts_of([])
+    assert [one.whose for one in texts] == ["found"]
+    one = KeyQuestion(tuple(texts), "web.incomes", ("zip",), ("a",), 1, RunOptions())
+    batch = pa.record_batch({"k": ["z1"]})
+    with pytest.raises(fff.SecretError, match="nobody has trusted"):
+        list(one.checked(one.answers([batch], SCHEMA)))
+
+
+def test_what_is_no_lookup_is_refused_before_any_job() -> None:
+    with pytest.raises(fff.UsageError, match="dict is no frame of Spark"):
+        fff.lookup({}, "web.incomes", on="zip")
+    with pytest.raises(fff.UsageError, match="how must be 'left' or 'inner', not 'outer'"):
+        fff.lookup({}, "web.incomes", on="zip", how="outer")  # type: ignore[arg-type]
+    with pytest.raises(fff.UsageError, match="missing must be 'error' or 'column'"):
+        fff.lookup({}, "web.incomes", on="zip", missing="skip")  # type: ignore[arg-type]
+    with pytest.raises(fff.UsageError, match="on names no column"):
+        fff.lookup({}, "web.incomes", on=[])
+    with pytest.raises(fff.UsageError, match="partitions must be at least 1"):
+        fff.lookup({}, "web.incomes", on="zip", partitions=0)
