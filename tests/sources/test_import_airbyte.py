@@ -215,14 +215,18 @@ def test_times_of_a_sync_are_told_and_make_answers_incomplete() -> None:
             'password: "${env:SHOP_PASSWORD}"',
         ),
         (
-            "{type: OAuthAuthenticator, token_refresh_endpoint: 'https://l.example.org/t', client_id: \"{{ config['credentials']['id'] }}\","
-            " client_secret: s3cr3t-in-plain, refresh_token: \"{{ config['refresh'] }}\"}",
+            (
+                "{type: OAuthAuthenticator, token_refresh_endpoint: 'https://l.example.org/t', client_id: \"{{ config['credentials']['id'] }}\","
+                " client_secret: s3cr3t-in-plain, refresh_token: \"{{ config['refresh'] }}\"}"
+            ),
             'client_id: "${env:SHOP_ID}", client_secret: "${env:SHOP_CLIENT_SECRET}", refresh_token: "${env:SHOP_REFRESH}"',
         ),
         (
-            "{type: SessionTokenAuthenticator, expiration_duration: PT1H, session_token_path: [token], request_authentication: {type: Bearer},"
-            " login_requester: {type: HttpRequester, url_base: 'https://shop.example.org', path: login, http_method: POST,"
-            " request_body_json: {user: \"{{ config['user'] }}\", password: s3cr3t-in-plain}}}",
+            (
+                "{type: SessionTokenAuthenticator, expiration_duration: PT1H, session_token_path: [token], request_authentication: {type: Bearer},"
+                " login_requester: {type: HttpRequester, url_base: 'https://shop.example.org', path: login, http_method: POST,"
+                " request_body_json: {user: \"{{ config['user'] }}\", password: s3cr3t-in-plain}}}"
+            ),
             'login: {path: login, method: POST, body: {user: "${env:SHOP_USER}", password: "${env:SHOP_PASSWORD}"}}, token_path: token, expires_in: 3600',
         ),
     ],

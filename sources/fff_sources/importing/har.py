@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from fff_sources.importing.examples import Example, Hiding, drafts_of_examples, 
 from fff_sources.importing.fidelity import FidelityReport
 
 _MOST = 20_000  # requests
+_PROVES = re.compile(r"key|token|auth|secret|session|signature|passw|credential", re.IGNORECASE)
 
 
 def drafts_of_har(data: Mapping[str, Any], source: str, report: FidelityReport) -> list[SpecDraft]:
@@ -54,6 +56,7 @@ def _example(entry: Mapping[str, Any], hiding: Hiding) -> Example | None:
             "username": hiding.secret("user"),
             "password": hiding.secret("password"),
         }
+    _headers(request, example, hiding)
     for name in address.secrets:
         hiding.report.add("", f"parameter {name}", "approximated", "taken for a secret: set its variable")
         if example.auth is None:
@@ -61,7 +64,6 @@ def _example(entry: Mapping[str, Any], hiding: Hiding) -> Example | None:
             example.auth = {"type": "api_key", "name": name, "api_key": key, "location": "query"}
         else:
             example.params[name] = hiding.secret(name)
-    _headers(request, example, hiding)
     return example
 
 
@@ -73,9 +75,15 @@ def _headers(request: Mapping[str, Any], example: Example, hiding: Hiding) -> No
             hiding.report.add(
                 "", "cookies", "dropped", "where they are a login, write `auth` (session) by hand"
             )
-        elif is_secret(name) and example.auth is None:
-            example.auth = hiding.auth_of_header(name, text_of(header.get("value")))
-        elif name and not name.startswith(":"):
+        elif name.startswith(":"):
+            continue
+        elif is_secret(name) or _PROVES.search(name) is not None:
+            auth = hiding.auth_of_header(name, text_of(header.get("value")))
+            if example.auth is None:
+                example.auth = auth
+            else:
+                example.headers[name] = hiding.secret(name)
+        elif name:
             hiding.report.add(
                 "", f"header {name.lower()}", "dropped", "not sent: write it by hand where it is needed"
             )
