@@ -119,13 +119,13 @@ def _nodes(text: str) -> tuple[Loader, yaml.Node | None]:
 
 
 def _deepest(text: str) -> int:
-    """How many levels can lie in each other at most: all brackets, and what one line is indented by and opens itself."""
+    """How many levels can lie in each other at most: all brackets, and what one line is indented by and opens itself.
+
+    A list may stand at the indentation of the key that it belongs to, which makes two levels of one.
+    """
     brackets = text.count("[") + text.count("{")
-    lines = text.splitlines()
-    return brackets + max(
-        (len(line) - len(line.lstrip(" -?")) + line.count("- ") + line.count("? ") for line in lines),
-        default=0,
-    )
+    steps = (len(line) - len(line.lstrip()) + line.count("-") + line.count("?") for line in text.splitlines())
+    return brackets + 2 * max(steps, default=0)
 
 
 def _in_plain_words(problem: str) -> tuple[str, str | None]:

@@ -86,7 +86,7 @@ class Resolver:
         self._parts = self._parts + 1 if depth else 0
         if depth > _FOLLOWED or self._parts > _MOST_PARTS:
             return {}
-        schema = self.follow(node)
+        schema = _sound(self.follow(node))
         for key in ("oneOf", "anyOf"):
             options = [self.schema(one, depth + 1) for one in schema.get(key) or ()]
             options = [one for one in options if one and kind_of(one) != "null"]
@@ -115,6 +115,13 @@ class Resolver:
                 if media.partition(";")[0].strip().lower() in _MEDIA or "json" in media.lower():
                     return self.schema((part or {}).get("schema"))
         return {}
+
+
+def _sound(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema without the parts that are not of the kind they must be."""
+    wrong = {key for key in ("oneOf", "anyOf", "allOf") if not isinstance(schema.get(key, []), list)}
+    wrong |= {"properties"} if not isinstance(schema.get("properties", {}), dict) else set()
+    return {key: item for key, item in schema.items() if key not in wrong} if wrong else schema
 
 
 def kind_of(schema: Mapping[str, Any]) -> str:
