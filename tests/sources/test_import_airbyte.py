@@ -261,6 +261,13 @@ def test_what_nobody_looked_at_is_dropped_and_may_miss_rows() -> None:
     assert "exhaustive: false" in found.text
 
 
+def test_a_size_in_a_parameter_without_a_paginator_may_miss_rows() -> None:
+    text = manifest("https://shop.example.org", stream("things", path="things?pageSize=100"))
+    found = imported(text)
+    assert "exhaustive: false" in found.text
+    assert "pageSize says how many come" in found.report.may_miss_rows("things")[0].note
+
+
 def test_options_with_defaults_are_written_and_secrets_of_the_specification_are_not() -> None:
     spec = """
         spec:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from fff_sources.http.paging.conventions import SIZE_PARAMS
 from fff_sources.importing.fidelity import FidelityReport
 
 _METHODS = ("post", "put", "patch", "delete")
+_SIZES = frozenset(name.lower() for name in SIZE_PARAMS)
 _MOST = 5_000  # paths
 
 
@@ -29,7 +31,7 @@ def drafts_of_openapi(
         elif not str(document.get("openapi", "")).startswith("3"):
             raise UsageError("only OpenAPI 3 and Swagger 2 are read")
         draft = draft_of_document(document, base, name=name)
-        sized = {path for path, names in _queries(document) if names & {*SIZE_PARAMS}}
+        sized = {path for path, names in _queries(document) if names & _SIZES}
     except (AttributeError, TypeError, KeyError, ValueError, RecursionError) as error:
         # A document that is not built as the standard says; which part it is, its own tools tell best.
         raise UsageError(
@@ -62,7 +64,7 @@ def _tell(table: TableDraft, draft: SpecDraft, report: FidelityReport, sized: se
         paginator = endpoint.get("paginator")
         if paginator is not None:
             report.add(table.name, "paging", "approximated", f"{paginator['type']}, from names of parameters")
-        elif endpoint["path"] in sized:
+        elif _unnamed(endpoint["path"]) in sized:
             note = "pages have a size, and no parameter that turns them is known"
             report.add(table.name, "paging", "dropped", note, incomplete=True)
 
@@ -73,7 +75,12 @@ def _queries(document: Mapping[str, Any]) -> Iterator[tuple[str, set[str]]]:
     for path, written in document["paths"].items():
         item = resolver.follow(written)
         both = [*(item.get("parameters") or ()), *(resolver.follow(item.get("get")).get("parameters") or ())]
-        yield str(path).lstrip("/"), {str(resolver.follow(one).get("name")).lower() for one in both}
+        yield _unnamed(str(path).lstrip("/")), {str(resolver.follow(one).get("name")).lower() for one in both}
+
+
+def _unnamed(path: str) -> str:
+    """A path whatever its parameters are called."""
+    return re.sub(r"\{[^{}]*\}", "{}", path)
 
 
 # ----------------------------------------------------------------------------------------- Swagger 2

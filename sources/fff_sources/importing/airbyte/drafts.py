@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fff_sources.authoring.draft import LookupDraft, SpecDraft, TableDraft, identifier, unique
+from fff_sources.http.paging.conventions import SIZE_PARAMS
 from fff_sources.importing.airbyte.expressions import UntranslatableError, only_expression, reference_of
 from fff_sources.importing.airbyte.logins import auth_of
 from fff_sources.importing.airbyte.manifest import ManifestPart
@@ -19,6 +20,7 @@ from fff_sources.importing.airbyte.streams import (
 )
 from fff_sources.importing.fidelity import FidelityReport, shown
 
+_SIZES = frozenset(name.lower() for name in SIZE_PARAMS)
 _MOST = 1_000  # streams of one manifest
 _CACHED = 429  # what every source may mean by it already
 _HARMLESS = ("authenticator", "error_handler", "schema")  # a mistake there is an error, not a row less
@@ -138,8 +140,12 @@ def _stream(
         endpoint.get("method", "GET"),
         tell,
     )
+    sizes = [name for name in endpoint.get("params", ()) if name.lower() in _SIZES]
     if paginator is not None:
         endpoint["paginator"] = paginator
+    elif sizes:
+        note = f"{sizes[0]} says how many come, and nothing how to get the others"
+        tell(requester, "approximated", note, incomplete=True)
     _primary_key(stream, table, [*keys.values(), *values.values()], tell)
     table.empty_statuses = tuple(request.empty)
     if keys:
