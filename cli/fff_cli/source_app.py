@@ -88,6 +88,43 @@ def source_init(  # noqa: PLR0917 - the options of the command, which typer read
     raise typer.Exit(told(lambda: init_source(url, openapi, name, header or (), file), verbose))
 
 
+@source_app.command("import")
+def source_import(  # noqa: PLR0917 - the options of the command, which typer reads off the signature
+    where: Annotated[str, argument("FILE|URL", "A document of another tool.")],
+    kind: Annotated[
+        str | None, option("--from FORMAT", "airbyte, har, openapi or postman. (default: guessed)")
+    ] = None,
+    output: Annotated[
+        Path | None, option("-o --output FILE|FOLDER", "Where the spec goes. (default: standard output)")
+    ] = None,
+    report: Annotated[str, option("--report FORM", "The fidelity report: text or json.")] = "text",
+    name: Annotated[str | None, option("--name N", "The source's name. (default: guessed)")] = None,
+    force: Annotated[bool, option("--force", "Replace a file that is there.")] = False,
+    count: Annotated[bool, option("--count", "Of a folder, only count what can be imported.")] = False,
+    verbose: Verbose = False,
+) -> None:
+    """Write a spec from what another tool has, and say what became of each field."""
+    from fff_cli.commands.source_import import import_source  # noqa: PLC0415
+
+    def run() -> int:
+        return import_source(where, kind, output, report, name=name, force=force, count=count)
+
+    raise typer.Exit(told(run, verbose))
+
+
+@source_app.command("search")
+def source_search(
+    word: Annotated[str, argument("WORD", "Part of a name or a description.")],
+    sources: Sources = None,
+    output: Format = None,
+    verbose: Verbose = False,
+) -> None:
+    """Find tables and columns by a word in their names and descriptions."""
+    from fff_cli.commands.source import search_tables  # noqa: PLC0415
+
+    raise typer.Exit(told(lambda: search_tables(word, sources or (), output), verbose))
+
+
 @source_app.command("trust")
 def source_trust(
     file: Annotated[Path, argument("FILE", "A source spec.")] = Path("fff.yaml"),

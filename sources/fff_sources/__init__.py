@@ -13,6 +13,7 @@ Out: a catalog of tables that the engine can read.
     files/      Files on the web: CSV, TSV, JSON, NDJSON and Parquet, packed with gzip or not
     graphql/    GraphQL endpoints: fields that are lists or connections are tables.
     http/       What every adapter over HTTP holds as parts
+    importing/  Documents of other tools as specs, with a word on every field
     load        Which spec files there are, which adapter reads each source in them
     odata/      OData 4 services: entity sets are tables, and `$metadata` says which there are.
     rest/       Any REST API, described in YAML.

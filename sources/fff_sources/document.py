@@ -19,7 +19,7 @@ KeyPath = tuple[Key, ...]
 Loader: TypeAlias = "yaml.SafeLoader | yaml.CSafeLoader"
 
 _MAX_NODES = 200_000  # anchors can multiply; no honest spec comes near
-_DEEP = 10_000  # signs that open something: no more levels than that lie in each other
+_DEEP = 10_000  # levels that may lie in each other, at most
 
 
 @dataclass
@@ -111,12 +111,22 @@ def _nodes(text: str) -> tuple[Loader, yaml.Node | None]:
 
     Errors are PyYAML's own, in words that `_in_plain_words` knows, and so is what might overflow C's stack.
     """
-    if yaml.__with_libyaml__ and sum(map(text.count, "[{-?")) < _DEEP:
+    if yaml.__with_libyaml__ and _deepest(text) < _DEEP:
         with suppress(yaml.YAMLError):
             quick = yaml.CSafeLoader(text)
             return quick, quick.get_single_node()
     loader = yaml.SafeLoader(text)
     return loader, loader.get_single_node()
+
+
+def _deepest(text: str) -> int:
+    """How many levels can lie in each other at most: all brackets, and what one line is indented by and opens itself.
+
+    A list may stand at the indentation of the key that it belongs to, which makes two levels of one.
+    """
+    brackets = text.count("[") + text.count("{")
+    steps = (len(line) - len(line.lstrip()) + line.count("-") + line.count("?") for line in text.splitlines())
+    return brackets + 2 * max(steps, default=0)
 
 
 def _in_plain_words(problem: str) -> tuple[str, str | None]:

@@ -97,17 +97,24 @@ def lint(
         except SpecError as error:
             problems.append(error)
             continue
-        outer = outer_problems(document)
-        problems += outer
-        if outer and not _readable(document):
-            continue
-        for name in document.data["sources"]:
-            context = SourceContext(name, document, environ, cwd, client)
-            try:
-                problems += _factory(context).lint(context)
-            except SpecError as error:
-                problems.append(error)
+        problems += lint_document(document, environ=environ, cwd=cwd, client=client)
     return sorted(problems, key=lambda error: (error.file or "", error.line or 0))
+
+
+def lint_document(
+    document: Document, *, environ: Mapping[str, str], cwd: Path, client: WebClient
+) -> list[SpecError]:
+    """Everything that is wrong with one spec."""
+    problems = outer_problems(document)
+    if problems and not _readable(document):
+        return problems
+    for name in document.data["sources"]:
+        context = SourceContext(name, document, environ, cwd, client)
+        try:
+            problems += _factory(context).lint(context)
+        except SpecError as error:
+            problems.append(error)
+    return problems
 
 
 def bundled_names() -> frozenset[str]:

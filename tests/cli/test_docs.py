@@ -126,6 +126,8 @@ def test_every_option_and_command_is_in_the_manual(shell):
         "source lint",
         "source test",
         "source init",
+        "source import",
+        "source search",
         "source schema",
         "source trust",
     ):

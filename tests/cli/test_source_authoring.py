@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from fff_cli.app import run
 from fff_sources.demo import SPEC
 from fff_sources.demo.process import DemoServer
+from tests.web.serving import serving_beside
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -155,3 +157,76 @@ def test_the_schema_is_json(fff: Run) -> None:
     code, out, err = fff("schema")
     assert (code, err) == (0, "")
     assert json.loads(out)["title"] == "FFF source spec"
+
+
+COLLECTION = {
+    "info": {
+        "name": "Town",
+        "schema": "https://schema.getpostman.com/json/collection/v2.1.0/collection.json",
+    },
+    "item": [
+        {"name": "All", "request": "https://town.example.org/v1/things?page=1"},
+        {"name": "New", "request": {"method": "POST", "url": "https://town.example.org/v1/things"}},
+    ],
+}
+
+
+def test_import_writes_a_spec_that_lints_once_and_reports(fff: Run, tmp_path: Path) -> None:
+    (tmp_path / "town.json").write_text(json.dumps(COLLECTION))
+    code, out, err = fff("import", "town.json", "-o", "town.yaml")
+    assert (code, out) == (0, "")
+    assert "town.things: " in err
+    assert "POST New: left out: only what is read by GET is a table" in err
+    assert "wrote town.yaml; next: fff source lint town.yaml" in err
+    assert fff("lint", "town.yaml")[0] == 0
+    written = (tmp_path / "town.yaml").read_bytes()
+    code, _, err = fff("import", "town.json", "-o", "town.yaml")
+    assert (code, err.splitlines()[0]) == (2, "error: town.yaml exists already")
+    (tmp_path / "town.yaml").write_text("mine")
+    assert fff("import", "town.json", "-o", "town.yaml", "--force")[0] == 0
+    assert (tmp_path / "town.yaml").read_bytes() == written
+    (tmp_path / "specs").mkdir()
+    assert fff("import", "town.json", "-o", "specs")[0] == 0
+    assert (tmp_path / "specs" / "town.yaml").read_bytes() == written
+    code, out, err = fff("import", "town.json", "--report", "json")
+    assert (code, out.encode()) == (0, written)
+    assert json.loads(err)["left_out"] == [
+        {"name": "POST New", "reason": "only what is read by GET is a table"}
+    ]
+
+
+def test_what_cannot_be_imported_is_one_error(fff: Run, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("{}")
+    for arguments, said in (
+        (("x.json",), "no format that can be imported is to be seen in it"),
+        (("x.json", "--from", "coral"), "--from coral: cannot be imported"),
+        (("none.json",), "cannot be read"),
+        (("x.json", "--count"), "is no folder"),
+    ):
+        code, out, err = fff("import", *arguments)
+        assert (code, out) == (2, "")
+        assert said in err
+        assert "Traceback" not in err
+    assert "known: airbyte, har, openapi, postman" in fff("import", "x.json", "--from", "coral")[2]
+
+
+def test_search_finds_tables_and_columns(fff: Run) -> None:
+    code, out, _ = fff("search", "RATING", "-s", str(SPEC), "-o", "csv")
+    assert code == 0
+    assert any(line.startswith("demo.Crime,crimeRating,") for line in out.splitlines()), out
+    assert (
+        fff("search", "no such word at all", "-s", str(SPEC), "-o", "csv")[1]
+        == "table,column,type,description\n"
+    )
+
+
+def test_a_document_is_fetched_and_no_secret_of_its_url_is_told(fff: Run) -> None:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        assert request.query["token"] == "hush-hush"
+        return web.json_response(COLLECTION)
+
+    with serving_beside(answer) as url:
+        code, out, err = fff("import", f"{url}/town.json?token=hush-hush")
+    assert code == 0
+    assert f"from {url}/town.json\n" in out
+    assert "hush-hush" not in out + err

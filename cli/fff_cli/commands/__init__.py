@@ -12,6 +12,7 @@ Out: an exit code.
     query          `fff query`: check what was asked, run it, write the result, tell how it went
     source         `fff source`: what the catalog holds, and whether a spec is right.
     source_drafts  `fff source init` and `fff source schema`
+    source_import  `fff source import`
     source_trust   `fff source trust`: which specs of the working folder may use secrets.
     source_trial   `fff source test`: a spec's tests and access methods tried out, a line for each.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,35 @@ async def _list(sources: Sequence[Path], chosen: str, *, every: bool) -> None:
             write_listing(listing(catalog.tables()), chosen)
         else:
             list_own(catalog, chosen, "--all")
+
+
+def search_tables(word: str, sources: Sequence[Path], output: str | None) -> int:
+    """Print the tables and columns whose names or descriptions hold a word."""
+    chosen = choose_format(output, None, terminal=is_terminal(sys.stdout))
+    asyncio.run(_search(word, sources, chosen))
+    return 0
+
+
+async def _search(word: str, sources: Sequence[Path], chosen: str) -> None:
+    from fff_cli.run.federation import open_catalog  # noqa: PLC0415 - sources, only now
+
+    async with open_catalog(sources) as catalog:
+        await list_all(catalog)
+        found = [row for table in catalog.tables() for row in _found(word.casefold(), table)]
+    if not found:
+        say(f"nothing is called like {word!r}: `fff source list --all` shows the tables there are")
+    columns = [pa.array([row[index] for row in found], pa.string()) for index in range(4)]
+    names = ["table", "column", "type", "description"]
+    emit_batch(pa.RecordBatch.from_arrays(columns, names), chosen)
+
+
+def _found(word: str, table: Table) -> Iterator[tuple[str, str | None, str | None, str]]:
+    """The table where its name or description holds the word, and each column whose name does."""
+    if word in table.full_name.casefold() or word in table.description.casefold():
+        yield table.full_name, None, None, table.description
+    for column in table.columns:
+        if word in column.name.casefold():
+            yield table.full_name, column.name, column.type, table.description
 
 
 def list_own(catalog: Catalog, chosen: str, more: str, to: Target | None = None) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,13 +12,11 @@ from fff.errors import UsageError
 from fff.web.client import WebClient
 from fff_cli.output.formats import emit
 from fff_cli.run.progress import say
-from fff_sources.authoring.draft import SpecDraft
+from fff_sources.authoring.draft import SpecDraft, is_source_name
 from fff_sources.authoring.sampling.drafting import draft_from_url
 from fff_sources.authoring.spec_schema import spec_schema
 from fff_sources.authoring.yamltext import yaml_text
 from fff_sources.document import parse_document
-
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def init_source(
@@ -28,7 +25,7 @@ def init_source(
     """Draft a spec and write it to standard output or a file that is not there yet; tell what was doubtful."""
     if file is not None and file.exists():
         raise UsageError(f"{file} exists already", hint="name another file with -O, or remove that one")
-    if name is not None and not _NAME.fullmatch(name):
+    if name is not None and not is_source_name(name):
         raise UsageError(f"{name!r} cannot name a source: letters, digits and _, no digit in front")
     draft = asyncio.run(_draft(url, openapi, name, _headers(headers)))
     text = yaml_text(draft)

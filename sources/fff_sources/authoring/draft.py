@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ODD = re.compile(r"_*[^A-Za-z0-9_]+_*")
 
 
@@ -37,13 +38,17 @@ class TableDraft:
     name: str
     columns: list[ColumnDraft] = field(default_factory=list)
     description: str = ""
-    primary_key: tuple[str, ...] = ()  # a guess, written as a comment
+    primary_key: tuple[str, ...] = ()  # a guess, written as a comment, unless the document says so
+    key_is_said: bool = False
     key_columns: list[dict[str, Any]] = field(default_factory=list)
     scan: dict[str, Any] | None = None
     scan_note: str = ""
     lookups: list[LookupDraft] = field(default_factory=list)
     empty_statuses: tuple[int, ...] = ()
     test: str | None = None  # what follows SELECT * FROM source.table
+    values: dict[str, list[Any]] = field(default_factory=dict)
+    exhaustive: bool = True
+    remarks: list[str] = field(default_factory=list)  # written above it, as comments
 
 
 @dataclass
@@ -59,12 +64,19 @@ class SpecDraft:
     tables: list[TableDraft] = field(default_factory=list)
     unsure: list[str] = field(default_factory=list)
     variables: list[str] = field(default_factory=list)  # environment variables that must be set
+    rate_limit: dict[str, Any] = field(default_factory=dict)
+    command: str = "fff source init"  # what drafted it
 
 
 def identifier(text: str, fallback: str = "value") -> str:
     """A name that SQL takes without quotes: letters, digits and _, no digit in front."""
     name = _ODD.sub("_", text).strip("_") or fallback
     return f"_{name}" if name[0].isdigit() else name
+
+
+def is_source_name(text: str) -> bool:
+    """Whether a text can name a source in SQL without quotes."""
+    return _NAME.fullmatch(text) is not None
 
 
 def unique(name: str, taken: Iterable[str]) -> str:

@@ -18,23 +18,29 @@ _NOTE_AT = 44  # column where comments stand, where there is room
 MODELINE = "# yaml-language-server: $schema=fff.schema.json"
 
 
-def yaml_text(draft: SpecDraft) -> str:
-    """The draft as a spec file, with a comment wherever somebody should look."""
-    lines = [MODELINE, f"# Drafted by `fff source init` from {_comment(draft.origin)}"]
-    if draft.unsure:
+def yaml_text(*drafts: SpecDraft) -> str:
+    """The drafts as one spec file, with a comment wherever somebody should look."""
+    first = drafts[0]
+    lines = [MODELINE, f"# Drafted by `{first.command}` from {_comment(first.origin)}"]
+    unsure = [text for draft in drafts for text in draft.unsure]
+    if unsure:
         lines.append("# To look at:")
-        lines += [f"#  - {_comment(text)}" for text in draft.unsure]
-    lines += ["version: 1", "sources:", f"  {scalar(draft.name)}:", "    client:"]
-    lines += _client(draft)
-    lines.append("    tables:")
+        lines += [f"#  - {_comment(text)}" for text in unsure]
+    lines += ["version: 1", "sources:"]
+    for draft in drafts:
+        lines += _source(draft)
+    return "\n".join(lines) + "\n"
+
+
+def _source(draft: SpecDraft) -> Iterator[str]:
+    yield from (f"  {scalar(draft.name)}:", "    client:", *_client(draft), "    tables:")
     for table in draft.tables:
-        lines += [f"      {line}" if line else "" for line in _table(table)]
+        yield from (f"      {line}" if line else "" for line in _table(table))
     tests = [(table.name, table.test) for table in draft.tables if table.test is not None]
     if tests:
-        lines.append("    tests:")
+        yield "    tests:"
         statements = [" ".join(("SELECT * FROM", f"{draft.name}.{name}", rest)) for name, rest in tests]
-        lines += [f"      - {scalar(statement)}" for statement in statements]
-    return "\n".join(lines) + "\n"
+        yield from (f"      - {scalar(statement)}" for statement in statements)
 
 
 def scalar(value: Any) -> str:
@@ -65,13 +71,20 @@ def _client(draft: SpecDraft) -> Iterator[str]:
     for key, value in (("auth", draft.auth), ("headers", draft.headers), ("params", draft.params)):
         if value:
             yield f"      {key}: {flow(value)}"
+    if draft.rate_limit:
+        yield f"      rate_limit: {flow(draft.rate_limit)}"
 
 
 def _table(table: TableDraft) -> Iterator[str]:
+    yield from (f"# {_comment(text)}" for text in table.remarks)
     yield f"{scalar(table.name)}:"
     if table.description:
         yield f"  description: {scalar(table.description)}"
-    if table.primary_key:
+    if not table.exhaustive:
+        yield "  exhaustive: false"
+    if table.primary_key and table.key_is_said:
+        yield f"  primary_key: {flow(table.primary_key)}"
+    elif table.primary_key:
         yield f"  # primary_key: {flow(table.primary_key)}  # unique in the sample; rows of one key are then taken for one"
     if table.columns:
         yield "  columns:"
@@ -79,6 +92,8 @@ def _table(table: TableDraft) -> Iterator[str]:
     if table.key_columns:
         yield "  key_columns:"
         yield from (f"    - {flow(key)}" for key in table.key_columns)
+    if table.values:
+        yield f"  values: {flow(table.values)}"
     if table.scan is not None:
         if table.scan_note:
             yield f"  # {_comment(table.scan_note)}"

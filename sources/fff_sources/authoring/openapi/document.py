@@ -91,10 +91,17 @@ async def draft_from_openapi(
         text, base = await _fetched(where, client, headers, environ)
     else:
         text, base = _read(where), ""
-    document = _document(text, where)
+    draft = draft_of_document(_document(text, where), base, url=url, name=name)
+    draft.origin = client.shown(base) if base else where
+    return draft
+
+
+def draft_of_document(
+    document: Mapping[str, Any], base: str, *, url: str | None = None, name: str | None = None
+) -> SpecDraft:
+    """The same from a document of OpenAPI 3 as data; `base` is the URL it came from. Raises UsageError."""
     resolver = Resolver(document)
     draft = _source(document, resolver, base, url, name)
-    draft.origin = client.shown(base) if base else where
     operations = list(_operations(document, resolver))
     for operation in operations:
         _table(draft, resolver, operation)

@@ -13,6 +13,7 @@ from fff_sources.authoring.sampling.shape import stands_beside, step
 _FLAT = 12  # members up to which a nested object becomes columns
 _DEEP = 2  # levels of nested objects that become columns
 _FOLLOWED = 32  # references one after the other
+_MOST_PARTS = 10_000  # schemas that one is put together of: parts can multiply
 _MEDIA = (
     "application/json",
     "application/hal+json",
@@ -55,6 +56,7 @@ class Resolver:
     def __init__(self, document: Mapping[str, Any]) -> None:
         self.document = document
         self.unresolved: list[str] = []
+        self._parts = 0
 
     def follow(self, node: Any) -> dict[str, Any]:
         """The object itself, whatever refers to it; empty where a reference leads nowhere or elsewhere."""
@@ -81,9 +83,10 @@ class Resolver:
 
     def schema(self, node: Any, depth: int = 0) -> dict[str, Any]:
         """A schema with the parts of `allOf` put together, and of `oneOf` and `anyOf` the first that is not null."""
-        schema = self.follow(node)
-        if depth > _FOLLOWED:
+        self._parts = self._parts + 1 if depth else 0
+        if depth > _FOLLOWED or self._parts > _MOST_PARTS:
             return {}
+        schema = _sound(self.follow(node))
         for key in ("oneOf", "anyOf"):
             options = [self.schema(one, depth + 1) for one in schema.get(key) or ()]
             options = [one for one in options if one and kind_of(one) != "null"]
@@ -112,6 +115,13 @@ class Resolver:
                 if media.partition(";")[0].strip().lower() in _MEDIA or "json" in media.lower():
                     return self.schema((part or {}).get("schema"))
         return {}
+
+
+def _sound(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema without the parts that are not of the kind they must be."""
+    wrong = {key for key in ("oneOf", "anyOf", "allOf") if not isinstance(schema.get(key, []), list)}
+    wrong |= {"properties"} if not isinstance(schema.get("properties", {}), dict) else set()
+    return {key: item for key, item in schema.items() if key not in wrong} if wrong else schema
 
 
 def kind_of(schema: Mapping[str, Any]) -> str:

@@ -1,0 +1,56 @@
+"""How much of a folder of documents can be imported: each translated and linted, nothing written, in numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from fff.errors import FFFError, UsageError
+from fff_sources.importing.airbyte.drafts import plain_streams
+from fff_sources.importing.documents import format_of, load_text, read_file
+from fff_sources.importing.fidelity import FidelityReport
+from fff_sources.importing.translate import import_data
+
+_ENDINGS = frozenset({".yaml", ".yml", ".json", ".har"})
+
+
+def count_folder(folder: Path, kind: str | None) -> Iterator[str]:
+    """Lines with the counts, by format. Raises UsageError where it is no folder."""
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is no folder", hint="--count takes a folder of documents")
+    counts: dict[str, Counter[str]] = {}
+    for file in sorted(one for one in folder.rglob("*") if one.suffix in _ENDINGS and one.is_file()):
+        try:
+            data = load_text(read_file(file), str(file))
+        except FFFError:
+            counts.setdefault("unreadable", Counter())["documents"] += 1
+            continue
+        found = kind or format_of(data)
+        if found is None:
+            counts.setdefault("of no known format", Counter())["documents"] += 1
+            continue
+        counted = counts.setdefault(found, Counter())
+        counted["documents"] += 1
+        report = FidelityReport(found, str(file))
+        try:
+            import_data(data, str(file), report)
+        except FFFError:
+            counted["documents of which nothing translates"] += 1
+        plain = plain_streams(data) if found == "airbyte" else {}
+        counted["tables"] += len(plain) or len(report.written) + len(report.left_out)
+        counted["tables translated and linted"] += len(report.written)
+        for name in report.written:
+            counted["of these known to be complete"] += not report.may_miss_rows(name)
+        if found == "airbyte":
+            counted["plain streams"] += sum(plain.values())
+            written = [name for name, is_plain in plain.items() if is_plain and name in report.written]
+            counted["plain streams translated and linted"] += len(written)
+            lost = report.without_login()
+            counted["plain streams translated and linted, with their login"] += sum(
+                report.written[name].partition(".")[0] not in lost for name in written
+            )
+    for found, counted in counts.items():
+        yield found
+        for what, number in counted.items():
+            yield f"  {number:>7,}  {what}"

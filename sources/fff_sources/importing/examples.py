@@ -1,0 +1,218 @@
+"""Requests by example, of HAR files and Postman collections: a table for each path, its columns from the answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+from fff_sources.authoring.draft import (
+    ColumnDraft,
+    LookupDraft,
+    SpecDraft,
+    TableDraft,
+    identifier,
+    singular,
+    unique,
+)
+from fff_sources.authoring.sampling.address import is_secret, looks_like_id
+from fff_sources.authoring.sampling.columns import columns_of
+from fff_sources.authoring.sampling.shape import find_records
+from fff_sources.http.paging.conventions import CURSOR_PARAMS, OFFSET_PARAMS, PAGE_PARAMS, SIZE_PARAMS
+from fff_sources.http.templates import escaped
+from fff_sources.importing.fidelity import FidelityReport, shown
+
+_TURNS = frozenset(name.lower() for name in (*PAGE_PARAMS, *OFFSET_PARAMS, *CURSOR_PARAMS))
+_SIZES = frozenset(name.lower() for name in SIZE_PARAMS)
+_TOKEN = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[A-Za-z0-9_\-+/=.]{20,}")
+_MOST = 2_000  # tables of one document
+
+
+@dataclass
+class Example:
+    """A GET that somebody sent. `path` holds `{key}` for what differs from one to the next; `value` is the answer.
+
+    `auth`, `headers` and `params` hold references in place of all that may be secret.
+    """
+
+    base_url: str
+    path: list[str]
+    keys: list[str] = field(default_factory=list)
+    params: dict[str, str] = field(default_factory=dict)
+    auth: dict[str, Any] | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    value: Any = None
+    answered: bool = False
+    summary: str = ""
+
+    @property
+    def collection(self) -> str:
+        """What the path is about."""
+        return next((part for part in reversed(self.path) if not part.startswith("{")), "rows")
+
+    @property
+    def template(self) -> str:
+        """The path as a spec writes it."""
+        return "/".join(self.path)
+
+
+class Hiding:
+    """Says what of an example may be written, and puts variables in the place of the rest."""
+
+    def __init__(self, source: str, report: FidelityReport) -> None:
+        self.source = source
+        self.report = report
+
+    def secret(self, what: str) -> str:
+        """A reference in the place of a secret."""
+        name = re.sub(r"[^A-Z0-9]+", "_", f"{self.source}_{what}".upper()).strip("_")
+        if name not in self.report.variables:
+            self.report.variables.append(name)
+        return f"${{env:{name}}}"
+
+    def param(self, name: str, value: str) -> str:
+        """A parameter's value, or a reference where it may be a secret."""
+        if is_secret(name) or is_token(value):
+            self.report.add("", f"parameter {name}", "approximated", "taken for a secret: set its variable")
+            return self.secret(name)
+        return escaped(value.replace("${", "$ {"))
+
+    def auth_of_header(self, name: str, value: str) -> dict[str, Any]:
+        """The login that a header with a secret shows, its secret left out."""
+        scheme = value.strip().partition(" ")[0].lower()
+        self.report.add("", f"header {name}", "approximated", "taken for a secret: set its variable")
+        if name.lower() == "authorization" and scheme == "bearer":
+            return {"type": "bearer", "token": self.secret("token")}
+        if name.lower() == "authorization" and scheme == "basic":
+            return {
+                "type": "http_basic",
+                "username": self.secret("user"),
+                "password": self.secret("password"),
+            }
+        return {"type": "api_key", "name": name, "api_key": self.secret(name), "location": "header"}
+
+
+def is_token(value: str) -> bool:
+    """Whether a text looks like a key or a token, whatever its name."""
+    return len(value) <= 10_000 and _TOKEN.fullmatch(value) is not None
+
+
+def segments_of(path: str) -> tuple[list[str], list[str]]:
+    """The parts of a path, each that names one thing as `{key}`; and the keys."""
+    parts: list[str] = []
+    keys: list[str] = []
+    for part in filter(None, path.split("/")):
+        plain = unquote(part)
+        if looks_like_id(plain) or is_token(plain):
+            before = next((one for one in reversed(parts) if not one.startswith("{")), "thing")
+            key = unique(f"{singular(identifier(before.lower()))}_id", keys)
+            keys.append(key)
+            parts.append(f"{{{key}}}")
+        else:
+            parts.append(escaped(part))
+    return parts, keys
+
+
+def drafts_of_examples(examples: list[Example], source: str, report: FidelityReport) -> list[SpecDraft]:
+    """One source for each host and login; one table for each path, of the example with the most records."""
+    drafts: dict[str, SpecDraft] = {}
+    best: dict[tuple[str, str], Example] = {}
+    for one in examples:
+        place = (one.base_url, one.template)
+        if place not in best or _size(one) > _size(best[place]):
+            best[place] = one
+    logins: dict[str, dict[str, Any]] = {}
+    for one in examples:
+        if one.auth is not None:
+            logins.setdefault(one.base_url, one.auth)
+    for (base, template), one in list(best.items())[:_MOST]:
+        if base not in drafts:
+            name = unique(source, (draft.name for draft in drafts.values()))
+            drafts[base] = SpecDraft(name, base, "", logins.get(base), dict(one.headers))
+        _table(drafts[base], one, report, template)
+    return list(drafts.values())
+
+
+def _size(one: Example) -> int:
+    return len(find_records(one.value, one.collection).records) if one.answered else -1
+
+
+def _table(draft: SpecDraft, one: Example, report: FidelityReport, template: str) -> None:
+    shape = find_records(one.value, one.collection, last_is_id=one.path[-1:] == ["{"])
+    taken = [table.name for table in draft.tables]
+    last = bool(one.path) and one.path[-1].startswith("{")
+    named = identifier(one.collection.lower(), "rows")
+    table = TableDraft(unique(singular(named) if last else named, taken), description=shown(one.summary))
+    told = f"GET {template}"
+    columns = columns_of(shape.records, shape.header) if one.answered and shape.records else []
+    endpoint: dict[str, Any] = {"path": template}
+    if one.answered and shape.selector != "$":
+        endpoint["data_selector"] = shape.selector
+    _params(one, endpoint, report, told)
+    keys = _keys(one, columns, shape.records, endpoint, last=last)
+    own = [ColumnDraft(key, "string", note="what is asked for") for key in keys if key not in _names(columns)]
+    if not columns and own:
+        columns = [ColumnDraft("record", "string", "$", "the record, as JSON text")]
+        report.add(told, "answer", "approximated", "no answer is kept: records come as JSON text")
+    elif not columns:
+        report.add(
+            told, "answer", "approximated", "no answer is kept: columns are learnt from the first page"
+        )
+    for column in columns:
+        outcome = "approximated" if column.note else "translated"
+        report.add(told, f"columns.{column.name}", outcome, column.note)  # type: ignore[arg-type]
+    table.columns = [*own, *columns]
+    if keys:
+        table.key_columns = [{"name": key, "require": "required"} for key in keys]
+        table.lookups.append(LookupDraft(tuple(keys), endpoint))
+    else:
+        table.scan, table.test = endpoint, "LIMIT 5"
+    report.add(told, "path", "translated")
+    report.written[told] = f"{draft.name}.{table.name}"
+    draft.tables.append(table)
+
+
+def _names(columns: list[ColumnDraft]) -> set[str]:
+    return {column.name for column in columns}
+
+
+def _params(one: Example, endpoint: dict[str, Any], report: FidelityReport, told: str) -> None:
+    """What was sent along, without what turned pages: that is for FFF to say, as the answers go on."""
+    params = {name: value for name, value in one.params.items() if name.lower() not in (*_TURNS, *_SIZES)}
+    sized = any(name.lower() in _SIZES for name in one.params)
+    turned = [name for name in one.params if name.lower() in _TURNS]
+    if params:
+        endpoint["params"] = params
+        report.add(told, "query", "approximated", f"the table is what is sent for {', '.join(params)}")
+    turning = next((name for name in turned if name.lower() in {one.lower() for one in PAGE_PARAMS}), None)
+    if turning is not None:
+        # Where numbers begin is not known: from 0 on none is left out, and one that comes twice is an error.
+        first = 0 if one.params[turning] == "0" else 1
+        endpoint["paginator"] = {"type": "page_number", "page_param": turning, "base_page": first}
+        report.add(told, "paging", "approximated", f"pages by {turning}, from {first} to an empty one")
+    elif turned or sized:
+        note = f"{', '.join(turned) or 'a size'} turned pages: they are followed where answers say how they go on"
+        report.add(told, "paging", "approximated", note, incomplete=True)
+
+
+def _keys(
+    one: Example, columns: list[ColumnDraft], records: list[Any], endpoint: dict[str, Any], *, last: bool
+) -> list[str]:
+    """The key columns; the last one is the record's own id where it has one."""
+    keys = list(one.keys)
+    if last and "id" in _names(columns) and len(records) <= 1:
+        endpoint["path"] = endpoint["path"].replace(f"{{{keys[-1]}}}", "{id}")
+        keys[-1] = "id"
+    return keys
+
+
+def text_of(value: Any) -> str:
+    """A text of a document, or nothing."""
+    return value if isinstance(value, str) else ""
+
+
+def mappings(value: Any) -> list[Mapping[str, Any]]:
+    """The mappings of a list."""
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []

@@ -1,0 +1,188 @@
+"""Postman collections (v2): requests with variables, and the answers that are kept beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+from fff_sources.authoring.draft import SpecDraft, identifier, unique
+from fff_sources.authoring.sampling.address import is_secret
+from fff_sources.http.response.json import MalformedJSON, decode
+from fff_sources.http.templates import escaped
+from fff_sources.importing.examples import Example, Hiding, drafts_of_examples, is_token, mappings, text_of
+from fff_sources.importing.fidelity import FidelityReport
+
+_DEEPEST = 20  # folders in folders
+_MOST = 5_000  # requests
+_VARIABLE = re.compile(r"\{\{\s*([^{}]{1,100}?)\s*\}\}")
+
+
+def drafts_of_postman(data: Mapping[str, Any], source: str, report: FidelityReport) -> list[SpecDraft]:
+    """The sources of a collection."""
+    collection = _Collection(data, Hiding(source, report))
+    examples = []
+    for number, (item, auth) in enumerate(_requests(data, data.get("auth"), 0)):
+        if number == _MOST:
+            report.leave_out("(more)", f"a collection has at most {_MOST:,} requests")
+            break
+        example = collection.example(item, auth)
+        if example is not None:
+            examples.append(example)
+    return drafts_of_examples(examples, source, report)
+
+
+def _requests(folder: Mapping[str, Any], auth: Any, depth: int) -> Iterator[tuple[Mapping[str, Any], Any]]:
+    """The requests of a folder and those in it, each with the login that holds there."""
+    for item in mappings(folder.get("item")):
+        if "request" in item:
+            yield item, auth
+        elif depth < _DEEPEST:
+            yield from _requests(item, item.get("auth") or auth, depth + 1)
+
+
+class _Collection:
+    def __init__(self, data: Mapping[str, Any], hiding: Hiding) -> None:
+        self._hiding = hiding
+        self._values = {
+            text_of(one.get("key")): text_of(one.get("value"))
+            for one in mappings(data.get("variable"))
+            if one.get("type") != "secret"
+        }
+
+    def example(self, item: Mapping[str, Any], auth: Any) -> Example | None:
+        request, report = item.get("request"), self._hiding.report
+        name = text_of(item.get("name")) or "a request"
+        request = {"url": request} if isinstance(request, str) else request
+        if not isinstance(request, Mapping):
+            return None
+        method = (text_of(request.get("method")) or "GET").upper()
+        if method != "GET":
+            report.leave_out(f"{method} {name}", "only what is read by GET is a table")
+            return None
+        url = request.get("url")
+        raw = text_of(url.get("raw")) if isinstance(url, Mapping) else text_of(url)
+        address, _, query = raw.partition("?")
+        base, path = self._split(address.partition("#")[0].strip())
+        if base is None:
+            report.leave_out(f"GET {name}", "its URL names no host")
+            return None
+        example = Example(base, [], summary=name)
+        self._path(path, example)
+        for key, value in self._query(url, query):
+            example.params[key] = self._param(key, value)
+        example.auth = self._auth(request.get("auth") or auth)
+        for header in mappings(request.get("header")):
+            self._header(text_of(header.get("key")), text_of(header.get("value")), example)
+        example.value, example.answered = _answer(item)
+        return example
+
+    def _split(self, address: str) -> tuple[str | None, str]:
+        """The base URL, with variables in place of what only the user knows, and the path."""
+        leading = _VARIABLE.match(address)
+        if leading is not None:
+            known = self._values.get(leading[1], "")
+            address = (known.rstrip("/") if "://" in known else f"{{{{{leading[1]}}}}}") + address[
+                leading.end() :
+            ]
+        scheme, _, rest = address.partition("://") if "://" in address else ("", "", address)
+        host, _, path = rest.partition("/")
+        host = host.rpartition("@")[2]
+        if _VARIABLE.match(host) and not scheme:
+            return self._written(host, plain=False), path
+        if (
+            scheme not in ("http", "https", "")
+            or not host
+            or ("." not in host and ":" not in host and scheme == "")
+        ):
+            return None, ""
+        return f"{scheme or 'https'}://{self._written(host, plain=False)}", path
+
+    def _written(self, text: str, *, plain: bool = True) -> str:
+        """A text with its variables' values, or references to them."""
+
+        def value_of(match: re.Match[str]) -> str:
+            known = self._values.get(match[1], "")
+            if known and not is_secret(match[1]) and not is_token(known) and "{{" not in known:
+                return escaped(known) if plain else known
+            return self._hiding.secret(match[1])
+
+        parts, position = [], 0
+        for match in _VARIABLE.finditer(text):
+            before = text[position : match.start()].replace("${", "$ {")
+            parts += [escaped(before) if plain else before, value_of(match)]
+            position = match.end()
+        rest = text[position:].replace("${", "$ {")
+        return "".join([*parts, escaped(rest) if plain else rest])
+
+    def _path(self, path: str, example: Example) -> None:
+        for part in filter(None, path.split("/")):
+            if part.startswith(":") and len(part) > 1:
+                key = unique(identifier(part[1:]), example.keys)
+                example.keys.append(key)
+                example.path.append(f"{{{key}}}")
+            elif is_token(unquote(part)):
+                example.path.append(self._hiding.secret("path"))
+            else:
+                example.path.append(self._written(part))
+
+    def _query(self, url: Any, query: str) -> Iterator[tuple[str, str]]:
+        listed = mappings(url.get("query")) if isinstance(url, Mapping) else []
+        if listed:
+            for one in listed:
+                if not one.get("disabled") and text_of(one.get("key")):
+                    yield text_of(one.get("key")), text_of(one.get("value"))
+        else:
+            yield from parse_qsl(query, keep_blank_values=True)
+
+    def _param(self, name: str, value: str) -> str:
+        return (
+            self._written(value)
+            if _VARIABLE.search(value) and not is_secret(name)
+            else self._hiding.param(name, value)
+        )
+
+    def _header(self, name: str, value: str, example: Example) -> None:
+        if not name:
+            return
+        if is_secret(name):
+            if example.auth is None:
+                example.auth = self._hiding.auth_of_header(name, value)
+        else:
+            self._hiding.report.add(
+                "", f"header {name}", "dropped", "not sent: write it by hand where it is needed"
+            )
+
+    def _auth(self, auth: Any) -> dict[str, Any] | None:
+        """A login, with references in place of everything that is written there."""
+        if not isinstance(auth, Mapping):
+            return None
+        secret, kind = self._hiding.secret, auth.get("type")
+        said = {text_of(one.get("key")): text_of(one.get("value")) for one in mappings(auth.get(str(kind)))}
+        match kind:
+            case "bearer" | "oauth2":
+                return {"type": "bearer", "token": secret("token")}
+            case "basic" | "digest":
+                kind = "http_basic" if kind == "basic" else "digest"
+                return {"type": kind, "username": secret("user"), "password": secret("password")}
+            case "apikey":
+                place = "query" if said.get("in") == "query" else "header"
+                name = said.get("key") or "X-API-Key"
+                return {"type": "api_key", "name": name, "api_key": secret("api_key"), "location": place}
+            case None | "noauth":
+                return None
+        self._hiding.report.add("", f"auth {kind}", "dropped", "write `auth` by hand")
+        return None
+
+
+def _answer(item: Mapping[str, Any]) -> tuple[Any, bool]:
+    """The first answer kept with a request that is JSON, and whether there is one."""
+    for one in mappings(item.get("response")):
+        body = text_of(one.get("body"))
+        if one.get("code", 200) == 200 and body.lstrip()[:1] in ("{", "["):
+            try:
+                return decode(body), True
+            except (MalformedJSON, RecursionError):
+                continue
+    return None, False
