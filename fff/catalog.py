@@ -106,9 +106,7 @@ class Table:
     sort: str | None = None  # one of these
     changes: ChangesSince | None = None  # how scans can be asked for what has changed alone
     notes: tuple[str, ...] = ()  # what whoever reads it should know beforehand, each a sentence
-    function: bool = (
-        False  # the last column is a function's value, those before it are its arguments, in order
-    )
+    function: bool = False  # the last column is its value, those before it are its arguments, in order
 
     @property
     def full_name(self) -> str:
@@ -130,15 +128,8 @@ class Table:
         if qual.operator == "since":
             return self.changes.param if self.changes is not None else None
         wanted = qual.column.lower(), qual.operator
-        return next(
-            (
-                param
-                for key in self.key_columns
-                for operator, param in key.sendable
-                if (key.name.lower(), operator) == wanted
-            ),
-            None,
-        )
+        said = ((key.name.lower(), *one) for key in self.key_columns for one in key.sendable)
+        return next((param for name, operator, param in said if (name, operator) == wanted), None)
 
     def said(self, qual: Qual) -> str:
         """A qualifier as requests say it, for people."""
@@ -360,11 +351,7 @@ class Catalog:
         known = {adapter.name.lower() for adapter in self.adapters} | self._offered.keys()
         self.adapters = [one for one in self.adapters if one.name.lower() in wanted]
         self._offered = {name: read for name, read in self._offered.items() if name in wanted}
-        self._tables = {
-            name: (adapter, table)
-            for name, (adapter, table) in self._tables.items()
-            if adapter.name.lower() in wanted
-        }
+        self._tables = {name: one for name, one in self._tables.items() if one[0].name.lower() in wanted}
         return sorted(wanted - known)
 
     def _take(self, name: str) -> None:

@@ -28,7 +28,7 @@ def test_whoever_fills_them_in_calls_them_by_the_same_names() -> None:
     assert _STATEMENT.keys() <= StatementOptions.__annotations__.keys()
     typed = {field.name for field in fields(QueryArguments)} | ENGINE
     for command in (app.query, app.shell):
-        assert inspect.signature(command).parameters.keys() - {"context"} <= typed, command
+        assert inspect.signature(command).parameters.keys() - {"context", "server"} <= typed, command
     given = inspect.signature(app.query).parameters.keys()
     assert typed - given == {
         "texts",

@@ -74,10 +74,11 @@ class MissingPart:
 class QueryReply:
     """Rows of an answer, and whether they are the whole of it.
 
-    `complete`: whether the answer rests on everything the sources hold; if not, `missing` and `reason` say
-    what it lacks, and `bounds`, by column, what its aggregates are worth all the same ("certain", "at_least",
-    "at_most", "unknown"; empty where nothing is known). `cut`: whether the answer has rows that are not in this reply, `row_count` in all;
-    `fetch_rows(handle, next_row)` gives them. Both have to be right before the rows are called all there are.
+    `complete`: whether the answer rests on everything the sources hold; if not, `missing` and `reason`
+    say what it lacks, and `bounds`, by column, what its aggregates are worth all the same ("certain",
+    "at_least", "at_most", "unknown"; empty where nothing is known). `cut`: whether the answer has rows
+    that are not in this reply, `row_count` in all; `fetch_rows(handle, next_row)` gives them. Both have
+    to be right before the rows are called all there are.
     """
 
     complete: bool
