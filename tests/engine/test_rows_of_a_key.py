@@ -67,9 +67,9 @@ async def test_names_in_the_store_are_made_once(
     named: list[Quals] = []
     shape = RowCache._shape
 
-    def counted(cache: RowCache, fingerprint: bytes, quals: Quals) -> bytes:
+    def counted(cache: RowCache, fingerprint: bytes, quals: Quals, *, merged: bool) -> bytes:
         named.append(quals)
-        return shape(cache, fingerprint, quals)
+        return shape(cache, fingerprint, quals, merged=merged)
 
     monkeypatch.setattr(RowCache, "_shape", counted)
     site = two()
