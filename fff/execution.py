@@ -239,7 +239,7 @@ class Execution:
                 self._late = f"Spark had no time to end: the result rests on {final.rows:,} of {sink.rows:,} rows found"
         self.schema = tuple(result_field(one.name, one.type) for one in table.schema)
         if not self._complete:
-            table = table.cast(self._bounded(table.schema))
+            table = pa.Table.from_arrays(table.columns, schema=self._bounded(table.schema))
         for batch in table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]:
             self._spark_rows += len(batch)
             yield batch
