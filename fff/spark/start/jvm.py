@@ -299,8 +299,8 @@ def spark_conf(master: str) -> dict[str, str]:
                 for what in ("ui.retainedJobs", "ui.retainedStages", "sql.ui.retainedExecutions")
             },
             "spark.sql.shuffle.partitions": str(min(8, os.cpu_count() or 2)),
-            # Each table that is sent to all tasks and each sort takes a page at least, however small it is, until
-            # the next collection of garbage: 64 MB where nothing is said, 7 GB after a hundred joins.
+            # Each table that is sent to all tasks, and each sort, takes a page at least, however small it is,
+            # until garbage is collected: 64 MB where nothing is said, 7 GB after a hundred joins.
             "spark.buffer.pageSize": "16m",
         }
     return conf
