@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from fff.catalog import Catalog, LookupMethod, Page, ScanMethod, Table
+from fff.errors import InvariantError
 from fff.federation import Federation
 from fff.options import RunOptions
 from fff.runtime.memory import taken
@@ -70,7 +71,8 @@ class Made:
         meter: AccessMeter,
     ) -> AsyncGenerator[Page]:
         """There is none."""
-        raise NotImplementedError
+        del columns, keys, meter
+        raise InvariantError(f"{table.full_name} has no lookup {method.name}")
 
     async def close(self) -> None:
         """Nothing is open."""

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 from fff.budget import bytes_said, bytes_told
-from fff.catalog import Catalog, LookupMethod, Page, ScanMethod, Table
+from fff.catalog import Catalog, Page, ScanMethod, Table
 from fff.errors import UsageError
 from fff.execution import Execution
 from fff.federation import Federation
@@ -27,6 +27,7 @@ from fff.options import RunOptions
 from fff.runtime import memory
 from fff.schema import Field
 from fff.stats import AccessMeter
+from tests.engine.scan_only import ScanOnly
 
 ROWS = 40_000
 JOIN = "SELECT a.k, a.text, b.text, c.text FROM a JOIN b ON a.k = b.k JOIN c ON b.k = c.k"
@@ -36,7 +37,7 @@ PRODUCT = "SELECT a.text, b.text FROM a, b"
 TIGHT = 16_000_000
 
 
-class Made:
+class Made(ScanOnly):
     """Tables `a`, `b` and `c`, each with the keys in another order, made page by page."""
 
     name = "made"
@@ -57,20 +58,6 @@ class Made:
             keys = np.arange(start, min(start + self.page, self.rows)) * step % self.rows
             texts = pa.array([f"{table.name} {key:0100d}" for key in keys.tolist()])
             yield Page(pa.record_batch({"k": keys, "text": texts}).select(list(columns)))
-
-    def lookup(
-        self,
-        table: Table,
-        method: LookupMethod,
-        columns: Sequence[str],
-        keys: Sequence[tuple[object, ...]],
-        *,
-        meter: AccessMeter,
-    ) -> AsyncGenerator[Page]:
-        raise AssertionError("no lookup is declared")
-
-    async def close(self) -> None:
-        pass
 
 
 @pytest.fixture(autouse=True)

@@ -9,18 +9,19 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fff.catalog import Catalog, LookupMethod, Page, ScanMethod, Table
+from fff.catalog import Catalog, Page, ScanMethod, Table
 from fff.dataflow.eddy import Eddy
 from fff.dataflow.plan.events import Event, Instruction, ScanEnd, ScanRows
 from fff.federation import Federation
 from fff.limits import SCAN_WINDOW, SMALL_PAGE
 from fff.schema import Field
 from fff.stats import AccessMeter
+from tests.engine.scan_only import ScanOnly
 from tests.engine.site import run
 
 
 @dataclass
-class Ready:
+class Ready(ScanOnly):
     """Tables `l` and `r` of the same numbers, whose pages are there as soon as they are asked for."""
 
     rows: int
@@ -40,20 +41,6 @@ class Ready:
             self.given += 1
             keys = range(start, min(start + self.page, self.rows))
             yield Page(pa.record_batch({"k": pa.array(keys, pa.int64())}), total_rows=self.rows)
-
-    def lookup(
-        self,
-        table: Table,
-        method: LookupMethod,
-        columns: Sequence[str],
-        keys: Sequence[tuple[object, ...]],
-        *,
-        meter: AccessMeter,
-    ) -> AsyncGenerator[Page]:
-        raise AssertionError("no lookup is declared")
-
-    async def close(self) -> None:
-        pass
 
 
 @pytest.fixture
