@@ -52,6 +52,7 @@ def drawn(frames: Frames, theme: TerminalTheme) -> str:
     """The frames as one SVG that repeats for ever, or shows the last where motion is not wanted."""
     rows = list(dict.fromkeys(line for _, lines in frames for line in lines))
     shapes, styles = _shapes(rows, theme)
+    drawn_as = {line: number for number, line in enumerate(rows) if shapes[number]}
     whole = frames[-1][0] + LAST_S - frames[0][0]
     starts = [at - frames[0][0] for at, _ in frames] + [whole]
     moves, screens = [], []
@@ -64,9 +65,9 @@ def drawn(frames: Frames, theme: TerminalTheme) -> str:
             f"#f{number}{{animation:k{number} {whole:.1f}s step-end infinite}}"
         )
         uses = "".join(
-            f'<use href="#l{rows.index(line)}" y="{_HEIGHT * at:.1f}"/>'
+            f'<use href="#l{drawn_as[line]}" y="{_HEIGHT * at:.1f}"/>'
             for at, line in enumerate(frames[number][1])
-            if shapes[rows.index(line)]
+            if line in drawn_as
         )
         last = "" if number + 2 < len(starts) else ' class="last"'
         screens.append(f'<g id="f{number}"{last}>{uses}</g>')
