@@ -12,7 +12,7 @@ import pytest
 from fff_cli.output import files
 from fff_cli.output.duck import rows_in
 from fff_cli.output.files import NewFile
-from fff_cli.output.formats import FORMATS
+from fff_cli.output.streams import FORMATS
 from tests.cli.terminal import FAKE, ended, environment, fake, under_way
 
 SAID = "the partial result is in {!r}"

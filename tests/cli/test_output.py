@@ -20,7 +20,8 @@ import pytest
 from fff.errors import UsageError
 from fff.schema import BOUND
 from fff_cli.output import formats, table, values
-from fff_cli.output.formats import FORMATS, choose_format, emit, unique, write_batches, writer
+from fff_cli.output.formats import emit, unique, write_batches, writer
+from fff_cli.output.streams import FORMATS, choose_format
 from fff_cli.output.table import Screen, layout
 from fff_cli.output.values import cell, fit, pad, printable, texts, width
 from tests.cli.fake_engine import every_type

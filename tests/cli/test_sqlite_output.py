@@ -12,7 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from fff_cli.output.formats import choose_format, write_batches, writer
+from fff_cli.output.formats import write_batches, writer
+from fff_cli.output.streams import choose_format
 from tests.cli.terminal import fake
 
 

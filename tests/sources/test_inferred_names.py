@@ -20,7 +20,8 @@ from fff.errors import SourceError
 from fff.federation import Federation, RunOptions
 from fff.limits import INFERRED_COLUMNS
 from fff_cli.output.duck import rows_in
-from fff_cli.output.formats import FORMATS, write_batches, writer
+from fff_cli.output.formats import write_batches, writer
+from fff_cli.output.streams import FORMATS
 from fff_cli.output.table import Screen
 from fff_sources.authoring.sampling.shape import step
 from fff_sources.http.response.jsonpath import Step, parse_path, quoted

@@ -15,7 +15,8 @@ from fff.access.disk.index import Held
 from fff.access.disk.store import RowStore, opened
 from fff.forecast.history import TableHistory
 from fff_cli.output.console import is_terminal
-from fff_cli.output.formats import choose_format, emit_batch
+from fff_cli.output.formats import emit_batch
+from fff_cli.output.streams import choose_format
 from fff_cli.run.progress import say
 
 _NO_PLACE = "nothing is kept: there is no home folder, and XDG_CACHE_HOME is not set"

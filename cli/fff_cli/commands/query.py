@@ -29,16 +29,9 @@ from fff_cli.output.adding import AddedTo, columns_of
 from fff_cli.output.adding import check as check_adding
 from fff_cli.output.console import can_draw, discard_output, is_terminal, output_screen, pager
 from fff_cli.output.files import PartOfFile, Target, file_target, is_special
-from fff_cli.output.formats import (
-    BINARY_FORMATS,
-    StandardOutput,
-    Writer,
-    choose_format,
-    write_batches,
-    writer,
-    writing,
-)
+from fff_cli.output.formats import Writer, write_batches, writer
 from fff_cli.output.pager import PagedOutput
+from fff_cli.output.streams import BINARY_FORMATS, StandardOutput, choose_format, writing
 from fff_cli.refresh.remembered import check as check_refreshable
 from fff_cli.refresh.remembered import one_result, remember
 from fff_cli.run.interrupts import Interrupts

@@ -9,7 +9,7 @@ Out: bytes on standard output, or a file that appears when it is whole.
     drawing  What rich draws: tables whose columns give way, bars, trees, SQL
     duck     Results as DuckDB databases
     files    Where results go that `-O` names
-    formats  The result formats, and where their bytes go
+    formats  The result formats
     pager    Shows what is longer than the terminal in a pager
     readback Results in files read back, so that they can be compared
     streams  What results are called, and standard output as they come

@@ -14,8 +14,9 @@ import pyarrow as pa
 from fff.errors import UsageError
 from fff_cli.output.databases import TABLE, kind_of, quoted, told_apart
 from fff_cli.output.files import NewFile, is_special
-from fff_cli.output.formats import CannotWrite, Writer, unique, writer
+from fff_cli.output.formats import Writer, unique, writer
 from fff_cli.output.readback import first_line, read_back
+from fff_cli.output.streams import CannotWrite
 
 #: The formats that rows can be added to.
 ADDABLE = ("csv", "tsv", "ndjson", "parquet", "sqlite")

@@ -1,4 +1,4 @@
-"""The result formats, and where their bytes go: standard output as they come, or a file that appears when it is whole."""
+"""The result formats: what each makes of batches."""
 
 from __future__ import annotations
 
@@ -13,12 +13,8 @@ from fff.errors import UsageError
 from fff_cli.output.console import Screen, output_screen
 from fff_cli.output.files import Target
 from fff_cli.output.streams import (
-    BINARY_FORMATS,
-    ENDINGS,
     FORMATS,
-    CannotWrite,
     StandardOutput,
-    choose_format,
     writing,
 )
 from fff_cli.output.table import FirstRowsWriter, LineWriter, TableWriter
@@ -35,29 +31,6 @@ from fff_cli.output.values import (
     printable,
     texts,
 )
-
-__all__ = [
-    "BINARY_FORMATS",
-    "ENDINGS",
-    "FORMATS",
-    "ArrowWriter",
-    "CannotWrite",
-    "JsonWriter",
-    "MarkdownWriter",
-    "NdjsonWriter",
-    "ParquetWriter",
-    "SeparatedWriter",
-    "StandardOutput",
-    "Writer",
-    "choose_format",
-    "emit",
-    "emit_batch",
-    "emit_outline",
-    "unique",
-    "write_batches",
-    "writer",
-    "writing",
-]
 
 ROWS_AT_ONCE = 65_536  # rows turned into text in one go: bounds memory, and keeps Arrow strings below 2 GB
 GROUP_ROWS, GROUP_BYTES = (

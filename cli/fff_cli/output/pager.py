@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import BinaryIO, cast
 
 from fff_cli.output.console import LESS, pager, terminal_size
-from fff_cli.output.formats import StandardOutput
+from fff_cli.output.streams import StandardOutput
 from fff_cli.output.values import width
 
 _COPY_BYTES = 1 << 20

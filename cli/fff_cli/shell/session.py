@@ -16,8 +16,9 @@ from fff_cli.commands.query import Plan, choose_progress
 from fff_cli.options.arguments import QueryArguments
 from fff_cli.output.console import pager
 from fff_cli.output.files import Target
-from fff_cli.output.formats import StandardOutput, emit_outline
+from fff_cli.output.formats import emit_outline
 from fff_cli.output.pager import PagedOutput
+from fff_cli.output.streams import StandardOutput
 from fff_cli.run.progress import Progress
 from fff_cli.shell.results import SessionRun, ShellOutput
 from fff_cli.shell.signals import SessionInterrupts
