@@ -82,10 +82,11 @@ class WebClient:
         transport: Transport | None = None,
         share: int = 1,
     ) -> None:
-        self.requests_sent, self.share = 0, share
+        self.requests_sent = 0
+        self.share = share
         self.redactor = redactor or Redactor()
         self._rng = rng or random.Random()
-        self.clock = self._clock = clock or Clock()
+        self.clock = clock or Clock()
         self._transport = transport or Network(user_agent)
         self._limiters: dict[tuple[str, str], HostLimiter] = {}
         self._origins: dict[str, str] = {}  # what URLs begin with -> scheme, host and port
@@ -109,7 +110,7 @@ class WebClient:
                     self._give_up(req, breaker, meter)
                 if breaker.is_open:
                     pause = min(req.policy.max_delay, req.policy.base_delay * 2**breaker.tried)
-                    await self._clock.sleep(pause)
+                    await self.clock.sleep(pause)
                     return await self._attempts(req, meter, breaker)
         return await self._attempts(req, meter, breaker)
 
@@ -169,7 +170,7 @@ class WebClient:
                 if failure.refusal and wait:
                     await self._wait_alone(wait, meter)
                 elif not failure.refusal:
-                    await self._clock.sleep(wait)
+                    await self.clock.sleep(wait)
                 if spent > 0:
                     req = replace(req, seconds=left)
             else:
@@ -179,7 +180,7 @@ class WebClient:
     def _note(self, req: Request, breaker: Breaker, meter: AccessMeter) -> None:
         """A request is given up that got no answer; told once where that means the host."""
         before = breaker.given_up
-        breaker.request_failed(self._clock.now())
+        breaker.request_failed(self.clock.now())
         if breaker.given_up and not before:
             meter.warn(
                 f"{origin_of(req.url)} is not asked any more for {req.source}.{req.table}: the last {breaker.failures} attempts "
@@ -188,15 +189,15 @@ class WebClient:
 
     async def _wait_alone(self, seconds: float, meter: AccessMeter) -> None:
         """As long as the server told one request to wait, while others may start."""
-        began = self._clock.now()
-        gate = ToldWait(began + seconds, self._clock)
+        began = self.clock.now()
+        gate = ToldWait(began + seconds, self.clock)
         alone = not meter.gates
         meter.gates[gate] = 1
         try:
-            await self._clock.sleep(seconds)
+            await self.clock.sleep(seconds)
         finally:
             del meter.gates[gate]
-            waited = self._clock.now() - began
+            waited = self.clock.now() - began
             meter.waited["throttled"] = meter.waited.get("throttled", 0.0) + waited
             meter.throttled_s += waited if alone else 0.0  # else somebody's wait is counted already
 
@@ -311,14 +312,14 @@ class WebClient:
             raise
         try:
             self.requests_sent += 1
-            meter.sent(self._clock.now())
+            meter.sent(self.clock.now())
 
             def withdrawn() -> None:
                 self.requests_sent -= 1
                 meter.requests -= 1
                 meter.refund()
 
-            began = self._clock.now()
+            began = self.clock.now()
             try:
                 response = await self._exchange(req, meter, withdrawn)
             except WireError as error:
@@ -326,11 +327,11 @@ class WebClient:
                     limiter.unanswered(permit)
                 reason = self.redactor.text(error.reason)[:_EXCERPT]
                 failure = _Failed(reason, again=error.again, wait=error.wait, hint=error.hint)
-                failure.seconds = self._clock.now() - began
+                failure.seconds = self.clock.now() - began
                 failure.silent = error.again
                 raise failure from error
             finally:
-                meter.answered(self._clock.now(), began)
+                meter.answered(self.clock.now(), began)
             self._check(req, response, limiter, permit, meter)
         finally:
             limiter.release(permit)
@@ -394,7 +395,7 @@ class WebClient:
         self, req: Request, response: Response, limiter: HostLimiter, permit: Permit, meter: AccessMeter
     ) -> None:
         """Tell the limiter what the answer means for the host; raises _Failed unless it is an answer."""
-        status, policy, wall = response.status, req.policy, self._clock.wall()
+        status, policy, wall = response.status, req.policy, self.clock.wall()
         quotas_left = quotas(response.headers, policy, wall)
         limiter.observe(permit, quotas_left)
         if policy.wait_in_body is not None and not response.renewed:
@@ -460,7 +461,7 @@ class WebClient:
         key = (self._origin(req.url), req.credentials.identity)
         limiter = self._limiters.get(key)
         if limiter is None:
-            limiter = self._limiters[key] = HostLimiter(req.policy, self._clock)
+            limiter = self._limiters[key] = HostLimiter(req.policy, self.clock)
         elif req.policy is not limiter.policy:
             limiter.tighten(req.policy)
         return limiter

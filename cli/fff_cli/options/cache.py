@@ -7,14 +7,19 @@ from fff.options import OpenOptions
 from fff_cli.options.arguments import QueryArguments
 
 
+def check_cache(cache: bool | None, cache_ttl: float | None) -> None:
+    """Raise UsageError for options that exclude each other."""
+    if cache is False and cache_ttl is not None:
+        raise UsageError("--no-cache and --cache-ttl exclude each other", hint="use one of the two")
+
+
 def cache_of(arguments: QueryArguments) -> OpenOptions:
     """The cache to use as `open_federation` takes it. Raises UsageError.
 
     A recording holds all that a query asks for, and what is replayed is no answer of today: neither knows a
     cache.
     """
-    if arguments.cache_ttl is not None and arguments.cache is False:
-        raise UsageError("--no-cache and --cache-ttl exclude each other", hint="use one of the two")
+    check_cache(arguments.cache, arguments.cache_ttl)
     if arguments.record is not None or arguments.replay is not None:
         if arguments.cache or arguments.cache_ttl is not None:
             raise UsageError(

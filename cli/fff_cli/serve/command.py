@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from fff.errors import UsageError
 from fff_cli.options.shared import Budgeted, Cached, CacheTtl, Sources, Verbose, option, typer
 from fff_cli.telling import told
 
@@ -61,11 +60,11 @@ def serve(  # noqa: PLR0917 - the options of the command, which typer reads off 
     """Run queries of many clients over one federation, by HTTP on this machine."""
 
     def run() -> int:
-        if cache is False and cache_ttl is not None:
-            raise UsageError("--no-cache and --cache-ttl exclude each other", hint="use one of the two")
+        from fff_cli.options.cache import check_cache  # noqa: PLC0415
         from fff_cli.serve.door import Listening, ServedTables, run_serve  # noqa: PLC0415
         from fff_cli.serve.queries import ServeLimits  # noqa: PLC0415
 
+        check_cache(cache, cache_ttl)
         tables = ServedTables(
             tuple(sources or ()),
             tuple(only or ()),
