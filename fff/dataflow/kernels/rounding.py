@@ -16,7 +16,6 @@ from fff.schema import ArrowType
 #: Doubles hold whole numbers up to here, and powers of ten up to this exponent.
 _EXACT_WHOLE, _EXACT_POWER = 2.0**53, 22
 _WIDE = Context(prec=800)
-_FACTORIALS = pa.array([math.factorial(number) for number in range(21)], pa.int64())
 #: As Java has them.
 _DEGREES, _RADIANS = 57.29577951308232, 0.017453292519943295
 
@@ -82,8 +81,9 @@ def _scaled(factor: float) -> Kernel:
 
 def _factorial(args: Sequence[Value], kind: ArrowType) -> Value:
     numbers = as_array(args[0])
-    inside = pc.and_(pc.greater_equal(numbers, 0), pc.less(numbers, len(_FACTORIALS)))
-    return _FACTORIALS.take(pc.if_else(inside, numbers, pa.scalar(None, numbers.type))).cast(kind)
+    factorials = pa.array([math.factorial(number) for number in range(21)], pa.int64())
+    inside = pc.and_(pc.greater_equal(numbers, 0), pc.less(numbers, len(factorials)))
+    return factorials.take(pc.if_else(inside, numbers, pa.scalar(None, numbers.type))).cast(kind)
 
 
 def _bits(args: Sequence[Value], kind: ArrowType) -> Value:
