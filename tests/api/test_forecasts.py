@@ -105,6 +105,7 @@ async def test_tables_that_no_source_holds_ask_for_nothing(ask: Ask, sql: str) -
     assert report["complete"]
 
 
+@pytest.mark.slow
 async def test_what_is_known_of_a_table_serves_other_queries(ask: Ask) -> None:
     await ask(JOIN)
     for sql, wanted in {
@@ -164,6 +165,7 @@ async def test_the_file_is_private_and_tells_no_secret(ask: Ask, tmp_path: Path)
         assert path.is_dir() or SECRET.encode() not in path.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"version": 2}', '{"version": 1, "tables": {"x": 1}}', '{"version": 1, "tables": [1]}'])  # fmt: skip
 async def test_a_damaged_file_is_none(ask: Ask, tmp_path: Path, damage: str) -> None:
     await ask(JOIN)

@@ -181,6 +181,7 @@ async def test_only_named_sources_are_seen(publish):
             pytest.fail("it opened")
 
 
+@pytest.mark.slow
 async def test_over_http_it_is_for_those_with_the_token(publish):
     spec = publish(site(), TABLES)
     environ = dict(os.environ, FFF_MCP_TOKEN="t0ken")

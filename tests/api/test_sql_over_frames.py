@@ -71,6 +71,7 @@ def test_no_frame(publish: Publish) -> None:
         fff.sql("SELECT 1 FROM {df}", sources=[publish(site(), TABLES)], df=7)
 
 
+@pytest.mark.slow
 def test_sql_is_called_before_anything_of_its_package_was_imported() -> None:
     program = "import fff, pyarrow; print(len(fff.sql('SELECT k FROM {t}', t=pyarrow.table({'k': [1]}))))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

@@ -66,6 +66,7 @@ def rows_of(file: str) -> list[tuple[str | None, ...]]:
     return [tuple(None if value is None else str(value) for value in row.values()) for row in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_rows_take_the_place_of_those_with_their_keys_and_others_stay(
     desk: Desk, form: str, capfd: pytest.CaptureFixture[str]
@@ -83,6 +84,7 @@ def test_rows_take_the_place_of_those_with_their_keys_and_others_stay(
     assert len(rows_of(file)) == (4 if form == "sqlite" else 7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_rows_are_put_behind_those_that_are_there(desk: Desk, form: str) -> None:
     file = f"x.{form}"
@@ -127,6 +129,7 @@ def test_a_partial_result_is_not_added_unless_it_is_asked_for(
     assert sorted(rows_of(file)) == [("1", "one"), ("2", "two"), ("3", "three")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FEW)
 @pytest.mark.parametrize(
     ("more", "sql", "told"),

@@ -48,6 +48,7 @@ def command(
     return run
 
 
+@pytest.mark.slow
 def test_the_budget_is_kept_told_and_foretold(command: Command, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     code, out, told = command("explain", JOIN, "-o", "json", "--budget", "0.001")

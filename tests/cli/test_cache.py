@@ -54,6 +54,7 @@ def stats(capfd):
     return json.loads(out), err
 
 
+@pytest.mark.slow
 def test_a_second_command_sends_nothing(counted, home, capfd):
     rows, *counts = counted()
     assert counts == [3, 0]
@@ -92,6 +93,7 @@ def test_a_full_disk_under_the_cache_costs_nothing_but_the_cache(counted, home, 
     assert counted("--cache")[0] == rows
 
 
+@pytest.mark.slow
 def test_clear_forgets_a_source_or_all(counted, capfd):
     counted("--cache")
     assert run(["cache", "clear", "--source", "other"]) == 0

@@ -253,6 +253,7 @@ def test_what_cannot_be_gone_on_with_is_said(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_standard_input_is_no_table_of_a_checkpoint(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "fff_cli", "query", "SELECT * FROM stdin", "--checkpoint", "kept"],

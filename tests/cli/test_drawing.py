@@ -128,6 +128,7 @@ def test_of_a_long_line_an_error_shows_what_is_around_its_place(place, length):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_nothing_is_drawn_by_rich_where_nobody_looks():
     code = (
         f"import sys; sys.path.insert(0, {str(HERE.parent.parent)!r}); from tests.cli.fake_engine import install;"
@@ -155,6 +156,7 @@ def test_on_a_terminal_help_comes_in_groups():
     assert "(default: a fresh one, told in the report)" in " ".join(text.replace("│", " ").split())
 
 
+@pytest.mark.slow
 def test_on_a_terminal_a_plan_is_a_tree_and_an_error_has_its_place_and_no_color_has_no_codes():
     with Terminal((*FAKE, "explain", "select wrong from t"), columns=60) as terminal:
         assert terminal.finish() == 1
@@ -168,6 +170,7 @@ def test_on_a_terminal_a_plan_is_a_tree_and_an_error_has_its_place_and_no_color_
             assert "\x1b" not in terminal.text
 
 
+@pytest.mark.slow
 def test_after_a_run_a_terminal_shows_what_each_access_method_did_and_others_ask_for_it():
     with Terminal((*FAKE, "query", "rows 1"), columns=60) as terminal:
         assert terminal.finish() == 0
@@ -201,6 +204,7 @@ def test_a_terminal_gets_the_first_rows_and_a_pipe_all():
     assert fake("query", "rows 3000", "--rows", "3", "-o", "table").stdout.count(" | row ") == 3000
 
 
+@pytest.mark.slow
 def test_a_terminal_that_cannot_move_its_cursor_gets_lines(tmp_path):
     with Terminal((*FAKE, "query", "groups"), environ=environment(TERM="dumb")) as terminal:
         terminal.read_until("in flight")

@@ -44,6 +44,7 @@ def test_a_line_that_the_terminal_would_wrap_counts_as_the_lines_it_takes(counti
     assert screen("query", "wide 100", "--pager", "-o", "json", PAGER=counting).startswith("paged 3 ]")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pager", ["", "no-such-pager -x", "'"])
 def test_where_the_pager_cannot_be_run_the_result_is_shown_all_the_same(pager):
     told = screen("query", "rows 500", "--pager", "--rows", "all", PAGER=pager)
@@ -51,6 +52,7 @@ def test_where_the_pager_cannot_be_run_the_result_is_shown_all_the_same(pager):
     assert ("warning: cannot run the pager 'no-such-pager'" in told) == pager.startswith("no")
 
 
+@pytest.mark.slow
 def test_pipes_files_and_terminals_that_cannot_move_their_cursor_know_no_pager(counting, tmp_path):
     assert "paged" not in fake("query", "rows 500", "--pager", "-q").stdout
     assert "paged" not in screen("query", "rows 500", "--pager", TERM="dumb", PAGER=counting)
@@ -82,6 +84,7 @@ def test_less_shows_a_long_result_and_gives_the_terminal_back():
         assert terminal.finish() == 0
 
 
+@pytest.mark.slow
 def test_the_shell_pages_results_and_what_its_commands_tell(counting, tmp_path):
     environ = environment(XDG_STATE_HOME=str(tmp_path), PROMPT_TOOLKIT_NO_CPR="1", PAGER=counting)
     with Terminal((*FAKE, "shell"), 80, 15, environ) as shell:

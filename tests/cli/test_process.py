@@ -304,6 +304,7 @@ def test_options_reach_the_engine(arguments, options, tmp_path):
     assert told | options == told
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_ends_the_run_without_a_word():
     command = " ".join([*FAKE, "query", "'rows 200000'"])
     done = subprocess.run(
@@ -339,6 +340,7 @@ def test_the_first_batch_is_out_while_the_run_goes_on():
     assert run.returncode == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scene", ["stuck", "blocked"])
 def test_the_second_interrupt_aborts_and_leaves_nothing_behind(scene, tmp_path):
     arguments = [*FAKE, "query", scene, "-O", str(tmp_path / "out.csv")]
@@ -533,6 +535,7 @@ def test_a_bare_command_shows_help_and_is_a_usage_error():
     assert "Commands:" in done.stderr
 
 
+@pytest.mark.slow
 def test_what_is_piped_in_is_a_table(tmp_path):
     (tmp_path / "names.csv").write_text("zip,name\n94704,Ann\n00501,Bo\n")
     for piped in ("zip;n\n00501;1\n94704;2\n", '{"zip": "00501", "n": 1}\n{"zip": "94704", "n": 2}\n'):
@@ -549,6 +552,7 @@ def test_what_is_piped_in_is_a_table(tmp_path):
         assert ", 0 requests, complete" in done.stderr
 
 
+@pytest.mark.slow
 def test_what_is_piped_in_serves_a_spec_and_a_statement(tmp_path):
     """It can be read but once, and whoever came second must not take it for empty."""
     (tmp_path / "fff.yaml").write_text(

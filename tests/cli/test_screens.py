@@ -50,6 +50,7 @@ def test_whatever_happens_the_view_fits_and_says_it(columns, lines, scene, words
     assert (emulator.overflows, emulator.scrolled) == (0, 0), shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("columns", "lines"), [(40, 24), (100, 30)])
 def test_after_a_partial_run_only_result_and_account_are_left(columns, lines):
     emulator = Emulator(columns, lines)
@@ -63,6 +64,7 @@ def test_after_a_partial_run_only_result_and_account_are_left(columns, lines):
     assert "groups so far" not in text
 
 
+@pytest.mark.slow
 def test_a_view_whose_terminal_becomes_smaller_fits_the_new_size():
     with Terminal((*FAKE, "query", "groups"), 100, 30, environment()) as terminal:
         seen(terminal, Emulator(100, 30), "groups so far", "FEC.scan")
@@ -75,6 +77,7 @@ def test_a_view_whose_terminal_becomes_smaller_fits_the_new_size():
     assert (emulator.overflows, emulator.scrolled) == (0, 0), shown
 
 
+@pytest.mark.slow
 def test_a_terminal_that_cannot_move_its_cursor_gets_lines_and_no_codes():
     with Terminal((*FAKE, "query", "late_partial"), 80, 24, environment(TERM="dumb")) as terminal:
         assert terminal.finish() == 3
@@ -84,6 +87,7 @@ def test_a_terminal_that_cannot_move_its_cursor_gets_lines_and_no_codes():
     )
 
 
+@pytest.mark.slow
 def test_without_colour_the_view_moves_the_cursor_and_colours_nothing():
     with Terminal((*FAKE, "query", "late_partial"), 80, 24, environment(NO_COLOR="1")) as terminal:
         terminal.read_until("groups so far")

@@ -47,6 +47,7 @@ def contributions() -> int:
     return len(generate().fec)
 
 
+@pytest.mark.slow
 def test_head_gets_its_lines_and_the_run_ends_quietly(spec):
     done = shell(f"$FFF query {SCAN!r} | head -5", spec)
     lines = done.stdout.splitlines()
@@ -75,6 +76,7 @@ def test_both_streams_into_one_file_keep_whole_lines(spec, tmp_path):
     assert lines[-1].endswith(", complete")
 
 
+@pytest.mark.slow
 def test_cron(spec, tmp_path):
     """No terminal, no home, a minimal PATH, standard input closed."""
     paths = os.pathsep.join(str(ROOT / part) for part in ("", "cli", "sources"))

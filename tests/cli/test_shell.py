@@ -408,6 +408,7 @@ def test_a_session_on_a_terminal(tmp_path):
     assert kept == ["+rows", "+2;", "+select wrong; rows 1;", "+rows 100000;", "+\\nope"]
 
 
+@pytest.mark.slow
 def test_interrupts_are_the_statements(tmp_path):
     with terminal(tmp_path) as shell:
         shell.expect("fff>")

@@ -36,6 +36,7 @@ def test_growable_view_is_writable() -> None:
     assert array.nbytes == 3
 
 
+@pytest.mark.slow
 @quick
 @given(st.lists(st.lists(st.one_of(st.none(), st.text(max_size=3)), max_size=20), max_size=12), st.data())
 def test_a_column_takes_what_was_appended(chunks: list[list[str | None]], data: st.DataObject) -> None:
@@ -89,6 +90,7 @@ def test_a_take_of_few_rows_does_not_touch_the_other_chunks(monkeypatch: pytest.
     assert column.take(np.array([0, 155, 120])).to_pylist() == ["x"] * 3
 
 
+@pytest.mark.slow
 @quick
 @given(st.lists(st.integers(1, 40)), st.data())
 def test_growth_in_large_steps_keeps_what_is_there(sizes: list[int], data: st.DataObject) -> None:

@@ -90,6 +90,7 @@ compares = st.lists(
 )
 
 
+@pytest.mark.slow
 @quick
 @given(compares, st.tuples(rows, rows), st.integers(1, 9), st.tuples(st.booleans(), st.booleans()))
 def test_every_pair_within_the_bounds_is_found_once(
@@ -111,6 +112,7 @@ def test_every_pair_within_the_bounds_is_found_once(
     assert sorted(found, key=repr) == sorted(expected(predicates, list(tables)), key=repr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reach", ["both on one column", "a column between two", "two columns around one"])
 def test_a_narrow_range_meets_few_rows(reach: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not every row of the other table, of which all but a few are then thrown away."""

@@ -132,6 +132,7 @@ COLLIDING: dict[str, Callable[[pa.Array], np.ndarray]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("collide", COLLIDING.values(), ids=COLLIDING.keys())
 @quick
 @given(batches=st.lists(st.lists(st.one_of(st.none(), st.text("abc", max_size=4)), max_size=12), max_size=8))
@@ -171,6 +172,7 @@ def test_fingerprints_depend_on_the_bytes_alone(values: list[bytes]) -> None:
     assert len(set(alone)) == len(set(values)), "no collision among so few"
 
 
+@pytest.mark.slow
 @quick
 @given(
     st.lists(st.lists(st.integers(-5, 5) | st.sampled_from([2**63 - 1, -(2**63)]), max_size=40), max_size=8)

@@ -158,6 +158,7 @@ KEYS = {
 MOST, NUMBERED = (0, 2, 4096), (False, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KEYS)
 @quick
 @given(data=st.data())

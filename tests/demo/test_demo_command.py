@@ -108,6 +108,7 @@ def test_the_demo_on_a_terminal_shows_the_live_view_and_then_the_table():
         assert shown[-1].startswith("  Spark: "), "and what Spark took"
 
 
+@pytest.mark.slow
 def test_the_first_ctrl_c_gives_the_partial_result_and_the_second_ends_the_sources_too():
     with Terminal((*REAL, "demo"), columns=100, lines=30) as terminal:
         terminal.read_until("Demographics.lookup[zip]")

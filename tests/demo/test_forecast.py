@@ -93,6 +93,7 @@ def check(names: list[str], folder: Path) -> dict[str, Foretold]:
 FEW = ["in_list", "limit", "lookup_by_constant", "plain_join", "self_join"]
 
 
+@pytest.mark.slow
 def test_intervals_hold_what_is_asked(tmp_path: Path) -> None:
     known = check(FEW, tmp_path)
     assert all(known[name].sharp for name in ("in_list", "self_join")), "all of their tables have been seen"

@@ -168,6 +168,7 @@ async def test_a_statement_without_blocks_is_sparks_alone(serve: Serve, tmp_path
     assert served.asked == []
 
 
+@pytest.mark.slow
 async def test_rows_are_shown_while_other_blocks_have_none(serve: Serve, tmp_path: Path) -> None:
     site = two()
     site.tables["t"] = (("a", "b"), [(1, 1)])
@@ -186,6 +187,7 @@ async def test_rows_are_shown_while_other_blocks_have_none(serve: Serve, tmp_pat
         assert await reading == oracle(site, sql)
 
 
+@pytest.mark.slow
 async def test_groups_tell_what_they_rest_on_and_whether_they_are_settled(
     serve: Serve, tmp_path: Path
 ) -> None:

@@ -212,6 +212,7 @@ def names(*ids: int) -> list[Row]:
     return [(f"n{one}",) for one in ids]
 
 
+@pytest.mark.slow
 async def test_a_related_query_asks_for_what_is_not_covered(asking: Asking) -> None:
     rows, asked, _ = await asking.run(asking.among(101, 102, 109))
     assert (rows, asked) == (names(101, 102), {101, 102, 109})
@@ -225,6 +226,7 @@ async def test_a_related_query_asks_for_what_is_not_covered(asking: Asking) -> N
     assert await asking.run(asking.among(101, 103, 104)) == (names(101, 103, 104), set(), 0)
 
 
+@pytest.mark.slow
 async def test_another_credential_reuses_nothing(asking: Asking) -> None:
     sql = asking.among(101, 102)
     assert (await asking.run(sql))[1] == {101, 102}

@@ -106,6 +106,7 @@ def found(store: RowStore, shape: bytes) -> dict[bytes, bytes | None]:
     return answers
 
 
+@pytest.mark.slow
 def test_any_damage_of_an_answer_is_seen(store: RowStore) -> None:
     shape = kept_answers(store)
     assert found(store, shape) == {b"int:1": packed(ROWS), b"int:2": None}

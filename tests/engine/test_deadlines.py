@@ -115,6 +115,7 @@ def test_work_in_time_is_not_disturbed() -> None:
 # ------------------------------------------------------------------------------------------------------------- joining
 
 
+@pytest.mark.slow
 async def test_a_deadline_ends_joins_under_way(
     serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,6 +137,7 @@ async def test_a_deadline_ends_joins_under_way(
     assert "joining" in (outcome.reason or "")
 
 
+@pytest.mark.slow
 async def test_a_budget_lets_joins_end_and_a_deadline_still_cuts_them(
     serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,6 +232,7 @@ async def slowly(serve: Serve, tmp_path: Path, spark: Slow, sql: str = GROUPED, 
         return execution
 
 
+@pytest.mark.slow
 async def test_a_deadline_ends_sparks_last_run(serve: Serve, tmp_path: Path) -> None:
     sql = "SELECT count(DISTINCT r.a % 5) AS n FROM web.r, web.s"
     for deadline in (1.0, 4.0, 16.0):  # a busy machine needs longer until Spark's last run begins

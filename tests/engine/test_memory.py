@@ -159,6 +159,7 @@ async def test_a_plain_scan_keeps_nothing() -> None:
     assert execution.outcome.report["memory"]["to_disk"] == 0
 
 
+@pytest.mark.slow
 async def test_a_product_waits_for_its_reader() -> None:
     """Pairs are made as they are taken: 4 million would take a gigabyte."""
     catalog = Catalog()

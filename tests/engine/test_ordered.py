@@ -46,6 +46,7 @@ async def answer(
 RISING = [row(number, number // 2) for number in range(100)]  # two rows for each x
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sql", "pages"),
     [

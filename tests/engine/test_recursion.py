@@ -97,6 +97,7 @@ async def test_a_cycle_ends_where_spark_ends_it(spark: SparkEngine, serve: Serve
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 async def test_what_is_not_read_is_missing(spark: SparkEngine, serve: Serve, tmp_path: Path) -> None:
     sql = FOLLOWED[0][1]
     for fault, options in (({("v", "3"): 500}, {"on_source_error": "partial"}), ({}, {"max_requests": 2})):

@@ -20,6 +20,7 @@ TABLES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sql", "keys", "rows"),
     [

@@ -63,6 +63,7 @@ def registered(monkeypatch):
 
 @pytest.mark.usefixtures("registered")
 class TestCommand:
+    @pytest.mark.slow
     def test_everything_is_written_and_told(self, tmp_path, capsys):
         assert run(["experiment", "x1", "X-2", "X1", "--seed", "7", "-O", str(tmp_path / "found")]) == 0
         endings = ("csv", "json", "md", "png", "svg")

@@ -14,6 +14,7 @@ def adaptive(prefer):
     return lambda plan: make_policy("adaptive", plan, prefer)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_static_order_beats_the_bounds(kind) -> None:
     world = draw(kind, 60, 3)

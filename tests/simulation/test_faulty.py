@@ -12,6 +12,7 @@ from tests.simulation.faulty_web import JOINS, SHAPES, check
 FIRST = int(os.environ.get("FFF_FUZZ_SEED", "0"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_a_few_random_statements(part: int) -> None:
     for seed in range(FIRST + 4 * part, FIRST + 4 * part + 4):

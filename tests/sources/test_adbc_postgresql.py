@@ -94,6 +94,7 @@ def said(server: PostgresServer, since: int) -> list[str]:
     return [f"{sql} | {values}" for sql, values in found if "pg_catalog" not in sql]
 
 
+@pytest.mark.slow
 async def test_tables_columns_and_keys_are_found(server: PostgresServer, tmp_path: Path) -> None:
     async with opened(tmp_path, SPEC, DB=server.uri) as federation:
         await federation.discover("SELECT * FROM db.kinds, db.t, db.pairs, db.parent, db.parts, db.seen")
@@ -115,6 +116,7 @@ async def test_tables_columns_and_keys_are_found(server: PostgresServer, tmp_pat
     }
 
 
+@pytest.mark.slow
 async def test_conditions_mean_what_they_mean_to_the_engine(server: PostgresServer, tmp_path: Path) -> None:
     async with opened(tmp_path, SPEC, {"own": rows_of_t()}, DB=server.uri) as federation:
         for condition in CONDITIONS:

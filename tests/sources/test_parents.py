@@ -140,6 +140,7 @@ async def test_who_has_not_all_parents_has_not_all_rows(serve: Serve, tmp_path: 
         assert set(bag(result)) <= set(rows(SEEN, "post_id", "n", "text"))
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 async def test_a_parent_with_equal_keys_brings_no_row_twice(serve: Serve, tmp_path: Path) -> None:
     blog = Blog()

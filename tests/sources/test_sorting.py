@@ -109,6 +109,7 @@ def sorts(served: Served) -> list[str | None]:
     return [request.query.get("sort") for request in served.asked]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sql", "asked"),
     [

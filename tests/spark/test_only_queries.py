@@ -74,6 +74,7 @@ def what_is_touched(session: Any, folder: Path) -> str:
     return ", ".join(name for name, as_it_was in kept.items() if not as_it_was)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_spark_itself_is_asked_for_queries_only(spark: SparkEngine, session: Any, tmp_path: Path) -> None:
     folder, wrong = tmp_path / "folder", []
@@ -88,6 +89,7 @@ def test_spark_itself_is_asked_for_queries_only(spark: SparkEngine, session: Any
     assert not what_is_touched(session, folder)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("planner_checks", [True, False])
 async def test_a_table_stays_as_it_is_whatever_the_statement(
@@ -120,6 +122,7 @@ async def run(federation: Federation, sql: str) -> None:
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_without_the_guard_a_table_is_lost(
     spark: SparkEngine, session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -195,6 +195,7 @@ def test_a_second_command_attaches(cache: Path, tmp_path: Path) -> None:
     assert 0 < now["ends_in_s"] <= warm.IDLE_S
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_nothing_of_a_command_is_seen_by_the_next(cache: Path) -> None:
     lines = ended(begin(cache, LEAVE))
@@ -219,6 +220,7 @@ def test_files_are_this_users_alone(cache: Path) -> None:
     assert b"secret" not in jvm.lower()
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_shell_starts_it_at_the_prompt(cache: Path) -> None:
     served = state(cache)["served"]

@@ -144,6 +144,7 @@ def types_table() -> pa.Table:
     return pa.table(arrays, names=[field.name for field in TYPES.columns])
 
 
+@pytest.mark.slow
 def test_predicates(spark: SparkEngine) -> None:
     rows = types_table()
     usable = [field.name for field in TYPES.columns if field.name in VALUES]

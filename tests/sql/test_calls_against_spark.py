@@ -201,6 +201,7 @@ STATEMENTS: list[Callable[[Writes], str]] = [
 SOME = (2, 4, 9, 13, 17, 33)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", SOME)
 def test_statement(spark: SparkEngine, number: int) -> None:
     check(spark, STATEMENTS[number], number)

@@ -191,6 +191,7 @@ STARS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("sql", STARS)
 def test_what_a_star_stands_for(spark: SparkEngine, sql: str) -> None:

@@ -61,6 +61,7 @@ def test_the_engine_takes_a_fair_share(fixed: tuple[pa.Table, list[Taken]]) -> N
     assert any(not case.found.failed.rows.all() for case in failing if case.found.failed is not None)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_frozen_values_are_still_those_of_spark(spark: SparkEngine) -> None:
     data = rows(random.Random("frozen"), 40)

@@ -223,6 +223,7 @@ def test_equality_classes(joins: Joins, matches: dict[tuple[str, str], np.ndarra
     assert all(counts.sum() for (one, other), counts in matches.items() if one == other)
 
 
+@pytest.mark.slow
 def test_equality_classes_as_spark_joins(spark: SparkEngine, joins: Joins) -> None:
     pairs = [("d", "d2"), ("m", "m2"), ("s", "c")]
     assert not differing(joins.engine(), joins.by_hash(spark, pairs))
@@ -257,6 +258,7 @@ BROKEN: dict[str, tuple[str, Callable[..., object]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_evaluator_is_caught(name: str, judged: Verdicts, monkeypatch: pytest.MonkeyPatch) -> None:
     where, broken = BROKEN[name]

@@ -112,6 +112,7 @@ def test_one_request_takes_no_longer_than_its_bound_with_all_its_attempts() -> N
     assert ended.took <= 300 + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.8])
 @pytest.mark.parametrize("failure", [None, 503])
 def test_chance_opens_no_circuit(share: float, failure: int | None) -> None:
@@ -172,6 +173,7 @@ async def drip(asked: web.Request) -> web.StreamResponse:
     return response
 
 
+@pytest.mark.slow
 async def test_the_bound_of_an_answer_fits_its_size(serve: Serve) -> None:
     server, network = await serve(drip), Network()
     loop = asyncio.get_running_loop()
