@@ -210,6 +210,7 @@ async def test_a_client_that_goes_away_stops_its_query(publish):
                 await asyncio.sleep(0.01)
 
 
+@pytest.mark.slow
 async def test_a_client_can_spend_less_than_the_server_allows_and_never_more(publish):
     limits = ServeLimits(deadline=0.8, max_requests=3, budget=Money.said("1 USD"))
     one = site()

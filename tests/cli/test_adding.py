@@ -97,6 +97,7 @@ def test_rows_are_put_behind_those_that_are_there(desk: Desk, form: str) -> None
     assert rows_of(file) == [("1", "one"), ("2", None), ("1", "one")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FEW)
 @pytest.mark.parametrize("rows", [[(1, "a"), (1, "b")], [(None, "a")]])
 def test_keys_that_tell_no_rows_apart_leave_the_file(

@@ -131,6 +131,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_other(partial, tmp_path):
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("out.csv", "old")]
 
 
+@pytest.mark.slow
 def test_the_first_interrupt_leaves_a_partial_file(tmp_path):
     arguments = [*FAKE, "query", "wait", "-O", str(tmp_path / "out.csv")]
     with ended(subprocess.Popen(arguments, stderr=subprocess.PIPE, env=environment(), text=True)) as run:
@@ -165,6 +166,7 @@ def test_that_a_report_cannot_be_written_hides_no_other_error(scene, code, said)
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [form for form in FORMATS if form != "table"])
 def test_a_result_on_a_full_disk_is_one_error(form, tmp_path):
     (tmp_path / "full").symlink_to("/dev/full")

@@ -40,6 +40,7 @@ def test_a_long_result_goes_whole_to_the_pager_and_a_short_one_to_the_terminal(c
     assert "(40 shown" in screen("query", "rows 500", PAGER=counting)
 
 
+@pytest.mark.slow
 def test_a_line_that_the_terminal_would_wrap_counts_as_the_lines_it_takes(counting):
     assert screen("query", "wide 100", "--pager", "-o", "json", PAGER=counting).startswith("paged 3 ]")
 
@@ -72,6 +73,7 @@ def test_without_a_word_it_is_less_else_more_else_none(monkeypatch):
     assert console.pager({"TERM": "xterm"}) == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("less") is None, reason="less is not installed")
 def test_less_shows_a_long_result_and_gives_the_terminal_back():
     with Terminal((*FAKE, "query", "rows 500", "--pager"), 80, 24, environment()) as terminal:

@@ -315,6 +315,7 @@ def test_a_closed_pipe_ends_the_run_without_a_word():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_the_first_batch_is_out_while_the_run_goes_on():
     with subprocess.Popen(
         [*FAKE, "query", "wait"],
@@ -502,12 +503,14 @@ def test_a_pipe_gets_source_text_as_it_is():
     assert "\x1b[31mred" in fake("query", "text", "-o", "csv").stdout
 
 
+@pytest.mark.slow
 def test_binary_formats_are_not_for_terminals():
     with Terminal((*FAKE, "query", "rows 1", "-o", "arrow")) as terminal:
         assert terminal.finish() == 2
         assert terminal.screen()[0] == "error: arrow is not for terminals"
 
 
+@pytest.mark.slow
 def test_without_sql_a_terminal_is_told_so():
     with Terminal((*FAKE, "query")) as terminal:
         assert terminal.finish() == 2
@@ -571,6 +574,7 @@ def test_what_is_piped_in_serves_a_spec_and_a_statement(tmp_path):
     assert (done.returncode, sorted(done.stdout.split())) == (0, ["1", "2", "n"]), done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["thread", "executor", "atexit"])
 def test_what_runs_on_comes_to_its_end_before_the_process(how):
     """The process leaves at once, but neither a thread nor what is to be done at the end is cut short."""

@@ -82,6 +82,7 @@ def test_the_worst_exit_code_counts():
     assert fake("query", "-q", "partial; late").returncode == 4
 
 
+@pytest.mark.slow
 def test_the_first_interrupt_ends_the_script_with_what_is_there(tmp_path):
     report = tmp_path / "report.json"
     arguments = [*FAKE, "query", "wait; rows 1", "--report", str(report)]
@@ -151,6 +152,7 @@ def test_priorities_reach_the_engine(tmp_path):
     assert json.loads(report.read_text())["options"]["prioritize"] == str(("a = 1", "b = 'x'"))
 
 
+@pytest.mark.slow
 def test_cron_has_no_terminal_no_home_and_closed_streams(tmp_path):
     environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": environment()["PYTHONPATH"]}
     command = " ".join([*FAKE, "query", "'rows 2'", "<&-", ">", str(tmp_path / "out.csv")])

@@ -34,13 +34,21 @@ def seen(terminal: Terminal, emulator: Emulator, *wanted: str) -> str:
 @pytest.mark.parametrize(
     ("columns", "lines", "scene", "words"),
     [
-        *((*size, "groups", ("fetching", "groups so far", "State", "FEC.scan", "running")) for size in SIZES),
-        (40, 15, "throttled", ("FEC.scan          throttled, on in 12 s", "waiting for")),
-        (100, 30, "throttled", ("FEC.scan                  throttled, on in 12 s", "waiting for")),
-        (40, 15, "failing", ("Crime.scan      failed", "missing demo.Crime: HTTP 503")),
         (100, 30, "failing", ("Crime.scan                failed", "missing demo.Crime: HTTP 503 after 5")),
         (40, 15, "forty", ("T0.scan", "37 more access methods: 37 running, …")),
-        (100, 30, "forty", ("T0.scan", "more access methods:")),
+        *(
+            pytest.param(*one, marks=pytest.mark.slow)
+            for one in (
+                *(
+                    (*size, "groups", ("fetching", "groups so far", "State", "FEC.scan", "running"))
+                    for size in SIZES
+                ),
+                (40, 15, "throttled", ("FEC.scan          throttled, on in 12 s", "waiting for")),
+                (100, 30, "throttled", ("FEC.scan                  throttled, on in 12 s", "waiting for")),
+                (40, 15, "failing", ("Crime.scan      failed", "missing demo.Crime: HTTP 503")),
+                (100, 30, "forty", ("T0.scan", "more access methods:")),
+            )
+        ),
     ],
 )
 def test_whatever_happens_the_view_fits_and_says_it(columns, lines, scene, words):

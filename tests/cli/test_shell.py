@@ -284,6 +284,7 @@ def test_options_are_set_for_the_statements_to_come(piped, tmp_path):
         assert (code, out, err.startswith(f"error: {told}")) == (2, "", True), wrong
 
 
+@pytest.mark.slow
 def test_the_cache_on_disk_is_switched_between_statements(tmp_path, monkeypatch, capfd):
     program = (
         "SELECT zip FROM Crime WHERE zip = '94705';\n\\set cache on\nSELECT zip FROM Crime WHERE zip = '94700';\n"
@@ -379,6 +380,7 @@ def terminal(tmp_path, *options, **changes):
     return Terminal((*FAKE, "shell", *options), environ=environ)
 
 
+@pytest.mark.slow
 def test_a_session_on_a_terminal(tmp_path):
     with terminal(tmp_path, "--no-pager") as shell:
         assert "3 tables; \\? lists commands, \\q leaves" in shell.expect("fff>")
@@ -437,6 +439,7 @@ def test_interrupts_are_the_statements(tmp_path):
         assert shell.finish() == 0
 
 
+@pytest.mark.slow
 def test_tab_completes_and_arrows_go_back(tmp_path):
     with terminal(tmp_path, "-q") as shell:
         shell.expect("fff>")

@@ -128,6 +128,7 @@ def test_a_source_that_fails_is_told_of_and_not_compared(
     assert "error: web.t: HTTP 403" in shown.err
 
 
+@pytest.mark.slow
 def test_what_is_partial_is_not_compared(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with Moving([A, B]).serving(here):
         assert watched(times=1) == 0
@@ -140,6 +141,7 @@ def test_what_is_partial_is_not_compared(here: Path, capfd: pytest.CaptureFixtur
     assert shown.err.splitlines()[-1].endswith("2 rows: no change")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "said"),
     [

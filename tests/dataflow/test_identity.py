@@ -34,6 +34,7 @@ VALUE = table("a b:string", (0,), scans=1)
 values = st.tuples(st.sampled_from([None, 0, 1]), st.sampled_from([None, "x", "y"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [0, 3, 4096])
 @quick
 @given(rows=st.lists(values, max_size=12), answers=st.integers(1, 3), data=st.data())

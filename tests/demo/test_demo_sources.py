@@ -105,6 +105,7 @@ def test_a_taken_port_is_a_usage_error(server):
         pass
 
 
+@pytest.mark.slow
 def test_the_sources_end_with_whoever_started_them():
     code = (
         "import os\n"

@@ -252,6 +252,7 @@ async def test_damage_costs_requests_and_nothing_else(world: World) -> None:
     assert (await world.run(JOIN))[:2] == (rows, 0), "the damaged ones are replaced"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["garbage", "empty", "version", "folder", "key", "short key"])
 async def test_a_broken_index_is_thrown_away(world: World, what: str) -> None:
     rows, *_ = await world.run(JOIN)

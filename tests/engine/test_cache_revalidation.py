@@ -178,6 +178,7 @@ WITHOUT: dict[str, Callable[[web.Request, bytes], dict[str, str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", WITHOUT)
 async def test_nothing_is_asked_for_with_a_condition(world: World, server: Validating, what: str) -> None:
     server.validators = WITHOUT[what]
@@ -201,6 +202,7 @@ def _bearer(name: str) -> dict[str, Any]:
     return {"auth": {"type": "bearer", "token": f"${{env:{name}}}"}}
 
 
+@pytest.mark.slow
 async def test_another_credential_names_no_validator(world: World, server: Validating) -> None:
     world.environ = {"ALICE": "s3cret-of-alice", "BOB": "s3cret-of-bob"}
     world.client = _bearer("ALICE")

@@ -118,6 +118,7 @@ class TestCommand:
         assert told["controls"] == {"broken": [False, True], "harmless": [True, True]}
         assert "- `harmless`: a rule that changes nothing\n" in (tmp_path / "X1.md").read_text()
 
+    @pytest.mark.slow
     def test_a_claim_that_cannot_fail_fails(self, tmp_path, capsys, monkeypatch):
         [tame, *_] = experiments.choose(["X1"])
         monkeypatch.setattr(

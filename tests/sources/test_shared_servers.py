@@ -70,6 +70,7 @@ SCANS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 async def test_every_pagination_style_gives_every_row_once(tools: Path, read: Read) -> None:
     async with running(
         tools / "race_server.py", "--page-ms", "0", "--lookup-ms", "0", "--batch", "10", "--missing", "3"

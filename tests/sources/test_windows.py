@@ -85,6 +85,7 @@ def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 DATES = "start: 2024-01-01, end: 2024-01-09, size: 2, nulls: none"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "windows", "keys", "asked"),
     [

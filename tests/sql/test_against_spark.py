@@ -191,7 +191,13 @@ def block_rows(prepared: Prepared, data: dict[str, pa.Table]) -> pa.Table:
     return pa.table([column(one) for one in plan.output], names=names).filter(pa.array(keep))
 
 
-@pytest.mark.parametrize("sql", QUERIES)
+@pytest.mark.parametrize(
+    "sql",
+    [
+        *QUERIES[::4],
+        *(pytest.param(sql, marks=pytest.mark.slow) for sql in QUERIES if sql not in QUERIES[::4]),
+    ],
+)
 def test_results(spark: SparkEngine, sql: str) -> None:
     data = {table.full_name: arrow(table, rows) for table, rows in ROWS.items()}
     expected = spark.run_over(sql, {table.name: data[table.full_name] for table in ROWS})

@@ -140,14 +140,11 @@ CALLED_ALL = [
     "SELECT a FROM {t} WHERE all = 3 UNION ALL SELECT a FROM {t} WHERE all < 2 ORDER BY a",
     "SELECT ALL a FROM {t} LIMIT ALL",
 ]
-JOINED = CALLED_ALL[-4:]  # a second and more of Spark each
 
 
+@pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "sql",
-    [pytest.param(sql, marks=pytest.mark.slow if sql in JOINED else ()) for sql in CALLED_ALL],
-)
+@pytest.mark.parametrize("sql", CALLED_ALL)
 def test_a_column_called_all(spark: SparkEngine, sql: str) -> None:
     columns = "a bigint, b bigint, `all` bigint".replace("`", "")
     tables = catalog(

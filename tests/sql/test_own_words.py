@@ -49,6 +49,7 @@ STATEMENTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("sql", STATEMENTS)
 async def test_what_spark_refuses_is_told_in_them(spark: SparkEngine, sql: str) -> None:

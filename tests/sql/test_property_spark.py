@@ -141,6 +141,7 @@ def test_where_filters_as_select_tells(spark: SparkEngine, judged: Verdicts) -> 
         assert np.array_equal(passed, judged.said[number]), judged.cases[number].taken
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", FOUND_BEFORE)
 def test_found_before(spark: SparkEngine, fixed: Sample, text: str) -> None:
     case = plan(Written(text, {}))

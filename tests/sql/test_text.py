@@ -203,6 +203,7 @@ def test_required_key_columns_are_bound_by_constants() -> None:
     assert [lookup.name for lookup in plan.tables[0].lookups] == ["t.lookup[x]"]
 
 
+@pytest.mark.slow
 def test_too_many_constants_are_scanned_for_instead() -> None:
     listed = ", ".join(f"'{n}'" for n in range(10_001))
     plan = prepare(f"SELECT zip FROM crime WHERE zip IN ({listed})", DEMO).only_block.plan
