@@ -13,6 +13,7 @@ Out: result bytes on standard output, everything else on standard error; an exit
     mcp/       `fff mcp`: SQL over web sources for agents, by the Model Context Protocol.
     options/   What commands share of their options, as typed and as meant.
     output/    Result formats and the streams behind them.
+    postgres/  `fff serve --postgres-port`: for clients that speak PostgreSQL's protocol.
     refresh/   `fff refresh`: a result in a file, brought up to date.
     run/       One run from the terminal: federation, Ctrl-C, progress in words, the report.
     serve/     `fff serve`: one federation that stays up, for many clients, over HTTP on this machine.

@@ -226,21 +226,7 @@ class AsyncConnection:
 
         Raises QueryError, UsageError.
         """
-        prepared = await self._prepare(sql, params)
-        if prepared.result is not None:
-            return prepared.result.fields
-        upper = prepared.upper
-        assert upper is not None, "what the engine does not answer is Spark's"
-        views = {
-            block.view: pa.schema([(field.name, field.arrow) for field in block.fields]).empty_table()
-            for block in prepared.blocks
-        }
-        text = f"SELECT * FROM ({upper.sql}\n) LIMIT 0"  # noqa: S608 - the statement itself, as its user wrote it
-        try:
-            table = await asyncio.to_thread(self._own_spark.run_over, text, views)
-        except SparkError as error:
-            raise upper.words.told(error) from error.__cause__
-        return tuple(result_field(one.name, one.type) for one in table.schema)
+        return await fields_of(await self._prepare(sql, params), self._own_spark)
 
     async def needs_spark(self, sql: str, params: Mapping[str, object] | None = None) -> bool:
         """Whether Spark runs a part of the statement; else the engine runs all of it, and starts no JVM.
@@ -318,3 +304,21 @@ class _Running:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._stack.aclose()
+
+
+async def fields_of(prepared: Prepared, spark: OwnSpark) -> tuple[Field, ...]:
+    """The columns that a statement's result will have; Spark is started only where it must say. Raises QueryError."""
+    if prepared.result is not None:
+        return prepared.result.fields
+    upper = prepared.upper
+    assert upper is not None, "what the engine does not answer is Spark's"
+    views = {
+        block.view: pa.schema([(field.name, field.arrow) for field in block.fields]).empty_table()
+        for block in prepared.blocks
+    }
+    text = f"SELECT * FROM ({upper.sql}\n) LIMIT 0"  # noqa: S608 - the statement itself, as its user wrote it
+    try:
+        table = await asyncio.to_thread(spark.run_over, text, views)
+    except SparkError as error:
+        raise upper.words.told(error) from error.__cause__
+    return tuple(result_field(one.name, one.type) for one in table.schema)

@@ -82,3 +82,19 @@ def _connected(file: Path, *, read_only: bool = False) -> Any:
     import duckdb  # noqa: PLC0415 - an extra
 
     return duckdb.connect(str(file), read_only=read_only, config=_CONFIG)
+
+
+def catalog_database() -> Any:
+    """An empty database in memory that reaches no file and no network. Raises UsageError without DuckDB."""
+    import duckdb  # noqa: PLC0415 - an extra
+
+    config = _CONFIG | {"enable_external_access": "false", "threads": "1", "memory_limit": "256MB"}
+    return duckdb.connect(":memory:", config=config)
+
+
+def failures() -> type[Exception]:
+    """What DuckDB raises."""
+    import duckdb  # noqa: PLC0415 - an extra
+
+    kind: type[Exception] = duckdb.Error
+    return kind

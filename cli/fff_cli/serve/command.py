@@ -19,6 +19,15 @@ def serve(  # noqa: PLR0917 - the options of the command, which typer reads off 
     socket: Annotated[
         Path | None, option("--socket PATH", "Listen at a socket file of yours, not at a port.")
     ] = None,
+    postgres_port: Annotated[
+        int | None,
+        option(
+            "--postgres-port N",
+            "Speak PostgreSQL's protocol, too, at this port; 0 takes a free one. The password is the token.",
+            min=0,
+            max=65535,
+        ),
+    ] = None,
     token_file: Annotated[
         Path | None,
         option(
@@ -75,7 +84,15 @@ def serve(  # noqa: PLR0917 - the options of the command, which typer reads off 
         )
         limits = ServeLimits(deadline, max_requests, budget, concurrent)
         where = Listening(
-            host, port, socket, certificate, private_key, without_tls, token_file, tuple(allowed_host or ())
+            host,
+            port,
+            socket,
+            certificate,
+            private_key,
+            without_tls,
+            token_file,
+            tuple(allowed_host or ()),
+            postgres_port,
         )
         return run_serve(tables, limits, where, verbose=verbose)
 

@@ -12,10 +12,12 @@ import socket
 import ssl
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fff.errors import UsageError
+from fff_cli.output.duck import check_installed
+from fff_cli.postgres.door import PostgresDoor
 from fff_cli.run.federation import open_federation
 from fff_cli.run.progress import say
 from fff_cli.serve.queries import Queries, ServeLimits
@@ -28,7 +30,7 @@ _LEAST_TOKEN = 16  # characters
 
 @dataclass(frozen=True)
 class Listening:
-    """Where to listen and for whom. `socket`: a file, in place of a port."""
+    """Where to listen and for whom. `socket`: a file, in place of a port; `postgres_port`: for clients of that protocol."""
 
     host: str = "127.0.0.1"
     port: int = 0
@@ -38,6 +40,7 @@ class Listening:
     without_tls: bool = False
     token_file: Path | None = None
     hosts: tuple[str, ...] = ()
+    postgres_port: int | None = None
 
 
 @dataclass(frozen=True)
@@ -54,9 +57,15 @@ class ServedTables:
 
 def run_serve(tables: ServedTables, limits: ServeLimits, where: Listening, *, verbose: bool) -> int:
     """Serve until SIGTERM or Ctrl-C; the exit code. Raises SpecError, UsageError."""
+    if where.postgres_port is not None:
+        check_installed()
     if where.socket is not None and (where.certificate or where.private_key):
         raise UsageError("a socket file needs no TLS", hint="leave out --certificate and --private-key")
     tokens, told = tokens_of(where)
+    if where.postgres_port is not None and not tokens:
+        raise UsageError(
+            "at a port anybody of this machine could ask", hint=f"give PostgreSQL's clients a token: {TOKEN}"
+        )
     tls = None if where.socket is not None else tls_of(where)
     asyncio.run(_serve(tables, limits, where, tokens, told, tls=tls, verbose=verbose))
     return 0
@@ -167,8 +176,19 @@ async def _serve(
         with contextlib.ExitStack() as stack:
             bound, name = _bound(where, tls is not None, stack)
             stop = _stopped_by_signals(stack)
-            async with web.listening(bound, tls) as close:
+            async with web.listening(bound, tls) as close, contextlib.AsyncExitStack() as steps:
+                if where.postgres_port is not None:
+                    door = PostgresDoor(queries, tokens, tls, verbose=verbose)
+                    bound, _ = _bound(
+                        replace(where, socket=None, port=where.postgres_port), tls is not None, stack
+                    )
+                    await steps.enter_async_context(door.listening(bound))
                 say(f"queries are served at {name} until Ctrl-C")
+                if where.postgres_port is not None:
+                    host, port = bound.getsockname()[:2]
+                    say(
+                        f"for PostgreSQL's clients: postgresql://fff@{host}:{port}/fff, the password is the token"
+                    )
                 if told:
                     say(f"Authorization: Bearer {told}")
                 await stop.wait()

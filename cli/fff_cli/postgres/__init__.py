@@ -1,0 +1,15 @@
+"""`fff serve --postgres-port`: for clients that speak PostgreSQL's protocol, as psql and BI tools do.
+
+In: statements in PostgreSQL's lexical rules and Spark's SQL, and questions about the catalog.
+Out: rows in its formats; what is not complete is an error, or a warning where the session said so.
+
+    catalog   What clients ask to draw their trees of tables, answered by DuckDB over tables made for it
+    dialect   Quotes and parameters as PostgreSQL has them, for Spark's SQL
+    door      Where clients connect, and who they are
+    session   One client: what it asks, and what it is answered
+    settings  What a session has set: SET and SHOW
+    values    Arrow's values in PostgreSQL's formats, and parameters read
+    wire      The messages of the protocol
+
+The words are explained in docs/glossary.md.
+"""

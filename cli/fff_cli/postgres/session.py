@@ -1,0 +1,494 @@
+"""One client over PostgreSQL's protocol: what it asks, in the order it asks, simply or in prepared statements.
+
+Rows that are not the whole answer end as an error, since no driver looks at notices: nothing incomplete is
+taken for complete. A session that says `SET fff.partial = on` gets them as an answer, and a warning.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import secrets
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeAlias
+
+import pyarrow as pa
+
+from fff.errors import FFFError, QueryError, SourceError, UsageError
+from fff_cli.postgres import wire
+from fff_cli.postgres.dialect import (
+    Translated,
+    asks_the_catalog,
+    parameter_name,
+    parameters_in,
+    statements,
+    translated,
+    words,
+)
+from fff_cli.postgres.settings import SETTINGS, TOLD, SessionSettings
+from fff_cli.postgres.values import TEXT, cells, parameter, wire_type
+from fff_cli.postgres.wire import Body, ProtocolError, Remark
+from fff_cli.serve.queries import AskedQuery, Queries, ServedQuery, TooManyQueries, asked_query
+
+Batch: TypeAlias = pa.RecordBatch
+Schema: TypeAlias = pa.Schema
+ArrowTable: TypeAlias = pa.Table
+
+_BEGIN, _END = {"begin", "start"}, {"commit", "end", "rollback", "abort"}
+_IDLE = {"discard": "DISCARD ALL", "deallocate": "DEALLOCATE", "listen": "LISTEN", "unlisten": "UNLISTEN", "reset": "RESET"} | {
+    "savepoint": "SAVEPOINT", "release": "RELEASE", "close": "CLOSE CURSOR",
+}  # fmt: skip
+_ROWS_AT_ONCE = 2_000
+_UNTAKEN_S = 60.0  # that a client may take nothing of its answer
+_WAITING = 64  # messages that a client may send ahead
+
+
+def code_of(error: FFFError) -> str:
+    """The SQLSTATE of an error."""
+    match error:
+        case TooManyQueries():
+            return "53300"
+        case QueryError():
+            return "42000"
+        case SourceError():
+            return "58030"
+        case UsageError():
+            return "22023"
+        case _:
+            return "XX000"
+
+
+@dataclass
+class SentAhead:
+    """A statement that was sent ahead, and the types that its client said of its parameters."""
+
+    sql: str
+    kinds: Sequence[int] = ()
+
+    def kind(self, number: int) -> int:
+        """The type of a parameter, from 1; 0 where nothing was said."""
+        return self.kinds[number - 1] if number <= len(self.kinds) else 0
+
+
+@dataclass
+class BoundStatement:
+    """A statement with the values of its parameters, to be run or under way."""
+
+    sql: str
+    params: Mapping[str, object] = field(default_factory=dict)
+    formats: Sequence[int] = ()
+    answer: Answering | None = None
+
+    def binary(self, at: int) -> bool:
+        """Whether a column is wanted in binary."""
+        if len(self.formats) > 1:
+            return at < len(self.formats) and self.formats[at] == 1
+        return bool(self.formats) and self.formats[0] == 1
+
+
+class Answering:
+    """What one statement answers: first its columns (None: none), then rows, then the word for what was done."""
+
+    def __init__(self, parts: AsyncGenerator[Batch | str]) -> None:
+        self._parts = parts
+        self._next: Batch | str | None = None
+        self.rows = 0
+
+    async def schema(self) -> Schema | None:
+        """The columns."""
+        if self._next is None:
+            self._next = await anext(self._parts)
+        return None if isinstance(self._next, str) else self._next.schema
+
+    async def take(self, most: int) -> Batch | str:
+        """Some rows, or the last word."""
+        part = self._next if self._next is not None else await anext(self._parts)
+        self._next = None
+        if isinstance(part, str):
+            return part
+        most = most or _ROWS_AT_ONCE
+        if len(part) > most:
+            part, self._next = part.slice(0, most), part.slice(most)
+        self.rows += len(part)
+        return part
+
+    async def close(self) -> None:
+        """End what is under way."""
+        await self._parts.aclose()
+
+
+class DoorServices(Protocol):
+    """What stands behind every session."""
+
+    queries: Queries
+
+    async def catalog(self, sql: str) -> ArrowTable:
+        """The rows of a statement about PostgreSQL's own tables."""
+
+    async def columns_of(self, sql: str, params: Mapping[str, object]) -> Schema:
+        """The columns that a statement's result will have; no table is read."""
+
+    def internal(self, error: BaseException) -> FFFError:
+        """What a client hears of a bug."""
+
+
+class PostgresSession:
+    """A client that has said who it is: whose token it has, and its connection."""
+
+    def __init__(
+        self, host: DoorServices, client: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._host, self._queries, self._client = host, host.queries, client
+        self._reader, self._writer = reader, writer
+        self._settings = SessionSettings()
+        self._state = b"I"
+        self._prepared: dict[str, SentAhead] = {}
+        self._portals: dict[str, BoundStatement] = {}
+        self._running: ServedQuery | None = None
+        self._skipping = False  # to the next Sync, after an error in between
+        self.process, self.secret = secrets.randbelow(1 << 31), secrets.randbelow(1 << 31)
+
+    def cancel(self) -> None:
+        """Stop the query under way, if any: it ends as an error."""
+        if self._running is not None:
+            self._running.stop()
+
+    async def run(self) -> None:
+        """Answer until the client goes; then end what it had under way."""
+        self._send(*(wire.setting(name, SETTINGS[name]) for name in TOLD))
+        self._send(wire.cancel_key(self.process, self.secret), wire.ready(self._state))
+        await self._flushed()
+        messages: asyncio.Queue[tuple[bytes, Body]] = asyncio.Queue(_WAITING)
+        hearing = asyncio.create_task(self._hear(messages))
+        answering = asyncio.create_task(self._answer_all(messages))
+        try:
+            await asyncio.wait((hearing, answering), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (hearing, answering):
+                task.cancel()
+            ends = await asyncio.gather(hearing, answering, return_exceptions=True)
+            for portal in self._portals.values():
+                await self._drop(portal)
+        wrong = next((end for end in ends if isinstance(end, ProtocolError)), None)
+        if wrong is not None:
+            self._send(Remark("08P01", str(wrong), severity="FATAL").encoded())
+            await self._flushed()
+
+    async def _hear(self, messages: asyncio.Queue[tuple[bytes, Body]]) -> None:
+        """Read ahead, so that a client that goes away is noticed while it is being answered."""
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                await messages.put(await wire.read_message(self._reader))
+
+    async def _answer_all(self, messages: asyncio.Queue[tuple[bytes, Body]]) -> None:
+        with contextlib.suppress(ConnectionError, TimeoutError):
+            while True:
+                letter, body = await messages.get()
+                if letter == b"X":
+                    return
+                if self._skipping and letter != b"S":
+                    continue
+                await self._answer(letter, body)
+
+    async def _answer(self, letter: bytes, body: Body) -> None:
+        answers: dict[bytes, Callable[[Body], Awaitable[None]]] = {
+            b"Q": self._query, b"P": self._parse, b"B": self._bind, b"D": self._describe,
+            b"E": self._execute, b"C": self._close, b"S": self._sync, b"H": self._flush,
+        }  # fmt: skip
+        if letter not in answers:
+            raise ProtocolError(f"message {letter!r} is not understood")
+        try:
+            await answers[letter](body)
+        except FFFError as error:
+            self._refuse(error)
+        except (ValueError, ArithmeticError) as error:
+            self._refuse(UsageError(f"the value of a parameter cannot be read: {error}"))
+        except (ProtocolError, ConnectionError, TimeoutError):
+            raise
+        except Exception as error:  # noqa: BLE001 - a bug: the client gets no traceback
+            self._refuse(self._host.internal(error))
+        if letter == b"Q":
+            self._skipping = False
+            self._send(wire.ready(self._state))
+            await self._flushed()
+        elif self._skipping:
+            await self._flushed()
+
+    def _refuse(self, error: FFFError) -> None:
+        position = error.span.start + 1 if isinstance(error, QueryError) and error.span is not None else None
+        message = error.message if isinstance(error, QueryError) else str(error).partition("\n")[0]
+        self._send(
+            Remark(
+                error.code if isinstance(error, CodedError) else code_of(error), message, error.hint, position
+            ).encoded()
+        )
+        if self._state == b"T":
+            self._state = b"E"
+        self._skipping = True
+
+    # Simple and extended queries
+
+    async def _query(self, body: Body) -> None:
+        texts = statements(body.text())
+        if not texts:
+            self._send(wire.EMPTY)
+        for sql in texts:
+            portal = BoundStatement(sql)
+            try:
+                portal.answer = self._answering(sql, {})
+                schema = await portal.answer.schema()
+                if schema is not None:
+                    self._send(wire.columns(self._described(schema, portal)))
+                await self._rows(portal, portal.answer, 0)
+            finally:
+                await self._drop(portal)
+
+    async def _parse(self, body: Body) -> None:
+        name, sql = body.text(), body.text()
+        kinds = [body.int32() for _ in range(body.int16())]
+        texts = statements(sql)
+        if len(texts) > 1:
+            raise UsageError("one statement at a time can be prepared")
+        self._prepared[name] = SentAhead(texts[0] if texts else "", kinds)
+        self._send(wire.PARSED)
+
+    async def _bind(self, body: Body) -> None:
+        name, statement = body.text(), body.text()
+        prepared = self._known(statement)
+        forms = body.int16s()
+        values = [body.value() for _ in range(body.int16())]
+        most = parameters_in(prepared.sql)
+        if len(values) < most:
+            raise UsageError(f"{most} values are needed, not {len(values)}")
+        binary = [one == 1 for one in (forms if len(forms) > 1 else (forms or [0]) * len(values))]
+        params = {
+            parameter_name(at): parameter(value, prepared.kind(at), binary[at - 1])
+            for at, value in enumerate(values, 1)
+            if at <= most
+        }
+        await self._drop(self._portals.pop(name, None))
+        self._portals[name] = BoundStatement(prepared.sql, params, body.int16s())
+        self._send(wire.BOUND)
+
+    def _known(self, name: str) -> SentAhead:
+        if name not in self._prepared:
+            raise UsageError(f"no statement {name!r} is prepared")
+        return self._prepared[name]
+
+    async def _describe(self, body: Body) -> None:
+        kind, name = body.take(1), body.text()
+        if kind == b"S":
+            prepared = self._known(name)
+            count = parameters_in(prepared.sql)
+            self._send(wire.parameters([prepared.kind(at) or TEXT for at in range(1, count + 1)]))
+            schema = await self._columns_ahead(prepared.sql, count)
+            portal = BoundStatement(prepared.sql)
+        else:
+            portal = self._opened(name)
+            portal.answer = portal.answer or self._answering(portal.sql, portal.params)
+            schema = await portal.answer.schema()
+        self._send(wire.NO_ROWS if schema is None else wire.columns(self._described(schema, portal)))
+
+    async def _columns_ahead(self, sql: str, count: int) -> Schema | None:
+        """The columns of a statement whose values are not known yet."""
+        if not sql or self._word(sql) is not None:
+            return None
+        if self._settings.shown(sql) is None and not asks_the_catalog(sql):
+            return await self._host.columns_of(
+                translated(sql).sql, {parameter_name(at + 1): None for at in range(count)}
+            )
+        answer = self._answering(sql, {})
+        try:
+            return await answer.schema()
+        finally:
+            await answer.close()
+
+    def _opened(self, name: str) -> BoundStatement:
+        if name not in self._portals:
+            raise UsageError(f"no portal {name!r} is open")
+        return self._portals[name]
+
+    async def _execute(self, body: Body) -> None:
+        name, most = body.text(), body.int32()
+        portal = self._opened(name)
+        if not portal.sql:
+            self._send(wire.EMPTY)
+            return
+        portal.answer = portal.answer or self._answering(portal.sql, portal.params)
+        if await self._rows(portal, portal.answer, most):
+            await self._drop(portal)
+
+    async def _close(self, body: Body) -> None:
+        kind, name = body.take(1), body.text()
+        if kind == b"S":
+            self._prepared.pop(name, None)
+        else:
+            await self._drop(self._portals.pop(name, None))
+        self._send(wire.CLOSED)
+
+    async def _sync(self, body: Body) -> None:
+        del body
+        self._skipping = False
+        if self._state == b"I":
+            for name in list(self._portals):
+                await self._drop(self._portals.pop(name))
+        self._send(wire.ready(self._state))
+        await self._flushed()
+
+    async def _flush(self, body: Body) -> None:
+        del body
+        await self._flushed()
+
+    async def _drop(self, portal: BoundStatement | None) -> None:
+        if portal is not None and portal.answer is not None:
+            answer, portal.answer = portal.answer, None
+            await answer.close()
+
+    # Answers
+
+    def _described(self, schema: Schema, portal: BoundStatement) -> list[tuple[str, int, int, int]]:
+        kinds = [wire_type(one.type) for one in schema]
+        return [
+            (one.name, kind.oid, kind.size, int(portal.binary(at)))
+            for at, (one, kind) in enumerate(zip(schema, kinds, strict=True))
+        ]
+
+    async def _rows(self, portal: BoundStatement, answer: Answering, most: int) -> bool:
+        """Send rows, `most` of them if not 0; whether those were all."""
+        left = most
+        while True:
+            part = await answer.take(min(left, _ROWS_AT_ONCE) if most else 0)
+            if isinstance(part, str):
+                self._send(wire.done(part))
+                return True
+            columns = [cells(column, portal.binary(at)) for at, column in enumerate(part.columns)]
+            self._send(wire.rows(columns, len(part)))
+            await self._flushed()
+            left -= len(part)
+            if most and left <= 0:
+                self._send(wire.SUSPENDED)
+                return False
+
+    def _answering(self, sql: str, params: Mapping[str, object]) -> Answering:
+        return Answering(self._parts(sql, params))
+
+    async def _parts(self, sql: str, params: Mapping[str, object]) -> AsyncGenerator[Batch | str]:
+        word = self._word(sql)
+        if self._state == b"E" and word not in ("ROLLBACK", "COMMIT"):
+            raise CodedError("25P02", "the transaction has failed: end it first, by ROLLBACK")
+        if word is not None:
+            yield self._obey(sql, word)
+            return
+        shown = self._settings.shown(sql)
+        if shown is not None:
+            yield shown
+            yield "SHOW"
+            return
+        if asks_the_catalog(sql):
+            table = (await self._host.catalog(_filled(sql, params))).combine_chunks()
+            for batch in table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]:
+                yield batch
+            yield f"SELECT {len(table)}"
+            return
+        async for part in self._asked(translated(sql), params):
+            yield part
+
+    async def _asked(self, said: Translated, params: Mapping[str, object]) -> AsyncGenerator[Batch | str]:
+        rows = 0
+        try:
+            async with self._queries.begun(self._client, self._question(said.sql, params)) as query:
+                self._running = query
+                try:
+                    async with contextlib.aclosing(query.events(snapshots=False)) as events:
+                        async for event in events:
+                            assert isinstance(event, pa.RecordBatch), "no snapshots were asked for"
+                            rows += len(event)
+                            yield event
+                finally:
+                    self._running = None
+                self._judge(query)
+        except QueryError as error:
+            if error.span is not None:
+                start = said.place(error.span.start)
+                error.span = replace(error.span, start=start, end=max(start + 1, said.place(error.span.end)))
+            raise
+        yield f"SELECT {rows}"
+
+    def _question(self, sql: str, params: Mapping[str, object]) -> AskedQuery:
+        return replace(
+            asked_query({"sql": sql} | self._settings.of_queries(), self._queries.limits), params=params
+        )
+
+    def _judge(self, query: ServedQuery) -> None:
+        """Raise where the rows are not all there are and the session wants none such; else say what there is to say."""
+        end = query.end()
+        remarks = [*end["warnings"], *end["doubts"]]
+        if not end["complete"]:
+            missing = [f"{one['table']} where {one['predicate']}: {one['reason']}" for one in end["missing"]]
+            what = f"the answer is not complete: {end['reason'] or 'something is missing'}"
+            if not self._settings.takes_parts:
+                code = "57014" if query.stopped else "58030"
+                raise CodedError(
+                    code,
+                    "; ".join([what, *missing[:5]]),
+                    hint="SET fff.partial = on takes a part for an answer, with a warning",
+                )
+            remarks = [what, *missing, *remarks]
+        self._send(*(Remark("01000", str(text), severity="WARNING").encoded() for text in remarks))
+
+    # What sessions say to a database
+
+    @staticmethod
+    def _word(sql: str) -> str | None:
+        """The tag of a statement that is about the session alone; None for those that give rows."""
+        first = next(iter(words(sql)), "")
+        if first in _BEGIN:
+            return "BEGIN"
+        if first in _END:
+            return "ROLLBACK" if first in ("rollback", "abort") else "COMMIT"
+        return "SET" if first == "set" else _IDLE.get(first)
+
+    def _obey(self, sql: str, word: str) -> str:
+        if word == "BEGIN":
+            self._state = b"T" if self._state == b"I" else self._state
+        elif word in ("COMMIT", "ROLLBACK"):
+            word = "ROLLBACK" if self._state == b"E" else word
+            self._state = b"I" if " to " not in f" {' '.join(words(sql))} " else b"T"
+        elif word == "SET":
+            self._settings.change(sql, self._queries.limits)
+        elif word in ("RESET", "DISCARD ALL"):
+            self._settings.reset()
+        elif word == "DEALLOCATE":
+            self._prepared.clear()
+        return word
+
+    def _send(self, *messages: bytes) -> None:
+        self._writer.write(b"".join(messages))
+
+    async def _flushed(self) -> None:
+        async with asyncio.timeout(_UNTAKEN_S):
+            await self._writer.drain()
+
+
+class CodedError(FFFError):
+    """An error with a SQLSTATE of its own."""
+
+    def __init__(self, code: str, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.code = code
+
+
+def _filled(sql: str, params: Mapping[str, object]) -> str:
+    """A statement about the catalog with its parameters in place, as texts in quotes or numbers."""
+    for number in range(parameters_in(sql), 0, -1):
+        value = params.get(parameter_name(number))
+        if value is None:
+            written = "NULL"
+        elif isinstance(value, bool | int | float):
+            written = str(value)
+        else:
+            written = "'" + str(value).replace("'", "''") + "'"
+        sql = re.sub(rf"\${number}(?!\d)", lambda _, written=written: written, sql)  # type: ignore[misc]
+    return sql

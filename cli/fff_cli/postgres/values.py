@@ -1,0 +1,196 @@
+"""Values as PostgreSQL's protocol has them: Arrow's columns written, the values of parameters read."""
+
+from __future__ import annotations
+
+import datetime as dt
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fff.schema import ArrowType
+from fff_cli.output.values import is_nested, texts
+from fff_cli.postgres.wire import ProtocolError
+
+Array: TypeAlias = pa.Array
+_DAY_ZERO = dt.date(2000, 1, 1).toordinal() - dt.date(1970, 1, 1).toordinal()
+_MICROS_ZERO = _DAY_ZERO * 86_400_000_000
+_NULL = struct.pack(">i", -1)
+BOOL, BYTEA, INT8, INT2, INT4, TEXT, JSON, FLOAT4, FLOAT8 = 16, 17, 20, 21, 23, 25, 114, 700, 701
+DATE, TIMESTAMP, TIMESTAMPTZ, NUMERIC, UUID = 1082, 1114, 1184, 1700, 2950
+
+
+@dataclass(frozen=True)
+class WireType:
+    """A type of PostgreSQL: its number, the bytes of a value (-1: any), how values are written in both formats."""
+
+    oid: int
+    size: int
+    written: Callable[[Array], Array]  # as texts
+    packed: Callable[[Array], list[bytes | None]] | None = None  # None: as the text
+
+
+def wire_type(kind: ArrowType) -> WireType:
+    """The type that clients are told of. What PostgreSQL has no type for is told as JSON or text."""
+    for fits, wire in _TYPES:
+        if fits(kind):
+            return wire
+    return _ANY_NESTED if is_nested(kind) else _ANY
+
+
+def cells(column: Array, binary: bool) -> list[bytes]:
+    """The values of a column with their lengths in front."""
+    wire = wire_type(column.type)
+    if binary and wire.packed is not None:
+        values = wire.packed(column)
+    else:
+        values = wire.written(column).cast(pa.binary()).to_pylist()
+    pack = struct.Struct(">i").pack
+    return [_NULL if value is None else pack(len(value)) + value for value in values]
+
+
+def _packed(form: str, ready: Callable[[Array], Array]) -> Callable[[Array], list[bytes | None]]:
+    pack = struct.Struct(form).pack
+    return lambda column: [None if value is None else pack(value) for value in ready(column).to_pylist()]
+
+
+def _as(kind: ArrowType, less: int = 0) -> Callable[[Array], Array]:
+    return lambda column: pc.subtract(column.cast(kind), pa.scalar(less, kind)) if less else column.cast(kind)
+
+
+def _micros(column: Array) -> Array:
+    return _as(pa.int64(), _MICROS_ZERO)(column.cast(pa.timestamp("us", column.type.tz)))
+
+
+def _booleans(column: Array) -> Array:
+    return pc.if_else(column, "t", "f")
+
+
+def _floats(column: Array) -> Array:
+    written = texts(column)
+    for ours, theirs in (("nan", "NaN"), ("inf", "Infinity"), ("-inf", "-Infinity")):
+        written = pc.if_else(pc.equal(written, ours), theirs, written)
+    return written
+
+
+def _bytes(column: Array) -> Array:
+    return pa.array([None if one is None else "\\x" + one.hex() for one in column.to_pylist()], pa.string())
+
+
+def _moments(column: Array) -> Array:
+    """As PostgreSQL writes them in ISO style, those with a zone in UTC."""
+    zone = column.type.tz
+    written = pc.replace_substring(texts(column.cast(pa.timestamp("us", zone and "UTC"))), "T", " ")
+    return pc.replace_substring(written, "Z", "+00") if zone else written
+
+
+def _numerics(column: Array) -> list[bytes | None]:
+    return [None if one is None else _numeric(one) for one in column.to_pylist()]
+
+
+def _numeric(value: Decimal) -> bytes:
+    """Digits in groups of four, the first group's weight, the sign, and how many digits stand behind the point."""
+    sign, digits, exponent = value.as_tuple()
+    scale = max(-int(exponent), 0)
+    whole = "".join(map(str, digits)) + "0" * max(int(exponent), 0)
+    whole = whole.rjust(scale + 1, "0")
+    before, behind = whole[: len(whole) - scale], whole[len(whole) - scale :]
+    before = before.rjust(-(-len(before) // 4) * 4, "0")
+    behind = behind.ljust(-(-len(behind) // 4) * 4, "0")
+    groups = [int((before + behind)[at : at + 4]) for at in range(0, len(before) + len(behind), 4)]
+    weight = len(before) // 4 - 1
+    while groups and groups[0] == 0:
+        groups.pop(0)
+        weight -= 1
+    while groups and groups[-1] == 0:
+        groups.pop()
+    return struct.pack(
+        f">hhHh{len(groups)}h", len(groups), weight if groups else 0, 0x4000 * sign, scale, *groups
+    )
+
+
+_ANY, _ANY_NESTED = WireType(TEXT, -1, texts), WireType(JSON, -1, texts)
+_TYPES: Sequence[tuple[Callable[[ArrowType], bool], WireType]] = (
+    (pa.types.is_boolean, WireType(BOOL, 1, _booleans, _packed(">?", lambda column: column))),
+    (pa.types.is_int8, WireType(INT2, 2, texts, _packed(">h", _as(pa.int16())))),
+    (pa.types.is_int16, WireType(INT2, 2, texts, _packed(">h", _as(pa.int16())))),
+    (pa.types.is_int32, WireType(INT4, 4, texts, _packed(">i", _as(pa.int32())))),
+    (pa.types.is_int64, WireType(INT8, 8, texts, _packed(">q", _as(pa.int64())))),
+    (pa.types.is_float32, WireType(FLOAT4, 4, _floats, _packed(">f", _as(pa.float32())))),
+    (pa.types.is_float64, WireType(FLOAT8, 8, _floats, _packed(">d", _as(pa.float64())))),
+    (pa.types.is_decimal, WireType(NUMERIC, -1, texts, _numerics)),
+    (pa.types.is_binary, WireType(BYTEA, -1, _bytes, lambda column: list(column.to_pylist()))),
+    (pa.types.is_date32, WireType(DATE, 4, texts, _packed(">i", _as(pa.int32(), _DAY_ZERO)))),
+    (
+        lambda kind: pa.types.is_timestamp(kind) and kind.tz is None,
+        WireType(TIMESTAMP, 8, _moments, _packed(">q", _micros)),
+    ),
+    (pa.types.is_timestamp, WireType(TIMESTAMPTZ, 8, _moments, _packed(">q", _micros))),
+)
+
+
+def parameter(value: bytes | None, kind: int, binary: bool) -> object:
+    """The value of a parameter in Python; texts of no known type stay texts. Raises ProtocolError, ValueError."""
+    if value is None:
+        return None
+    if not binary:
+        text = value.decode()
+        return _FROM_TEXT[kind](text) if kind in _FROM_TEXT else text
+    if kind in _FROM_BINARY:
+        form, made = _FROM_BINARY[kind]
+        if len(value) != struct.calcsize(form):
+            raise ProtocolError("a value of a parameter has not the length of its type")
+        return made(struct.unpack(form, value)[0])
+    if kind in (0, TEXT, 1043, 19, 705, 18, JSON):
+        return value.decode()
+    raise ProtocolError(f"parameters of type {kind} are not read in binary: send text")
+
+
+def _truth(text: str) -> bool:
+    if text.lower() in ("t", "true", "on", "yes", "y", "1"):
+        return True
+    if text.lower() in ("f", "false", "off", "no", "n", "0"):
+        return False
+    raise ValueError(f"{text!r} is no truth value")
+
+
+def _moment(text: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(text)
+
+
+def _from_micros(zone: dt.tzinfo | None) -> Callable[[int], dt.datetime]:
+    start = dt.datetime(2000, 1, 1, tzinfo=zone)
+    return lambda micros: start + dt.timedelta(microseconds=micros)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+_FROM_TEXT: dict[int, Callable[[str], object]] = {
+    BOOL: _truth,
+    INT2: int,
+    INT4: int,
+    INT8: int,
+    FLOAT4: float,
+    FLOAT8: float,
+    NUMERIC: Decimal,
+    DATE: dt.date.fromisoformat,
+    TIMESTAMP: _moment,
+    TIMESTAMPTZ: _moment,
+}
+_FROM_BINARY: dict[int, tuple[str, Callable[[Any], object]]] = {
+    BOOL: (">?", _same),
+    INT2: (">h", _same),
+    INT4: (">i", _same),
+    INT8: (">q", _same),
+    FLOAT4: (">f", _same),
+    FLOAT8: (">d", _same),
+    DATE: (">i", lambda days: dt.date(2000, 1, 1) + dt.timedelta(days=days)),
+    TIMESTAMP: (">q", _from_micros(None)),
+    TIMESTAMPTZ: (">q", _from_micros(dt.UTC)),
+}
