@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fff.dataflow.lookups.access import LookupModule
+from fff.dataflow.plan.extents import quoted
 from fff.dataflow.plan.plan import BlockPlan
 from fff.limits import MISSING_LISTED
 from fff.stats import Missing
@@ -57,8 +58,3 @@ class MissingParts:
         """Every part, then one line per table and reason for those beyond the bound."""
         more = [Missing(table, f"{count} more keys", reason) for (table, reason), count in self._more.items()]
         return (*self._parts.values(), *more)
-
-
-def quoted(value: object) -> str:
-    """A value as an SQL literal, for people to read."""
-    return str(value) if isinstance(value, int | float) else "'" + str(value).replace("'", "''") + "'"
