@@ -22,10 +22,10 @@ class MissingParts:
     def __bool__(self) -> bool:
         return bool(self._parts)
 
-    def scan(self, table: int, reason: str) -> None:
-        """Rows of a table's scan did not all arrive."""
+    def scan(self, table: int, reason: str, predicate: str = "true") -> None:
+        """Rows of a table's scan did not all arrive: those that a predicate holds for."""
         name = self._plan.tables[table].name
-        self._parts[name, "true"] = Missing(name, "true", reason)
+        self._parts[name, predicate] = Missing(name, predicate, reason)
 
     def key(self, table: int, lookup: int, module: LookupModule, key: int, reason: str) -> None:
         """A key of a lookup was not answered in full."""
