@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast, runtime_ch
 import pyarrow as pa
 
 from fff.budget import Budget, Money
+from fff.dataflow.plan.extents import Extent
+from fff.errors import SourceError
 from fff.options import SpecText
 from fff.quals import ChangesSince, Qual, Quals, text_of
 from fff.schema import Field
@@ -149,9 +151,10 @@ class Page:
     """Rows of one answer: the asked columns, in the asked order, in their declared Arrow types.
 
     `truncated` says why the answer is known not to hold every match (a page cap, a hit limit); such an answer
-    never counts as complete. Where that is so for some of the keys of a lookup only, `unanswered` names them,
-    and the answer to the others stands. `total_rows` is the source's own total where it tells one (an
-    estimate: it decides what is read first, never what counts as read), `pages` that of its pages.
+    never counts as complete. Where that is so for some keys of a lookup only, `unanswered` names them, or for some
+    rows of a scan, they are those in `lacks` (for the reason `error`, where it is one); the rest stands.
+    `ends`: EOT of what the table's qualifiers want of that, on a page without rows. `total_rows`: the source's own
+    total (an estimate: it decides what is read first, never what counts as read), `pages` that of its pages.
     `order`: what the pages of this scan come ordered by, as the source promises, with `-` before what falls.
     `doubled`: what is wrong with a truncated answer may mean that some of its rows came twice.
     """
@@ -163,6 +166,9 @@ class Page:
     unanswered: tuple[tuple[object, ...], ...] = ()
     pages: int | None = None
     doubled: bool = False
+    ends: Extent | None = None
+    lacks: Extent | None = None
+    error: SourceError | None = None
 
 
 class SourceAdapter(Protocol):

@@ -267,7 +267,7 @@ class SharedSource:
         reading, cached = self._buffer.scan(self._user, method, meter)
         async with aclosing(reading.read(self._user)) as pages:
             async for page in pages:
-                meter.cached += cached
+                meter.cached += cached and page.ends is None
                 yield replace(page, rows=page.rows.select(list(columns)))
 
     async def lookup(

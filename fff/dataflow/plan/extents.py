@@ -213,6 +213,18 @@ class Extent:
     def __bool__(self) -> bool:
         return all(values for _, values in self.columns)
 
+    def __and__(self, other: Extent) -> Extent:
+        mine = dict(self.columns)
+        return Extent.of(mine | {name: mine.get(name, EVERY) & values for name, values in other.columns})
+
+    def mask(self, rows: pa.RecordBatch) -> Bools:
+        """Which rows are in it; they have its columns."""
+        inside = np.ones(len(rows), np.bool_)
+        places = {name.lower(): place for place, name in enumerate(rows.schema.names)}
+        for name, values in self.columns:
+            inside &= values.mask(rows.column(places[name]))
+        return inside
+
     def minus(self, other: Extent) -> list[Extent]:
         """The rows that are not in another one, as extents that share none."""
         left, inside = [], dict(self.columns)
