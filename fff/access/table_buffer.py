@@ -69,6 +69,10 @@ class TableBuffer:
         """Whether a scan of the whole is there, or under way for those who draw on the budget."""
         return any(_serves(reading, payer, budget) for (_, payer), reading in self._scans.items())
 
+    def pages(self) -> list[Page] | None:
+        """The pages of a scan that has brought all that its qualifiers want, if there is one."""
+        return next((reading.pages() for reading in self._scans.values() if reading.complete), None)
+
     @property
     def bytes(self) -> int:
         """Bytes held: rows and indexes."""

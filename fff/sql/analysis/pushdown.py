@@ -217,9 +217,20 @@ def quals_between(
 
     `exact`: the source keeps no more of a value than its declared type does, so that bounds are sent as they are.
     """
-    ends = _Values(
-        None if low is None else _End(low, open=False), None if high is None else _End(high, open=True)
-    )
+    low, high = None if low is None else (low, False), None if high is None else (high, True)
+    return quals_of(key, field, low=low, high=high, exact=exact)
+
+
+def quals_of(
+    key: KeyColumn,
+    field: Field,
+    *,
+    low: tuple[Any, bool] | None,
+    high: tuple[Any, bool] | None,
+    exact: bool = False,
+) -> tuple[Qual, ...]:
+    """The same of any ends: values, and whether these are left out."""
+    ends = _Values(None if low is None else _End(*low), None if high is None else _End(*high))
     return tuple(_quals(key, field, ends, as_declared=exact))
 
 

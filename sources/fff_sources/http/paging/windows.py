@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from fff.catalog import KeyColumn, Page, Table
 from fff.dataflow.plan.extents import Extent, ValueSet
 from fff.errors import SourceError
-from fff.quals import Qual, in_order
+from fff.quals import Qual, in_order, tightest
 from fff.schema import ArrowType, Field
 from fff.sql.analysis.pushdown import quals_between
 from fff_sources.http import templates
@@ -79,12 +79,7 @@ class ScanWindow:
             return replace(table, quals=in_order(others))
         own = quals_between(key, self.column, self.low, self.high, exact=exact)
         mine = [qual for qual in (*own, *table.quals) if qual not in others]
-        closest: dict[str, Qual] = {}
-        for qual in mine:
-            known = closest.get(qual.operator)
-            if known is None or (qual.value > known.value) == (qual.operator in (">", ">=")):
-                closest[qual.operator] = qual
-        return replace(table, quals=in_order([*others, *closest.values()]))
+        return replace(table, quals=in_order([*others, *tightest(mine)]))
 
     def kept(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, int]:
         """The rows that are in it, and how many of the others have NULL."""
