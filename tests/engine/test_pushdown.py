@@ -11,7 +11,16 @@ import pytest
 from fff.access.disk.policy import RowCache
 from fff.federation import RunOptions
 from tests.engine.duck import over_duck
-from tests.engine.filtering import COLUMNS, FILTERS, FilteringSite, key_columns, statement, stored
+from tests.engine.filtering import (
+    COLUMNS,
+    FILTERS,
+    FilteringSite,
+    constant,
+    key_columns,
+    predicate,
+    statement,
+    stored,
+)
 from tests.engine.site import Row, federated, rows_of, run
 from tests.web.serving import Serve
 
@@ -62,6 +71,52 @@ async def test_what_is_sent_changes_no_answer(serve: Serve, tmp_path: Path) -> N
 async def test_what_is_sent_changes_no_answer_for_long(serve: Serve, tmp_path: Path) -> None:
     for seed in range(1000, 1050):
         await _check(serve, tmp_path, seed, 6)
+
+
+async def _check_parts(serve: Serve, folder: Path, seed: int, queries: int) -> tuple[int, int]:
+    """Statements one after the other, in a session and over a cache on disk; requests with these, and without."""
+    rng = random.Random(f"parts {seed}")
+    rows = [stored(rng, number) for number in range(rng.randrange(20, 40))]
+    keys, lookup = key_columns(rng), rng.random() < 0.5
+    keys += [
+        {
+            "name": name,
+            "operators": list(ops),
+            "param": {one: f"{name}.{list(FILTERS).index(one)}" for one in ops},
+        }
+        for name, ops in (("d", (">=", "<")), ("m", (">", "<=")), ("ts", (">=", "<=")), ("n", (">=", "<=")))
+        if not any(key["name"] == name for key in keys)
+    ]
+    name = rng.choice(["n", "k", "m", "d", "ts", "tn"])
+    statements = []
+    for _ in range(queries):
+        wanted = predicate(rng, "t") if rng.random() < 0.2 else "t.id >= 0"
+        bounds = [f"t.{name} {rng.choice(['>', '>='])} {constant(rng, name)}", f"t.{name} {rng.choice(['<', '<='])} {constant(rng, name)}"]  # fmt: skip
+        some = " AND ".join([*rng.sample(bounds, rng.choice([1, 2, 2])), wanted])
+        statements.append(rng.choice([f"SELECT t.id FROM t WHERE {some}"] * 3 + [statement(rng)]))
+    tables, plain = declared(keys, lookup=lookup), FilteringSite(rows)
+    async with federated(serve, plain, folder, tables) as (federation, _):
+        expected = [(await run(federation, sql))[0] for sql in statements]
+    site = FilteringSite(rows)
+    async with federated(serve, site, folder, tables, keep=True) as (federation, served):
+        for sql, answer in zip(statements, expected, strict=True):
+            assert (await run(federation, sql))[0] == answer, f"seed {seed}, in a session: {sql}"
+        for sql, answer in zip(statements, expected, strict=True):
+            cache = RowCache(folder / f"rows{seed}", ttl=300.0)
+            async with federated(serve, site, folder, tables, cache=cache, base_url=served.url) as (other, _):
+                assert (await run(other, sql))[0] == answer, f"seed {seed}, from disk: {sql}"
+    return len(site.requests), 2 * len(plain.requests)
+
+
+async def test_parts_that_are_here_and_the_rest_are_the_answer(serve: Serve, tmp_path: Path) -> None:
+    counts = [await _check_parts(serve, tmp_path, seed, 8) for seed in range(3)]
+    assert sum(some for some, _ in counts) < 0.8 * sum(every for _, every in counts)
+
+
+@pytest.mark.slow
+async def test_parts_that_are_here_and_the_rest_are_the_answer_for_long(serve: Serve, tmp_path: Path) -> None:
+    for seed in range(100, 140):
+        await _check_parts(serve, tmp_path, seed, 8)
 
 
 # ------------------------------------------------------------------- what others have read, and what earlier runs have
@@ -140,7 +195,13 @@ async def test_what_is_on_disk_serves_narrower_questions_and_never_wider_ones(
     url = (await serve(site.answer)).url
     assert await requests(sql(3, 5), ids(3, 5)) == 1
     assert await requests(sql(3, 5), ids(3, 5)) == 0, "the same is there"
+    assert await requests(sql(4, 5), ids(4, 5)) == 0, "and less"
+    assert await requests("SELECT id FROM t WHERE n = 4", ids(4, 4)) == 0
     assert await requests(sql(3, 6), ids(3, 6)) == 1, "more is not"
+    assert site.requests[-1] == {"n.3": "6", "n.5": "6"}, "asked for is the rest"
+    assert await requests(sql(1, 9), ids(1, 9)) == 2
+    assert site.requests[-2:] == [{"n.3": "2", "n.5": "1"}, {"n.3": "9", "n.5": "7"}]
+    assert await requests(sql(2, 8), ids(2, 8)) == 0, "of four parts"
     assert await requests("SELECT id FROM t", ids(0, 9)) == 1
     assert await requests(sql(1, 2), ids(1, 2)) == 0, "all rows hold any of them"
     lookup = "SELECT id FROM t WHERE n = 3 AND id < 20"
