@@ -31,7 +31,38 @@ def draw_windows(
     column = rng.randrange(len(names))
     values = [row[column] for row in rows]
     known = {repr(rank(value)): value for value in values if value is not None}
-    cuts = sorted(rng.sample(list(known.values()), min(len(known), rng.choice([0, 1, 1, 2, 3]))), key=_order)
+    texts = [value for value in values if isinstance(value, str) and value]
+    if texts and rng.random() < 0.5:
+        found = _by_prefix(rng.choice(texts), names[column], values)
+    else:
+        found = _by_range(rng, list(known.values()), names[column], values)
+    nulls = {n for n, value in enumerate(values) if value is None}
+    found.append(WindowOfRows(Extent.of({names[column]: ValueSet(null=True)}), nulls))
+    for window in found:
+        if rng.random() < fails:
+            window.fails = True
+            window.lost = {row for row in sorted(window.rows) if rng.random() < 0.6}
+            window.rows -= window.lost
+    rng.shuffle(found)
+    return found
+
+
+def _by_prefix(text: str, name: str, values: Sequence[Value]) -> list[WindowOfRows]:
+    """The texts that begin like one, and the others."""
+    begin = {n for n, value in enumerate(values) if isinstance(value, str) and value.startswith(text)}
+    inside = ValueSet.prefix(text)
+    others = {n for n, value in enumerate(values) if value is not None} - begin
+    return [
+        WindowOfRows(Extent.of({name: inside}), begin),
+        WindowOfRows(Extent.of({name: ValueSet.between(None, None) - inside}), others),
+    ]
+
+
+def _by_range(
+    rng: random.Random, known: Sequence[Value], name: str, values: Sequence[Value]
+) -> list[WindowOfRows]:
+    """Ranges between some values, each of which is at the end of one or at the beginning of the next."""
+    cuts = sorted(rng.sample(known, min(len(known), rng.choice([0, 1, 1, 2, 3]))), key=_order)
     behind = [rng.random() < 0.5 for _ in cuts]
 
     def place(value: Value) -> int:
@@ -42,22 +73,13 @@ def draw_windows(
         )
 
     verges = [None, *(Verge(cut, after) for cut, after in zip(cuts, behind, strict=True)), None]
-    found = [
+    return [
         WindowOfRows(
-            Extent.of({names[column]: ValueSet.of([Stretch(low, high)])}),
+            Extent.of({name: ValueSet.of([Stretch(low, high)])}),
             {n for n, value in enumerate(values) if value is not None and place(value) == number},
         )
         for number, (low, high) in enumerate(itertools.pairwise(verges))
     ]
-    nulls = {n for n, value in enumerate(values) if value is None}
-    found.append(WindowOfRows(Extent.of({names[column]: ValueSet(null=True)}), nulls))
-    for window in found:
-        if rng.random() < fails:
-            window.fails = True
-            window.lost = {row for row in sorted(window.rows) if rng.random() < 0.6}
-            window.rows -= window.lost
-    rng.shuffle(found)
-    return found
 
 
 def _order(value: Value) -> object:
