@@ -172,10 +172,7 @@ class Page:
 
 
 class SourceAdapter(Protocol):
-    """A source: a declaration and two asynchronous generators.
-
-    Both raise SourceError; ending normally means EOT.
-    """
+    """A source: a declaration and two asynchronous generators. Both raise SourceError; ending normally means EOT."""
 
     name: str
 

@@ -158,7 +158,8 @@ def _wanted(table: Table) -> Extent:
         elif qual.operator == "=" and field is not None and _is_exact(field.arrow):
             values = ValueSet.points([qual.value])
         elif qual.operator == "like":
-            values = _certain(qual, pa.string()) or values
+            stem, *others = str(qual.value).split("%")
+            values = ValueSet.prefix(stem) if others else ValueSet.points([stem])
         sets[name] = sets[name] & values if name in sets else values
     return Extent.of(sets)
 

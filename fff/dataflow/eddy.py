@@ -64,7 +64,7 @@ from fff.stats import Missing
 
 Semantics = Literal["parked", "paper"]
 #: What access modules tell: taken in one after the other, each once the rows before it have met all who wait for them.
-_TOLD = (ScanRows, ScanEnd, ScanCovered, ScanPartFailed, ScanFailed, ScanStalled)
+_TOLD: tuple[type, ...] = (ScanRows, ScanEnd, ScanCovered, ScanPartFailed, ScanFailed, ScanStalled)
 _TOLD += (LookupRows, LookupEnd, LookupAnswers, LookupFailed)
 
 

@@ -158,6 +158,21 @@ async def test_a_session_reads_again_what_was_left_out(serve: Serve, tmp_path: P
     ]
 
 
+async def test_what_is_too_old_is_no_part(serve: Serve, tmp_path: Path) -> None:
+    site, now = FilteringSite(ROWS, page=100), [1000.0]
+    url = (await serve(site.answer)).url
+    sent = []
+    for low, high, passed in ((3, 5, 0), (2, 6, 200), (1, 7, 200), (1, 7, 50)):
+        now[0] += passed
+        cache = RowCache(tmp_path / "rows", ttl=300.0, clock=lambda: now[0])
+        tables, before = declared(BOTH, lookup=False), len(site.requests)
+        async with federated(serve, site, tmp_path, tables, cache=cache, base_url=url) as (federation, _):
+            assert (await run(federation, sql(low, high)))[0] == ids(low, high)
+        sent.append([(one["n.5"], one["n.3"]) for one in site.requests[before:]])
+    # After 400 seconds 3 to 5 is too old, and 2 and 6 are not.
+    assert sent == [[("3", "5")], [("2", "2"), ("6", "6")], [("1", "7")], []]
+
+
 async def test_statements_that_are_expected_share_the_widest(serve: Serve, tmp_path: Path) -> None:
     site = FilteringSite(ROWS, page=100)
     async with federated(serve, site, tmp_path, declared(BOTH, lookup=False)) as (federation, _):

@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 #: Of the tables below and of all that is in them: an index of another version is thrown away.
 VERSION = 3
@@ -41,6 +42,9 @@ CREATE INDEX IF NOT EXISTS reply_by_use ON reply (used);
 """
 
 
+_Bytes: TypeAlias = bytes  # where `bytes` is a count
+
+
 class IndexBroken(Exception):  # noqa: N818 - what it is
     """The file is damaged, or of another version."""
 
@@ -60,9 +64,9 @@ class ScanEntry:
     rows: int
     bytes: int
     fetched: float
-    shape: bytes = b""  # the name it is kept under
-    whole: bytes = b""  # the name of the table without qualifiers
-    quals: bytes = b""  # under which it was read
+    shape: _Bytes = b""  # the name it is kept under
+    whole: _Bytes = b""  # the name of the table without qualifiers
+    quals: _Bytes = b""  # under which it was read
 
 
 @dataclass(frozen=True)

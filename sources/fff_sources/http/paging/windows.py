@@ -224,12 +224,13 @@ async def within(
                     f"{asked.full_name}: rows came that are far outside of their window: the source seems to "
                     f"ignore the parameters of {said.column}, so that each window reads more than its own"
                 )
-            told = {"total_rows": None, "pages": None, "order": None}
             yield replace(
                 page,
                 rows=rows.select(list(columns)),
                 lacks=None if page.truncated is None else lacks,
-                **told,
+                total_rows=None,
+                pages=None,
+                order=None,
             )
             if nulls and said.nulls == "none":
                 reason = f"rows came without {said.column}, of which the spec says there are none"
