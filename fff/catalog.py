@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast, runtime_ch
 import pyarrow as pa
 
 from fff.budget import Budget, Money
-from fff.dataflow.plan.extents import Extent
+from fff.dataflow.plan.extents import ALL, Extent
 from fff.errors import SourceError
 from fff.options import SpecText
 from fff.quals import ChangesSince, Qual, Quals, text_of
@@ -103,6 +103,7 @@ class Table:
     description: str = ""
     order: tuple[str, ...] = ()  # columns by which scans are ordered, rising; falling with - before the name
     quals: Quals = ()
+    wanted: Extent = ALL  # the rows that `quals` were made for, by their values as declared
     rows_wanted: int | None = None
     sortable: tuple[str, ...] = ()  # what scans can be asked to be sorted by, written as in `order`
     sort: str | None = None  # one of these

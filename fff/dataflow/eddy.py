@@ -51,7 +51,7 @@ from fff.dataflow.plan.events import (
     TimePassed,
 )
 from fff.dataflow.plan.expressions import Column
-from fff.dataflow.plan.extents import Extent
+from fff.dataflow.plan.extents import ALL
 from fff.dataflow.plan.plan import BlockPlan
 from fff.dataflow.plan.policy import RoutingPolicy
 from fff.dataflow.routing.flow import FlowStatistics
@@ -372,7 +372,7 @@ class Eddy:
             self.router.scans_over(event.table, complete=False)
             self._read_by_keys(event.table)
             if not self.block.constraints.recovers(event.table):
-                self.block.scan_lost(event.table, [(Extent(), event.reason)] if event.whole else scan.lacking)
+                self.block.scan_lost(event.table, [(ALL, event.reason)] if event.whole else scan.lacking)
         return out
 
     def _part_over(self, event: ScanCovered | ScanPartFailed) -> None:
@@ -447,7 +447,7 @@ class Eddy:
             self.router.scans_over(table, complete=False)
             by_scan = scans and table not in self._choice.by_constants
             if by_scan and not self.block.stems[table].complete:
-                self.block.scan_lost(table, [(Extent(), reason)])
+                self.block.scan_lost(table, [(ALL, reason)])
         return out + self.lookups.give_up(reason)
 
     def _halt(self, reason: str) -> list[Instruction]:

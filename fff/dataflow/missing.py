@@ -25,9 +25,12 @@ class MissingParts:
     def scan(self, table: int, reason: str, predicate: str = "true") -> None:
         """Rows of a table's scan did not all arrive: those that a predicate holds for."""
         name = self._plan.tables[table].name
-        if predicate == "true":  # the others are part of that
-            self._parts = {part: missing for part, missing in self._parts.items() if part[0] != name}
         self._parts[name, predicate] = Missing(name, predicate, reason)
+
+    def forget(self, table: int) -> None:
+        """The parts of a table that were missing so far are to be told of with others."""
+        name = self._plan.tables[table].name
+        self._parts = {part: missing for part, missing in self._parts.items() if part[0] != name}
 
     def key(self, table: int, lookup: int, module: LookupModule, key: int, reason: str) -> None:
         """A key of a lookup was not answered in full."""

@@ -14,7 +14,7 @@ from fff.dataflow.lookups.limiter import Limiter
 from fff.dataflow.missing import MissingParts
 from fff.dataflow.plan.batch import TupleBatch
 from fff.dataflow.plan.expressions import Column
-from fff.dataflow.plan.extents import Extent
+from fff.dataflow.plan.extents import ALL, Extent
 from fff.dataflow.plan.plan import BlockPlan, LookupPlan
 from fff.dataflow.rounds import Rounds
 from fff.dataflow.routing.bounds import within
@@ -101,7 +101,9 @@ class Block:
     def scan_lost(self, table: int, parts: Iterable[tuple[Extent, str]]) -> None:
         """Parts of a scan did not come, and nothing else brings them: missing is what no EOT covers of them."""
         for extent, reason in parts:
-            for left in self.stems[table].coverage.left(extent):
+            if extent == ALL:  # with all parts that have failed before
+                self.missing.forget(table)
+            for left in self.stems[table].coverage.left(self.plan.tables[table].wanted & extent):
                 self.missing.scan(table, reason, left.text)
 
     def stem(self, alias: int) -> SteM:

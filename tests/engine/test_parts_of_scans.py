@@ -23,7 +23,7 @@ EVENTS = [{"eid": n, "m": n} for n in range(30) if n % 2]
 class Windowed:
     """People in one page, events by range (`from`, `to`) and by key; a window may fail or hang."""
 
-    fails: str | None = None
+    fails: str | None = None  # by where it ends
     hangs: str | None = None
     asked: list[str] = field(default_factory=list)
     keys: list[int] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Windowed:
             return web.json_response([one for one in EVENTS if one["m"] == self.keys[-1]])
         low, high = request.query["from"], request.query["to"]
         self.asked.append(low)
-        if low == self.fails:
+        if high == self.fails:
             return web.json_response({"error": "no"}, status=500)
         if low == self.hangs:
             await self.over.wait()
@@ -93,7 +93,7 @@ async def test_just_the_window_that_failed_is_missing(serve: Serve, tmp_path: Pa
         (LEFT, {one for one, n in ALL.items() if n is None or not 10 <= n < 20}),
         (ANTI, {one for one, n in ALL.items() if n is None or (not n % 2 and not 10 <= n < 20)}),
     ):
-        site = Windowed(fails="10")
+        site = Windowed(fails="20")
         async with federated(serve, site, tmp_path, tables()) as (federation, _):  # type: ignore[arg-type]
             found, execution = await run(federation, sql, on_source_error="partial")
             assert {row[0] for row in found} == wanted
@@ -106,8 +106,16 @@ async def test_just_the_window_that_failed_is_missing(serve: Serve, tmp_path: Pa
                 await run(federation, sql, on_source_error="fail")
 
 
+async def test_of_the_window_that_failed_what_is_wanted_is_missing(serve: Serve, tmp_path: Path) -> None:
+    site = Windowed(fails="20")
+    async with federated(serve, site, tmp_path, tables()) as (federation, _):  # type: ignore[arg-type]
+        found, execution = await run(federation, "SELECT m FROM e WHERE m > 12", on_source_error="partial")
+    assert found == [(n,) for n in range(21, 30, 2)]
+    assert [part.predicate for part in execution.snapshot().missing] == ["m > 12 AND m < 20"]
+
+
 async def test_keys_make_up_for_the_window_that_failed_alone(serve: Serve, tmp_path: Path) -> None:
-    site = Windowed(fails="10")
+    site = Windowed(fails="20")
     async with federated(serve, site, tmp_path, tables(lookup=True)) as (federation, _):  # type: ignore[arg-type]
         found, execution = await run(federation, INNER, policy="naive")
     assert [row[0] for row in found] == [one for one, n in ALL.items() if n is not None and n % 2]
@@ -128,6 +136,8 @@ async def test_where_no_window_answers_the_others_are_not_tried(serve: Serve, tm
     many = tables()
     many["e"]["scan"]["windows"] |= {"size": 1}
     async with federated(serve, site, tmp_path, many) as (federation, _):  # type: ignore[arg-type]
-        _, execution = await run(federation, "SELECT eid FROM e", on_source_error="partial")
-        assert [part.predicate for part in execution.snapshot().missing] == ["true"]
+        for where, predicate in (("", "true"), ("WHERE m >= 12", "m >= 12")):
+            sql = f"SELECT eid FROM e {where}"
+            _, execution = await run(federation, sql, on_source_error="partial")
+            assert [part.predicate for part in execution.snapshot().missing] == [predicate]
     assert len(asked) <= 16, "those that were under way"

@@ -248,6 +248,10 @@ class Extent:
         return " AND ".join(values.text(name) for name, values in self.columns) or "true"
 
 
+#: Every row.
+ALL = Extent()
+
+
 class Coverage:
     """Extents of which every row is here, as they become so."""
 
