@@ -71,7 +71,7 @@ class PatchedSource:
         async with aclosing(put_together(self._patches, ask, columns, meter)) as patched:
             async for page in patched:
                 yield page
-        self._patches = None  # whoever asks again wants it anew
+        self._patches, self.held = None, []  # whoever asks again has it all, or wants it anew
 
     async def lookup(
         self,

@@ -194,7 +194,7 @@ class AccessStore:
             if self.bytes <= self.limit:
                 break
             if not buffer.users:
-                del self._buffers[place]
+                self._buffers.pop(place).clear()  # others may have it for a part
 
 
 class Lease:
