@@ -151,11 +151,11 @@ class Table:
 class Page:
     """Rows of one answer: the asked columns, in the asked order, in their declared Arrow types.
 
-    `truncated` says why the answer is known not to hold every match (a page cap, a hit limit); such an answer
-    never counts as complete. If that is so for some keys of a lookup only, `unanswered` names them; if for some
-    rows of a scan, they are in `lacks` (`error`: what failed); the rest stands. `ends`: EOT of what the table's
-    qualifiers want of that, on a page without rows. `total_rows`: the source's own total (an estimate: it decides
-    what is read first, never what counts as read), `pages` that of its pages.
+    `truncated` says why the answer is known not to hold every match (a page cap, a hit limit); such an
+    answer never counts as complete. If that is so for some keys of a lookup only, `unanswered` names them; if
+    for some rows of a scan, they are in `lacks` (`error`: what failed); the rest stands. `ends`: EOT of what
+    the table's qualifiers want of that, on a page without rows. `total_rows`: the source's own total (an
+    estimate: it decides what is read first, never what counts as read), `pages` that of its pages.
     `order`: what the pages of this scan come ordered by, as the source promises, with `-` before what falls.
     `doubled`: what is wrong with a truncated answer may mean that some of its rows came twice.
     """
