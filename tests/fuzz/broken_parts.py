@@ -45,11 +45,11 @@ def _null_is_covered(right: Callable[..., Any]) -> Callable[..., Any]:
     return minus
 
 
-def _whatever_the_case(right: Callable[..., Any]) -> Callable[..., Any]:
-    """A prefix ends where the texts that begin with it in any case end."""
+def _no_end(right: Callable[..., Any]) -> Callable[..., Any]:
+    """A prefix is taken for all texts from it on."""
 
     def prefix(text: str) -> Any:
-        return replace(right(text), high=right(text[:1].lower()).high)
+        return replace(right(text), high=None)
 
     return prefix
 
@@ -95,7 +95,7 @@ def _missing_is_covered(right: Callable[..., Any]) -> Callable[..., Any]:
 BROKEN_PARTS: tuple[Broken, ...] = (
     Broken("a part covers the value before which it ends", "P15", around(Stretch, "mask", _closed), WAITING, WINDOWS),
     Broken("NULL is in ranges that adjoin", "P15", around(ValueSet, "__sub__", _null_is_covered), NULLS, FAILING, "I7"),
-    Broken("a prefix ends too late", "P15", around(extents, "_prefix", _whatever_the_case), TEXTS, WINDOWS),
+    Broken("a prefix ends too late", "P15", around(extents, "_prefix", _no_end), TEXTS, WINDOWS),
     Broken("a part that failed is covered", "P18", around(Eddy, "_part_over", _failed_is_covered), WAITING, FAILING),
     Broken("EOT of a part is that of the scan", "P15", around(Parking, "part_over", _any_part_is_all), WAITING, WINDOWS),
     Broken("who binds no column of a part has its rows", "P15", around(HeldParts, "_inside", _unbound_is_inside), WAITING, WINDOWS),
