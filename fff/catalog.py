@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast, runtime_ch
 import pyarrow as pa
 
 from fff.budget import Budget, Money
+from fff.dataflow.plan.extents import ALL, Extent
+from fff.errors import SourceError
 from fff.options import SpecText
 from fff.quals import ChangesSince, Qual, Quals, text_of
 from fff.schema import Field
@@ -101,6 +103,7 @@ class Table:
     description: str = ""
     order: tuple[str, ...] = ()  # columns by which scans are ordered, rising; falling with - before the name
     quals: Quals = ()
+    wanted: Extent = ALL  # the rows that `quals` were made for, by their values as declared
     rows_wanted: int | None = None
     sortable: tuple[str, ...] = ()  # what scans can be asked to be sorted by, written as in `order`
     sort: str | None = None  # one of these
@@ -148,9 +151,10 @@ class Table:
 class Page:
     """Rows of one answer: the asked columns, in the asked order, in their declared Arrow types.
 
-    `truncated` says why the answer is known not to hold every match (a page cap, a hit limit); such an answer
-    never counts as complete. Where that is so for some of the keys of a lookup only, `unanswered` names them,
-    and the answer to the others stands. `total_rows` is the source's own total where it tells one (an
+    `truncated` says why the answer is known not to hold every match (a page cap, a hit limit); such an
+    answer never counts as complete. If that is so for some keys of a lookup only, `unanswered` names them; if
+    for some rows of a scan, they are in `lacks` (`error`: what failed); the rest stands. `ends`: EOT of what
+    the table's qualifiers want of that, on a page without rows. `total_rows`: the source's own total (an
     estimate: it decides what is read first, never what counts as read), `pages` that of its pages.
     `order`: what the pages of this scan come ordered by, as the source promises, with `-` before what falls.
     `doubled`: what is wrong with a truncated answer may mean that some of its rows came twice.
@@ -163,13 +167,13 @@ class Page:
     unanswered: tuple[tuple[object, ...], ...] = ()
     pages: int | None = None
     doubled: bool = False
+    ends: Extent | None = None
+    lacks: Extent | None = None
+    error: SourceError | None = None
 
 
 class SourceAdapter(Protocol):
-    """A source: a declaration and two asynchronous generators.
-
-    Both raise SourceError; ending normally means EOT.
-    """
+    """A source: a declaration and two asynchronous generators. Both raise SourceError; ending normally means EOT."""
 
     name: str
 

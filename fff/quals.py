@@ -94,6 +94,19 @@ def common(several: Sequence[Quals]) -> Quals:
     )
 
 
+def tightest(quals: Iterable[Qual]) -> Quals:
+    """The same without those bounds of a column beside which a closer one says the same comparison."""
+    closest: dict[tuple[str, str], Qual] = {}
+    others = []
+    for qual in quals:
+        place = qual.column.lower(), qual.operator
+        if qual.operator not in _STRICT:
+            others.append(qual)
+        elif place not in closest or (qual.value > closest[place].value) == (qual.operator in _UP):
+            closest[place] = qual
+    return in_order(dict.fromkeys([*others, *closest.values()]))
+
+
 def in_order(quals: Iterable[Qual]) -> Quals:
     """One order for the same qualifiers, so that equal narrowings are equal."""
     return tuple(sorted(quals, key=lambda qual: (qual.column.lower(), qual.operator, repr(qual.value))))

@@ -8,6 +8,8 @@ Out: pages of rows for one block: shared with others > kept on disk > no more th
     first_rows     A scan that is read no further than LIMIT needs it
     key_index      Rows by key: numbers for keys of any columns, rows that have one of some keys
     local          Tables that no source holds: rows spelled out, values computed for keys
+    patched        A table put together of what a session holds of it, and of the rest
+    remainder      What was read under other qualifiers, put together: the parts, and the rest to ask for
     semijoin_feed  Feeds: tables that no source holds
     session_cache  Sharing: what several blocks of a statement, or several statements of a session
     shared_scan    A reading: the pages of one scan or one lookup request

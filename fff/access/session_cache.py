@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from fff.access.patched import PatchedSource
 from fff.access.stack import open_source
 from fff.access.table_buffer import Key, TableBuffer
 from fff.budget import Budget
@@ -139,11 +140,30 @@ class AccessStore:
         table = replace(use.table, quals=quals, rows_wanted=None)  # others may want more rows
         every = [field.name for field in table.columns]
         columns = tuple(every if self.keep else [name for name in every if name in wanted])
-        buffer = TableBuffer(self, table, open_source(table, use.adapter, self.disk), columns)
+
+        def opened(some: Quals) -> SourceAdapter:
+            return open_source(replace(table, quals=some), use.adapter, self.disk)
+
+        source, parts = opened(quals), self._parts(table, columns)
+        patched = PatchedSource(source, table, columns, parts, opened) if parts else None
+        buffer = TableBuffer(self, table, patched if patched and patched.held else source, columns)
         if self._max_age is not None:
             told = use.adapter.cache_ttl() if isinstance(use.adapter, Cacheable) else None
-            buffer.fresh_until = self._clock() + min(self._max_age, self._max_age if told is None else told)
+            until = self._clock() + min(self._max_age, self._max_age if told is None else told)
+            older = [part.fresh_until for part, _ in patched.held] if patched else []
+            buffer.fresh_until = min([until, *(one for one in older if one is not None)])
         return buffer
+
+    def _parts(self, table: Table, columns: Sequence[str]) -> list[TableBuffer]:
+        """What is held of a table under other qualifiers, fresh and whole."""
+        return [
+            buffer
+            for (name, _), buffer in self._buffers.items()
+            if name == table.full_name
+            and not self._is_old(buffer)
+            and set(columns) <= set(buffer.columns)
+            and buffer.pages() is not None
+        ]
 
     def _is_old(self, buffer: TableBuffer) -> bool:
         return buffer.fresh_until is not None and self._clock() >= buffer.fresh_until
@@ -174,7 +194,7 @@ class AccessStore:
             if self.bytes <= self.limit:
                 break
             if not buffer.users:
-                del self._buffers[place]
+                self._buffers.pop(place).clear()  # others may have it for a part
 
 
 class Lease:

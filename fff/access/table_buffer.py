@@ -69,6 +69,10 @@ class TableBuffer:
         """Whether a scan of the whole is there, or under way for those who draw on the budget."""
         return any(_serves(reading, payer, budget) for (_, payer), reading in self._scans.items())
 
+    def pages(self) -> list[Page] | None:
+        """The pages of a scan that has brought all that its qualifiers want, if there is one."""
+        return next((reading.pages() for reading in self._scans.values() if reading.complete), None)
+
     @property
     def bytes(self) -> int:
         """Bytes held: rows and indexes."""
@@ -267,7 +271,7 @@ class SharedSource:
         reading, cached = self._buffer.scan(self._user, method, meter)
         async with aclosing(reading.read(self._user)) as pages:
             async for page in pages:
-                meter.cached += cached
+                meter.cached += cached and page.ends is None
                 yield replace(page, rows=page.rows.select(list(columns)))
 
     async def lookup(

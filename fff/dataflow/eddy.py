@@ -40,8 +40,10 @@ from fff.dataflow.plan.events import (
     LookupRows,
     Prioritize,
     Route,
+    ScanCovered,
     ScanEnd,
     ScanFailed,
+    ScanPartFailed,
     ScanRows,
     ScanStalled,
     Start,
@@ -49,6 +51,7 @@ from fff.dataflow.plan.events import (
     TimePassed,
 )
 from fff.dataflow.plan.expressions import Column
+from fff.dataflow.plan.extents import ALL
 from fff.dataflow.plan.plan import BlockPlan
 from fff.dataflow.plan.policy import RoutingPolicy
 from fff.dataflow.routing.flow import FlowStatistics
@@ -61,7 +64,8 @@ from fff.stats import Missing
 
 Semantics = Literal["parked", "paper"]
 #: What access modules tell: taken in one after the other, each once the rows before it have met all who wait for them.
-_TOLD = (ScanRows, ScanEnd, ScanFailed, ScanStalled, LookupRows, LookupEnd, LookupAnswers, LookupFailed)
+_TOLD: tuple[type, ...] = (ScanRows, ScanEnd, ScanCovered, ScanPartFailed, ScanFailed, ScanStalled)
+_TOLD += (LookupRows, LookupEnd, LookupAnswers, LookupFailed)
 
 
 @dataclass(frozen=True)
@@ -158,6 +162,8 @@ class Eddy:
                 return self._scan_end(event)
             case LookupFailed():
                 return self.lookups.failed(event)
+            case ScanCovered() | ScanPartFailed():
+                self._part_over(event)
             case ScanFailed():
                 return self._scan_failed(event)
             case ScanStalled():
@@ -365,9 +371,20 @@ class Eddy:
         if not out and not self.block.scanning(event.table):
             self.router.scans_over(event.table, complete=False)
             self._read_by_keys(event.table)
-            if not self._recovered(event.table):
-                self.block.missing.scan(event.table, event.reason)
+            if not self.block.constraints.recovers(event.table):
+                self.block.scan_lost(event.table, [(ALL, event.reason)] if event.whole else scan.lacking)
         return out
+
+    def _part_over(self, event: ScanCovered | ScanPartFailed) -> None:
+        scan = self.block.scans[event.table][event.index]
+        if scan.state is ScanState.RUNNING and isinstance(event, ScanCovered):
+            self.router.part_over(event.table, event.extent)
+        if scan.state is not ScanState.RUNNING or isinstance(event, ScanCovered):
+            return
+        scan.lacking.append((event.extent, event.reason))
+        alone = len(self.block.scans[event.table]) == 1 and event.table not in self._choice.open
+        if alone and not self.block.constraints.recovers(event.table):
+            self.block.scan_lost(event.table, scan.lacking[-1:])
 
     def _scan_stalled(self, event: ScanStalled) -> list[Instruction]:
         scan = self.block.scans[event.table][event.index]
@@ -388,16 +405,6 @@ class Eddy:
             if scan.state is ScanState.UNUSED:
                 return [self._start_scan(table, index)]
         return []
-
-    def _recovered(self, table: int) -> bool:
-        """Whether lookups bring everything that the failed scans of a table would have brought."""
-        return all(
-            alias in self.block.constraints.guarded
-            or self.block.plan.aliases[alias].seeds
-            or self.block.constraints.by_key(alias)
-            for alias in self.block.stems[table].aliases
-            if self.block.plan.aliases[alias].active
-        )
 
     def _read_by_keys(self, table: int) -> None:
         """From now on, and for everything that has asked so far, ask this table by key (P21)."""
@@ -440,7 +447,7 @@ class Eddy:
             self.router.scans_over(table, complete=False)
             by_scan = scans and table not in self._choice.by_constants
             if by_scan and not self.block.stems[table].complete:
-                self.block.missing.scan(table, reason)
+                self.block.scan_lost(table, [(ALL, reason)])
         return out + self.lookups.give_up(reason)
 
     def _halt(self, reason: str) -> list[Instruction]:
@@ -486,13 +493,7 @@ class Eddy:
     def validate(self) -> None:
         """Assert every internal invariant (ledger section 6); cheap enough for tests, not called in production."""
         self.router.validate()
-        for stem in self.block.stems:
-            assert stem.duplicates >= 0
-            assert all(column.length == len(stem) for column in stem.columns)
-            assert all(known.length == len(stem) for known in stem.numbers.values())
-            if len(stem) > 1:
-                assert (np.diff(stem.sequence.view) > 0).all(), "sequence numbers ascend"
-            assert all(len(stem.index(column)) <= len(stem) for column in stem.numbers)
+        self.block.validate()
         self.lookups.validate()
         if self.finished:
             assert not self.router.waiting

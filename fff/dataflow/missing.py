@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fff.dataflow.lookups.access import LookupModule
+from fff.dataflow.plan.extents import quoted
 from fff.dataflow.plan.plan import BlockPlan
 from fff.limits import MISSING_LISTED
 from fff.stats import Missing
@@ -21,10 +22,15 @@ class MissingParts:
     def __bool__(self) -> bool:
         return bool(self._parts)
 
-    def scan(self, table: int, reason: str) -> None:
-        """Rows of a table's scan did not all arrive."""
+    def scan(self, table: int, reason: str, predicate: str = "true") -> None:
+        """Rows of a table's scan did not all arrive: those that a predicate holds for."""
         name = self._plan.tables[table].name
-        self._parts[name, "true"] = Missing(name, "true", reason)
+        self._parts[name, predicate] = Missing(name, predicate, reason)
+
+    def forget(self, table: int) -> None:
+        """The parts of a table that were missing so far are to be told of with others."""
+        name = self._plan.tables[table].name
+        self._parts = {part: missing for part, missing in self._parts.items() if part[0] != name}
 
     def key(self, table: int, lookup: int, module: LookupModule, key: int, reason: str) -> None:
         """A key of a lookup was not answered in full."""
@@ -57,8 +63,3 @@ class MissingParts:
         """Every part, then one line per table and reason for those beyond the bound."""
         more = [Missing(table, f"{count} more keys", reason) for (table, reason), count in self._more.items()]
         return (*self._parts.values(), *more)
-
-
-def quoted(value: object) -> str:
-    """A value as an SQL literal, for people to read."""
-    return str(value) if isinstance(value, int | float) else "'" + str(value).replace("'", "''") + "'"

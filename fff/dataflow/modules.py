@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from fff.dataflow.lookups.limiter import Limiter
 from fff.dataflow.missing import MissingParts
 from fff.dataflow.plan.batch import TupleBatch
 from fff.dataflow.plan.expressions import Column
+from fff.dataflow.plan.extents import ALL, Extent
 from fff.dataflow.plan.plan import BlockPlan, LookupPlan
 from fff.dataflow.rounds import Rounds
 from fff.dataflow.routing.bounds import within
@@ -97,6 +98,14 @@ class Block:
         over = (ScanState.FAILED, ScanState.UNUSED, ScanState.STOPPED)
         return not self.stems[table].complete and all(scan.state in over for scan in self.scans[table])
 
+    def scan_lost(self, table: int, parts: Iterable[tuple[Extent, str]]) -> None:
+        """Parts of a scan did not come, and nothing else brings them: missing is what no EOT covers of them."""
+        for extent, reason in parts:
+            if extent == ALL:  # with all parts that have failed before
+                self.missing.forget(table)
+            for left in self.stems[table].coverage.left(self.plan.tables[table].wanted & extent):
+                self.missing.scan(table, reason, left.text)
+
     def stem(self, alias: int) -> SteM:
         """The SteM of an alias's table."""
         return self.stems[self.plan.aliases[alias].table]
@@ -154,6 +163,16 @@ class Block:
         """Rows that nobody will ask for again go: no tuple is under way, and whatever was emitted has been gathered."""
         if self.transient and len(self.stems[0]):
             self.stems[0].forget()
+
+    def validate(self) -> None:
+        """Assert that the books of every SteM agree."""
+        for stem in self.stems:
+            assert stem.duplicates >= 0
+            assert all(column.length == len(stem) for column in stem.columns)
+            assert all(known.length == len(stem) for known in stem.numbers.values())
+            if len(stem) > 1:
+                assert (np.diff(stem.sequence.view) > 0).all(), "sequence numbers ascend"
+            assert all(len(stem.index(column)) <= len(stem) for column in stem.numbers)
 
     def gather(self, batch: TupleBatch) -> pa.RecordBatch:
         """The block's output columns of result tuples, in the plan's order."""

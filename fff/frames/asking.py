@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.catalog import Catalog, LookupMethod, Page, ScanMethod, SourceAdapter, Table
-from fff.dataflow.missing import quoted
+from fff.dataflow.plan.extents import quoted
 from fff.errors import InfeasibleQuery, InvariantError, QueryError, SourceError
 from fff.federation import Federation
 from fff.functions import SOURCE, Frame

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from fff.access.session_cache import Lease
 from fff.catalog import Table
-from fff.dataflow.missing import quoted
 from fff.dataflow.plan.expressions import Column
+from fff.dataflow.plan.extents import quoted
 from fff.dataflow.statistics import BlockStatistics, Conflict, LookupStatistics
 from fff.limits import PARTIAL_ROWS, SAMPLE_ROWS
 from fff.policies import Preference

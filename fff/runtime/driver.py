@@ -34,8 +34,10 @@ from fff.dataflow.plan.events import (
     LookupFailed,
     LookupRows,
     Route,
+    ScanCovered,
     ScanEnd,
     ScanFailed,
+    ScanPartFailed,
     ScanRows,
     ScanStalled,
     Start,
@@ -282,7 +284,7 @@ class BlockDriver:
     async def _scan(self, table: int, index: int, credit: asyncio.Semaphore) -> None:
         access = self.access[table]
         method, meter = access.scans[index], access.scan_meters[index]
-        rows, truncated, gaps = 0, None, PageGaps()
+        rows, truncated, lacking, gaps = 0, None, None, PageGaps()
         try:
             asked = access.adapter.scan(
                 access.table, method, access.columns, meter=meter, window=self._window
@@ -297,15 +299,26 @@ class BlockDriver:
                         break
                     self.answered = self.answered or not access.fed
                     meter.total_rows = page.total_rows if page.total_rows is not None else meter.total_rows
-                    truncated = truncated or page.truncated
+                    if page.truncated and page.lacks is not None:
+                        self._truncated(access, page.truncated, page.error)
+                        self.post(ScanPartFailed(table, index, page.lacks, page.truncated))
+                        lacking = lacking or page.truncated
+                    else:
+                        truncated = truncated or page.truncated
+                    if page.ends is not None:
+                        self.post(ScanCovered(table, index, page.ends))
+                        credit.release()  # it is no page of the source
+                        continue
                     meter.doubled = meter.doubled or page.doubled
                     rows += len(page.rows)
                     self.post(ScanRows(table, index, page.rows, page.total_rows, page.pages))
                     if len(page.rows) >= SMALL_PAGE:
                         await asyncio.sleep(0)  # reading a few more could take long: others have their turn
-            self.post(ScanFailed(table, index, truncated) if truncated else ScanEnd(table, index, rows))
             if truncated:
                 self._truncated(access, truncated)
+            failed = truncated or lacking
+            over = ScanEnd(table, index, rows)
+            self.post(ScanFailed(table, index, failed, whole=bool(truncated)) if failed else over)
         except (BudgetExhausted, FeedBroken) as error:
             self.post(ScanFailed(table, index, error.reason))
         except SourceError as error:
@@ -367,10 +380,10 @@ class BlockDriver:
         finally:
             self._lookups.pop(lookup.request, None)
 
-    def _truncated(self, access: OpenTable, reason: str) -> None:
+    def _truncated(self, access: OpenTable, reason: str, error: SourceError | None = None) -> None:
         source, table = access.table.source, access.table.name
         hint = "on_source_error: partial (--on-source-error partial) answers with what is there, labelled as incomplete"
-        self.source_errors.append(SourceError(reason, source=source, table=table, hint=hint))
+        self.source_errors.append(error or SourceError(reason, source=source, table=table, hint=hint))
 
     async def _stop_tasks(self) -> None:
         if self._alarm is not None:

@@ -11,7 +11,16 @@ import pytest
 from fff.access.disk.policy import RowCache
 from fff.federation import RunOptions
 from tests.engine.duck import over_duck
-from tests.engine.filtering import COLUMNS, FILTERS, FilteringSite, key_columns, statement, stored
+from tests.engine.filtering import (
+    COLUMNS,
+    FILTERS,
+    FilteringSite,
+    constant,
+    key_columns,
+    predicate,
+    statement,
+    stored,
+)
 from tests.engine.site import Row, federated, rows_of, run
 from tests.web.serving import Serve
 
@@ -64,6 +73,52 @@ async def test_what_is_sent_changes_no_answer_for_long(serve: Serve, tmp_path: P
         await _check(serve, tmp_path, seed, 6)
 
 
+async def _check_parts(serve: Serve, folder: Path, seed: int, queries: int) -> tuple[int, int]:
+    """Statements one after the other, in a session and over a cache on disk; requests with these, and without."""
+    rng = random.Random(f"parts {seed}")
+    rows = [stored(rng, number) for number in range(rng.randrange(20, 40))]
+    keys, lookup = key_columns(rng), rng.random() < 0.5
+    keys += [
+        {
+            "name": name,
+            "operators": list(ops),
+            "param": {one: f"{name}.{list(FILTERS).index(one)}" for one in ops},
+        }
+        for name, ops in (("d", (">=", "<")), ("m", (">", "<=")), ("ts", (">=", "<=")), ("n", (">=", "<=")))
+        if not any(key["name"] == name for key in keys)
+    ]
+    name = rng.choice(["n", "k", "m", "d", "ts", "tn"])
+    statements = []
+    for _ in range(queries):
+        wanted = predicate(rng, "t") if rng.random() < 0.2 else "t.id >= 0"
+        bounds = [f"t.{name} {rng.choice(['>', '>='])} {constant(rng, name)}", f"t.{name} {rng.choice(['<', '<='])} {constant(rng, name)}"]  # fmt: skip
+        some = " AND ".join([*rng.sample(bounds, rng.choice([1, 2, 2])), wanted])
+        statements.append(rng.choice([f"SELECT t.id FROM t WHERE {some}"] * 3 + [statement(rng)]))
+    tables, plain = declared(keys, lookup=lookup), FilteringSite(rows)
+    async with federated(serve, plain, folder, tables) as (federation, _):
+        expected = [(await run(federation, sql))[0] for sql in statements]
+    site = FilteringSite(rows)
+    async with federated(serve, site, folder, tables, keep=True) as (federation, served):
+        for sql, answer in zip(statements, expected, strict=True):
+            assert (await run(federation, sql))[0] == answer, f"seed {seed}, in a session: {sql}"
+        for sql, answer in zip(statements, expected, strict=True):
+            cache = RowCache(folder / f"rows{seed}", ttl=300.0)
+            async with federated(serve, site, folder, tables, cache=cache, base_url=served.url) as (other, _):
+                assert (await run(other, sql))[0] == answer, f"seed {seed}, from disk: {sql}"
+    return len(site.requests), 2 * len(plain.requests)
+
+
+async def test_parts_that_are_here_and_the_rest_are_the_answer(serve: Serve, tmp_path: Path) -> None:
+    counts = [await _check_parts(serve, tmp_path, seed, 8) for seed in range(1)]
+    assert sum(some for some, _ in counts) < 0.8 * sum(every for _, every in counts)
+
+
+@pytest.mark.slow
+async def test_parts_that_are_here_and_the_rest_are_the_answer_for_long(serve: Serve, tmp_path: Path) -> None:
+    for seed in range(100, 140):
+        await _check_parts(serve, tmp_path, seed, 8)
+
+
 # ------------------------------------------------------------------- what others have read, and what earlier runs have
 
 
@@ -92,15 +147,30 @@ async def test_a_session_reads_again_what_was_left_out(serve: Serve, tmp_path: P
             before = len(site.requests)
             assert (await run(federation, sql(low, high)))[0] == ids(low, high)
             sent.append([dict(one) for one in site.requests[before:]])
-    # The second and third find all they want, and so does the last; the others ask for what they want.
+    # The second and third find all they want, and so does the last; the others ask for what is not here of what they want.
     assert sent == [
         [{"n.3": "4", "n.5": "3"}],
         [],
         [],
-        [{"n.3": "4", "n.5": "2"}],
-        [{"n.3": "9", "n.5": "0"}],
+        [{"n.3": "2", "n.5": "2"}],
+        [{"n.3": "1", "n.5": "0"}, {"n.3": "9", "n.5": "5"}],
         [],
     ]
+
+
+async def test_what_is_too_old_is_no_part(serve: Serve, tmp_path: Path) -> None:
+    site, now = FilteringSite(ROWS, page=100), [1000.0]
+    url = (await serve(site.answer)).url
+    sent = []
+    for low, high, passed in ((3, 5, 0), (2, 6, 200), (1, 7, 200), (1, 7, 50)):
+        now[0] += passed
+        cache = RowCache(tmp_path / "rows", ttl=300.0, clock=lambda: now[0])
+        tables, before = declared(BOTH, lookup=False), len(site.requests)
+        async with federated(serve, site, tmp_path, tables, cache=cache, base_url=url) as (federation, _):
+            assert (await run(federation, sql(low, high)))[0] == ids(low, high)
+        sent.append([(one["n.5"], one["n.3"]) for one in site.requests[before:]])
+    # After 400 seconds 3 to 5 is too old, and 2 and 6 are not.
+    assert sent == [[("3", "5")], [("2", "2"), ("6", "6")], [("1", "7")], []]
 
 
 async def test_statements_that_are_expected_share_the_widest(serve: Serve, tmp_path: Path) -> None:
@@ -140,7 +210,13 @@ async def test_what_is_on_disk_serves_narrower_questions_and_never_wider_ones(
     url = (await serve(site.answer)).url
     assert await requests(sql(3, 5), ids(3, 5)) == 1
     assert await requests(sql(3, 5), ids(3, 5)) == 0, "the same is there"
+    assert await requests(sql(4, 5), ids(4, 5)) == 0, "and less"
+    assert await requests("SELECT id FROM t WHERE n = 4", ids(4, 4)) == 0
     assert await requests(sql(3, 6), ids(3, 6)) == 1, "more is not"
+    assert site.requests[-1] == {"n.3": "6", "n.5": "6"}, "asked for is the rest"
+    assert await requests(sql(1, 9), ids(1, 9)) == 2
+    assert site.requests[-2:] == [{"n.3": "2", "n.5": "1"}, {"n.3": "9", "n.5": "7"}]
+    assert await requests(sql(2, 8), ids(2, 8)) == 0, "of four parts"
     assert await requests("SELECT id FROM t", ids(0, 9)) == 1
     assert await requests(sql(1, 2), ids(1, 2)) == 0, "all rows hold any of them"
     lookup = "SELECT id FROM t WHERE n = 3 AND id < 20"

@@ -183,7 +183,15 @@ BROKEN_WAITING: tuple[Broken, ...] = (
         "I4",
         around(Races, "divert", _moved_unseen),
         replace(RIVALS, aliases=(2,), max_rows=6),
-        {**RACES, "slow_s": 0.5, "ticks": 0.4, "semantics": "paper", "bias": "route-last", "route_size": 1},
+        {
+            **RACES,
+            "slow_s": 0.5,
+            "ticks": 0.4,
+            "semantics": "paper",
+            "bias": "route-last",
+            "route_size": 1,
+            "windows": 0.0,
+        },
         "deadlock",
     ),
     Broken(

@@ -57,6 +57,7 @@ def candidates(instance: Instance, run: Run) -> Iterator[tuple[Instance, Run]]:
         "stalls",
         "page_rows",
         "prioritize",
+        "windows",
     ):
         if getattr(run, name) != getattr(plain, name):
             yield instance, replace(run, **{name: getattr(plain, name)})

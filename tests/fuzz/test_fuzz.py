@@ -86,6 +86,17 @@ def test_who_waits_for_a_scan_goes_to_lookups_and_back() -> None:
             verdict(found.instance, changed, play(found.instance, changed, make_core), found.expected)
 
 
+@pytest.mark.parametrize("count", [10, pytest.param(120, marks=pytest.mark.slow)])
+def test_windows_release_spare_and_are_missing_by_themselves(count: int) -> None:
+    """EOT of a predicate: windows that end, windows that fail, beside lookups that fail and scans that stall."""
+    for seed in range(FIRST, FIRST + count):
+        found = case(seed, Knobs(right=seed % 2, aliases=(1, 2, 3), scannable=0.7, max_rows=8))
+        for run in found.runs(faults=0.0, both=False):
+            alone = replace(run, windows=1.0, fail_windows=0.4)
+            for one in (replace(run, windows=1.0), alone, replace(alone, fail_lookups=0.3, stalls=0.2)):
+                verdict(found.instance, one, play(found.instance, one, make_core), found.expected)
+
+
 @pytest.fixture(scope="module")
 def long_seed() -> int:
     """The first seed of the long run; the head of the test run prints it, so that it can be had again."""

@@ -10,6 +10,7 @@ import pytest
 from fff.dataflow.plan.events import LookupEnd, ScanEnd, ScanRows, Start
 from fff.dataflow.plan.plan import BlockPlan
 from tests.fuzz.broken import BROKEN, CHAINS, COMPETING, CYCLES, FLOATS, SELF_JOINS, WIDE, Broken, two_ways_in
+from tests.fuzz.broken_parts import BROKEN_PARTS
 from tests.fuzz.broken_right_sides import BROKEN_RIGHT_SIDES, RIGHT
 from tests.fuzz.broken_waiting import BROKEN_WAITING
 from tests.fuzz.cases import Case, case
@@ -41,7 +42,7 @@ def _runs(cases: Callable[[int], Case], changes: dict[str, object]) -> Iterator[
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "broken", [*BROKEN, *BROKEN_WAITING, *BROKEN_RIGHT_SIDES], ids=lambda broken: broken.name
+    "broken", [*BROKEN, *BROKEN_WAITING, *BROKEN_RIGHT_SIDES, *BROKEN_PARTS], ids=lambda broken: broken.name
 )
 def test_a_broken_core_is_noticed(broken: Broken) -> None:
     with pytest.MonkeyPatch.context() as patching:

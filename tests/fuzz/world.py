@@ -28,8 +28,10 @@ from fff.dataflow.plan.events import (
     LookupRows,
     Prioritize,
     Route,
+    ScanCovered,
     ScanEnd,
     ScanFailed,
+    ScanPartFailed,
     ScanRows,
     ScanStalled,
     Start,
@@ -37,11 +39,13 @@ from fff.dataflow.plan.events import (
     TimePassed,
     WakeAt,
 )
+from fff.dataflow.plan.extents import Extent
 from fff.dataflow.plan.plan import BlockPlan
 from fff.stats import Missing
 from tests.fuzz.generate import Instance, normal
-from tests.fuzz.oracle import Bag, arrow_rows
+from tests.fuzz.oracle import Bag, arrow_rows, brute_force
 from tests.fuzz.watch import Watcher
+from tests.fuzz.windows import WindowOfRows, draw_windows
 from tests.fuzz.wishes import random_wishes
 
 #: What no source has answered: a scan is said to stall for as long as it does, whatever it has already sent.
@@ -109,6 +113,8 @@ class Run:
     slow_s: float = 0.0  # seconds below which nothing is slow
     prunes: bool = True  # keys that only dead tuples wait for are not asked for
     watch: bool = False  # ask after every event what is inside (the core only)
+    windows: float = 0.0  # chance that a scan is one in windows
+    fail_windows: float = 0.0  # chance that such a window fails
 
 
 def random_run(rng: random.Random, *, semantics: str, faults: bool) -> Run:
@@ -158,8 +164,13 @@ def random_run(rng: random.Random, *, semantics: str, faults: bool) -> Run:
         slow_s=more.choice([0.0, 0.0, 0.5, 3.0]),
         prunes=more.random() < 0.8,
     )
+    apart = random.Random(f"windows {run.seed}")
+    run = replace(run, windows=apart.choice([0.0, 0.5, 1.0]))
     if not faults:
         return run
+    run = replace(run, fail_windows=apart.choice([0.0, 0.2, 0.6]))
+    if run.fail_windows and apart.random() < 0.3:
+        return replace(run, windows=1.0)  # nothing else
     kind = rng.choice(["scans", "lookups", "both", "cancel", "limit"])
     if kind == "cancel":
         return replace(run, cancel_at=rng.choice([1, 3, 10, 30]) + rng.randrange(10))
@@ -179,6 +190,9 @@ class Outcome:
     missing: tuple[Missing, ...]
     harmed: frozenset[int]  # tables an access method of which failed, and that no scan delivered in full
     cancelled: bool
+    lost: (
+        dict[int, frozenset[int]] | None
+    )  # by table, rows that parts of scans did not bring; None: others may be too
     itinerary: Callable[[], list[str]]  # one line per event, made when asked for
 
 
@@ -193,6 +207,9 @@ class _Scan:
     credit: int = 0
     sent: int = 0
     state: str = "idle"  # idle | open | ended | failed | stopped
+    windows: list[WindowOfRows] = field(default_factory=list)  # that have not ended
+    lost: set[int] = field(default_factory=set)
+    told: list[Extent] = field(default_factory=list)
 
 
 @dataclass
@@ -235,13 +252,28 @@ class _World:
             for index in range(len(table.scans)):
                 size = len(self.instance.rows[number])
                 fails = self.rng.random() < self.run.fail_scans
-                self.scans[number, index] = _Scan(
+                scan = self.scans[number, index] = _Scan(
                     self.rng.sample(range(size), size), self.rng.randint(0, size) if fails else None
                 )
+                self.split(number, index, scan)
         access = list(self.scans) + [
             (n, -1 - i) for n, t in enumerate(self.plan.tables) for i in range(len(t.lookups))
         ]
         self.starved = self.rng.choice(access) if self.run.bias == "starve" else None
+
+    def split(self, table: int, index: int, scan: _Scan) -> None:
+        """Perhaps have a scan in windows, its rows mostly window by window."""
+        rng = random.Random(f"windows {self.run.seed} {table} {index}")
+        if rng.random() >= self.run.windows:
+            return
+        rows, names = self.instance.rows[table], [one.name for one in self.plan.tables[table].columns]
+        scan.windows = draw_windows(rng, rows, names, self.run.fail_windows)
+        together = rng.random() < 0.7
+        places = {row: n * together for n, window in enumerate(scan.windows) for row in window.rows}
+        scan.order = sorted((row for row in scan.order if row in places), key=lambda row: places[row])
+        scan.lost = set[int]().union(*(window.lost for window in scan.windows))
+        if scan.fail_after is not None:
+            scan.fail_after = min(scan.fail_after, len(scan.order))
 
     @property
     def plan(self) -> BlockPlan:
@@ -287,11 +319,18 @@ class _World:
 
     def scan_event(self, table: int, index: int) -> Event:
         scan = self.scans[table, index]
+        part = self.part_event(table, index, scan)
+        if part is not None:
+            return part
         scan.credit -= 1
         if scan.sent == scan.fail_after:
             scan.state = "failed"
             self.failed.add(table)
             return ScanFailed(table, index, "HTTP 503 after 5 attempts")
+        if scan.sent == len(scan.order) and any(window.fails for window in scan.windows):
+            scan.state = "failed"
+            self.failed.add(table)
+            return ScanFailed(table, index, "HTTP 502 after 5 attempts", whole=False)
         if scan.sent == len(scan.order):
             scan.state = "ended"
             return ScanEnd(table, index, scan.sent)
@@ -302,6 +341,23 @@ class _World:
         rows = scan.order[scan.sent : scan.sent + size]
         scan.sent += size
         return ScanRows(table, index, self.rows(table, rows))
+
+    def part_event(self, table: int, index: int, scan: _Scan) -> Event | None:
+        """That a window has ended, or failed, of those that may: what has failed is told before the end."""
+        here = set(scan.order[: scan.sent])
+        over = [
+            one for one in scan.windows if one.rows <= here and not (one.fails and one.extent in scan.told)
+        ]
+        last = scan.sent == len(scan.order) and scan.sent != scan.fail_after
+        due = [one for one in over if one.fails] if last else []
+        if not over or (not due and self.rng.random() < 0.5):
+            return None
+        window = self.rng.choice(due or over)
+        scan.told.append(window.extent)
+        if window.fails:
+            return ScanPartFailed(table, index, window.extent, "HTTP 502 after 5 attempts")
+        scan.windows.remove(window)
+        return ScanCovered(table, index, window.extent)
 
     def lookup_event(self, request: int) -> Event:
         answer = self.answers[request]
@@ -462,8 +518,19 @@ class _World:
             missing=tuple(self.eddy.missing),
             harmed=frozenset(self.failed - ended),
             cancelled=cancelled,
+            lost=self.lost(),
             itinerary=self.itinerary,
         )
+
+    def lost(self) -> dict[int, frozenset[int]] | None:
+        """By table, the rows that parts of its scans have failed to bring, where nothing else has failed."""
+        run = self.run
+        if run.fail_scans or run.fail_lookups or run.cancel_at is not None or run.limit is not None:
+            return None
+        failed: dict[int, list[set[int]]] = {}
+        for (table, _), scan in self.scans.items():
+            failed.setdefault(table, []).append(scan.lost)
+        return {table: frozenset(set.intersection(*lost)) for table, lost in failed.items()}
 
     def after(self) -> None:
         """The end: nothing left inside, and answers nobody waits for any more change nothing."""
@@ -544,5 +611,13 @@ def verdict(instance: Instance, run: Run, outcome: Outcome, expected: Bag) -> No
         problems.append(f"I10: complete is {outcome.finish.complete}, missing is {outcome.missing}")
     if not outcome.harmed and not outcome.cancelled and not outcome.finish.complete:
         problems.append(f"nothing went wrong for good, but the answer is not complete: {outcome.missing}")
+    if outcome.lost is not None and all(alias.kind == "inner" for alias in instance.plan.aliases):
+        kept = tuple(
+            tuple(row for n, row in enumerate(rows) if n not in outcome.lost.get(table, ()))
+            for table, rows in enumerate(instance.rows)
+        )
+        gone = brute_force(replace(instance, rows=kept)) - outcome.bag if any(outcome.lost.values()) else ()
+        if gone:
+            problems.append(f"rows are lost that rest on no window that failed: {dict(gone)}")
     if problems:
         raise Wrong(report("; ".join(problems), instance, run, outcome.itinerary()))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pyarrow as pa
 
 from fff.access.key_index import KeyNumbers, rows_having
+from fff.quals import Qual, Quals
 
 Key = tuple[object, ...]
 
@@ -27,6 +29,37 @@ def key_bytes(key: Key) -> bytes | None:
     if not all(type(value) in _EXACT for value in key):
         return None
     return "\x1f".join(f"{type(value).__name__}:{value!r}" for value in key).encode()
+
+
+def quals_bytes(quals: Quals) -> bytes:
+    """Qualifiers as a text that `quals_from` reads."""
+    parts = [(one.column, one.operator, type(one.value).__name__, _text(one.value)) for one in quals]
+    return json.dumps(parts).encode()
+
+
+def quals_from(text: bytes) -> Quals | None:
+    """The qualifiers again; None where the text is damaged."""
+    try:
+        return tuple(
+            Qual(column, operator, _READ[kind](value)) for column, operator, kind, value in json.loads(text)
+        )
+    except (ValueError, KeyError, TypeError, ArithmeticError):
+        return None
+
+
+def _text(value: Any) -> str:
+    return value.isoformat() if isinstance(value, dt.date) else str(value)
+
+
+_READ: dict[str, Callable[[str], Any]] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": "True".__eq__,
+    "Decimal": decimal.Decimal,
+    "date": dt.date.fromisoformat,
+    "datetime": dt.datetime.fromisoformat,
+}
 
 
 def packed(rows: pa.RecordBatch) -> bytes | None:

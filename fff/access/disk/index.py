@@ -13,9 +13,10 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 #: Of the tables below and of all that is in them: an index of another version is thrown away.
-VERSION = 2
+VERSION = 3
 #: Seconds a writer waits for others; what it wants to write is only a copy of what can be had again.
 _PATIENCE_S = 0.25
 _FILE = re.compile(r"[0-9a-f]{24}\.arrow")
@@ -25,8 +26,9 @@ _AT_ONCE = 500  # keys in one question; SQLite allows 999 parameters everywhere
 _TABLES = """
 CREATE TABLE IF NOT EXISTS scan (
     id INTEGER PRIMARY KEY AUTOINCREMENT, shape BLOB, source TEXT, name TEXT, columns TEXT, file TEXT, mac BLOB,
-    rows INTEGER, bytes INTEGER, fetched REAL, used REAL);
+    rows INTEGER, bytes INTEGER, fetched REAL, used REAL, whole BLOB, quals BLOB);
 CREATE INDEX IF NOT EXISTS scan_by_shape ON scan (shape);
+CREATE INDEX IF NOT EXISTS scan_by_whole ON scan (whole);
 CREATE TABLE IF NOT EXISTS keyset (
     id INTEGER PRIMARY KEY AUTOINCREMENT, shape BLOB, source TEXT, name TEXT, keys TEXT, columns TEXT, UNIQUE (shape, keys, columns));
 CREATE TABLE IF NOT EXISTS answer (
@@ -40,6 +42,9 @@ CREATE INDEX IF NOT EXISTS reply_by_use ON reply (used);
 """
 
 
+_Bytes: TypeAlias = bytes  # where `bytes` is a count
+
+
 class IndexBroken(Exception):  # noqa: N818 - what it is
     """The file is damaged, or of another version."""
 
@@ -50,7 +55,7 @@ class IndexBusy(Exception):  # noqa: N818
 
 @dataclass(frozen=True)
 class ScanEntry:
-    """A file with all rows of a table, under some columns."""
+    """A file with all rows of a table that some qualifiers want, under some columns."""
 
     number: int
     columns: tuple[str, ...]
@@ -59,6 +64,9 @@ class ScanEntry:
     rows: int
     bytes: int
     fetched: float
+    shape: _Bytes = b""  # the name it is kept under
+    whole: _Bytes = b""  # the name of the table without qualifiers
+    quals: _Bytes = b""  # under which it was read
 
 
 @dataclass(frozen=True)
@@ -164,12 +172,20 @@ class DiskIndex:
 
     def scans(self, shape: bytes, since: float, until: float) -> list[ScanEntry]:
         """The scans of a table that were fetched in that time, newest first."""
+        return self._scans("shape", shape, since, until)
+
+    def parts(self, whole: bytes, since: float, until: float) -> list[ScanEntry]:
+        """The scans of a table under any qualifiers that were fetched in that time, newest first."""
+        return self._scans("whole", whole, since, until)
+
+    def _scans(self, by: str, name: bytes, since: float, until: float) -> list[ScanEntry]:
         with _told():
             scans = self._db.execute(
-                "SELECT id, CAST(columns AS TEXT), file, mac, CAST(rows AS INTEGER),"
-                " CAST(bytes AS INTEGER), CAST(fetched AS REAL) FROM scan"
-                " WHERE shape = ? AND fetched > ? AND fetched <= ? ORDER BY fetched DESC",
-                (shape, since, until),
+                "SELECT id, CAST(columns AS TEXT), file, mac, CAST(rows AS INTEGER),"  # noqa: S608 - fixed names
+                " CAST(bytes AS INTEGER), CAST(fetched AS REAL), CAST(shape AS BLOB), CAST(whole AS BLOB),"
+                " CAST(quals AS BLOB) FROM scan"
+                f" WHERE {by} = ? AND fetched > ? AND fetched <= ? ORDER BY fetched DESC",
+                (name, since, until),
             ).fetchall()
         return [
             ScanEntry(number, _names(columns), _file(file), *rest) for number, columns, file, *rest in scans
@@ -250,11 +266,11 @@ class DiskIndex:
         ]
         self.drop_scans(old)
         self._db.execute(
-            "INSERT INTO scan (shape, source, name, columns, file, mac, rows, bytes, fetched, used)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO scan (shape, source, name, columns, file, mac, rows, bytes, fetched, used, whole, quals)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *(shape, *table, "\n".join(entry.columns), entry.file, entry.mac),
-                *(entry.rows, entry.bytes, entry.fetched, entry.fetched),
+                *(entry.rows, entry.bytes, entry.fetched, entry.fetched, entry.whole, entry.quals),
             ),
         )
         return [one.file for one in old]

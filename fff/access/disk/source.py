@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import cast
@@ -12,13 +12,17 @@ import pyarrow as pa
 
 from fff.access.disk.changes import brought_up_to_date
 from fff.access.disk.codec import Key, by_key, key_bytes, packed, unpacked
-from fff.access.disk.index import KeptAnswer, KeptKeys
+from fff.access.disk.index import KeptAnswer, KeptKeys, ScanEntry
 from fff.access.disk.store import RowStore
 from fff.access.key_index import KeyIndex, rows_having
+from fff.access.remainder import Patches, patches, put_together
 from fff.catalog import LookupMethod, Page, ScanMethod, SourceAdapter, Table
 from fff.limits import SESSION_BYTES
-from fff.quals import Quals
+from fff.quals import Quals, implied
 from fff.stats import AccessMeter
+
+#: Scans of a table on disk that are looked at for what is wanted, newest first.
+_MOST_PARTS = 32
 
 
 class CachedSource:
@@ -98,7 +102,7 @@ class CachedSource:
     async def scan(
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
     ) -> AsyncGenerator[Page]:
-        """Every row: from disk where a fresh scan is, else from the source."""
+        """Every row: from disk where a fresh scan is, or as far as parts of it are, else from the source."""
         kept = await self._kept_scan(columns, None)
         if kept is not None:
             total = sum(map(len, kept))
@@ -106,15 +110,45 @@ class CachedSource:
                 meter.cached += 1
                 yield Page(batch.select(list(columns)), total_rows=total)
             return
-        asked = self._columns(columns)
+        found = await self._patches(columns)
+        if found is None:
+            pages = self._fetched(
+                table, self._table.quals, method, columns, self._columns(columns), meter=meter, window=window
+            )
+        else:
+            asked = self._columns([*columns, *self._named_so(found.columns)])
+
+            def ask(quals: Quals) -> AsyncGenerator[Page]:
+                rest = replace(table, quals=quals)
+                return self._fetched(rest, quals, method, asked, asked, meter=meter, window=window)
+
+            pages = put_together(found, ask, columns, meter)
+        async with aclosing(pages) as answered:
+            async for page in answered:
+                yield page
+
+    async def _fetched(
+        self,
+        table: Table,
+        quals: Quals,
+        method: ScanMethod,
+        columns: Sequence[str],
+        asked: tuple[str, ...],
+        *,
+        meter: AccessMeter,
+        window: int,
+    ) -> AsyncGenerator[Page]:
+        """Every row that qualifiers want, from the source; kept for later runs where it is whole."""
         fetched, doubtful = self._store.now(), _doubtful(meter)
         file = self._store.scan_file(self._schema(asked))
-        truncated, shape = False, self._shapes()[0]
+        truncated, shape = False, self._shape(quals, False)
+        under = (self._shape((), False), quals)
         try:
             pages = self._adapter.scan(table, method, asked, meter=meter, window=window)
             before = await self._before(asked)
             if before is not None:
                 shape, rows = before
+                under = (b"", ())  # under a name of its own alone
                 pages = brought_up_to_date(
                     rows, self._adapter, table, method, asked, meter=meter, window=window
                 )
@@ -130,7 +164,7 @@ class CachedSource:
             # Where few rows are wanted the source may have ended after them.
             whole = not truncated and self._table.rows_wanted is None
             if file is not None and whole and _doubtful(meter) == doubtful:
-                self._store.keep_scan(shape, self._place, asked, file, fetched)
+                self._store.keep_scan(shape, self._place, asked, file, fetched, under=under)
         finally:
             if file is not None:
                 file.drop()
@@ -162,18 +196,45 @@ class CachedSource:
         return any(self._tells_secrets(buffer.to_pybytes()) for buffer in buffers)
 
     async def _kept_scan(self, columns: Sequence[str], at_most: int | None) -> list[pa.RecordBatch] | None:
-        """The rows of a fresh scan on disk with these columns at least."""
-        for shape in self._shapes():
-            entry = self._store.scan(shape, columns, self._ttl, at_most)
-            if entry is None:
-                continue
-            schema = self._schema(entry.columns)
-            rows = await asyncio.to_thread(self._store.rows, shape, entry, schema)
+        """The rows of a fresh scan on disk with these columns at least, which has all that is wanted."""
+        known = [entry for entry, quals in self._parts(columns) if implied(self._table.quals, quals)]
+        for entry in sorted(known, key=lambda one: one.bytes):
+            rows = None if at_most is not None and entry.bytes > at_most else await self._rows_of(entry)
             if rows is not None:
-                self._store.used(entry)
                 return rows
-            self._store.forget(entry)
         return None
+
+    def _parts(self, columns: Sequence[str]) -> list[tuple[ScanEntry, Quals]]:
+        """The fresh scans on disk with these columns at least, under any qualifiers."""
+        parts = self._store.parts(self._shape((), False), columns, self._ttl)
+        return [(entry, quals) for entry, quals in parts if entry.shape == self._shape(quals, False)]
+
+    async def _rows_of(self, entry: ScanEntry) -> list[pa.RecordBatch] | None:
+        """The rows of a scan on disk; None where they turn out to be damaged."""
+        rows = await asyncio.to_thread(self._store.rows, entry.shape, entry, self._schema(entry.columns))
+        if rows is None:
+            self._store.forget(entry)
+        else:
+            self._store.used(entry)
+        return rows
+
+    def _named_so(self, names: Iterable[str]) -> list[str]:
+        """Columns by names in any case, as they are declared."""
+        return [field.name for field in map(self._table.column, names) if field is not None]
+
+    async def _patches(self, columns: Sequence[str]) -> Patches[list[Page]] | None:
+        """What is on disk of what is wanted, where only the rest must be asked for."""
+        if self._changes or self._table.rows_wanted is not None or not self._table.quals:
+            return None
+        names = [qual.column for qual in self._table.quals]
+        found = patches(self._table, self._parts([*columns, *self._named_so(names)])[:_MOST_PARTS])
+        here = []
+        for entry, extent in () if found is None else found.here:
+            rows = await self._rows_of(entry)
+            if rows is None:
+                return None
+            here.append(([Page(batch) for batch in rows], extent))
+        return None if found is None else Patches(tuple(here), found.rest)
 
     # ------------------------------------------------------------------------------------------------ lookups
 

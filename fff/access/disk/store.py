@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from fff.access.disk.codec import ScanFile
+from fff.access.disk.codec import ScanFile, quals_bytes, quals_from
 from fff.access.disk.folder import made, private, secret_key
 from fff.access.disk.index import (
     VERSION,
@@ -28,6 +28,7 @@ from fff.access.disk.index import (
     ScanEntry,
 )
 from fff.limits import CACHE_BYTES, CACHE_KEPT_S
+from fff.quals import Quals
 
 T = TypeVar("T")
 _Place = tuple[bytes, tuple[str, str], tuple[str, ...], tuple[str, ...]]
@@ -105,6 +106,14 @@ class RowStore:
         scans = self._try(lambda index: index.scans(shape, since, now), none)
         fit = (one for one in scans if set(columns) <= set(one.columns))
         return next((one for one in fit if at_most is None or one.bytes <= at_most), None)
+
+    def parts(self, whole: bytes, columns: Sequence[str], ttl: float) -> list[tuple[ScanEntry, Quals]]:
+        """The fresh scans with these columns of a table, and the qualifiers of each, under which it was read."""
+        since, now = self._fresh(ttl)
+        none: list[ScanEntry] = []
+        found = self._try(lambda index: index.parts(whole, since, now), none)
+        fit = [(one, quals_from(one.quals)) for one in found if set(columns) <= set(one.columns)]
+        return [(one, quals) for one, quals in fit if quals is not None]
 
     def newest(self, shape: bytes, columns: Sequence[str]) -> ScanEntry | None:
         """The newest scan with these columns, however old, if there is one."""
@@ -269,9 +278,19 @@ class RowStore:
         return self._try(act, None)
 
     def keep_scan(
-        self, shape: bytes, table: tuple[str, str], columns: tuple[str, ...], file: ScanFile, fetched: float
+        self,
+        shape: bytes,
+        table: tuple[str, str],
+        columns: tuple[str, ...],
+        file: ScanFile,
+        fetched: float,
+        *,
+        under: tuple[bytes, Quals] = (b"", ()),
     ) -> None:
-        """Keep a scan that has ended whole; its file is closed or dropped."""
+        """Keep a scan that has ended whole; its file is closed or dropped.
+
+        `under`: the name of the table without qualifiers, and those of the scan.
+        """
 
         def act(index: DiskIndex) -> None:
             if not file.finish():
@@ -279,7 +298,10 @@ class RowStore:
             with pa.memory_map(str(file.part)) as mapped:
                 data = mapped.read_buffer()
             mac = self._mac(b"scan", shape, _texts(columns), data)
-            entry = ScanEntry(0, columns, file.path.name, mac, file.rows, len(data), fetched)
+            entry = ScanEntry(
+                *(0, columns, file.path.name, mac, file.rows, len(data), fetched),
+                *(shape, under[0], quals_bytes(under[1])),
+            )
             file.part.replace(file.path)
             try:
                 with index.writing():

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from fff.dataflow.arrays import Bools, Growable, Int8, Int64
+from fff.dataflow.plan.extents import Extent
 from fff.dataflow.plan.plan import LookupPlan, ScanPlan
 from fff.dataflow.store.domains import Domain, PairDomain
 from fff.dataflow.store.identity import Answer
@@ -43,6 +44,7 @@ class ScanModule:
     pages: int = 0
     stalled: bool = False
     reason: str = ""
+    lacking: list[tuple[Extent, str]] = field(default_factory=list)  # parts that failed, and why
     answer: Answer = field(default_factory=Answer)
 
 

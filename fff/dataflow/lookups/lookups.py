@@ -259,7 +259,7 @@ class Lookups:
         fires = any(self.block.fires[alias] for alias in stem.aliases)
         if stem.complete or not fires or not (alone or self.block.by_keys[table]):
             return
-        lost = np.ones(len(keys), np.bool_)
+        lost = ~self.router.held.keys(table, self.block.lookups[table][index], keys)
         for _, module, same in self.methods.rivals.modules(table, index, keys):
             if not self.block.cancelled:
                 module.request(same[lost])
@@ -276,7 +276,8 @@ class Lookups:
         """From now on, and for everything that has asked so far, ask this table by key (P21)."""
         self.block.by_keys[table] = True
         for index, module in enumerate(self.block.lookups[table]):
-            module.request(module.wanted())
+            wanted = module.wanted()
+            module.request(wanted[~self.router.held.keys(table, module, wanted)])
             self._keys_failed(table, index, np.array(list(module.reasons), np.int64))
 
     def cancel(self, table: int) -> list[Instruction]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from fff.dataflow.plan.batch import TupleBatch
 from fff.dataflow.plan.expressions import Expr
+from fff.dataflow.plan.extents import Extent
 
 # ---------------------------------------------------------------------------------------------------------- events
 
@@ -47,12 +48,35 @@ class ScanEnd:
 
 
 @dataclass(frozen=True)
+class ScanCovered:
+    """EOT of a predicate: every row of the scan that is in `extent` has come, its window say; the scan goes on."""
+
+    table: int
+    index: int
+    extent: Extent
+
+
+@dataclass(frozen=True)
+class ScanPartFailed:
+    """FAIL or TRUNCATED for the rows in `extent` alone: the scan goes on for the others, and will not end with EOT."""
+
+    table: int
+    index: int
+    extent: Extent
+    reason: str
+
+
+@dataclass(frozen=True)
 class ScanFailed:
-    """The scan ended without EOT: an error, or an answer known to be truncated."""
+    """The scan ended without EOT: an error, or an answer known to be truncated.
+
+    `whole`: any row may be missing that no EOT covers; else only those of the parts that have failed.
+    """
 
     table: int
     index: int
     reason: str
+    whole: bool = True
 
 
 @dataclass(frozen=True)
@@ -153,6 +177,8 @@ Event: TypeAlias = (
     Start
     | ScanRows
     | ScanEnd
+    | ScanCovered
+    | ScanPartFailed
     | ScanFailed
     | ScanStalled
     | LookupRows

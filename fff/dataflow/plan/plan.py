@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from fff.dataflow.plan.expressions import Column, Expr, columns_of
+from fff.dataflow.plan.extents import ALL, Extent
 from fff.schema import Field
 
 #: key: a declared primary key. value: row value and occurrence number within one complete answer (SQL's bags under
@@ -54,6 +55,7 @@ class TablePlan:
     lookups: tuple[LookupPlan, ...] = ()
     identity: IdentityKind = "position"
     key: tuple[int, ...] = ()  # columns of the declared key, under identity "key"
+    wanted: Extent = ALL  # what scans are asked for: their EOT covers that
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ Out: batches moved on, parked or found to be results.
     bounds       Inequalities between a row and the tuples that probe for it
     constraints  Where tuples may go: legal moves by TupleState, derived from the plan
     flow         What came of the routing so far
+    held         Who has every match by EOT of a predicate: parts of scans that have ended
     parking      Parking: tuples that wait in front of an alias for an EOT, where they wait, and what becomes of them then.
     priorities   What the user wants to see first (R8)
     pruning      Which tuples need not wait for a lookup

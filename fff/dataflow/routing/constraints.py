@@ -239,6 +239,14 @@ class Constraints:
         """Whether every tuple that looks for matches in a right side binds a lookup of it."""
         return alias in self.right and bool(self.bindings(self.everything, alias))
 
+    def recovers(self, table: int) -> bool:
+        """Whether lookups bring everything that failed scans of a table would have brought."""
+        return all(
+            number in self.guarded or alias.seeds or self.by_key(number)
+            for number, alias in enumerate(self.plan.aliases)
+            if alias.table == table and alias.active
+        )
+
     def probes(self, span: int, alias: int) -> list[Move]:
         """The moves by which tuples of a span may probe an alias, unless others come first: to the SteM alone, then on."""
         bindings = self.bindings(span, alias)

@@ -12,7 +12,9 @@ from fff.dataflow.lookups.access import KeyState
 from fff.dataflow.lookups.parked import SCAN, ParkedGroup, ParkedTuples
 from fff.dataflow.modules import Block
 from fff.dataflow.plan.batch import TupleBatch
+from fff.dataflow.plan.extents import Extent
 from fff.dataflow.plan.moves import Move, Outcome
+from fff.dataflow.routing.held import HeldParts
 from fff.dataflow.routing.priorities import Priorities
 from fff.dataflow.routing.pruning import Pruning
 
@@ -20,9 +22,10 @@ from fff.dataflow.routing.pruning import Pruning
 class Parking(ABC):
     """The half of the router that tuples wait in. EOT lets them go, a failure sends them elsewhere (P18)."""
 
-    def __init__(self, block: Block, pruning: Pruning) -> None:
+    def __init__(self, block: Block, *, prunes: bool) -> None:
         self.block = block
-        self.pruning = pruning
+        self.held = HeldParts(block)
+        self.pruning = Pruning(block, self.held, dead_too=prunes)
         self.parked = ParkedTuples(block.plan)
         self.priorities: Priorities | None = None
 
@@ -60,7 +63,7 @@ class Parking(ABC):
         bindings = self.block.constraints.bindings(batch.state.span, alias)
         keys = [self.block.keys(batch, alias, binding) for binding in bindings]
         modules = [self.block.lookups[table][binding.lookup] for binding in bindings]
-        answerable = np.ones(len(batch), np.bool_)
+        answerable = ~self.held.matches(batch, alias)
         for module, mine in zip(modules, keys, strict=True):
             # A NULL key has no match and needs no answer; coverage by any lookup will do.
             answerable &= (mine >= 0) & (module.states(np.maximum(mine, 0)) != KeyState.COVERED)
@@ -122,7 +125,7 @@ class Parking(ABC):
         waited, needed = np.zeros(len(keys), np.bool_), np.zeros(len(keys), np.bool_)
         aliases = self.block.stems[table].aliases
         if any(self.block.fires[alias] for alias in aliases):
-            return waited
+            return self.held.keys(table, self.block.lookups[table][lookup], keys)
         # Who has waited in front of a right side may have left by a match that came another way.
         waited |= any(alias in self.block.constraints.right for alias in aliases)
         found: list[tuple[int, ParkedGroup, Int64, Int64, Bools]] = []
@@ -146,6 +149,23 @@ class Parking(ABC):
             if unmatched is not None:
                 self._unmatched(unmatched, Move(alias, lookup))
         return idle
+
+    def part_over(self, table: int, extent: Extent) -> None:
+        """EOT of a part of a scan: who has every match by it waits no longer; of pending keys `spare` sees when they go."""
+        self.block.stems[table].coverage.add(extent)
+        for lookup in (SCAN, *range(len(self.block.lookups[table]))):
+            for alias, group in self._groups(table, lookup):
+                right = alias in self.block.constraints.right
+                if lookup != SCAN and not right:
+                    continue
+                places = group.alive()
+                places = places[self.held.matches(group.at(places), alias)]
+                move = Move(alias, None if lookup == SCAN else lookup)
+                unmatched = group.unmatched(places) if right else None
+                group.leave(places)
+                self._learn(Outcome(group.state, move, len(places), 0))
+                if unmatched is not None:
+                    self._unmatched(unmatched, move)
 
     def scans_over(self, table: int, *, complete: bool) -> None:
         """No scan of the table will bring anything more.

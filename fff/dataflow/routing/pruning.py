@@ -8,19 +8,21 @@ from fff.dataflow.arrays import Bools
 from fff.dataflow.modules import Block
 from fff.dataflow.plan.batch import TupleBatch
 from fff.dataflow.plan.state import bits
+from fff.dataflow.routing.held import HeldParts
 
 
 class Pruning:
     """Reads the modules of a block and changes nothing. `dead_too`: else only what is served is told."""
 
-    def __init__(self, block: Block, *, dead_too: bool) -> None:
+    def __init__(self, block: Block, held: HeldParts, *, dead_too: bool) -> None:
         self._block = block
+        self._held = held
         self._dead_too = dead_too
 
     def served(self, tuples: TupleBatch, alias: int, lookup: int) -> Bools:
-        """Which tuples another lookup of an alias than the one they wait for has brought every match."""
+        """Which tuples have every match in an alias by another lookup than the one they wait for, or by parts of a scan."""
         modules = self._block.lookups[self._block.plan.aliases[alias].table]
-        served = np.zeros(len(tuples), np.bool_)
+        served = self._held.matches(tuples, alias)
         for binding in self._block.constraints.bindings(tuples.state.span, alias):
             if binding.lookup != lookup:
                 served |= modules[binding.lookup].covers(self._block.keys(tuples, alias, binding))
@@ -38,7 +40,7 @@ class Pruning:
     def _unmatched(self, tuples: TupleBatch, alias: int) -> Bools:
         """Which tuples have no match in an alias: every row that they could meet there is here, and none of them fits."""
         stem, span = self._block.stem(alias), tuples.state.span
-        known = np.full(len(tuples), stem.complete)
+        known = stem.complete | self._held.matches(tuples, alias)
         if not stem.complete and stem.covered:
             modules = self._block.lookups[self._block.plan.aliases[alias].table]
             for binding in self._block.constraints.bindings(span, alias):

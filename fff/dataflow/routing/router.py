@@ -24,7 +24,6 @@ from fff.dataflow.routing.constraints import Binding
 from fff.dataflow.routing.flow import Flow
 from fff.dataflow.routing.parking import Parking
 from fff.dataflow.routing.priorities import Priorities
-from fff.dataflow.routing.pruning import Pruning
 from fff.dataflow.routing.queue import WaitingTuples
 from fff.dataflow.routing.right_sides import RightSides
 from fff.limits import PROBE_PAIRS
@@ -42,7 +41,7 @@ class Router(Parking):
         *,
         prunes: bool = True,
     ) -> None:
-        super().__init__(block, Pruning(block, dead_too=prunes))
+        super().__init__(block, prunes=prunes)
         self.policy = policy
         self.flow = Flow()
         self._pulling = policy if isinstance(policy, PullingPolicy) else None
@@ -218,12 +217,12 @@ class Router(Parking):
         going, matched = self._right_sides.meet(batch, alias, positions, rows)
         going = self._passing(going, span, alias)
         self._count(batch, move)
-        waits = np.flatnonzero(~matched | self._right_sides.stay(alias))
+        held = self.held.matches(batch, alias)
+        waits = np.flatnonzero((~matched | self._right_sides.stay(alias)) & ~held)
         before = sum(module.pending for module in self.block.lookups[table])
         parked = 0
-        if stem.complete:
-            self._unmatched(batch.take(np.flatnonzero(~matched)), move)
-        elif len(waits):
+        self._unmatched(batch.take(np.flatnonzero(~matched & (held | stem.complete))), move)
+        if len(waits) and not stem.complete:
             parked = self._await(batch.take(waits), move, matched[waits], urgent=urgent)
         requests = sum(module.pending for module in self.block.lookups[table]) - before
         self._probed(batch, move, hopeless + len(batch) - parked, len(going), requests)
@@ -315,7 +314,8 @@ class Router(Parking):
         if self.block.stems[table].complete:
             return 0, 0
         if not self.block.fires[alias] and move.lookup is None:
-            return 0, self._park_on_scan(batch, alias)
+            held = self.held.matches(batch, alias)
+            return 0, self._park_on_scan(batch.take(np.flatnonzero(~held)), alias)
         if not self.block.lookups[table] or self.block.plan.aliases[alias].seeds:
             return 0, 0
         bindings = self.block.constraints.bindings(batch.state.span, alias)
@@ -330,7 +330,7 @@ class Router(Parking):
             chosen = next((b for b in bindings if b.lookup == move.lookup), bindings[0])
             module = self.block.lookups[table][chosen.lookup]
             keys = self.block.keys(batch, alias, chosen)
-            keys = keys[keys >= 0]
+            keys = keys[(keys >= 0) & ~self.held.matches(batch, alias)]
             if self.block.cancelled:
                 if move.lookup is not None:
                     self._lose(table, chosen.lookup, keys)
@@ -427,6 +427,7 @@ class Router(Parking):
         if first is None:
             return
         batch = batch.take(np.flatnonzero(first if passing is None else first & passing))
+        batch = batch.take(np.flatnonzero(~self.held.matches(batch, alias)))
         keys = self.block.keys(batch, alias, binding)
         if stem.plan.key and set(stem.plan.key) <= set(module.plan.columns):
             here = module.row_keys({column: stem.numbers[column].view for column in module.plan.columns})

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from fff.dataflow.arrays import ArrowColumn, Bools, Growable, Int64, Spill, Spillable, spill_columns
+from fff.dataflow.plan.extents import Coverage
 from fff.dataflow.plan.plan import TablePlan
 from fff.dataflow.store.domains import Domain
 from fff.dataflow.store.identity import Answer, Identity, differing
@@ -60,6 +61,7 @@ class SteM:
         self._widest: dict[tuple[int, int], tuple[int, int]] = {}  # by columns: of how many rows, and how far
         self._joint: dict[tuple[int, ...], JointIndex] = {}  # by columns
         self.complete = False  # EOT(true) is in: every row of the table has arrived
+        self.coverage = Coverage()  # EOT of predicates: every row of these extents has arrived
         self.beyond = 0  # rows that the scan which brought this EOT did not have; their table has no key
         self.forgotten = 0  # rows that were stored and are no more
         self.arrived = 0  # rows that came, duplicates and rows no alias wants included

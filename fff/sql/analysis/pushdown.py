@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from fff.catalog import KeyColumn, Table
 from fff.dataflow.plan.expressions import And, Column, Compare, Expr, InList, Literal, Or
+from fff.dataflow.plan.extents import Extent, Stretch, ValueSet, Verge
 from fff.quals import Operator, Qual, in_order
 from fff.schema import ArrowType, Field
 from fff.sql.analysis.conjuncts import Conjunct
@@ -98,6 +99,7 @@ def narrowed(
             continue
         aliases = [one.ordinal for one in block.scope.relations if one.table.full_name == table.full_name]
         quals: list[Qual] = []
+        wanted: dict[str, ValueSet] = {}
         for index, field in enumerate(table.columns):
             key = next((key for key in table.key_columns if key.name.lower() == field.name.lower()), None)
             if key is None:
@@ -106,8 +108,11 @@ def narrowed(
             covering = each[0]
             for other in each[1:]:
                 covering |= other
-            quals += _quals(replace(key, name=field.name), field, covering)
-        found[table.full_name] = replace(table, quals=in_order(quals))
+            told = tuple(_quals(replace(key, name=field.name), field, covering))
+            quals += told
+            if told:
+                wanted[field.name] = _declared(covering, field.arrow)
+        found[table.full_name] = replace(table, quals=in_order(quals), wanted=Extent.of(wanted))
     return found
 
 
@@ -217,9 +222,20 @@ def quals_between(
 
     `exact`: the source keeps no more of a value than its declared type does, so that bounds are sent as they are.
     """
-    ends = _Values(
-        None if low is None else _End(low, open=False), None if high is None else _End(high, open=True)
-    )
+    low, high = None if low is None else (low, False), None if high is None else (high, True)
+    return quals_of(key, field, low=low, high=high, exact=exact)
+
+
+def quals_of(
+    key: KeyColumn,
+    field: Field,
+    *,
+    low: tuple[Any, bool] | None,
+    high: tuple[Any, bool] | None,
+    exact: bool = False,
+) -> tuple[Qual, ...]:
+    """The same of any ends: values, and whether these are left out."""
+    ends = _Values(None if low is None else _End(*low), None if high is None else _End(*high))
     return tuple(_quals(key, field, ends, as_declared=exact))
 
 
@@ -249,6 +265,24 @@ def _quals(key: KeyColumn, field: Field, values: _Values, *, as_declared: bool =
         if value is not None:
             operator: Operator = strict if as_open else loose  # type: ignore[assignment]  # one of the four above
             yield Qual(key.name, operator, value)
+
+
+def _declared(values: _Values, arrow: ArrowType) -> ValueSet:
+    """The same as a set of values as they are read."""
+    try:
+        low, high = (
+            None if end is None else Verge(pa.scalar(end.value, arrow).as_py(), end.open == opens)
+            for end, opens in ((values.low, True), (values.high, False))
+        )
+        without = ValueSet.points(pa.array(sorted(values.without), arrow).to_pylist())
+    except pa.ArrowException:
+        return ValueSet.between(None, None)
+    patterns = [pattern for pattern in values.like if pattern.count("%") == pattern.endswith("%")]
+    found = ValueSet.of([Stretch(low, high)]) - without
+    for pattern in patterns:
+        stem = pattern.removesuffix("%")
+        found &= ValueSet.points([stem]) if stem == pattern else ValueSet.prefix(stem)
+    return found
 
 
 def _beyond(value: Any, arrow: ArrowType, sign: int, *, past: bool) -> Any:

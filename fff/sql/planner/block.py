@@ -255,6 +255,7 @@ class BlockParts:
         kind = _identity(access)
         return TablePlan(
             name=table.full_name,
+            wanted=table.wanted,
             columns=tuple(table.columns[index] for index in columns),
             scans=tuple(ScanPlan(method.name, self.access.limiter(table, method)) for method in access.scans),
             lookups=tuple(

@@ -159,6 +159,8 @@ class SpecTrial:
 
         async with self._tried(finding, meter), contextlib.aclosing(pages(names, meter)) as read:
             async for page in read:
+                if page.error is not None:
+                    raise page.error
                 if len(self._client.answers) <= 1:
                     first_page += page.rows.num_rows
                 finding.rows += page.rows.num_rows

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 from fff.access.key_index import having
 from fff.budget import Money
 from fff.catalog import LookupMethod, Page, ScanMethod, Table
+from fff.dataflow.plan.extents import Extent, ValueSet
 from fff.errors import InvariantError, SourceError, SpecError
 from fff.stats import AccessMeter
 from fff.web.secrets import Secrets
@@ -20,7 +21,7 @@ from fff_sources.http.exchange import Exchange
 from fff_sources.http.fetch import Reading
 from fff_sources.http.fingerprint import fingerprint
 from fff_sources.http.paging.partitions import ScanPart, is_divisible
-from fff_sources.http.paging.windows import asking, windows_of, within
+from fff_sources.http.paging.windows import WindowsLeft, asking, windows_of, within
 from fff_sources.http.request.keys import Key, as_sent, carried, quals_as_sent
 from fff_sources.http.spec import spec
 from fff_sources.http.spec.cost import cost_problems, price_of
@@ -175,23 +176,20 @@ class HttpSource:
         key = next(one for one in table.key_columns if one.name == said.column)
         ranges = windows_of(apart[0], table, self.http.client.clock.wall())
         at_once = max(1, window // max(1, len(ranges) * len(apart)))
+        planned = self._planned[table.name]
+        empty = self.http.reader(planned, method, apart[0], tuple(columns), filled=False).empty()
+        left = WindowsLeft(ranges, len(apart), empty)
         found = []
         for access in apart:
             for part in ranges:
                 narrowed = part.told(table, key, exact=said.exact)
                 reading = self._reading(narrowed, asking(access, part), method, names, meter=meter)
                 pages = reading.pages(at_once)
-                found.append(within(pages, part, columns, said, asked=narrowed, warn=meter.warn))
+                found.append(within(pages, part, columns, said, asked=narrowed, left=left, warn=meter.warn))
         if said.nulls is None and all(qual.column.lower() != said.column.lower() for qual in table.quals):
-            found.append(self._incomplete(table, apart[0], method, columns, reason=unasked(said)))
+            nulls = Extent.of({said.column: ValueSet(null=True)})
+            found.append(_only(Page(empty, unasked(said), lacks=nulls)))
         return found
-
-    async def _incomplete(
-        self, table: Table, access: HttpAccess, method: str, columns: Sequence[str], *, reason: str
-    ) -> AsyncGenerator[Page]:
-        """No rows, and that there may be some."""
-        planned = self._planned[table.name]
-        yield Page(self.http.reader(planned, method, access, tuple(columns), filled=False).empty(), reason)
 
     async def lookup(
         self,
@@ -361,6 +359,10 @@ class HttpSource:
         planned = self._planned[table.name]
         accesses = [*map(access_of, planned.table.scans), *map(access_of, planned.table.lookups)]
         return planned.spec.on_bad_record != "skip" and not any(one.is_projected for one in accesses)
+
+
+async def _only(page: Page) -> AsyncGenerator[Page]:
+    yield page
 
 
 def access_of(method: ScanMethod | LookupMethod) -> HttpAccess:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import itertools
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -19,7 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.catalog import KeyColumn, Page, Table
-from fff.quals import Qual, in_order
+from fff.dataflow.plan.extents import Extent, ValueSet
+from fff.errors import SourceError
+from fff.quals import Qual, in_order, tightest
 from fff.schema import ArrowType, Field
 from fff.sql.analysis.pushdown import quals_between
 from fff_sources.http import templates
@@ -30,6 +32,8 @@ from fff_sources.http.tables import HttpAccess
 #: More are a mistake.
 MOST = 10_000
 _DAY = dt.timedelta(days=1)
+#: Windows that have failed while none has ended, after which the others are not tried.
+_HOPELESS = 3
 
 
 @dataclass(frozen=True)
@@ -42,14 +46,11 @@ class ScanWindow:
     null: bool = False
 
     @property
-    def text(self) -> str:
-        """For people."""
-        name = self.column.name
-        if self.null:
-            return f"where {name} is NULL"
-        parts = [] if self.low is None else [f"from {name} {templates.text_of(self.low)} on"]
-        parts += [] if self.high is None else [f"before {name} {templates.text_of(self.high)}"]
-        return " ".join(parts)
+    def extent(self) -> Extent:
+        """The rows that are in it: what its EOT covers."""
+        low, high = (None if one is None else _read(one, self.column.arrow) for one in (self.low, self.high))
+        inside = ValueSet(null=True) if self.null else ValueSet.between(low, high)
+        return Extent.of({self.column.name: inside})
 
     def may_have(self, qual: Qual) -> bool:
         """Whether a row of it can fulfil a qualifier."""
@@ -78,12 +79,7 @@ class ScanWindow:
             return replace(table, quals=in_order(others))
         own = quals_between(key, self.column, self.low, self.high, exact=exact)
         mine = [qual for qual in (*own, *table.quals) if qual not in others]
-        closest: dict[str, Qual] = {}
-        for qual in mine:
-            known = closest.get(qual.operator)
-            if known is None or (qual.value > known.value) == (qual.operator in (">", ">=")):
-                closest[qual.operator] = qual
-        return replace(table, quals=in_order([*others, *closest.values()]))
+        return replace(table, quals=in_order([*others, *tightest(mine)]))
 
     def kept(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, int]:
         """The rows that are in it, and how many of the others have NULL."""
@@ -96,6 +92,27 @@ class ScanWindow:
             if bound is not None:
                 inside = pc.and_(inside, compare(values, pa.scalar(bound, values.type)))
         return rows.filter(pc.fill_null(inside, False)), nulls
+
+
+class WindowsLeft:
+    """Which windows of a scan have ended, each in every variant of the table; `empty`: a page without rows."""
+
+    def __init__(self, windows: Iterable[ScanWindow], variants: int, empty: pa.RecordBatch) -> None:
+        self._left = dict.fromkeys(windows, variants)
+        self._of = len(self._left) * variants
+        self._failed = 0
+        self.empty = empty
+
+    def ended(self, window: ScanWindow) -> bool:
+        """One variant of it has come whole; whether all have."""
+        self._left[window] -= 1
+        return not self._left[window]
+
+    def failed(self) -> bool:
+        """One variant of one has failed; whether the scan had better go on without it: the source answers, or may yet."""
+        self._failed += 1
+        answered = any(left < self._of // len(self._left) for left in self._left.values())
+        return self._of > 1 and (answered or self._failed < _HOPELESS)
 
 
 def windows_of(access: HttpAccess, table: Table, now: float) -> list[ScanWindow]:
@@ -160,6 +177,11 @@ def _strays(values: pa.Array, asked: Table, column: str) -> bool:
     return any(pc.any(one).as_py() for one in outside)
 
 
+def _read(value: Any, kind: ArrowType) -> Any:
+    """A bound as values of the column are read."""
+    return pa.scalar(value, kind).as_py()
+
+
 def asking(access: HttpAccess, window: ScanWindow) -> HttpAccess:
     """The access method for one window: for that of NULL with the parameters that ask for it."""
     said = access.windows
@@ -176,19 +198,42 @@ async def within(
     said: spec.Windows,
     *,
     asked: Table,
+    left: WindowsLeft,
     warn: Callable[[str], None],
 ) -> AsyncGenerator[Page]:
-    """The pages of a window without the rows of others, and with these columns alone; `asked` is what was asked for."""
+    """The pages of a window without the rows of others, and with these columns alone; at the end its EOT, or that it failed.
+
+    `asked` is what was asked for.
+    """
+    whole, lacks = True, window.extent
     async with contextlib.aclosing(pages):
-        async for page in pages:
+        while True:
+            try:
+                page = await anext(pages)
+            except StopAsyncIteration:
+                break
+            except SourceError as error:
+                if asked.sort is not None or not left.failed():
+                    raise
+                yield Page(left.empty, error.reason, lacks=lacks, error=error)
+                return
+            whole = whole and page.truncated is None
             rows, nulls = window.kept(page.rows)
             if len(rows) < len(page.rows) and _strays(page.rows.column(said.column), asked, said.column):
                 warn(
                     f"{asked.full_name}: rows came that are far outside of their window: the source seems to "
                     f"ignore the parameters of {said.column}, so that each window reads more than its own"
                 )
-            reason = None if page.truncated is None else f"{page.truncated}, {window.text}"
+            yield replace(
+                page,
+                rows=rows.select(list(columns)),
+                lacks=None if page.truncated is None else lacks,
+                total_rows=None,
+                pages=None,
+                order=None,
+            )
             if nulls and said.nulls == "none":
-                reason = reason or f"rows came without {said.column}, of which the spec says there are none"
-            rows = rows.select(list(columns))
-            yield replace(page, rows=rows, truncated=reason, total_rows=None, pages=None, order=None)
+                reason = f"rows came without {said.column}, of which the spec says there are none"
+                yield Page(left.empty, reason, lacks=replace(window, null=True).extent)
+    if whole and left.ended(window):
+        yield Page(left.empty, ends=window.extent)
