@@ -211,9 +211,9 @@ class Eddy:
         return len(self.block.stems[table])
 
     def stored(self, table: int) -> pa.Table:
-        """The rows of a table of the plan that are here, by their numbers."""
+        """The rows of a table of the plan that are here, in the order they came."""
         stem = self.block.stems[table]
-        arrays = [column.take(np.arange(len(stem))) for column in stem.columns]
+        arrays = [column.take(np.arange(len(stem) - stem.forgotten)) for column in stem.columns]
         return pa.Table.from_arrays(arrays, [field.name for field in stem.plan.columns])
 
     def gather(self, batch: TupleBatch) -> pa.RecordBatch:
@@ -488,11 +488,12 @@ class Eddy:
         self.router.validate()
         for stem in self.block.stems:
             assert stem.duplicates >= 0
-            assert all(column.length == len(stem) for column in stem.columns)
-            assert all(known.length == len(stem) for known in stem.numbers.values())
-            if len(stem) > 1:
+            here = len(stem) - stem.forgotten
+            assert all(column.length == here for column in stem.columns)
+            assert all(known.length == here for known in stem.numbers.values())
+            if here > 1:
                 assert (np.diff(stem.sequence.view) > 0).all(), "sequence numbers ascend"
-            assert all(len(stem.index(column)) <= len(stem) for column in stem.numbers)
+            assert all(len(stem.index(column)) <= here for column in stem.numbers)
         self.lookups.validate()
         if self.finished:
             assert not self.router.waiting

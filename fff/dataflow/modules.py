@@ -75,13 +75,6 @@ class Block:
         #: Tables that are read by key because their scan failed or stalled.
         self.by_keys = [False] * len(plan.tables)
         self.cancelled = False
-        #: The rows of a plain scan meet no other: once they are on their way out nobody asks for them again.
-        self.transient = (
-            len(plan.aliases) == 1
-            and plan.recursion is None
-            and plan.tables[0].identity == "position"
-            and not plan.tables[0].lookups
-        )
         self._constants: dict[tuple[int, int, object], int] = {}
 
     def scanning(self, table: int) -> bool:
@@ -149,11 +142,6 @@ class Block:
         """What is stored of the tables leaves memory, as far as that is worth it."""
         for stem in self.stems:
             stem.spill(spill)
-
-    def forget(self) -> None:
-        """Rows that nobody will ask for again go: no tuple is under way, and whatever was emitted has been gathered."""
-        if self.transient and len(self.stems[0]):
-            self.stems[0].forget()
 
     def gather(self, batch: TupleBatch) -> pa.RecordBatch:
         """The block's output columns of result tuples, in the plan's order."""
