@@ -14,12 +14,22 @@ from tests.fuzz.generate import Knobs
 #: One table is read by a scan alone and without a key; the others are looked up, or scanned too.
 PROBERS = Knobs(scannable=0.5, self_join=0.1, second_scan=0.0, key=0.0, max_rows=9)
 SCANS = Knobs(scannable=1.0, self_join=0.0, second_scan=0.0, key=0.0, aliases=(2, 3), right=0.0)
+PINNED = Knobs(scannable=0.3, constants=0.6, self_join=0.0, second_scan=0.0, key=0.0, right=0.0, max_rows=9)
 LOOKED_UP = Knobs(scannable=0.05, self_join=0.0, second_scan=0.0, key=0.0, aliases=(2, 3))
 
 
 def _only_prober_at_once(self: Any) -> int | None:
     """The others may still start chains."""
     return self._candidates[0] if self._candidates else None
+
+
+def _pinned_is_whole(right: Callable[..., bool]) -> Callable[..., bool]:
+    """Rows that constants ask for may still come."""
+
+    def whole(self: Any, table: int) -> bool:
+        return right(self, table) or not self._block.stems[table].plan.scans
+
+    return whole
 
 
 def _parked_forgotten(right: Callable[..., None]) -> Callable[..., None]:
@@ -74,6 +84,14 @@ BROKEN_PROBERS: tuple[Broken, ...] = (
         method(Probers, "_only_prober", _only_prober_at_once),
         SCANS,
         symptom="gone",
+    ),
+    Broken(
+        "rows go that those of a pinned table will look for",
+        "P12, P47",
+        around(Probers, "_whole", _pinned_is_whole),
+        PINNED,
+        {"semantics": "parked"},
+        "gone",
     ),
     Broken(
         "rows of parked tuples go",

@@ -2,8 +2,8 @@
 
 A build tuple of a partition in memory bounces at once and probes the other SteM. One of a partition on the
 disk bounces later, together with all others of it, so that the partition is read once for all of them; how
-often that is done is the eddy's choice: once, at the end, is Grace; often is nearly symmetric hash. Timestamps
-make the interleaving harmless, and minimum timestamps spare probes that can find nothing.
+often that is done is the eddy's choice: once, at the end, is Grace; often is nearly symmetric hash.
+Timestamps make the interleaving harmless, and minimum timestamps spare probes that can find nothing.
 """
 
 from __future__ import annotations

@@ -55,10 +55,16 @@ class Probers:
         for alias in self._candidates:
             table = block.plan.aliases[alias].table
             here = block.stems[table]
-            others = all(block.stems[other].complete for other in self._firing if other != table)
+            others = all(self._whole(other) for other in self._firing if other != table)
             if others and (not here.complete or here.forgotten):
                 return alias
         return None
+
+    def _whole(self, table: int) -> bool:
+        """Whether no row of a table is to come: it is scanned, or constants alone ask for it and have been answered."""
+        block, stem = self._block, self._block.stems[table]
+        seeded = not stem.plan.scans and all(block.plan.aliases[alias].seeds for alias in stem.aliases)
+        return stem.complete or (seeded and all(module.idle for module in block.lookups[table]))
 
     def _oldest(self, alias: int, waiting: Iterable[TupleBatch], parked: ParkedTuples) -> int:
         """The first row of an alias that a tuple under way has, or may still meet as it has none."""
