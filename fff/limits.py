@@ -11,6 +11,9 @@ SPILL_SHARE = 0.5
 SPILL_LEAST_SHARE = 64
 SPILL_PART_BYTES = 16 << 20
 
+#: Stored rows from which it is worth a look which of them nobody will ask for again.
+FORGOTTEN_ROWS = 8_192
+
 #: Pairs one probe may produce; a batch that would exceed it is probed in parts.
 PROBE_PAIRS = 1 << 20
 

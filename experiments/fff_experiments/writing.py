@@ -31,8 +31,9 @@ alike, it says what it then shows.
 *Resources* says who works for whom: with **one shared CPU** all modules take turns on one processor; with **independent
 servers** each access method has a server of its own and the engine's own work takes no time; **real time** is this
 machine's clock, so that the figures differ from run to run. Everything else runs in virtual time, where one seed gives one run,
-whatever the machine. SteMs are those of the real engine, core and runtime, over simulated sources (`fff/simulation`); join
-modules are those of the eddy of 2000 (`experiments/fff_experiments/classic`).
+whatever the machine. SteMs are those of the real engine, core and runtime, over simulated sources (`fff/simulation`), but for
+S-7 to S-9, which have their own (`experiments/fff_experiments/statemodules`); join modules are those of the eddy of 2000
+(`experiments/fff_experiments/classic`).
 """
 
 _HEADING = re.compile(r"^## (?P<name>\S+): ", re.MULTILINE)

@@ -103,6 +103,11 @@ class Growable(Generic[_S]):
         if self._spill is None and self.nbytes >= max(1, spill.least):
             self._data, self._spill = spilled(self.view, spill), spill
 
+    def drop(self, count: int) -> None:
+        """Forget the first elements and give their memory back; what is left is in memory."""
+        self._data, self._spill = self.view[count:].copy(), None
+        self.length -= count
+
     def clear(self) -> None:
         """Forget everything and give the memory back."""
         self._data = np.empty(16, self._data.dtype)
@@ -189,10 +194,22 @@ class ArrowColumn:
         self._sizes[first:] = [self._chunks[first].nbytes]
         self._starts, self._apart = None, 0
 
-    def clear(self) -> None:
-        """Forget everything."""
-        self._chunks, self._sizes, self._starts, self._apart, self._fixed = [], [], EMPTY, 0, 0
-        self.length = 0
+    def drop(self, count: int) -> None:
+        """Forget the first values and give their memory back."""
+        self.length -= count
+        gone = 0
+        while gone < len(self._chunks) and count >= len(self._chunks[gone]):
+            count -= len(self._chunks[gone])
+            gone += 1
+        del self._chunks[:gone], self._sizes[:gone]
+        self._fixed = max(0, self._fixed - gone)
+        if count:
+            rest = self._chunks[0][
+                count:
+            ]  # of what is mapped a part is as good; else only a copy gives memory back
+            self._chunks[0] = rest if self._fixed else rest.take(pa.array(np.arange(len(rest))))
+            self._sizes[0] = self._chunks[0].nbytes
+        self._starts = None
 
     @property
     def in_memory(self) -> int:

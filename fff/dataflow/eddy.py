@@ -217,9 +217,9 @@ class Eddy:
         return len(self.block.stems[table])
 
     def stored(self, table: int) -> pa.Table:
-        """The rows of a table of the plan that are here, by their numbers."""
+        """The rows of a table of the plan that are here, in the order they came."""
         stem = self.block.stems[table]
-        arrays = [column.take(np.arange(len(stem))) for column in stem.columns]
+        arrays = [column.take(np.arange(len(stem) - stem.forgotten)) for column in stem.columns]
         return pa.Table.from_arrays(arrays, [field.name for field in stem.plan.columns])
 
     def gather(self, batch: TupleBatch) -> pa.RecordBatch:

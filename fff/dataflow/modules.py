@@ -76,13 +76,6 @@ class Block:
         #: Tables that are read by key because their scan failed or stalled.
         self.by_keys = [False] * len(plan.tables)
         self.cancelled = False
-        #: The rows of a plain scan meet no other: once they are on their way out nobody asks for them again.
-        self.transient = (
-            len(plan.aliases) == 1
-            and plan.recursion is None
-            and plan.tables[0].identity == "position"
-            and not plan.tables[0].lookups
-        )
         self._constants: dict[tuple[int, int, object], int] = {}
 
     def scanning(self, table: int) -> bool:
@@ -159,20 +152,16 @@ class Block:
         for stem in self.stems:
             stem.spill(spill)
 
-    def forget(self) -> None:
-        """Rows that nobody will ask for again go: no tuple is under way, and whatever was emitted has been gathered."""
-        if self.transient and len(self.stems[0]):
-            self.stems[0].forget()
-
     def validate(self) -> None:
         """Assert that the books of every SteM agree."""
         for stem in self.stems:
             assert stem.duplicates >= 0
-            assert all(column.length == len(stem) for column in stem.columns)
-            assert all(known.length == len(stem) for known in stem.numbers.values())
-            if len(stem) > 1:
+            here = len(stem) - stem.forgotten
+            assert all(column.length == here for column in stem.columns)
+            assert all(known.length == here for known in stem.numbers.values())
+            if here > 1:
                 assert (np.diff(stem.sequence.view) > 0).all(), "sequence numbers ascend"
-            assert all(len(stem.index(column)) <= len(stem) for column in stem.numbers)
+            assert all(len(stem.index(column)) <= here for column in stem.numbers)
 
     def gather(self, batch: TupleBatch) -> pa.RecordBatch:
         """The block's output columns of result tuples, in the plan's order."""

@@ -99,7 +99,7 @@ def statistics(router: Router, methods: Methods, *, finished: bool) -> BlockStat
             stem.complete,
             SteMStats(
                 table=stem.plan.name,
-                rows=len(stem) + stem.forgotten,
+                rows=len(stem),
                 builds=stem.arrived,
                 probes=stem.probes,
                 hits=stem.hits,

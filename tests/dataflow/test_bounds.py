@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import random
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +18,7 @@ from fff.dataflow.eddy import Eddy
 from fff.dataflow.plan.events import Emit, Route, ScanEnd, ScanRows, Start
 from fff.dataflow.plan.expressions import And, Column, Compare, Expr
 from fff.dataflow.plan.plan import AliasPlan, BlockPlan, Predicate, ScanPlan, TablePlan
+from fff.dataflow.routing.constraints import Constraints
 from fff.dataflow.store import stem as stem_module
 from fff.dataflow.store.sorted_runs import LEAST, MOST, SortedRuns, Within, ordinals
 from fff.policies import make_policy
@@ -112,6 +115,37 @@ def test_every_pair_within_the_bounds_is_found_once(
     assert sorted(found, key=repr) == sorted(expected(predicates, list(tables)), key=repr)
 
 
+#: Values in their order; some have the same integer.
+POOLS: dict[str, tuple[object, ...]] = {
+    "double": (-math.inf, -1.5, -5e-324, -0.0, 5e-324, 1.5, math.inf, math.nan),
+    "string": ("", "a", "a\0", "aaaaaaaa", "aaaaaaaab", "aaaaaaaac", "b", "\u00e9"),
+    "decimal(10,2)": tuple(Decimal(f"{number}.00") for number in (-999, -1, 0, 1, 2, 10**7)),
+    "decimal(38,2)": tuple(Decimal(f"{number}.00") for number in (-(10**30), -1, 0, 1, 10**25, 10**30)),
+}
+
+
+@quick
+@given(st.sampled_from(sorted(POOLS)), compares, st.randoms(use_true_random=False), st.integers(1, 9))
+def test_other_types_are_found_by_bounds_too(
+    kind: str, predicates: list[tuple[int, str, int]], rng: random.Random, page: int
+) -> None:
+    pool = POOLS[kind]
+    places = [*range(len(pool)), None]
+    tables: list[list[Row]] = [
+        [(rng.choice(places), rng.choice(places)) for _ in range(rng.randint(0, 20))] for _ in "rs"
+    ]
+    values = [
+        [tuple(None if place is None else pool[place] for place in row) for row in table] for table in tables
+    ]
+    plan = plan_of([Compare(op, Column(0, a), Column(1, b)) for a, op, b in predicates], kind)  # type: ignore[arg-type]
+    assert len(Constraints(plan).bounds(1, 1)) == len(predicates), "by sorted runs, not pair by pair"
+    found = joined(plan, values, page)  # type: ignore[arg-type]
+    wanted = [
+        tuple(None if place is None else pool[place] for place in row) for row in expected(predicates, tables)
+    ]
+    assert sorted(map(repr, found)) == sorted(map(repr, wanted))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("reach", ["both on one column", "a column between two", "two columns around one"])
 def test_a_narrow_range_meets_few_rows(reach: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,6 +178,11 @@ def test_a_narrow_range_meets_few_rows(reach: str, monkeypatch: pytest.MonkeyPat
         (pa.int8(), [3, None, -128, 127]),
         (pa.int32(), [3, None, -5]),
         (pa.int64(), [LEAST, MOST, None, 0]),
+        (pa.float64(), [0.0, None, math.inf, -1.5, -math.inf, 1e-300, -1e-300]),
+        (pa.float32(), [3.5, None, -3.5]),
+        (pa.string(), ["b", None, "", "a", "\u00e9", "ab"]),
+        (pa.decimal128(10, 2), [Decimal("1.50"), None, Decimal("-7.25")]),
+        (pa.decimal128(38, 0), [Decimal(10**30), None, Decimal(-(10**30)), Decimal(0)]),
         (pa.date32(), [dt.date(2020, 1, 1), None, dt.date(1960, 5, 5)]),
         (pa.timestamp("us", "UTC"), [dt.datetime(2020, 1, 1, tzinfo=dt.UTC), None, dt.datetime(1960, 1, 1, tzinfo=dt.UTC)]),
     ],

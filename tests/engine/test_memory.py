@@ -32,13 +32,14 @@ from tests.engine.scan_only import ScanOnly
 ROWS = 40_000
 JOIN = "SELECT a.k, a.text, b.text, c.text FROM a JOIN b ON a.k = b.k JOIN c ON b.k = c.k"
 PLAIN = "SELECT k, text FROM a"
+PROBING = "SELECT a.k, a.text, few.text FROM a JOIN few ON a.k = few.k"
 PRODUCT = "SELECT a.text, b.text FROM a, b"
 #: Rows of three tables take 16 MB, and their numbers and indexes 6 more.
 TIGHT = 16_000_000
 
 
 class Made(ScanOnly):
-    """Tables `a`, `b` and `c`, each with the keys in another order, made page by page."""
+    """Tables `a`, `b` and `c`, each with the keys in another order, made page by page; `few` has a hundredth of them."""
 
     name = "made"
 
@@ -48,14 +49,15 @@ class Made(ScanOnly):
     @property
     def tables(self) -> Sequence[Table]:
         columns = (Field.of("k", "bigint"), Field.of("text", "string"))
-        return [Table(self.name, name, columns, scans=(ScanMethod("scan"),)) for name in "abc"]
+        return [Table(self.name, name, columns, scans=(ScanMethod("scan"),)) for name in (*"abc", "few")]
 
     async def scan(
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
     ) -> AsyncGenerator[Page]:
-        step = {"a": 1, "b": 7_919, "c": 104_729}[table.name]
-        for start in range(0, self.rows, self.page):
-            keys = np.arange(start, min(start + self.page, self.rows)) * step % self.rows
+        step = {"a": 1, "b": 7_919, "c": 104_729, "few": 7}[table.name]
+        rows = self.rows // 100 if table.name == "few" else self.rows
+        for start in range(0, rows, self.page):
+            keys = np.arange(start, min(start + self.page, rows)) * step % self.rows
             texts = pa.array([f"{table.name} {key:0100d}" for key in keys.tolist()])
             yield Page(pa.record_batch({"k": keys, "text": texts}).select(list(columns)))
 
@@ -157,6 +159,25 @@ async def test_a_plain_scan_keeps_nothing() -> None:
     [stem] = execution.outcome.report["stems"]
     assert (stem["rows"], stem["builds"], stem["bytes"]) == (100_000, 100_000, 0)
     assert execution.outcome.report["memory"]["to_disk"] == 0
+
+
+async def test_a_table_that_only_probes_is_not_kept() -> None:
+    """`a` is large and `few` is small: once all of `few` is here nobody looks for rows of `a`."""
+    before = pa.total_allocated_bytes()
+    most = 0
+    catalog = Catalog()
+    catalog.add(Made(100_000))
+    async with Federation(catalog) as federation:
+        execution = federation.execute(federation.prepare(PROBING), RunOptions(seed=1))
+        keys: list[int] = []
+        async for batch in execution.batches():
+            keys += batch.column(0).to_pylist()
+            most = max(most, pa.total_allocated_bytes() - before)
+    assert sorted(keys) == [number * 7 for number in range(1_000)]
+    assert most < 6_000_000, "of 11 MB"
+    large = next(stem for stem in execution.outcome.report["stems"] if stem["table"] == "made.a")
+    assert (large["rows"], large["builds"]) == (100_000, 100_000)
+    assert large["bytes"] < 2_000_000
 
 
 @pytest.mark.slow

@@ -178,6 +178,27 @@ class Spilling:
         return self._eddy.handle(event)
 
 
+class Forgetting:
+    """A core that lets rows go as the runtime has it do, once what was emitted has been gathered; far sooner, though."""
+
+    def __init__(self, eddy: Eddy, run: Run) -> None:
+        self._eddy = eddy
+        self._rng = random.Random(f"forget {run.seed}")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._eddy, name)
+
+    def handle(self, event: Event) -> list[Instruction]:
+        if self._rng.random() < 0.7:
+            self._eddy.forget(1)
+        return self._eddy.handle(event)
+
+
+def make_forgetting(plan: BlockPlan, run: Run) -> Forgetting:
+    """A fresh core that keeps no row that only probes."""
+    return Forgetting(make_core(plan, run), run)
+
+
 def make_spilling(plan: BlockPlan, run: Run) -> Spilling:
     """A fresh core whose memory is short."""
     return Spilling(make_core(plan, run), run)

@@ -20,8 +20,10 @@ from fff.dataflow import arrays, eddy, missing
 from fff.dataflow.plan.plan import BlockPlan
 from fff.dataflow.routing import router
 from fff.dataflow.store import domains, index, stem
+from fff.dataflow.store.stem import SteM
+from tests.fuzz.broken_probers import PROBERS
 from tests.fuzz.cases import Case, case
-from tests.fuzz.core import make_core, make_merging, make_spilling
+from tests.fuzz.core import make_core, make_forgetting, make_merging, make_spilling
 from tests.fuzz.generate import Instance, Knobs
 from tests.fuzz.oracle import by_duckdb
 from tests.fuzz.recursion import recurring
@@ -142,6 +144,24 @@ def test_tables_that_leave_memory_change_nothing(
         monkeypatch.setattr(index, "_SETTLE_REPEATS", 1)
     for seed in range(count):
         check(case(4_000_000 + seed), make_spilling)
+
+
+@pytest.mark.parametrize("count", [25, pytest.param(400, marks=pytest.mark.slow)])
+def test_rows_that_only_probe_are_let_go_and_change_nothing(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = 0
+    forget = SteM.forget
+
+    def counted(self: SteM, below: int) -> None:
+        nonlocal gone
+        gone += 1
+        forget(self, below)
+
+    monkeypatch.setattr(SteM, "forget", counted)
+    for seed in range(count):
+        check(case(5_000_000 + seed, PROBERS), make_forgetting)
+    assert gone > count // 4, "rows went"
 
 
 #: Found by the long run: a scan died whose rows had then to be looked up by the keys of scans that waited for it; and,

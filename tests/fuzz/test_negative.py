@@ -11,10 +11,11 @@ from fff.dataflow.plan.events import LookupEnd, ScanEnd, ScanRows, Start
 from fff.dataflow.plan.plan import BlockPlan
 from tests.fuzz.broken import BROKEN, CHAINS, COMPETING, CYCLES, FLOATS, SELF_JOINS, WIDE, Broken, two_ways_in
 from tests.fuzz.broken_parts import BROKEN_PARTS
+from tests.fuzz.broken_probers import BROKEN_PROBERS
 from tests.fuzz.broken_right_sides import BROKEN_RIGHT_SIDES, RIGHT
 from tests.fuzz.broken_waiting import BROKEN_WAITING
 from tests.fuzz.cases import Case, case
-from tests.fuzz.core import make_core
+from tests.fuzz.core import make_core, make_forgetting
 from tests.fuzz.generate import Knobs
 from tests.fuzz.oracle import arrow_rows, by_duckdb
 from tests.fuzz.reference import ReferenceEddy, Rules
@@ -42,14 +43,17 @@ def _runs(cases: Callable[[int], Case], changes: dict[str, object]) -> Iterator[
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "broken", [*BROKEN, *BROKEN_WAITING, *BROKEN_RIGHT_SIDES, *BROKEN_PARTS], ids=lambda broken: broken.name
+    "broken",
+    [*BROKEN, *BROKEN_WAITING, *BROKEN_RIGHT_SIDES, *BROKEN_PARTS, *BROKEN_PROBERS],
+    ids=lambda broken: broken.name,
 )
 def test_a_broken_core_is_noticed(broken: Broken) -> None:
+    make: MakeEddy = make_forgetting if broken in BROKEN_PROBERS else make_core
     with pytest.MonkeyPatch.context() as patching:
         broken.patch(patching)
-        found, run, wrong = first_wrong(make_core, broken.case, **broken.run)
+        found, run, wrong = first_wrong(make, broken.case, **broken.run)
     assert broken.symptom in str(wrong).splitlines()[0]
-    assert failure(found.instance, run, make_core) is None, "the same run goes well with the rule intact"
+    assert failure(found.instance, run, make) is None, "the same run goes well with the rule intact"
 
 
 #: What an instance needs for a rule to matter; rules not named here matter in plain instances.

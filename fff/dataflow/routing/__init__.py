@@ -9,6 +9,7 @@ Out: batches moved on, parked or found to be results.
     held         Who has every match by EOT of a predicate: parts of scans that have ended
     parking      Parking: tuples that wait in front of an alias for an EOT, where they wait, and what becomes of them then.
     priorities   What the user wants to see first (R8)
+    probers      Tables whose rows only probe: what need not be stored of them
     pruning      Which tuples need not wait for a lookup
     queue        The eddy's own buffer: batches waiting to be routed, prioritised ones first
     right_sides  What becomes of tuples that look for matches in the right side of a left, semi or anti join.

@@ -12,7 +12,7 @@ import pyarrow as pa
 from fff.dataflow.arrays import Int64
 from fff.dataflow.plan.expressions import And, Column, Compare, Expr
 from fff.dataflow.plan.plan import BlockPlan
-from fff.dataflow.store.sorted_runs import LEAST, MOST, Within, ordinals, sortable
+from fff.dataflow.store.sorted_runs import LEAST, MOST, Within, exact, ordinals, sortable
 
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -77,8 +77,9 @@ def within(
     for bound in known:
         if bound.own != column:
             continue
-        other, valid = ordinals(values(bound.other))
-        strict = len(bound.op) == 1
+        theirs = values(bound.other)
+        other, valid = ordinals(theirs)
+        strict = len(bound.op) == 1 and exact(theirs.type)
         if bound.op[0] == "<":
             np.minimum(highs, _moved(other, -1) if strict else other, out=highs)
             # Where the tuple's value is to be below another column of the row: not further than that is away.

@@ -24,9 +24,10 @@ from fff.dataflow.routing.constraints import Binding
 from fff.dataflow.routing.flow import Flow
 from fff.dataflow.routing.parking import Parking
 from fff.dataflow.routing.priorities import Priorities
+from fff.dataflow.routing.probers import Probers
 from fff.dataflow.routing.queue import WaitingTuples
 from fff.dataflow.routing.right_sides import RightSides
-from fff.limits import PROBE_PAIRS
+from fff.limits import FORGOTTEN_ROWS, PROBE_PAIRS
 
 
 class Router(Parking):
@@ -51,6 +52,7 @@ class Router(Parking):
         self.routing: dict[tuple[TupleState, Move], list[int]] = {}  # -> [batches, tuples]
         self._rng = rng
         self._right_sides = RightSides(block)
+        self._probers = Probers(block)
         self._waking: deque[Iterator[None]] = deque()  # matches of arrived rows with parked tuples, half made
 
     def arrive(self, alias: int, rows: Int64, *, urgent: bool = False) -> None:
@@ -459,10 +461,9 @@ class Router(Parking):
         self._waking.clear()
         self.block.rounds.drop()
 
-    def forget(self) -> None:
-        """Whatever was emitted has been gathered: rows that nobody will ask for again go."""
-        if not self.waiting.tuples:
-            self.block.forget()
+    def forget(self, least: int = FORGOTTEN_ROWS) -> None:
+        """Whatever was emitted has been gathered: rows that nobody will ask for again go, so many at once or all."""
+        self._probers.forget(self.waiting.batches, self.parked, least)
 
     def validate(self) -> None:
         """Assert that every tuple is accounted for (ledger I3)."""

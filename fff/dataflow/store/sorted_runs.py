@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from fff.dataflow.arrays import EMPTY, ArrowColumn, Bools, Int64
 from fff.dataflow.store.index import spread
@@ -17,18 +18,62 @@ from fff.dataflow.store.index import spread
 LEAST, MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
+#: Digits of a decimal that are told apart by 64 bits.
+_WHOLE_DIGITS = 18
+
+
 def sortable(kind: pa.DataType) -> bool:
-    """Whether values of a type are ordered as the integers that stand for them."""
-    return bool(pa.types.is_signed_integer(kind) or pa.types.is_date32(kind) or pa.types.is_timestamp(kind))
+    """Whether values of a type are ordered as the integers that stand for them; different values may have the same one."""
+    return exact(kind) or pa.types.is_string(kind) or pa.types.is_decimal128(kind)
+
+
+def exact(kind: pa.DataType) -> bool:
+    """Whether different values of a sortable type have different integers."""
+    whole = pa.types.is_signed_integer(kind) or pa.types.is_date32(kind) or pa.types.is_timestamp(kind)
+    short = pa.types.is_decimal128(kind) and kind.precision <= _WHOLE_DIGITS
+    return bool(whole or short or pa.types.is_float32(kind) or pa.types.is_float64(kind))
 
 
 def ordinals(values: pa.Array) -> tuple[Int64, Bools]:
-    """The integers that stand for values of a sortable type, and which are not NULL."""
+    """The integers that stand for values of a sortable type, and which are not NULL.
+
+    Of a text the first eight bytes, of a long decimal its upper half; NaN is above all numbers.
+    """
     valid: Bools = values.is_valid().to_numpy(zero_copy_only=False)
-    width = pa.int64() if values.type.bit_width == 64 else pa.int32()
-    whole = values.view(width) if not pa.types.is_integer(values.type) else values
+    kind = values.type
+    if pa.types.is_floating(kind):
+        return _of_floats(values.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)), valid
+    if pa.types.is_string(kind):
+        return _of_texts(values), valid
+    if pa.types.is_decimal(kind):
+        halves = np.frombuffer(values.buffers()[1] or b"", np.int64).reshape(-1, 2)
+        part = halves[values.offset : values.offset + len(values), 0 if exact(kind) else 1]
+        return np.where(valid, part, 0), valid
+    width = pa.int64() if kind.bit_width == 64 else pa.int32()
+    whole = values.view(width) if not pa.types.is_integer(kind) else values
     numbers: Int64 = whole.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
     return numbers, valid
+
+
+def _of_floats(values: NDArray[np.float64]) -> Int64:
+    """Their bits; those of negative numbers the other way round."""
+    bits = np.where(np.isnan(values), np.nan, values + 0.0).view(np.int64)  # one NaN, one zero
+    return np.where(bits < 0, bits ^ MOST, bits)
+
+
+def _of_texts(values: pa.Array) -> Int64:
+    """The first eight bytes of UTF-8, in whose order texts are."""
+    _, ends, data = values.buffers()
+    if not len(values) or data is None:
+        return np.zeros(len(values), np.int64)
+    places = np.frombuffer(ends, np.int32)[values.offset : values.offset + len(values) + 1].astype(np.int64)
+    text = np.frombuffer(data, np.uint8)
+    found = np.zeros(len(values), np.uint64)
+    for byte in range(8):
+        at = places[:-1] + byte
+        inside = at < places[1:]
+        found[inside] |= text[at[inside]].astype(np.uint64) << np.uint64(56 - 8 * byte)
+    return (found ^ np.uint64(1 << 63)).view(np.int64)
 
 
 @dataclass(frozen=True)

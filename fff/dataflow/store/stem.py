@@ -32,7 +32,8 @@ _CANDIDATES = 4096
 class SteM:
     """Rows of one table: Arrow columns, value numbers of the columns that are compared, indexes on first use.
 
-    Rows are named by row numbers, dense from 0 in build order.
+    Rows are named by row numbers, dense from 0 in build order. Of a table that nobody probes any more the first ones may
+    be gone (`forget`); the others keep their numbers.
     """
 
     def __init__(
@@ -63,7 +64,10 @@ class SteM:
         self.complete = False  # EOT(true) is in: every row of the table has arrived
         self.coverage = Coverage()  # EOT of predicates: every row of these extents has arrived
         self.beyond = 0  # rows that the scan which brought this EOT did not have; their table has no key
-        self.forgotten = 0  # rows that were stored and are no more
+        self.forgotten = 0  # rows that were stored and are no more: the first ones
+        self._had = {
+            column: Growable(np.bool_) for column in domains
+        }  # by value number: some of these had it
         self.arrived = 0  # rows that came, duplicates and rows no alias wants included
         self.duplicates = 0
         self.conflicts = 0  # of these: rows that differ from the row that had their key before
@@ -74,7 +78,7 @@ class SteM:
         self.covered = 0
 
     def __len__(self) -> int:
-        return self.sequence.length
+        return self.forgotten + self.sequence.length
 
     def end(self, answer: Answer) -> None:
         """Take in the EOT of a scan: its answer is the table."""
@@ -84,12 +88,20 @@ class SteM:
 
     def values(self, column: int, rows: Int64) -> pa.Array:
         """The values of a column at `rows`, NULL where there is no row."""
-        return self.columns[column].take(rows, holes=self._holes)
+        return self.columns[column].take(self._places(rows), holes=self._holes)
+
+    def _places(self, rows: Int64) -> Int64:
+        """Where rows stand among those that are here."""
+        if not self.forgotten or not len(rows):
+            return rows
+        places: Int64 = rows - self.forgotten
+        assert places.min() >= 0, "a row is asked for that is gone"
+        return places
 
     def numbers_at(self, column: int, rows: Int64) -> Int64:
         """The value numbers of a compared column at `rows`, those of NULL where there is no row."""
         if not self._holes:
-            return self.numbers[column].view[rows]
+            return self.numbers[column].view[self._places(rows)]
         found = np.full(len(rows), -1, np.int64)
         there = rows >= 0
         found[there] = self.numbers[column].view[rows[there]]
@@ -174,7 +186,7 @@ class SteM:
 
     def stamps(self, alias: int, rows: Int64) -> Int64:
         """Stamps of rows as that alias."""
-        return self.sequence.view[rows] << ALIAS_BITS | alias
+        return self.sequence.view[self._places(rows)] << ALIAS_BITS | alias
 
     def late(self, alias: int, stamps: Int64) -> Bools | None:
         """Which stamps are newer than some row of the alias: tuples of the others have no match (P26); None when all are."""
@@ -220,6 +232,7 @@ class SteM:
         self, links: Sequence[tuple[int, Int64]], probes: int, within: Within | None = None
     ) -> Int64:
         """For each prober an upper bound of its matches. `links` are (own column, numbers of the probers)."""
+        assert not self.forgotten, "rows are probed that are gone"
         if within is not None:
             return self.runs(within.column).counts(within)
         if not links:
@@ -268,10 +281,16 @@ class SteM:
         if len(self) + self.duplicates < self.arrived:
             return {}
         found = {}
-        for column, known in self.numbers.items():
-            numbers = known.view
-            found[self.plan.columns[column].name] = int(np.count_nonzero(np.bincount(numbers[numbers >= 0])))
+        for column in self.numbers:
+            found[self.plan.columns[column].name] = int(np.count_nonzero(self._values_had(column)))
         return found
+
+    def _values_had(self, column: int) -> Bools:
+        """By value number: whether some row has it, or had it and is gone."""
+        known, numbers = self._had[column], self.numbers[column].view
+        known.extend_to(int(numbers.max(initial=-1)) + 1)
+        known.view[numbers[numbers >= 0]] = True
+        return known.view
 
     def spill(self, spill: Spill) -> None:
         """Rows, their numbers and indexes leave memory, as far as that is worth it; nothing else changes."""
@@ -281,13 +300,16 @@ class SteM:
         for part in (*arrays, *indexes, *self.domains.values()):
             part.spill(spill)
 
-    def forget(self) -> None:
-        """Store no row any more, and number those to come from 0; only where no tuple is under way and none is compared."""
-        self.forgotten += len(self)
+    def forget(self, below: int) -> None:
+        """Rows below this number go: nobody probes them any more, none is compared, and no tuple under way has one."""
+        count = below - self.forgotten
+        for number in self.numbers:
+            self._values_had(number)
         for column in self.columns:
-            column.clear()
-        for array in (*self.numbers.values(), self.sequence):
-            array.clear()
+            column.drop(count)
+        for numbers in (*self.numbers.values(), self.sequence):
+            numbers.drop(count)
+        self.forgotten = below
         self._indexes, self._runs, self._widest, self._joint = {}, {}, {}, {}
 
     @property
@@ -298,4 +320,5 @@ class SteM:
         indexes = sum(index.nbytes for index in self._indexes.values())
         joint = sum(index.nbytes for index in self._joint.values())
         runs = sum(run.nbytes for run in self._runs.values())
+        numbers += sum(had.nbytes for had in self._had.values())
         return rows + numbers + self.sequence.nbytes + indexes + joint + runs
