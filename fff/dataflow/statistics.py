@@ -22,6 +22,8 @@ class ScanStatistics:
     name: str
     state: ScanState
     stalled: bool  # running, and no page has come for too long
+    paused: bool  # running, and no page is asked for, as a rival reads on
+    pages: int
     rows: int
     duplicates: int  # rows that another access method, or this one, had delivered before
 
@@ -132,6 +134,8 @@ def _scans(scans: Sequence[ScanModule]) -> tuple[ScanStatistics, ...]:
             name=scan.plan.name,
             state=scan.state,
             stalled=scan.stalled and scan.state is ScanState.RUNNING,
+            paused=scan.paused,
+            pages=scan.pages,
             rows=scan.rows,
             duplicates=scan.duplicates,
         )

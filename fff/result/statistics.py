@@ -92,6 +92,8 @@ def _scan_stats(
     scan: ScanStatistics, meter: AccessMeter, reading: OpenTable, block: BlockStatistics
 ) -> AccessStats:
     state: AccessState = "stalled" if scan.stalled else _SCAN_STATES[scan.state]
+    if scan.paused:
+        state = "waiting"
     return _metered(
         meter,
         AccessStats(

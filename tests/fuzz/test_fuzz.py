@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from fff.dataflow import arrays, eddy, missing
+from fff.dataflow import arrays, missing, scans
 from fff.dataflow.plan.plan import BlockPlan
 from fff.dataflow.routing import router
 from fff.dataflow.store import domains, index, stem
@@ -223,7 +223,7 @@ def test_a_limit_that_is_reached_leaves_nothing_missing() -> None:
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds that only large inputs reach, so low that small ones do: parts of probes, runs in indexes, hash collisions."""
     monkeypatch.setattr(router, "PROBE_PAIRS", 3)
-    monkeypatch.setattr(eddy, "HELD_TUPLES", 2)
+    monkeypatch.setattr(scans, "HELD_TUPLES", 2)
     monkeypatch.setattr(missing, "MISSING_LISTED", 1)
     monkeypatch.setattr(index, "_SETTLE_ROWS", 2)
     monkeypatch.setattr(index, "_SETTLE_REPEATS", 1)

@@ -86,7 +86,7 @@ class Run:
     semantics: str = "parked"
     policy: str = "naive"
     route_size: int = 1000
-    start_all_scans: bool = False
+    scans: str = ""  # all | some: who of several scans reads on, whatever the policy says of it
     scan_credit: int = 2
     window: int | None = None
     most_processed_first: bool = False
@@ -131,7 +131,7 @@ def random_run(rng: random.Random, *, semantics: str, faults: bool) -> Run:
             ]
         ),
         route_size=rng.choice([1, 2, 1000]),
-        start_all_scans=rng.random() < 0.5,
+        scans="all" if rng.random() < 0.5 else "",
         scan_credit=rng.randint(1, 3),
         window=rng.choice([None, None, 1, 2, 3]),
         most_processed_first=rng.random() < 0.3,
@@ -158,6 +158,7 @@ def random_run(rng: random.Random, *, semantics: str, faults: bool) -> Run:
         slow_s=more.choice([0.0, 0.0, 0.5, 3.0]),
         prunes=more.random() < 0.8,
     )
+    run = replace(run, scans=more.choice([run.scans, "some", ""]))
     if not faults:
         return run
     kind = rng.choice(["scans", "lookups", "both", "cancel", "limit"])
@@ -193,6 +194,7 @@ class _Scan:
     credit: int = 0
     sent: int = 0
     state: str = "idle"  # idle | open | ended | failed | stopped
+    heard_at: float = 0.0
 
 
 @dataclass
@@ -301,7 +303,9 @@ class _World:
         )
         rows = scan.order[scan.sent : scan.sent + size]
         scan.sent += size
-        return ScanRows(table, index, self.rows(table, rows))
+        told = ScanRows(table, index, self.rows(table, rows), seconds=self.now - scan.heard_at)
+        scan.heard_at = self.now
+        return told
 
     def lookup_event(self, request: int) -> Event:
         answer = self.answers[request]

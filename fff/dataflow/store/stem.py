@@ -60,7 +60,9 @@ class SteM:
         self._widest: dict[tuple[int, int], tuple[int, int]] = {}  # by columns: of how many rows, and how far
         self._joint: dict[tuple[int, ...], JointIndex] = {}  # by columns
         self.complete = False  # EOT(true) is in: every row of the table has arrived
-        self.beyond = 0  # rows that the scan which brought this EOT did not have; their table has no key
+        self.beyond = (
+            0  # rows that the scan which brought this EOT did not have, as far as that can be counted
+        )
         self.forgotten = 0  # rows that were stored and are no more
         self.arrived = 0  # rows that came, duplicates and rows no alias wants included
         self.duplicates = 0
@@ -77,7 +79,7 @@ class SteM:
     def end(self, answer: Answer) -> None:
         """Take in the EOT of a scan: its answer is the table."""
         self.complete = True
-        if self.identity.kind == "value":
+        if self.identity.by_answer:
             self.beyond = max(0, len(self) - answer.rows)
 
     def values(self, column: int, rows: Int64) -> pa.Array:
