@@ -69,11 +69,12 @@ class Scans:
         scan.pages += event.count
         scan.rows += len(event.rows)
         scan.stalled = False
-        scan.times.observe(event.count, event.seconds)
+        scan.times.observe(event.count, event.seconds, scan.since)
         scan.total = scan.total if event.total is None else event.total
         scan.total_pages = scan.total_pages if event.pages is None else event.pages
         for other in scans:
             other.since = 0 if other is scan else other.since + event.count
+        self._block.pages_over_time[event.table].add(event.index, event.count)
         self._held.add((event.table, event.index))
         self._undecided.add(event.table)
         return scan
@@ -195,6 +196,7 @@ class Scans:
                 first_s=scan.times.first,
                 mean_s=scan.times.mean,
                 usual_s=scan.times.usual,
+                late=scan.times.late,
             )
             for index, scan in enumerate(scans)
             if scan.state in (ScanState.UNUSED, ScanState.RUNNING)

@@ -26,6 +26,8 @@ class ScanStatistics:
     pages: int
     rows: int
     duplicates: int  # rows that another access method, or this one, had delivered before
+    #: Where others have brought pages too: the share that it has brought, interval by interval of about as many pages.
+    over_time: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ def statistics(router: Router, methods: Methods, *, finished: bool) -> BlockStat
             ),
             _conflict(stem),
             stem.beyond,
-            _scans(block.scans[table]),
+            _scans(block.scans[table], block.pages_over_time[table].counts),
             tuple(by_table[table]),
         )
         for table, stem in enumerate(block.stems)
@@ -128,7 +130,9 @@ def _conflict(stem: SteM) -> Conflict | None:
     return Conflict(stem.conflicts, tuple(zip(names, stem.conflict, strict=True)), tuple(stem.conflicting))
 
 
-def _scans(scans: Sequence[ScanModule]) -> tuple[ScanStatistics, ...]:
+def _scans(scans: Sequence[ScanModule], pages: Sequence[Counter[int]]) -> tuple[ScanStatistics, ...]:
+    several = sum(scan.pages > 0 for scan in scans) > 1
+    kept = [counted for counted in pages if counted] if several else []
     return tuple(
         ScanStatistics(
             name=scan.plan.name,
@@ -138,8 +142,9 @@ def _scans(scans: Sequence[ScanModule]) -> tuple[ScanStatistics, ...]:
             pages=scan.pages,
             rows=scan.rows,
             duplicates=scan.duplicates,
+            over_time=tuple(round(counted[index] / counted.total(), 3) for counted in kept),
         )
-        for scan in scans
+        for index, scan in enumerate(scans)
     )
 
 

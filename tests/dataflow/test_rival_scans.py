@@ -177,5 +177,11 @@ def test_the_policy_is_told_how_fast_and_how_far_each_is(play: Plays) -> None:
     assert (second.pages, second.since, second.first_s) == (1, 0, 0.5)
     for _ in range(8):
         game.feed(ScanRows(0, 0, game.batch(0, []), seconds=9.0))
-    assert policy.races[-1].scans[0].usual_s == 9.0, "the last ones count"
+    first, second = policy.races[-1].scans
+    assert (first.usual_s, first.late) == (9.0, 8), "the last ones count"
+    assert (second.since, second.usual_s) == (8, 0.5)
+    game.feed(ScanRows(0, 0, game.batch(0, []), seconds=9.0))
+    game.feed(ScanRows(0, 1, game.batch(0, []), seconds=2.5))
+    second = policy.races[-1].scans[1]
+    assert (second.mean_s, second.usual_s, second.late) == (1.5, 2.5, 1), "what is long past does not"
     game.feed(ScanEnd(0, 0, 4))

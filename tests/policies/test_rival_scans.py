@@ -14,7 +14,7 @@ from fff.policies.adaptive.rival_scans import FORGOTTEN, TRIALS
 from tests.dataflow.blocks import block, table
 
 MOST = 8
-NEW = ScanPace(0, False, False, False, 0, 0, 0, 0.0, 0.0, 0.0)
+NEW = ScanPace(0, False, False, False, 0, 0, 0, 0.0, 0.0, 0.0, 0)
 
 
 def mirrors(*limiters: int | None, price: float = 0.0) -> BlockPlan:
@@ -31,7 +31,7 @@ def read(
 ) -> ScanPace:
     """A scan that has brought so many pages of ten rows."""
     usual = seconds if late is None else late
-    return ScanPace(index, True, False, False, pages, 10 * pages, since, seconds, seconds, usual)
+    return ScanPace(index, True, False, False, pages, 10 * pages, since, seconds, seconds, usual, min(pages, 8))
 
 
 def race(*paces: ScanPace, total: int | None = 1000, elapsed: float | None = None) -> ScanRace:
@@ -116,7 +116,7 @@ def test_balanced_changes_readers_where_the_trade_is_fair(there: ScanPace, fair:
 
 def test_what_has_been_read_already_is_a_price() -> None:
     """Twice as fast is worth a new beginning early and not late; ten times as fast is, and so where the reader has slowed."""
-    twice, tenfold = read(1, 0.5, since=5), read(1, 0.1, since=5)
+    twice, tenfold = read(4, 0.5, since=5), read(1, 0.1, since=5)
     for pages, there, fair in ((10, twice, True), (60, twice, False), (40, tenfold, True)):
         assert (Adaptive(mirrors(0, 1)).race(race(read(pages, 1.0), there)) == {1: MOST}) == fair
     slowed = race(read(50, 1.0, late=10.0), read(1, 1.0, since=5), elapsed=60.0)

@@ -89,8 +89,10 @@ class PageTimes:
         self._seconds = 0.0
         self._recent: deque[tuple[int, float]] = deque(maxlen=_LATE_PAGES)
 
-    def observe(self, pages: int, seconds: float) -> None:
-        """So many have come after so long."""
+    def observe(self, pages: int, seconds: float, since: int = 0) -> None:
+        """So many have come after so long. `since`: pages of rivals meanwhile; after many what was of late is long past."""
+        if since > _LATE_PAGES:
+            self._recent.clear()
         if not self._pages:
             self.first = seconds / pages
         self._pages += pages
@@ -103,10 +105,14 @@ class PageTimes:
         return self._seconds / self._pages if self._pages else 0.0
 
     @property
+    def late(self) -> int:
+        """How many pages came of late."""
+        return sum(count for count, _ in self._recent)
+
+    @property
     def usual(self) -> float:
         """For a page, of late."""
-        pages = sum(count for count, _ in self._recent)
-        return sum(seconds for _, seconds in self._recent) / pages if pages else 0.0
+        return sum(seconds for _, seconds in self._recent) / self.late if self._recent else 0.0
 
 
 class Demand:

@@ -70,7 +70,7 @@ class ScanPace:
     """What is known of one scan of a table that several bring. Seconds are those that its reader waits for a page.
 
     `running`: it has been begun. `asked`: a page of it is on its way. `since`: pages of its rivals since its own last one.
-    `first_s`, `mean_s`, `usual_s`: the first page, all of them, those of late.
+    `first_s`, `mean_s`, `usual_s`: the first page, all of them, those of late, of which there are `late`.
     """
 
     index: int
@@ -83,6 +83,7 @@ class ScanPace:
     first_s: float
     mean_s: float
     usual_s: float
+    late: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ from fff.policies.adaptive.beside import needed_limiters
 WORTH = 0.1
 #: Pages that are asked for to learn, beside the first: a share of all that the table has taken.
 TRIALS = 0.05
-#: What is not known of a scan's speed, as a deviation of the logarithm, before its first page; after it; and after how many
-#: pages of others it is not known again.
+#: What is not known of a scan's speed, as a deviation of the logarithm, before its first page; after it, less as more come of
+#: late; and after how many pages of others it is not known again.
 UNKNOWN, BARELY_KNOWN, FORGOTTEN = 1.0, 0.5, 100
 _NORMAL = NormalDist()
 
@@ -92,9 +92,13 @@ class RivalScans:
         now = _prospect(reader, reader, rows)
         end = race.elapsed + now.seconds
 
-        def gain(other: _Prospect) -> float:
-            """Of the time, beyond what the change costs of the requests."""
-            return (now.seconds - other.seconds) / end - (other.requests - now.requests) / whole
+        def spent(other: _Prospect) -> float:
+            """What the change costs, as a share of the requests."""
+            return (other.requests - now.requests) / whole
+
+        def saved(other: _Prospect) -> float:
+            """Of the time, at least, as far as that is known."""
+            return (now.seconds - other.seconds * math.exp(other.doubt)) / end
 
         rivals = [
             (pace, _prospect(pace, reader, rows))
@@ -104,14 +108,15 @@ class RivalScans:
             and (pace.running or self._free(race, pace, beside=able))
         ]
         known = [one for one in rivals if one[0].pages and one[1].doubt < UNKNOWN]
-        best = max(known, key=lambda one: gain(one[1]), default=None)
-        if best is not None and gain(best[1]) >= 0 and now.seconds - best[1].seconds >= WORTH * end:
-            self._readers[race.table] = best[0].index
-            return {best[0].index: race.most}
+        fair = [one for one in known if saved(one[1]) >= max(WORTH, spent(one[1]))]
+        if fair:
+            best, _ = max(fair, key=lambda one: saved(one[1]) - spent(one[1]))
+            self._readers[race.table] = best.index
+            return {best.index: race.most}
         if asked is not None:
             return alone
         for pace, other in rivals:
-            kept = gain(other) + other.seconds / end  # of the time, if it took none
+            kept = now.seconds / end - spent(other)  # of the time, if it took none
             if self._may_try(race) and _hope(kept, other.seconds / end, other.doubt) * whole >= 1:
                 self._trials[race.table] = self._trials.get(race.table, 0) + 1
                 return {**alone, pace.index: 1}
@@ -128,10 +133,10 @@ def _prospect(pace: ScanPace, reader: ScanPace, rows: int) -> _Prospect:
     requests = max(1.0, (rows - pace.rows) * by.pages / by.rows)
     if not pace.pages:
         return _Prospect(requests, requests * reader.mean_s, UNKNOWN)
-    doubt = min(UNKNOWN, math.sqrt(pace.since / FORGOTTEN))
+    doubt = min(UNKNOWN, max(math.sqrt(pace.since / FORGOTTEN), BARELY_KNOWN / math.sqrt(pace.late)))
     if pace.pages == 1:  # pages may come side by side, which shows from the second on
         faster = min(1.0, reader.mean_s / reader.first_s) if reader.first_s else 1.0
-        return _Prospect(requests, requests * pace.first_s * faster, max(doubt, BARELY_KNOWN))
+        return _Prospect(requests, requests * pace.first_s * faster, doubt)
     return _Prospect(requests, requests * pace.usual_s, doubt)
 
 
