@@ -159,6 +159,26 @@ def test_scans_that_say_different_totals_are_not_raced(play: Plays) -> None:
     assert len(game.rows) == 3
 
 
+@pytest.mark.parametrize("plan", [MIRRORS, KEYED])
+def test_rows_that_the_one_read_whole_does_not_have_are_counted(play: Plays, plan: BlockPlan) -> None:
+    """With a key and without; one that a scan has twice, or that only came first from the other, is none of them."""
+    game = play(plan, Together())
+    game.start()
+    game.page(0, (1, 1), (2, 2), (3, 3), index=0)
+    game.page(0, (2, 2), index=1)
+    game.page(0, (4, 4), index=1)
+    assert game.end(0, index=1).one(Finish).complete
+    assert len(game.rows) == 4, "what came was out"
+    assert game.eddy.statistics().tables[0].beyond == 2
+    agreed = play(plan, Together())
+    agreed.start()
+    agreed.page(0, (1, 1), (2, 2), index=0)
+    agreed.page(0, (2, 2), (1, 1), index=1)
+    agreed.page(0, (3, 3), index=1)
+    agreed.end(0, index=1)
+    assert agreed.eddy.statistics().tables[0].beyond == 0
+
+
 def test_the_policy_is_told_how_fast_and_how_far_each_is(play: Plays) -> None:
     policy = Together()
     game = play(KEYED, policy)

@@ -86,6 +86,24 @@ def test_who_waits_for_a_scan_goes_to_lookups_and_back() -> None:
             verdict(found.instance, changed, play(found.instance, changed, make_core), found.expected)
 
 
+@pytest.mark.parametrize("count", [10, pytest.param(150, marks=pytest.mark.slow)])
+def test_who_of_several_scans_reads_on_changes_nothing(count: int) -> None:
+    """Nobody races, all do, any do and pause, or as the default says under each preference; any latency, any fault."""
+    knobs = Knobs(second_scan=0.8, scannable=0.9)
+    for seed in range(FIRST, FIRST + count):
+        found = case(seed, knobs)
+        for run in found.runs(faults=1.0, both=False):
+            for who, policy in (
+                ("", "fixed"),
+                ("all", run.policy),
+                ("some", run.policy),
+                ("", "adaptive"),
+                ("", "adaptive fast"),
+            ):
+                changed = replace(run, scans=who, policy=policy, ticks=0.3)
+                verdict(found.instance, changed, play(found.instance, changed, make_core), found.expected)
+
+
 @pytest.fixture(scope="module")
 def long_seed() -> int:
     """The first seed of the long run; the head of the test run prints it, so that it can be had again."""

@@ -31,7 +31,9 @@ def read(
 ) -> ScanPace:
     """A scan that has brought so many pages of ten rows."""
     usual = seconds if late is None else late
-    return ScanPace(index, True, False, False, pages, 10 * pages, since, seconds, seconds, usual, min(pages, 8))
+    return ScanPace(
+        index, True, False, False, pages, 10 * pages, since, seconds, seconds, usual, min(pages, 8)
+    )
 
 
 def race(*paces: ScanPace, total: int | None = 1000, elapsed: float | None = None) -> ScanRace:
