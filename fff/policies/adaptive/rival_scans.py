@@ -1,9 +1,10 @@
-"""Scans of one table in competition (S4 section 3.2): which of several mirrors reads on, and whether another is tried beside it.
+"""Scans of one table in competition (S4 section 3.2): which of several mirrors reads on.
 
-`fast` lets all read that take nothing from anybody: the table is there when the first of them is through. `balanced` has one
-reader. Another takes its place, from where it stands, if the share of the requests of a whole scan that this adds is no
-greater than the share of the time that it saves, as learnt from their pages; and it asks one for a page, to learn, where what
-may be gained is expected to be worth it. `cheap` leaves all as it is: the next is begun where one fails or stalls.
+`fast` lets all read that take nothing from anybody: the table is there when the first of them is through.
+`balanced` has one reader. Another takes its place, from where it stands, if the share of the requests of
+a whole scan that this adds is no greater than the share of the time that it saves, as learnt from their
+pages; and it asks one for a page, to learn, where what may be gained is expected to be worth it. `cheap`
+leaves all as it is: the next is begun where one fails or stalls.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from fff.dataflow.plan.plan import BlockPlan
 from fff.options import Preference
 from fff.policies.adaptive.beside import needed_limiters
 
-#: The least share of the time that a change of readers has to save: two of about the same speed would take turns.
+#: The least share of the time that a change of readers has to save: two of about one speed would take turns.
 WORTH = 0.1
 #: Pages that are asked for to learn, beside the first: a share of all that the table has taken.
 TRIALS = 0.05
-#: What is not known of a scan's speed, as a deviation of the logarithm, before its first page; after it, less as more come of
-#: late; and after how many pages of others it is not known again.
+#: What is not known of a scan's speed, as a deviation of the logarithm, before its first page; after it, less as
+#: more come of late; and after how many pages of others it is not known again.
 UNKNOWN, BARELY_KNOWN, FORGOTTEN = 1.0, 0.5, 100
 _NORMAL = NormalDist()
 
@@ -59,7 +60,7 @@ class RivalScans:
         return {pace.index: race.most for pace in running}
 
     def _free(self, race: ScanRace, pace: ScanPace, *, beside: Sequence[ScanPace]) -> bool:
-        """Whether beginning it takes nothing from other scans and lookups, nor money that is not given for time."""
+        """Whether beginning it takes nothing from scans and lookups, nor money that is not given for time."""
         if self._plan is None:
             return False
         scans = self._plan.tables[race.table].scans
@@ -73,8 +74,6 @@ class RivalScans:
         }
         limiter = scans[pace.index].limiter
         return limiter is None or limiter not in taken
-
-    # ----------------------------------------------------------------------------------------------------- balanced
 
     def _balanced(self, race: ScanRace, able: list[ScanPace]) -> dict[int, int]:
         if not able:
@@ -141,7 +140,10 @@ def _prospect(pace: ScanPace, reader: ScanPace, rows: int) -> _Prospect:
 
 
 def _hope(kept: float, taken: float, doubt: float) -> float:
-    """The mean of max(0, kept - taken * e^z), where z is normal with that deviation: what may be gained, as it can be declined."""
+    """The mean of max(0, kept - taken * e^z), where z is normal with that deviation.
+
+    It is what may be gained, as it can be declined.
+    """
     if kept <= 0:
         return 0.0
     if not doubt or not taken:
