@@ -23,7 +23,7 @@ from fff.policies.adaptive.beside import needed_limiters
 WORTH = 0.1
 #: Pages that are asked for to learn, beside the first: a share of all that the table has taken.
 TRIALS = 0.05
-#: What is not known of a scan's speed, as a deviation of the logarithm, before its first page; after it, less as
+#: What is not known of a speed, as a deviation of the logarithm, before the first page; after it, less as
 #: more come of late; and after how many pages of others it is not known again.
 UNKNOWN, BARELY_KNOWN, FORGOTTEN = 1.0, 0.5, 100
 _NORMAL = NormalDist()
