@@ -6,7 +6,7 @@ Out: findings: numbers, curves, and claims that hold or do not.
     broken          Policies that negative controls put in the place of those that claims are about.
     classic/        The eddies of 2000 (Avnur & Hellerstein) and of 2003 (Deshpande, synchronous)
     command         What `fff experiment` does
-    eddies2000/     E1 to E13: the figures of Avnur & Hellerstein (2000).
+    eddies2000/     E1 to E14: the figures of Avnur & Hellerstein (2000).
     experiment      What an experiment is, and what it finds
     judging         Experiments judged: with several seeds
     overheads2003/  O1 to O3: what routing costs where there is nothing to gain by it (Deshpande 2003).
@@ -35,6 +35,7 @@ MODULES: tuple[str, ...] = (
     "fff_experiments.eddies2000.fitted",
     "fff_experiments.eddies2000.operators",
     "fff_experiments.eddies2000.odds",
+    "fff_experiments.eddies2000.algorithms",
     "fff_experiments.stems2003.stems",
     "fff_experiments.stems2003.hybrids",
     "fff_experiments.stems2003.turning",

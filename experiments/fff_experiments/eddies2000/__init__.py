@@ -1,8 +1,9 @@
-"""E1 to E13: the figures of Avnur & Hellerstein (2000).
+"""E1 to E14: the figures of Avnur & Hellerstein (2000).
 
 In: a trial.
 Out: findings.
 
+    algorithms  E14: join algorithms for one edge in competition, in the eddy of 2000 (S1 section 6).
     delays      E10: a delayed source fools the eddy of 2000, and what SteMs do about it (S1 section 4.5.1,
     dynamics    E7 to E9: costs and selectivities that change while the query runs (S1 section 4.5, Figures
     fitted      E11: the constants that the eddies paper does not give
