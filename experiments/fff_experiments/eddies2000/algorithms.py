@@ -77,10 +77,10 @@ def competition(trial: TrialRequest) -> Findings:
     )
     stand_in = {INDEX: INDEX, HASH: HASH}.get(trial.control, BOTH)
     judged, other = slow[stand_in].results, fast[stand_in].results
-    early = judged.at(EARLY_S) / slow[INDEX].results.at(EARLY_S)
+    early = judged.at(EARLY_S) / max(1, slow[INDEX].results.at(EARLY_S))
     ends = judged.end / slow[HASH].results.end
     alone, trapped = fast[INDEX].results.end / fast[HASH].results.end, other.end / fast[HASH].results.end
-    tickets = fast[TICKETS].results.at(R_S) / other.at(R_S)
+    tickets = fast[TICKETS].results.at(R_S) / max(1, other.at(R_S))
     wrong = sum(not one.right for one in (*slow.values(), *fast.values()))
     return Findings(
         ("lookups", "plan", *(f"after {time:.0f} s" for time in (EARLY_S, R_S, S_S / 2)), "all [s]"),

@@ -20,8 +20,8 @@ DRAWS = 3  # runs whose average is taken
 COST, HALF = 5.0, 0.5
 #: Shares that s1 passes: the ends of Figure 6, and one whose jeopardy is about half of theirs.
 LEFT, RIGHT, BETWEEN = 0.1, 0.9, 0.722
-#: Lotteries held for each tuple finished; with one the draw alone decides, with more a module that is idle gets
-#: what was drawn for one that is not.
+#: Lotteries held for each tuple finished; with one the draw alone decides, with more a module that is idle
+#: gets what was drawn for one that is not.
 HELD = (1.0, 1.2, 2.0)
 SETTING = (
     f"{TUPLES:,} tuples, c = {COST:g}, s2 passes {percent(HALF)}; means of {DRAWS} runs. The right way is by the selection that drops "
@@ -46,8 +46,8 @@ def _rightly(trial: TrialRequest, passing: float, held: float) -> float:
 def _settled(passing: float) -> float:
     """What tickets alone come to: the share x at which a draw by tickets sends what has earned those tickets.
 
-    Tickets are what a selection drops, so x : 1 - x is as (1 - p)(x + (1 - x) q) to (1 - q)(1 - x + x p), where s1
-    passes p, s2 passes q, and x go to s1 first. With q = 1/2 that is x = 1 - p.
+    Tickets are what a selection drops, so x : 1 - x is as (1 - p)(x + (1 - x) q) to (1 - q)(1 - x + x p),
+    where s1 passes p, s2 passes q, and x go to s1 first. With q = 1/2 that is x = 1 - p.
     """
     return max(passing, 1 - passing)
 
