@@ -12,7 +12,7 @@ Out: findings: numbers, curves, and claims that hold or do not.
     overheads2003/  O1 to O3: what routing costs where there is nothing to gain by it (Deshpande 2003).
     plotting        Plots in the manner of the papers' figures
     regret/         G1 to G12: what policies spend above a clairvoyant.
-    stems2003/      S-1 to S-7: the figures of Raman, Deshpande & Hellerstein (2003).
+    stems2003/      S-1 to S-6, S-11: the figures of Raman, Deshpande & Hellerstein (2003).
     writing         What an experiment found, as text, Markdown, CSV and JSON
 
 The words are explained in docs/glossary.md.

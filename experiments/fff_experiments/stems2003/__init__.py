@@ -1,4 +1,4 @@
-"""S-1 to S-7: the figures of Raman, Deshpande & Hellerstein (2003).
+"""S-1 to S-6, S-11: the figures of Raman, Deshpande & Hellerstein (2003).
 
 In: a trial.
 Out: findings.

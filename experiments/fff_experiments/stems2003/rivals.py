@@ -260,7 +260,7 @@ def _q7(trial: TrialRequest) -> Findings:
 
 EXPERIMENTS = (
     Experiment(
-        "S-7",
+        "S-11",
         "two scans of one table",
         "SteMs 2003, section 3.2",
         "independent servers",
