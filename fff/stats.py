@@ -185,6 +185,9 @@ class AccessStats:
     bad_records: int = 0
     bytes: int = 0
     pages: int = 0
+    over_time: tuple[
+        float, ...
+    ] = ()  # of a scan that has rivals: its share of the table's pages, by interval
     in_flight: int = 0
     max_in_flight: int = 0
     total_rows: int | None = None

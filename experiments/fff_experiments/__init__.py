@@ -6,14 +6,14 @@ Out: findings: numbers, curves, and claims that hold or do not.
     broken          Policies that negative controls put in the place of those that claims are about.
     classic/        The eddies of 2000 (Avnur & Hellerstein) and of 2003 (Deshpande, synchronous)
     command         What `fff experiment` does
-    eddies2000/     E1 to E12: the figures of Avnur & Hellerstein (2000).
+    eddies2000/     E1 to E14: the figures of Avnur & Hellerstein (2000).
     experiment      What an experiment is, and what it finds
     judging         Experiments judged: with several seeds
     overheads2003/  O1 to O3: what routing costs where there is nothing to gain by it (Deshpande 2003).
     plotting        Plots in the manner of the papers' figures
     regret/         G1 to G12: what policies spend above a clairvoyant.
     statemodules/   State modules beyond the real engine's: on a disk, unbuilt, over several tables.
-    stems2003/      S-1 to S-10: Raman, Deshpande & Hellerstein (2003).
+    stems2003/      S-1 to S-11: Raman, Deshpande & Hellerstein (2003).
     writing         What an experiment found, as text, Markdown, CSV and JSON
 
 The words are explained in docs/glossary.md.
@@ -35,12 +35,15 @@ MODULES: tuple[str, ...] = (
     "fff_experiments.eddies2000.delays",
     "fff_experiments.eddies2000.fitted",
     "fff_experiments.eddies2000.operators",
+    "fff_experiments.eddies2000.odds",
+    "fff_experiments.eddies2000.algorithms",
     "fff_experiments.stems2003.stems",
     "fff_experiments.stems2003.hybrids",
     "fff_experiments.stems2003.turning",
     "fff_experiments.stems2003.spilling",
     "fff_experiments.stems2003.storing",
     "fff_experiments.stems2003.structures",
+    "fff_experiments.stems2003.rivals",
     "fff_experiments.stems2003.realtime",
     "fff_experiments.overheads2003.overheads",
     "fff_experiments.regret.filters",

@@ -14,6 +14,7 @@ Out: instructions to it (ask these keys, read on, give out these rows).
     plan/       The words that eddy, policies and runtime share: pure data.
     rounds      Recursion, level by level
     routing/    Where the next batch goes, what comes of it, and who waits (ledger section 5, rules 1 to
+    scans       The scans of a block at work
     statistics  What an eddy tells of itself at one moment
     store/      State Modules and what they are made of
 

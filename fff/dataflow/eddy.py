@@ -30,7 +30,6 @@ from fff.dataflow.plan.events import (
     Emit,
     Enough,
     Event,
-    FetchPages,
     Finish,
     Halt,
     Instruction,
@@ -47,7 +46,6 @@ from fff.dataflow.plan.events import (
     ScanRows,
     ScanStalled,
     Start,
-    StopScan,
     TimePassed,
 )
 from fff.dataflow.plan.expressions import Column
@@ -57,9 +55,9 @@ from fff.dataflow.plan.policy import RoutingPolicy
 from fff.dataflow.routing.flow import FlowStatistics
 from fff.dataflow.routing.queue import Pick, WaitingTuples
 from fff.dataflow.routing.router import Router
+from fff.dataflow.scans import Scans
 from fff.dataflow.statistics import BlockStatistics, statistics
 from fff.dataflow.store.identity import Answer
-from fff.limits import HELD_TUPLES
 from fff.stats import Missing
 
 Semantics = Literal["parked", "paper"]
@@ -73,16 +71,14 @@ class EddyOptions:
     """How an eddy runs; none of it changes the answer.
 
     `route_size`: tuples routed together at most; 1 is the papers' eddy. `pick`: which waiting batch goes next (fuzzing);
-    None routes the furthest-travelled first. `start_all_scans`: run competing scans at once instead of on failure or
-    stall. `scan_credit`: pages a scan may be ahead. `hold_constants`: keys that constants ask for wait where a scan may
-    take fewer requests. `max_lookup_window`: requests per lookup method under way at most.
+    None routes the furthest-travelled first. `scan_credit`: pages a scan may be ahead. `hold_constants`: keys that constants
+    ask for wait where a scan may take fewer requests. `max_lookup_window`: requests per lookup method under way at most.
     `lookups`: when lookups go out. `prunes`: keys for which only tuples wait that no result can hold are not asked for.
     """
 
     semantics: Semantics = "parked"
     route_size: int = 4096
     pick: Pick | None = None
-    start_all_scans: bool = False
     hold_constants: bool = True
     scan_credit: int = 2
     max_lookup_window: int | None = None
@@ -106,12 +102,19 @@ class Eddy:
         self.router = Router(self.block, policy, rng, waiting, prunes=options.prunes)
         self.spill = self.block.spill
         self.forget = self.router.forget
-        self._held: set[tuple[int, int]] = set()  # scans whose next credit is due
         self._choice = ScanOrConstants(self.block)
         self._sequence = 0
         self._later: deque[Event] = deque()  # told while rows that came before are still at work
         self.lookups = Lookups(
             self.block, self.router, self._ingest, options.lookups, paper=options.semantics == "paper"
+        )
+        self.scans = Scans(
+            self.block,
+            self.router,
+            self.lookups.clock,
+            self._choice,
+            policy=policy,
+            credit=options.scan_credit,
         )
         self.started = False
         self._enough = False
@@ -134,13 +137,13 @@ class Eddy:
         out += map(Emit, self.router.taken())
         out += self._finish_if_done()
         if not self.finished and not self.router.waking:
-            out += self._give_credit()
+            out += self.scans.give_credit()
             sent, spared = self.lookups.send()
             out += sent
             if spared:  # tuples have left: they or what they held back go on
                 self.router.waiting.resume()
                 out += map(Emit, self.router.taken())
-                out += self._give_credit()
+                out += self.scans.give_credit()
                 out += self._finish_if_done()
         return out
 
@@ -253,12 +256,7 @@ class Eddy:
         self.lookups.clock.started_at = self.lookups.clock.now
         if self.block.plan.limit == 0:
             return []
-        out: list[Instruction] = []
-        for table, scans in enumerate(self.block.scans):
-            every = self.options.start_all_scans and table not in self._choice.open
-            out += [
-                self._start_scan(table, index) for index in range(len(scans) if every else min(1, len(scans)))
-            ]
+        out = self.scans.start()
         for alias in self.block.plan.aliases:
             for seed in alias.seeds:
                 module = self.block.lookups[alias.table][seed.lookup]
@@ -272,27 +270,10 @@ class Eddy:
             self.router.hurry()
         return out
 
-    def _start_scan(self, table: int, index: int) -> FetchPages:
-        scan = self.block.scans[table][index]
-        scan.state = ScanState.RUNNING
-        scan.credit = self._credit(table)
-        return FetchPages(table, index, scan.credit)
-
-    def _credit(self, table: int) -> int:
-        """Pages that a scan may be ahead: one as long as it may prove to be of no use, or the last that LIMIT needs."""
-        one = table in self._choice.open or self.block.plan.limit is not None
-        return 1 if one else self.options.scan_credit
-
     def _scan_rows(self, event: ScanRows) -> list[Instruction]:
-        scan = self.block.scans[event.table][event.index]
-        if scan.state is not ScanState.RUNNING:
+        scan = self.scans.page(event)
+        if scan is None:
             return []
-        assert scan.credit >= event.count, "a page without credit"
-        scan.credit -= event.count
-        scan.pages += event.count
-        scan.rows += len(event.rows)
-        scan.stalled = False
-        self._held.add((event.table, event.index))
         numbers = self.block.stems[event.table].number(event.rows)
         scan.duplicates += self._ingest(event.table, event.rows, numbers, scan.answer)
         if event.table in self._choice.open:
@@ -306,31 +287,8 @@ class Eddy:
         """Stop scanning: the constants that pin the table take fewer requests, or are all that is left."""
         self._choice.open.discard(table)
         self._choice.by_constants.add(table)
-        out = self._stop_scans(table)
+        out = self.scans.stop(table)
         self._read_by_keys(table)
-        return out
-
-    def _give_credit(self) -> list[Instruction]:
-        """Hold scans back while too many tuples wait; nothing else is ever held back (design: back-pressure).
-
-        Under LIMIT so many are too many as may be all that is wanted. A scan that parked tuples wait for is not held back:
-        they would wait for ever.
-        """
-        if not self._held:
-            return []
-        out: list[Instruction] = []
-        limit = self.block.plan.limit
-        most = HELD_TUPLES if limit is None else min(HELD_TUPLES, limit - self.router.emitted - 1)
-        full = self.router.waiting.tuples + self.router.parked_tuples() > most
-        for table, index in sorted(self._held):
-            if full and not self.block.awaited[table]:
-                continue
-            self._held.remove((table, index))
-            scan = self.block.scans[table][index]
-            if scan.state is ScanState.RUNNING:
-                count = self._credit(table) - scan.credit
-                scan.credit += count
-                out.append(FetchPages(table, index, count))
         return out
 
     def _scan_end(self, event: ScanEnd) -> list[Instruction]:
@@ -342,22 +300,13 @@ class Eddy:
         stem = self.block.stems[event.table]
         stem.end(scan.answer)
         self.router.scans_over(event.table, complete=True)
-        out = self._stop_scans(event.table)
+        out = self.scans.stop(event.table)
         out += self.lookups.cancel(event.table)  # everything a lookup could bring is here
         needed = (one for one in stem.aliases if self.block.plan.aliases[one].kind in ("inner", "semi"))
         if any(not stem.alias_rows[alias] for alias in needed):
             # An inner or semi join with nothing is nothing (P28b): no other answer is needed.
             out += self._stop_everything()
             self.block.missing.clear()
-        return out
-
-    def _stop_scans(self, table: int, state: ScanState = ScanState.STOPPED) -> list[Instruction]:
-        """Stop what runs of a table's scans; `state` is what they are then."""
-        out: list[Instruction] = []
-        for index, scan in enumerate(self.block.scans[table]):
-            if scan.state is ScanState.RUNNING:
-                scan.state = state
-                out.append(StopScan(table, index))
         return out
 
     def _scan_failed(self, event: ScanFailed) -> list[Instruction]:
@@ -367,13 +316,13 @@ class Eddy:
         scan.state, scan.reason = ScanState.FAILED, event.reason
         if event.table in self._choice.open:
             return self._ask_constants(event.table)
-        out = self._next_scan(event.table)
-        if not out and not self.block.scanning(event.table):
+        out = self.scans.relieve(event.table)
+        if out is None and not self.block.scanning(event.table):
             self.router.scans_over(event.table, complete=False)
             self._read_by_keys(event.table)
             if not self.block.constraints.recovers(event.table):
                 self.block.scan_lost(event.table, [(ALL, event.reason)] if event.whole else scan.lacking)
-        return out
+        return out or []
 
     def _part_over(self, event: ScanCovered | ScanPartFailed) -> None:
         scan = self.block.scans[event.table][event.index]
@@ -393,18 +342,11 @@ class Eddy:
         scan.stalled = True
         if event.table in self._choice.open:
             return self._ask_constants(event.table)
-        out = self._next_scan(event.table)
-        if not out:
+        out = self.scans.relieve(event.table)
+        if out is None:
             self._read_by_keys(event.table)
             self.router.scan_stalls(event.table)
-        return out
-
-    def _next_scan(self, table: int) -> list[Instruction]:
-        """Start a competing scan that has not been used, if there is one."""
-        for index, scan in enumerate(self.block.scans[table]):
-            if scan.state is ScanState.UNUSED:
-                return [self._start_scan(table, index)]
-        return []
+        return out or []
 
     def _read_by_keys(self, table: int) -> None:
         """From now on, and for everything that has asked so far, ask this table by key (P21)."""
@@ -443,7 +385,7 @@ class Eddy:
         self.block.missing.cancelled = reason
         out: list[Instruction] = []
         for table, scans in enumerate(self.block.scans):
-            out += self._stop_scans(table, ScanState.FAILED)
+            out += self.scans.stop(table, ScanState.FAILED)
             self.router.scans_over(table, complete=False)
             by_scan = scans and table not in self._choice.by_constants
             if by_scan and not self.block.stems[table].complete:
@@ -462,7 +404,7 @@ class Eddy:
     def _stop_everything(self) -> list[Instruction]:
         out: list[Instruction] = []
         for table in range(len(self.block.scans)):
-            out += [*self._stop_scans(table), *self.lookups.cancel(table)]
+            out += [*self.scans.stop(table), *self.lookups.cancel(table)]
         self.router.drop()
         return out
 

@@ -19,6 +19,7 @@ from fff.dataflow.plan.plan import BlockPlan, LookupPlan
 from fff.dataflow.rounds import Rounds
 from fff.dataflow.routing.bounds import within
 from fff.dataflow.routing.constraints import Binding, Constraints, PinnedKey
+from fff.dataflow.routing.flow import Intervals
 from fff.dataflow.routing.selection import Selections
 from fff.dataflow.store.assign_domains import wire
 from fff.dataflow.store.identity import Identity
@@ -47,6 +48,8 @@ class Block:
             )
             for t, table in enumerate(plan.tables)
         ]
+        #: By table and interval how many pages each of its scans has brought.
+        self.pages_over_time: list[Intervals[int]] = [Intervals(1) for _ in plan.tables]
         self.scans = [[ScanModule(scan) for scan in table.scans] for table in plan.tables]
         self.lookups = [
             [

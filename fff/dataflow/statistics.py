@@ -22,8 +22,12 @@ class ScanStatistics:
     name: str
     state: ScanState
     stalled: bool  # running, and no page has come for too long
+    paused: bool  # running, and no page is asked for, as a rival reads on
+    pages: int
     rows: int
     duplicates: int  # rows that another access method, or this one, had delivered before
+    #: Where others have brought pages too: the share that it has brought, interval by interval of about as many pages.
+    over_time: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,7 @@ def statistics(router: Router, methods: Methods, *, finished: bool) -> BlockStat
             ),
             _conflict(stem),
             stem.beyond,
-            _scans(block.scans[table]),
+            _scans(block.scans[table], block.pages_over_time[table].counts),
             tuple(by_table[table]),
         )
         for table, stem in enumerate(block.stems)
@@ -126,16 +130,21 @@ def _conflict(stem: SteM) -> Conflict | None:
     return Conflict(stem.conflicts, tuple(zip(names, stem.conflict, strict=True)), tuple(stem.conflicting))
 
 
-def _scans(scans: Sequence[ScanModule]) -> tuple[ScanStatistics, ...]:
+def _scans(scans: Sequence[ScanModule], pages: Sequence[Counter[int]]) -> tuple[ScanStatistics, ...]:
+    several = sum(scan.pages > 0 for scan in scans) > 1
+    kept = [counted for counted in pages if counted] if several else []
     return tuple(
         ScanStatistics(
             name=scan.plan.name,
             state=scan.state,
             stalled=scan.stalled and scan.state is ScanState.RUNNING,
+            paused=scan.paused,
+            pages=scan.pages,
             rows=scan.rows,
             duplicates=scan.duplicates,
+            over_time=tuple(round(counted[index] / counted.total(), 3) for counted in kept),
         )
-        for scan in scans
+        for index, scan in enumerate(scans)
     )
 
 

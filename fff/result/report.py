@@ -47,7 +47,12 @@ def make_report(
         "warm_start": snapshot.warm_start,
         "fff_version": __version__,
         "access": [
-            asdict(access) | {"keys": list(access.keys), "sends": list(access.sends)}
+            asdict(access)
+            | {
+                "keys": list(access.keys),
+                "sends": list(access.sends),
+                "over_time": list(access.over_time),
+            }
             for access in snapshot.access
         ],
         "bill": [asdict(bill) for bill in bills(snapshot.access)],

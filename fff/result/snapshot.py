@@ -227,10 +227,12 @@ def warnings_of(blocks: Sequence[RunningBlock], meters: Meters) -> tuple[str, ..
             if table.conflict is not None:
                 notes.append(_conflict(table.conflict, access.table))
             if table.beyond:
-                notes.append(
+                note = (
                     f"{access.table.full_name}: {table.beyond} rows came that a scan of it, read whole, does not "
-                    "have: its ways of access disagree, or it changed meanwhile; a primary_key tells such rows apart"
+                    "have: its ways of access disagree, or it changed meanwhile"
                 )
+                told_apart = "" if access.table.primary_key else "; a primary_key tells such rows apart"
+                notes.append(note + told_apart)
     return tuple(dict.fromkeys(notes))
 
 

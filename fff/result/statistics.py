@@ -92,6 +92,8 @@ def _scan_stats(
     scan: ScanStatistics, meter: AccessMeter, reading: OpenTable, block: BlockStatistics
 ) -> AccessStats:
     state: AccessState = "stalled" if scan.stalled else _SCAN_STATES[scan.state]
+    if scan.paused:
+        state = "waiting"
     return _metered(
         meter,
         AccessStats(
@@ -105,6 +107,7 @@ def _scan_stats(
             rows=scan.rows,
             duplicates=scan.duplicates,
             pages=meter.pages,
+            over_time=scan.over_time,
             total_rows=meter.total_rows,
             complete=scan.state is ScanState.COMPLETE,
         ),

@@ -294,7 +294,9 @@ class BlockDriver:
                     await credit.acquire()
                     await self._held()
                     try:
-                        page = await self._next_page(pages.__anext__(), gaps, ScanStalled(table, index))
+                        page, waited = await self._next_page(
+                            pages.__anext__(), gaps, ScanStalled(table, index)
+                        )
                     except StopAsyncIteration:
                         break
                     self.answered = self.answered or not access.fed
@@ -311,7 +313,8 @@ class BlockDriver:
                         continue
                     meter.doubled = meter.doubled or page.doubled
                     rows += len(page.rows)
-                    self.post(ScanRows(table, index, page.rows, page.total_rows, page.pages))
+                    told = ScanRows(table, index, page.rows, page.total_rows, page.pages, seconds=waited)
+                    self.post(told)
                     if len(page.rows) >= SMALL_PAGE:
                         await asyncio.sleep(0)  # reading a few more could take long: others have their turn
             if truncated:
@@ -327,7 +330,8 @@ class BlockDriver:
         except Exception as error:  # noqa: BLE001 - raised again in run()
             self.abort(error)
 
-    async def _next_page(self, page: object, gaps: PageGaps, stalled: ScanStalled) -> Page:
+    async def _next_page(self, page: object, gaps: PageGaps, stalled: ScanStalled) -> tuple[Page, float]:
+        """A page, and how long it was waited for."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         alarm = loop.call_later(gaps.stalled_after, self.post, stalled)
@@ -335,8 +339,9 @@ class BlockDriver:
             found: Page = await page  # type: ignore[misc]
         finally:
             alarm.cancel()
-        gaps.waited(loop.time() - began)
-        return found
+        waited = loop.time() - began
+        gaps.waited(waited)
+        return found, waited
 
     async def _look_up(self, lookup: Lookup) -> None:
         access = self.access[lookup.table]
@@ -411,7 +416,7 @@ def _kind(entry: tuple[float, Event]) -> object:
 def _together(pages: Sequence[ScanRows]) -> ScanRows:
     """Pages that one scan has brought one after another, as one."""
     rows = pa.concat_batches([page.rows for page in pages])
-    return replace(pages[-1], rows=rows, count=len(pages))
+    return replace(pages[-1], rows=rows, count=len(pages), seconds=sum(page.seconds for page in pages))
 
 
 def _closing(pages: AsyncIterator[Page]) -> aclosing[AsyncGenerator[Page]]:

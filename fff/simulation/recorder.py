@@ -8,7 +8,7 @@ import hashlib
 import itertools
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import cast
 
@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from fff.dataflow.plan.batch import TupleBatch
-from fff.dataflow.plan.moves import Move, Offer, Outcome
-from fff.dataflow.plan.policy import PullingPolicy, RoutingPolicy
+from fff.dataflow.plan.moves import Move, Offer, Outcome, ScanRace
+from fff.dataflow.plan.policy import PullingPolicy, RacingPolicy, RoutingPolicy
 from fff.dataflow.plan.state import TupleState
 from fff.stats import AccessMeter
 
@@ -171,10 +171,22 @@ class _WatchedPulling(_RecordedPolicy):
         return self._pulling.take(offer, rng)
 
 
+class _WatchedRacing(_WatchedPulling):
+    """And which scans read on."""
+
+    def __init__(self, policy: PullingPolicy, racing: RacingPolicy, recorder: RunRecorder) -> None:
+        super().__init__(policy, recorder)
+        self._racing = racing
+
+    def race(self, race: ScanRace) -> Mapping[int, int]:
+        """What the policy says."""
+        return self._racing.race(race)
+
+
 def watched(policy: RoutingPolicy, recorder: RunRecorder) -> RoutingPolicy:
     """The policy, with its outcomes recorded."""
-    return (
-        _WatchedPulling(policy, recorder)
-        if isinstance(policy, PullingPolicy)
-        else _RecordedPolicy(policy, recorder)
-    )
+    if not isinstance(policy, PullingPolicy):
+        return _RecordedPolicy(policy, recorder)
+    if isinstance(policy, RacingPolicy):
+        return _WatchedRacing(policy, policy, recorder)
+    return _WatchedPulling(policy, recorder)

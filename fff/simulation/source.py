@@ -22,6 +22,8 @@ class SimulatedScan:
     """A scan, page after page. Several on one table are mirrors of it, and each may give the rows in an order of its own.
 
     `latency`: of a page. `fails_after`: pages that come before it fails for good. `shuffled`: rows in random order.
+    `host`: scans of one host are one limiter's; without one a scan is a host of its own. `lacks`: rows at the end that it
+    does not have.
     """
 
     name: str = "scan"
@@ -30,6 +32,8 @@ class SimulatedScan:
     stalls: tuple[Stall, ...] = ()
     fails_after: int | None = None
     shuffled: bool = False
+    host: str = ""
+    lacks: int = 0
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,9 @@ class SimulatedTable:
             name=self.name,
             columns=tuple(Field(f.name, spark_type(f.type), f.type) for f in self.rows.schema),
             primary_key=self.primary_key,
-            scans=tuple(ScanMethod(scan.name, limiter=f"{self.name}.{scan.name}") for scan in self.scans),
+            scans=tuple(
+                ScanMethod(scan.name, limiter=scan.host or f"{self.name}.{scan.name}") for scan in self.scans
+            ),
             lookups=tuple(
                 LookupMethod(
                     index.name,
@@ -130,7 +136,7 @@ class SimulatedSource:
         simulated = self._simulated[table.name]
         scan = next(scan for scan in simulated.scans if scan.name == method.name)
         server = self._servers[table.name, scan.name]
-        rows = simulated.rows.select(list(columns))
+        rows = simulated.rows.select(list(columns)).slice(0, len(simulated.rows) - scan.lacks)
         if scan.shuffled:
             order = list(range(len(rows)))
             _rng(self._seed, table.name, scan.name, "order").shuffle(order)

@@ -15,7 +15,7 @@ def report(**changes: Any) -> dict[str, Any]:
         "reason": None,
         "policy": "rank",
         "seed": 7,
-        "access": [{"requests": 40}, {"requests": 2}],
+        "access": [{"requests": 40, "over_time": []}, {"requests": 2, "over_time": []}],
         "routing": [
             {"state": "F", "destination": "C", "batches": 2, "tuples": 1000, "produced": 10, "requests": 0},
             {
@@ -64,6 +64,32 @@ def test_it_shows_flow_shares_and_hindsight() -> None:
         "  best static order, as estimated: F → C → D: 4 requests and 1,010 hops of tuples, 0.460 s of service",
         "  perhaps as good: F → D → C",
         "  regret +20 % of its seconds, with 90 % between -1 % and +31 %",
+    ]
+
+
+def test_scans_of_one_table_are_shown_beside_each_other() -> None:
+    scan = {"source": "web", "table": "t", "requests": 7}
+    first = {
+        "name": "scan",
+        "pages": 1200,
+        "rows": 9000,
+        "duplicates": 10,
+        "state": "stopped",
+        "over_time": [1.0, 0.5, 0],
+    }
+    second = {
+        "name": "mirror",
+        "pages": 7,
+        "rows": 70,
+        "duplicates": 70,
+        "state": "complete",
+        "over_time": [0, 0.5, 1.0],
+    }
+    lines = analysis(report(access=[scan | first, scan | second]))
+    at = lines.index("Scans of one table, and their shares of its pages over time")
+    assert lines[at + 1 : at + 3] == [
+        "  web.t  scan    1,200 pages  8,990 new rows  stopped   █▄ ",
+        "  web.t  mirror  7 pages      0 new rows      complete   ▄█",
     ]
 
 

@@ -26,7 +26,7 @@ from fff.dataflow.plan.events import (
     Start,
 )
 from fff.dataflow.plan.expressions import Column, Compare, Expr, Literal
-from fff.dataflow.plan.moves import Move, Outcome
+from fff.dataflow.plan.moves import Move, Outcome, ScanRace
 from fff.dataflow.plan.plan import (
     AliasPlan,
     BlockPlan,
@@ -261,3 +261,16 @@ class InTurn(Scripted):
 
     def observe(self, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
+
+
+class Together(Scripted):
+    """Scans of one table read as far ahead as is said of each; all of them as far as they may where nothing is said."""
+
+    def __init__(self, ahead: dict[int, int] | None = None) -> None:
+        super().__init__()
+        self.ahead = ahead
+        self.races: list[ScanRace] = []
+
+    def race(self, race: ScanRace) -> dict[int, int]:
+        self.races.append(race)
+        return {pace.index: race.most for pace in race.scans} if self.ahead is None else self.ahead

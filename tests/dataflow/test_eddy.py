@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fff.dataflow import eddy as eddy_module
+from fff.dataflow import scans as scans_module
 from fff.dataflow.plan.events import (
     Cancel,
     CancelLookup,
@@ -32,7 +32,7 @@ from fff.dataflow.plan.plan import Predicate, Seed
 from fff.dataflow.plan.state import TupleState
 from fff.dataflow.routing import router as router_module
 from fff.dataflow.store.domains import Domain
-from tests.dataflow.blocks import Play, Scripted, block, compare, table
+from tests.dataflow.blocks import Play, Scripted, Together, block, compare, table
 
 Plays = Callable[..., Play]
 
@@ -301,7 +301,7 @@ def test_mirrors_start_on_failure_or_stall_only(play: Plays) -> None:
 
 
 def test_the_first_eot_stops_the_other_mirror(play: Plays) -> None:
-    game = play(MIRRORED, start_all_scans=True)
+    game = play(MIRRORED, Together())
     game.start()
     game.page(0, (1,), (2,), (2,), index=0)
     game.page(0, (2,), (3,), index=1)
@@ -315,12 +315,12 @@ def test_the_first_eot_stops_the_other_mirror(play: Plays) -> None:
 
 
 def test_a_failed_mirror_leaves_nothing_missing_while_the_other_runs(play: Plays) -> None:
-    game = play(MIRRORED, start_all_scans=True)
+    game = play(MIRRORED, Together())
     game.start()
     game.feed(ScanFailed(0, 1, "HTTP 500"))
     assert game.missing == set()
     assert game.scan(0, (1,)).one(Finish).complete
-    both = play(MIRRORED, start_all_scans=True)
+    both = play(MIRRORED, Together())
     both.start()
     both.feed(ScanFailed(0, 1, "HTTP 500"))
     assert both.feed(ScanFailed(0, 0, "HTTP 502")).one(Finish) == Finish(complete=False, reason="failed")
@@ -500,7 +500,7 @@ def test_a_page_earns_a_page(play: Plays) -> None:
 
 
 def test_scans_are_held_back_while_too_many_tuples_wait(play: Plays, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(eddy_module, "HELD_TUPLES", 3)
+    monkeypatch.setattr(scans_module, "HELD_TUPLES", 3)
     game = play(FC, scan_credit=1)
     game.start()
     told = game.page(0, (1, 10), (2, 20))
@@ -875,7 +875,7 @@ def test_a_waiting_alias_whose_scan_fails_goes_missing(play: Plays) -> None:
 
 
 def test_a_scan_that_is_waited_for_is_never_held_back(play: Plays, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fff.dataflow.eddy.HELD_TUPLES", 1)
+    monkeypatch.setattr("fff.dataflow.scans.HELD_TUPLES", 1)
     game = play(CHAIN)
     game.start()
     game.page(0, *((key, 0) for key in range(5)))

@@ -115,7 +115,7 @@ def test_keys_that_the_user_wants_do_not_wait(play: Plays) -> None:
 
 def test_nobody_waits_for_a_scan_that_is_held_back_by_them(play: Plays, monkeypatch) -> None:
     """The scan is held because tuples are parked on the very keys that would wait for it."""
-    monkeypatch.setattr("fff.dataflow.eddy.HELD_TUPLES", 1)
+    monkeypatch.setattr("fff.dataflow.scans.HELD_TUPLES", 1)
     game = begun(play, scan_credit=1)
     told = game.page(0, (2, 2), (3, 3))
     assert told.keys == [(2,), (3,)]

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import fff.dataflow.eddy as eddies
 from fff.access.semijoin_feed import FeedBroken, KeyFeed
 from fff.catalog import LookupMethod, ScanMethod, Table
+from fff.dataflow import scans
 from fff.errors import InvariantError
 from fff.limits import FEED_PAGE_ROWS
 from fff.schema import Field
@@ -134,7 +134,7 @@ async def test_blocks_that_are_held_back_hold_up_nobody(
     serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The least room there is: every scan waits while anything waits inside its eddy."""
-    monkeypatch.setattr(eddies, "HELD_TUPLES", 0)
+    monkeypatch.setattr(scans, "HELD_TUPLES", 0)
     rng = random.Random(4)
     site = Site(
         {name: (("a", "b"), [(rng.randrange(30), rng.randrange(30)) for _ in range(60)]) for name in "rst"},

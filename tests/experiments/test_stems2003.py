@@ -10,7 +10,7 @@ from fff_experiments.judging import judge
 from fff_experiments.writing import as_text
 
 #: In real time ratios depend on what else the machine does: `fff experiment` runs these, tests do not.
-VIRTUAL = ("S-1", "S-2", "S-3", "S-4", "S-5", "S-6", "S-7", "S-8", "S-9")
+VIRTUAL = ("S-1", "S-2", "S-3", "S-4", "S-5", "S-6", "S-7", "S-8", "S-9", "S-11")
 
 
 def held(name: str, seed: int) -> Findings:

@@ -9,19 +9,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fff.dataflow.lookups.access import KeyState, LookupModule
+from fff.dataflow.eddy import Eddy
+from fff.dataflow.lookups.access import KeyState, LookupModule, ScanState
 from fff.dataflow.lookups.hedging import Races
 from fff.dataflow.lookups.lookups import Lookups
-from fff.dataflow.plan.events import LookupEnd
+from fff.dataflow.plan.events import LookupEnd, ScanEnd
 from fff.dataflow.plan.moves import Move
 from fff.dataflow.routing.pruning import Pruning
 from fff.dataflow.routing.queue import WaitingTuples
 from fff.dataflow.routing.router import Router
+from fff.dataflow.scans import Scans
 from tests.fuzz.broken import CHAINS, Broken, around, method, nothing
 from tests.fuzz.generate import Knobs
 
 RIVALS = Knobs(scannable=0.0, aliases=(2, 3), extra_edge=0.0, second_scan=0.0, max_rows=4)
 RACES = {"races": True, "ticks": 0.1, "hedge_after": 0, "slow_s": 0.0, "hedge_share": 1.0}
+RIVAL_SCANS = Knobs(aliases=(1, 2), scannable=1.0, second_scan=0.9, key=0.0)
+SOME_READ = {"scans": "some", "page_rows": 1, "scan_credit": 1, "fail_scans": 0.3, "end_needs_credit": True}
+ALL_READ = {"scans": "all", "page_rows": 1}
 HESITANT = {"policy": "hesitant", "validate": False, "watch": False}
 
 
@@ -131,7 +136,79 @@ def _race_as_many(right: Callable[..., int]) -> Callable[..., int]:
     return lambda self: right(self) + 3
 
 
+def _left_behind(right: Callable[..., Any]) -> Callable[..., Any]:
+    """Who pauses is not looked at again when the reader fails or stalls."""
+
+    def relieve(self: Scans, table: int) -> Any:
+        out = right(self, table)
+        self._undecided.discard(table)
+        return out
+
+    return relieve
+
+
+def _one_answer(right: Callable[..., Any]) -> Callable[..., Any]:
+    """Scans of one table count the copies of a row together, as if they were one scan."""
+
+    def start(self: Scans) -> Any:
+        for scans in self._block.scans:
+            for scan in scans[1:]:
+                scan.answer = scans[0].answer
+        return right(self)
+
+    return start
+
+
+def _any_end(right: Callable[..., Any]) -> Callable[..., Any]:
+    """A mirror that fails counts as through, as another has gone on."""
+
+    def failed(self: Eddy, event: Any) -> Any:
+        if len(self.block.scans[event.table]) > 1:
+            rows = self.block.scans[event.table][event.index].rows
+            return self._scan_end(ScanEnd(event.table, event.index, rows))
+        return right(self, event)
+
+    return failed
+
+
+def _nobody_reads(right: Callable[..., Any]) -> Callable[..., Any]:
+    """What a policy says of who reads on is taken for true, also where that is nobody."""
+
+    def decide(self: Scans, table: int) -> Any:
+        out = right(self, table)
+        scans = self._block.scans[table]
+        running = [scan for scan in scans if scan.state is ScanState.RUNNING]
+        if len(scans) > 1 and running and all(scan.ahead is None and not scan.stalled for scan in running):
+            for scan in running:
+                scan.ahead = 0
+        return out
+
+    return decide
+
+
 BROKEN_WAITING: tuple[Broken, ...] = (
+    Broken(
+        "who pauses is left behind",
+        "I4",
+        around(Scans, "relieve", _left_behind),
+        RIVAL_SCANS,
+        SOME_READ,
+        "deadlock",
+    ),
+    Broken(
+        "nobody reads on", "I4", around(Scans, "_decide", _nobody_reads), RIVAL_SCANS, SOME_READ, "deadlock"
+    ),
+    Broken(
+        "rival scans are one answer", "P22", around(Scans, "start", _one_answer), RIVAL_SCANS, ALL_READ, "I8"
+    ),
+    Broken(
+        "a rival scan that fails has ended",
+        "P18",
+        around(Eddy, "_scan_failed", _any_end),
+        RIVAL_SCANS,
+        {**ALL_READ, "fail_scans": 0.5},
+        "I7",
+    ),
     Broken(
         "a race is won by its first rows",
         "P13",

@@ -19,7 +19,7 @@ from fff.dataflow.plan.events import (
     TimePassed,
     WakeAt,
 )
-from fff.dataflow.plan.moves import Move, Offer, Outcome
+from fff.dataflow.plan.moves import Move, Offer, Outcome, ScanRace
 from fff.dataflow.plan.plan import BlockPlan
 from fff.dataflow.plan.policy import RoutingPolicy
 from fff.dataflow.plan.state import TupleState
@@ -98,6 +98,21 @@ def policy_of(plan: BlockPlan, run: Run) -> RoutingPolicy:
     return make_policy(run.policy, plan)
 
 
+def racing(policy: RoutingPolicy, run: Run) -> RoutingPolicy:
+    """The policy, and who of several scans reads on: all of them, or any, and as often as not nobody."""
+    rng = random.Random(f"race {run.seed}")
+
+    def every(race: ScanRace) -> dict[int, int]:
+        return {pace.index: race.most for pace in race.scans}
+
+    def some(race: ScanRace) -> dict[int, int]:
+        return {pace.index: rng.randint(-1, race.most + 1) for pace in race.scans if rng.random() < 0.4}
+
+    if run.scans:
+        policy.race = every if run.scans == "all" else some  # type: ignore[attr-defined]
+    return policy
+
+
 def options_of(run: Run) -> EddyOptions:
     """The core's options for a run."""
     rng = random.Random(f"pick {run.seed}")
@@ -105,7 +120,6 @@ def options_of(run: Run) -> EddyOptions:
         semantics=run.semantics,  # type: ignore[arg-type]
         route_size=run.route_size,
         pick=None if run.most_processed_first else rng.randrange,
-        start_all_scans=run.start_all_scans,
         scan_credit=run.scan_credit,
         max_lookup_window=run.window,
         lookups=LookupOptions(
@@ -119,7 +133,7 @@ def options_of(run: Run) -> EddyOptions:
 
 def make_core(plan: BlockPlan, run: Run) -> Eddy:
     """A fresh core for a run."""
-    return Eddy(plan, policy_of(plan, run), random.Random(f"eddy {run.seed}"), options_of(run))
+    return Eddy(plan, racing(policy_of(plan, run), run), random.Random(f"eddy {run.seed}"), options_of(run))
 
 
 class Merging:

@@ -49,7 +49,7 @@ def candidates(instance: Instance, run: Run) -> Iterator[tuple[Instance, Run]]:
     plain = Run(run.seed, semantics=run.semantics, policy=run.policy)
     for name in (
         "route_size",
-        "start_all_scans",
+        "scans",
         "scan_credit",
         "window",
         "bias",

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from fff.dataflow import arrays, eddy, missing
+from fff.dataflow import arrays, missing, scans
 from fff.dataflow.plan.plan import BlockPlan
 from fff.dataflow.routing import router
 from fff.dataflow.store import domains, index, stem
@@ -97,6 +97,24 @@ def test_windows_release_spare_and_are_missing_by_themselves(count: int) -> None
             alone = replace(run, windows=1.0, fail_windows=0.4)
             for one in (replace(run, windows=1.0), alone, replace(alone, fail_lookups=0.3, stalls=0.2)):
                 verdict(found.instance, one, play(found.instance, one, make_core), found.expected)
+
+
+@pytest.mark.parametrize("count", [10, pytest.param(150, marks=pytest.mark.slow)])
+def test_who_of_several_scans_reads_on_changes_nothing(count: int) -> None:
+    """Nobody races, all do, any do and pause, or as the default says under each preference; any latency, any fault."""
+    knobs = Knobs(second_scan=0.8, scannable=0.9)
+    for seed in range(FIRST, FIRST + count):
+        found = case(seed, knobs)
+        for run in found.runs(faults=1.0, both=False):
+            for who, policy in (
+                ("", "fixed"),
+                ("all", run.policy),
+                ("some", run.policy),
+                ("", "adaptive"),
+                ("", "adaptive fast"),
+            ):
+                changed = replace(run, scans=who, policy=policy, ticks=0.3)
+                verdict(found.instance, changed, play(found.instance, changed, make_core), found.expected)
 
 
 @pytest.fixture(scope="module")
@@ -254,7 +272,7 @@ def test_a_limit_that_is_reached_leaves_nothing_missing() -> None:
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds that only large inputs reach, so low that small ones do: parts of probes, runs in indexes, hash collisions."""
     monkeypatch.setattr(router, "PROBE_PAIRS", 3)
-    monkeypatch.setattr(eddy, "HELD_TUPLES", 2)
+    monkeypatch.setattr(scans, "HELD_TUPLES", 2)
     monkeypatch.setattr(missing, "MISSING_LISTED", 1)
     monkeypatch.setattr(index, "_SETTLE_ROWS", 2)
     monkeypatch.setattr(index, "_SETTLE_REPEATS", 1)

@@ -90,7 +90,7 @@ class Run:
     semantics: str = "parked"
     policy: str = "naive"
     route_size: int = 1000
-    start_all_scans: bool = False
+    scans: str = ""  # all | some: who of several scans reads on, whatever the policy says of it
     scan_credit: int = 2
     window: int | None = None
     most_processed_first: bool = False
@@ -137,7 +137,7 @@ def random_run(rng: random.Random, *, semantics: str, faults: bool) -> Run:
             ]
         ),
         route_size=rng.choice([1, 2, 1000]),
-        start_all_scans=rng.random() < 0.5,
+        scans="all" if rng.random() < 0.5 else "",
         scan_credit=rng.randint(1, 3),
         window=rng.choice([None, None, 1, 2, 3]),
         most_processed_first=rng.random() < 0.3,
@@ -166,6 +166,7 @@ def random_run(rng: random.Random, *, semantics: str, faults: bool) -> Run:
     )
     apart = random.Random(f"windows {run.seed}")
     run = replace(run, windows=apart.choice([0.0, 0.5, 1.0]))
+    run = replace(run, scans=more.choice([run.scans, "some", ""]))
     if not faults:
         return run
     run = replace(run, fail_windows=apart.choice([0.0, 0.2, 0.6]))
@@ -210,6 +211,7 @@ class _Scan:
     windows: list[WindowOfRows] = field(default_factory=list)  # that have not ended
     lost: set[int] = field(default_factory=set)
     told: list[Extent] = field(default_factory=list)
+    heard_at: float = 0.0
 
 
 @dataclass
@@ -340,7 +342,9 @@ class _World:
         )
         rows = scan.order[scan.sent : scan.sent + size]
         scan.sent += size
-        return ScanRows(table, index, self.rows(table, rows))
+        told = ScanRows(table, index, self.rows(table, rows), seconds=self.now - scan.heard_at)
+        scan.heard_at = self.now
+        return told
 
     def part_event(self, table: int, index: int, scan: _Scan) -> Event | None:
         """That a window has ended, or failed, of those that may: what has failed is told before the end."""

@@ -17,6 +17,7 @@ def analysis(report: Mapping[str, Any]) -> list[str]:
         f"  {report['rows']:,} rows in {report['elapsed_s']:.2f} s, {requests:,} requests, {ended}",
         f"  policy {report['policy']}, seed {report['seed']}",
         *_flow(report["routing"]),
+        *_rivals(report["access"]),
     ]
     for audit in report["audit"]:
         lines += _over_time(audit["over_time"])
@@ -53,6 +54,30 @@ def _flow(routing: Sequence[Mapping[str, Any]]) -> list[str]:
             for row in rows
         ),
     ]
+
+
+def _rivals(access: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Scans of one table that several brought: pages and rows of each, and a bar per interval as high as its share."""
+    several = [one for one in access if one["over_time"]]
+    rows = [
+        (
+            f"{one['source']}.{one['table']}",
+            one["name"],
+            f"{one['pages']:,} pages",
+            f"{one['rows'] - one['duplicates']:,} new rows",
+            one["state"],
+        )
+        for one in several
+    ]
+    wide = [max(len(row[place]) for row in rows) for place in range(5)] if rows else []
+    lines = [
+        "  "
+        + "  ".join(cell.ljust(width) for cell, width in zip(row, wide, strict=True))
+        + "  "
+        + "".join(map(_bar, one["over_time"]))
+        for row, one in zip(rows, several, strict=True)
+    ]
+    return ["Scans of one table, and their shares of its pages over time", *lines] if lines else []
 
 
 def _over_time(states: Sequence[Mapping[str, Any]]) -> list[str]:

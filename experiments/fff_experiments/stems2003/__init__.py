@@ -1,10 +1,11 @@
-"""S-1 to S-10: Raman, Deshpande & Hellerstein (2003).
+"""S-1 to S-11: Raman, Deshpande & Hellerstein (2003).
 
 In: a trial.
 Out: findings.
 
     hybrids     SteMs 2003, sections 4.5 and 4.6
     realtime    S-1, S-2 and S-4 once more on this machine's clock
+    rivals      SteMs 2003, section 3.2
     sources     The sources of the SteM paper (S4, Table 3)
     spilling    SteMs 2003, section 3.1
     stems       SteMs 2003, sections 4.2 to 4.4

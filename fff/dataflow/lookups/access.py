@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from fff.dataflow.arrays import Bools, Growable, Int8, Int64
+from fff.dataflow.lookups.latency import PageTimes
 from fff.dataflow.plan.extents import Extent
 from fff.dataflow.plan.plan import LookupPlan, ScanPlan
 from fff.dataflow.store.domains import Domain, PairDomain
@@ -42,10 +43,20 @@ class ScanModule:
     rows: int = 0
     duplicates: int = 0  # rows that another access method, or this one, had delivered before
     pages: int = 0
+    total: int | None = None  # rows that it says there are
+    total_pages: int | None = None  # and pages
     stalled: bool = False
+    ahead: int | None = None  # pages that it may be ahead in a race with others; None: where there is none
+    since: int = 0  # pages of its rivals since its own last one
+    times: PageTimes = field(default_factory=PageTimes)
     reason: str = ""
     lacking: list[tuple[Extent, str]] = field(default_factory=list)  # parts that failed, and why
     answer: Answer = field(default_factory=Answer)
+
+    @property
+    def paused(self) -> bool:
+        """It runs, and asks for nothing more for now: a rival reads on."""
+        return self.state is ScanState.RUNNING and self.ahead == 0
 
 
 class KeyState(IntEnum):

@@ -1,4 +1,4 @@
-"""How fast a lookup method is asked and how fast it answers: what a run has taught so far, in seconds of its own clock."""
+"""How fast access methods are asked and how fast they answer: what a run has taught so far, in seconds of its own clock."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections import deque
 
 #: Answers whose seconds are remembered; older ones no longer say how the source is now.
 _RECENT = 200
+#: Pages that tell how fast a scan is of late.
+_LATE_PAGES = 8
 #: Of so many remembered answers one may be new before they are summed up again.
 _FEW_NEW = 16
 #: Usual gaps between keys without a new one after which no more are expected soon.
@@ -76,6 +78,41 @@ class AnswerTimes:
         self._together = sum(
             (keys - self._mean_keys) * (seconds - self._mean_seconds) for keys, seconds in self._recent
         )
+
+
+class PageTimes:
+    """Seconds that the pages of a scan let their reader wait."""
+
+    def __init__(self) -> None:
+        self.first = 0.0  # for the first one
+        self._pages = 0
+        self._seconds = 0.0
+        self._recent: deque[tuple[int, float]] = deque(maxlen=_LATE_PAGES)
+
+    def observe(self, pages: int, seconds: float, since: int = 0) -> None:
+        """So many have come after so long. `since`: pages of rivals meanwhile; after many what was of late is long past."""
+        if since > _LATE_PAGES:
+            self._recent.clear()
+        if not self._pages:
+            self.first = seconds / pages
+        self._pages += pages
+        self._seconds += seconds
+        self._recent.append((pages, seconds))
+
+    @property
+    def mean(self) -> float:
+        """For a page, since the scan began; 0 before the first one."""
+        return self._seconds / self._pages if self._pages else 0.0
+
+    @property
+    def late(self) -> int:
+        """How many pages came of late."""
+        return sum(count for count, _ in self._recent)
+
+    @property
+    def usual(self) -> float:
+        """For a page, of late."""
+        return sum(seconds for _, seconds in self._recent) / self.late if self._recent else 0.0
 
 
 class Demand:

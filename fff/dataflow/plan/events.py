@@ -27,7 +27,8 @@ class Start:
 class ScanRows:
     """A page of scan `index` of `table`, or `count` of them: columns of the table plan, in order.
 
-    `total`, `pages`: how many rows and pages it says it has in all.
+    `total`, `pages`: how many rows and pages it says it has in all. `seconds`: that its reader has waited for them, by the
+    runtime's clock.
     """
 
     table: int
@@ -36,6 +37,7 @@ class ScanRows:
     total: int | None = None
     pages: int | None = None
     count: int = 1
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,42 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
+class ScanPace:
+    """What is known of one scan of a table that several bring. Seconds are those that its reader waits for a page.
+
+    `running`: it has been begun. `asked`: a page of it is on its way. `since`: pages of its rivals since its own last one.
+    `first_s`, `mean_s`, `usual_s`: the first page, all of them, those of late, of which there are `late`.
+    """
+
+    index: int
+    running: bool
+    stalled: bool
+    asked: bool
+    pages: int
+    rows: int
+    since: int
+    first_s: float
+    mean_s: float
+    usual_s: float
+    late: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScanRace:
+    """The scans of a table that are not over, and one at least runs: who is to read on?
+
+    `total`: rows of the table, where one of them says so. `elapsed`: seconds since the block began. `most`: pages that a
+    scan may be ahead.
+    """
+
+    table: int
+    scans: tuple[ScanPace, ...]
+    total: int | None
+    elapsed: float
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
 class Offer:
     """A batch of `size` tuples of one state with a choice of moves.
 

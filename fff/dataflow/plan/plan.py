@@ -24,10 +24,11 @@ JoinKind = Literal["inner", "left", "semi", "anti"]
 
 @dataclass(frozen=True)
 class ScanPlan:
-    """One scan access method. `limiter`: as that of a lookup; None where it holds no lookup of the block back."""
+    """One scan access method. `limiter`: as that of a lookup; `price`: money that a request costs."""
 
     name: str
     limiter: int | None = None
+    price: float = 0.0
 
 
 @dataclass(frozen=True)

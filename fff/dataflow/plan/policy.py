@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-from fff.dataflow.plan.moves import Move, Offer, Outcome
+from fff.dataflow.plan.moves import Move, Offer, Outcome, ScanRace
 from fff.dataflow.plan.state import TupleState
 
 
@@ -31,3 +31,11 @@ class PullingPolicy(RoutingPolicy, Protocol):
 
         None: all of them wait until some lookup has ended. The router asks `choose` instead where none is under way.
         """
+
+
+@runtime_checkable
+class RacingPolicy(Protocol):
+    """A policy that says which of several scans of a table read on; without one the next begins where one fails or stalls."""
+
+    def race(self, race: ScanRace) -> Mapping[int, int]:
+        """By scan how many pages it may be ahead, `race.most` at most; those left out pause. Somebody always reads on."""

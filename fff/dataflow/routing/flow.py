@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from fff.dataflow.plan.moves import Move, Outcome
 from fff.dataflow.plan.state import TupleState
@@ -15,6 +16,7 @@ INTERVALS = 24
 FIRST_INTERVAL = 32
 
 Hop = tuple[TupleState, Move]
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +54,41 @@ class FlowStatistics:
         return sum(passage.requests for passage in self.passages.values())
 
 
+class Intervals(Generic[Key]):
+    """How often each of some things happened, interval by interval of about as many in all; `first`: how many at first."""
+
+    def __init__(self, first: int) -> None:
+        self.counts: list[Counter[Key]] = [Counter()]
+        self._interval = first
+        self._counted = 0  # in the last interval
+
+    def add(self, key: Key, count: int) -> None:
+        """It happened so often."""
+        self.counts[-1][key] += count
+        self._counted += count
+        if self._counted >= self._interval:
+            self._begin_interval()
+
+    def _begin_interval(self) -> None:
+        if len(self.counts) == INTERVALS:
+            pairs = zip(self.counts[::2], self.counts[1::2], strict=True)
+            self.counts = [first + second for first, second in pairs]
+            self._interval = 2 * max(self._interval, self._counted)  # as long as what became of two
+        self.counts.append(Counter())
+        self._counted = 0
+
+
 class Flow:
-    """Counts outcomes. `history` holds, interval by interval, how many tuples took each hop."""
+    """Counts outcomes."""
 
     def __init__(self) -> None:
         self.passages: dict[Hop, Passage] = {}
-        self.history: list[Counter[Hop]] = [Counter()]
-        self._interval = FIRST_INTERVAL
-        self._counted = 0  # tuples in the last interval
+        self._over_time: Intervals[Hop] = Intervals(FIRST_INTERVAL)
+
+    @property
+    def history(self) -> list[Counter[Hop]]:
+        """Interval by interval how many tuples took each hop."""
+        return self._over_time.counts
 
     def observe(self, outcome: Outcome) -> None:
         """Add what came of a move."""
@@ -68,18 +97,7 @@ class Flow:
         before = self.passages.get(hop)
         self.passages[hop] = came if before is None else before + came
         if outcome.taken:
-            self.history[-1][hop] += outcome.taken
-            self._counted += outcome.taken
-            if self._counted >= self._interval:
-                self._begin_interval()
-
-    def _begin_interval(self) -> None:
-        if len(self.history) == INTERVALS:
-            pairs = zip(self.history[::2], self.history[1::2], strict=True)
-            self.history = [first + second for first, second in pairs]
-            self._interval = 2 * max(self._interval, self._counted)  # as long as what became of two
-        self.history.append(Counter())
-        self._counted = 0
+            self._over_time.add(hop, outcome.taken)
 
     def statistics(self) -> FlowStatistics:
         """The counts at this moment, which later outcomes do not change."""

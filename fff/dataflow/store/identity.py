@@ -105,6 +105,7 @@ class Identity:
         return fresh
 
     def _new_keys(self, rows: pa.RecordBatch, answer: Answer, numbers: Mapping[int, Int64]) -> Bools:
+        answer.rows += len(rows)
         if self._ranges is not None:
             if self._ranges.apart(rows.column(self._columns[0])):
                 self._values, self._fresh = EMPTY, np.ones(len(rows), np.bool_)
@@ -120,6 +121,7 @@ class Identity:
             fresh[named] = self._first(values[named])
             if self._unnamed is not None:
                 without = np.flatnonzero(values < 0)
+                answer.rows -= len(without)  # which are counted there
                 fresh[without] = self._unnamed.fresh(rows.take(pa.array(without)), answer)
         self._fresh = fresh
         return fresh

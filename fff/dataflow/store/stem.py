@@ -63,7 +63,8 @@ class SteM:
         self._joint: dict[tuple[int, ...], JointIndex] = {}  # by columns
         self.complete = False  # EOT(true) is in: every row of the table has arrived
         self.coverage = Coverage()  # EOT of predicates: every row of these extents has arrived
-        self.beyond = 0  # rows that the scan which brought this EOT did not have; their table has no key
+        #: Rows that the scan which brought this EOT did not have, as far as that can be counted.
+        self.beyond = 0
         self.forgotten = 0  # rows that were stored and are no more: the first ones
         self._had = {
             column: Growable(np.bool_) for column in domains
@@ -83,7 +84,7 @@ class SteM:
     def end(self, answer: Answer) -> None:
         """Take in the EOT of a scan: its answer is the table."""
         self.complete = True
-        if self.identity.kind == "value":
+        if self.identity.by_answer:
             self.beyond = max(0, len(self) - answer.rows)
 
     def values(self, column: int, rows: Int64) -> pa.Array:

@@ -10,6 +10,7 @@ Out: the move with the cheapest way through the lattice of states, as sampled.
     policy          The default: optimistic lattice sampling with restart upon change
     posterior       What is believed of every move
     prior           What past runs taught, told to a new run as if a few tuples had said it
+    rival_scans     Scans of one table in competition (S4 section 3.2)
     scarcity        What is scarce: requests to pay for, and the time of whatever holds requests back
     session_memory  What the runs of a session taught
 

@@ -60,18 +60,24 @@ class Accelerators:
 
 def _free(plan: BlockPlan, *, priced: bool) -> dict[Move, int]:
     """Lookups on what is scanned, with their batch sizes, whose limiter serves no scan and no lookup that tuples need."""
-    busy: set[Hashable] = {
-        scan.limiter for table in plan.tables for scan in table.scans if scan.limiter is not None
-    }
-    for alias in plan.aliases:
-        if not _scanned(plan, alias):
-            busy |= {_limiter(plan, alias.table, one) for one in range(len(plan.tables[alias.table].lookups))}
+    scans = (scan.limiter for table in plan.tables for scan in table.scans if scan.limiter is not None)
+    busy = needed_limiters(plan).union(scans)
     return {
         Move(number, one): lookup.batch_size
         for number, alias in enumerate(plan.aliases)
         if _scanned(plan, alias)
         for one, lookup in enumerate(plan.tables[alias.table].lookups)
         if _limiter(plan, alias.table, one) not in busy and (priced or not lookup.price)
+    }
+
+
+def needed_limiters(plan: BlockPlan) -> set[Hashable]:
+    """What holds back lookups that tuples need, as no scan brings the rows."""
+    return {
+        _limiter(plan, alias.table, one)
+        for alias in plan.aliases
+        if not _scanned(plan, alias)
+        for one in range(len(plan.tables[alias.table].lookups))
     }
 
 

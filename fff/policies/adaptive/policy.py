@@ -10,10 +10,10 @@ end of their way anyway is learnt there for nothing. docs/policies.md has the me
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from fff.dataflow.plan.moves import Load, Move, Offer, Outcome
+from fff.dataflow.plan.moves import Load, Move, Offer, Outcome, ScanRace
 from fff.dataflow.plan.plan import BlockPlan
 from fff.dataflow.plan.state import TupleState
 from fff.options import Preference
@@ -21,6 +21,7 @@ from fff.policies.adaptive.beside import Accelerators
 from fff.policies.adaptive.lattice import Lattice, Valued, sober, solve, solve_bills
 from fff.policies.adaptive.posterior import PROBE_S, Beliefs
 from fff.policies.adaptive.prior import Past
+from fff.policies.adaptive.rival_scans import RivalScans
 from fff.policies.adaptive.scarcity import ENGINE, ENGINE_S, SPENT, Scarcity
 
 #: Decisions are made one by one after a start or a change; later after a share of those made, and after so
@@ -56,6 +57,7 @@ class Adaptive:
     ) -> None:
         self._scarcity = Scarcity(plan, prefer)
         self._accelerators = Accelerators(plan, prefer)
+        self._rival_scans = RivalScans(plan, prefer)
         self.beliefs = Beliefs(by_request=prefer == "cheap", past=past, limiter=self._scarcity.limiter)
         self.restarts = 0
         self._begun: dict[TupleState, int] = {}  # tuples that were let go
@@ -84,6 +86,10 @@ class Adaptive:
         if taken is None or len(moves) == len(offer.moves):
             return taken
         return self._accelerators.beside(offer, *taken, self._hits(offer.state, taken[0]), rng) or taken
+
+    def race(self, race: ScanRace) -> Mapping[int, int]:
+        """Which of several scans of a table read on."""
+        return self._rival_scans.race(race)
 
     def _hits(self, state: TupleState, probe: Move) -> float:
         """Matches that a tuple is expected to find in a SteM as it is; none as long as all that probed it found it empty."""

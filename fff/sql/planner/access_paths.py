@@ -69,11 +69,11 @@ class Access:
         """The ordinal of a relation's table."""
         return next(number for number, access in enumerate(self.tables) if relation in access.relations)
 
-    def limiter(self, table: Table, method: ScanMethod | LookupMethod) -> int | None:
-        """The ordinal of what holds a method's requests back: the same for methods that share it; None if no lookup does."""
-        names = [(one.limiter or access.table.source) for access in self.tables for one in access.lookups]
-        name = method.limiter or table.source
-        return names.index(name) if name in names else None
+    def limiter(self, table: Table, method: ScanMethod | LookupMethod) -> int:
+        """The ordinal of what holds a method's requests back: the same for methods that share it."""
+        names = [one.limiter or access.table.source for access in self.tables for one in access.lookups]
+        names += [one.limiter or access.table.source for access in self.tables for one in access.scans]
+        return names.index(method.limiter or table.source)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from itertools import count
 
 import pyarrow as pa
 
-from fff.catalog import Table
+from fff.catalog import LookupMethod, ScanMethod, Table
 from fff.dataflow.plan.expressions import Column, Compare, Expr, InList, Literal
 from fff.dataflow.plan.plan import (
     AliasPlan,
@@ -257,7 +257,10 @@ class BlockParts:
             name=table.full_name,
             wanted=table.wanted,
             columns=tuple(table.columns[index] for index in columns),
-            scans=tuple(ScanPlan(method.name, self.access.limiter(table, method)) for method in access.scans),
+            scans=tuple(
+                ScanPlan(method.name, self.access.limiter(table, method), _price(method))
+                for method in access.scans
+            ),
             lookups=tuple(
                 LookupPlan(
                     method.name,
@@ -266,7 +269,7 @@ class BlockParts:
                     WINDOW_FACTOR * table.max_in_flight,
                     self.access.limiter(table, method),
                     table.max_in_flight,
-                    0.0 if method.price is None else float(method.price.amount),
+                    _price(method),
                 )
                 for method in access.lookups
             ),
@@ -356,6 +359,10 @@ def _pins(block: SourceBlock, conjuncts: Sequence[Conjunct], equalities: Equalit
 
 def _is_false(conjunct: Conjunct) -> bool:
     return conjunct.where == "constant" and conjunct.reason == "never true"
+
+
+def _price(method: ScanMethod | LookupMethod) -> float:
+    return 0.0 if method.price is None else float(method.price.amount)
 
 
 def _identity(access: TableAccess) -> IdentityKind:

@@ -49,7 +49,7 @@ class Exchange:
         overridden = bool(context.environ.get(base_url_variable(context.name)))
         policy = host_policy(declared, context.document.folder, overridden=overridden)
         self.policy = policy.shared(self.client.share) if self.client.share > 1 else policy
-        self._limiter = limiter_name(declared)
+        self._declared = declared
         self.requests = Requests(context, declared, self.secrets, self.policy)
         self._context = context
         self._warning: str | None = None  # that of the context, once it was asked for
@@ -85,8 +85,13 @@ class Exchange:
 
     def limited(self, planned: PlannedTable) -> PlannedTable:
         """A table whose methods name what holds their requests back, as other sources of the host do."""
-        scans = tuple(replace(method, limiter=self._limiter) for method in planned.table.scans)
-        lookups = tuple(replace(method, limiter=self._limiter) for method in planned.table.lookups)
+
+        def limiter(endpoint: object) -> str:
+            assert isinstance(endpoint, HttpAccess), "methods of such a source go over HTTP"
+            return limiter_name(self._declared, endpoint.endpoint.path)
+
+        scans = tuple(replace(one, limiter=limiter(one.endpoint)) for one in planned.table.scans)
+        lookups = tuple(replace(one, limiter=limiter(one.endpoint)) for one in planned.table.lookups)
         return replace(planned, table=replace(planned.table, scans=scans, lookups=lookups))
 
     def reading(

@@ -57,9 +57,13 @@ def missing_secrets(context: SourceContext, secrets: Secrets) -> list[SpecError]
     return errors
 
 
-def limiter_name(client: spec.Client) -> str:
-    """What a host's ceilings hold for, as far as specs tell it: sources of one host that prove alike who asks share it."""
-    scheme, _, rest = client.base_url.partition("://")
+def limiter_name(client: spec.Client, path: str | None) -> str:
+    """What a host's ceilings hold for, as far as specs tell it: sources of one host that prove alike who asks share it.
+
+    `path`: of an endpoint, which may be a whole URL, as that of a mirror is.
+    """
+    elsewhere = path is not None and path.startswith(("http://", "https://"))
+    scheme, _, rest = (path if elsewhere and path else client.base_url).partition("://")
     whose = hashlib.blake2b(repr(client.credentials or client.auth).encode(), digest_size=8).hexdigest()
     return f"{scheme}://{rest.partition('/')[0].lower()} {whose}"
 
