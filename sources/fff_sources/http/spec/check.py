@@ -216,9 +216,9 @@ def _repair(data: Any, path: KeyPath, item: Any, model: type[Spec]) -> KeyPath:
     """
     here = data
     for key in path[:-1]:
-        if isinstance(here, dict) and key in here:
-            here = here[key]
-        elif isinstance(here, list) and isinstance(key, int) and key < len(here):
+        if (isinstance(here, dict) and key in here) or (
+            isinstance(here, list) and isinstance(key, int) and key < len(here)
+        ):
             here = here[key]
         else:
             return path  # it went with something else
