@@ -22,7 +22,7 @@ S = TypeVar("S", bound=Spec)
 def read_as(model: type[S], name: str, document: Document) -> tuple[S | None, list[SpecError]]:
     """One source of a document as a model of its own, and everything that is wrong with it; the same rules for all.
 
-    Of what is wrong the model has what was probably meant, or nothing, so that whatever else is wrong is found as well.
+    Of what is wrong the model has what was probably meant, or nothing: so whatever else is wrong is found, too.
     """
     base: KeyPath = ("sources", name)
     raw = document.data["sources"][name]
@@ -179,8 +179,11 @@ def _plain(item: Any) -> str:
         noun = "character" if kind.startswith("string_") else "part"
         count = item["ctx"][name]
         return f"must have {words} {count} {noun}{'' if count == 1 else 's'}"
-    wanted = _MUST_BE.get(kind.partition("_")[0])
-    if wanted is None:
+    if kind == "string_pattern_mismatch":
+        return f"does not fit the pattern {item['ctx']['pattern']}"
+    name, _, how = kind.partition("_")
+    wanted = _MUST_BE.get(name)
+    if wanted is None or how not in ("type", "parsing", "from_float", "attributes_type"):
         return str(item["msg"]).removeprefix("Value error, ")
     return f"must be {wanted}, not {_kind_of(given)}"
 
@@ -205,7 +208,7 @@ def _kind_of(value: Any) -> str:
 
 #: How often a spec is read again without what was wrong with it.
 _MOST_ROUNDS = 12
-#: Parts of a table that its other parts are held against: without one of them nothing can be said of the others.
+#: Parts of a table that its others are held against: without one of them nothing can be said of the others.
 _HELD_AGAINST = frozenset({"columns", "key_columns", "keys", "params", "json", "body", "path", "values"})
 
 
@@ -216,12 +219,11 @@ def _repair(data: Any, path: KeyPath, item: Any, model: type[Spec]) -> KeyPath:
     """
     here = data
     for key in path[:-1]:
-        if (isinstance(here, dict) and key in here) or (
-            isinstance(here, list) and isinstance(key, int) and key < len(here)
-        ):
-            here = here[key]
-        else:
+        inside = isinstance(here, dict) and key in here
+        inside = inside or (isinstance(here, list) and isinstance(key, int) and key < len(here))
+        if not inside:
             return path  # it went with something else
+        here = here[key]
     last = path[-1] if path else None
     if item["type"] == "extra_forbidden":
         close = difflib.get_close_matches(str(last), _keys_at(model, path[:-1], data), n=1)
