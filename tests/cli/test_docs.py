@@ -144,7 +144,7 @@ def test_the_screens_that_pages_show_are_those_that_are_drawn_and_are_of_today()
     words = {
         "recording": ("groups so far", "waiting for", " requests, complete", "FEC.scan", "Spark: waited for"),
         "live": ("fetching", "waiting for", "groups so far", "access", "about"),
-        "throttled": ("fetching", "held back by"),
+        "throttled": ("fetching", "waiting for", "Crime: "),
         "failing": ("failed", "missing demo.Crime: "),
         "forty": (".scan", "more access methods"),
         "summary": ("300 rows in", "complete", "FEC.scan"),

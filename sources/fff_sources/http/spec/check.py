@@ -22,7 +22,7 @@ S = TypeVar("S", bound=Spec)
 def read_as(model: type[S], name: str, document: Document) -> tuple[S | None, list[SpecError]]:
     """One source of a document as a model of its own, and everything that is wrong with it; the same rules for all.
 
-    Of what is wrong the model has what was probably meant, or nothing: so whatever else is wrong is found, too.
+    Of what is wrong the model has what was probably meant, or nothing: what else is wrong is found, too.
     """
     base: KeyPath = ("sources", name)
     raw = document.data["sources"][name]
