@@ -24,7 +24,9 @@ from rich.terminal_theme import MONOKAI, TerminalTheme
 from rich.text import Text
 
 from benchmarks.emulator import Emulator
+from fff.execution import Execution
 from fff.options import RunOptions
+from fff.stats import Snapshot
 from fff_cli.live.forecast import History
 from fff_cli.live.frame import frame
 from fff_cli.live.selection import View
@@ -55,23 +57,66 @@ _JOIN = (
     "SELECT F.name, F.contribution, D.householdIncome, C.crimeRating FROM FEC AS F "
     "JOIN Demographics AS D ON F.zip = D.zip JOIN Crime AS C ON F.zip = C.zip WHERE F.State = 'CA' LIMIT 300"
 )
+_ROWS = _JOIN.removesuffix(" LIMIT 300")
+_FORTY = " UNION ALL ".join(f"SELECT zip, incidents FROM T{number}" for number in range(40))
+
+
+def _throttled(spec: str) -> str:
+    return spec.replace("max_concurrency: 8", "max_concurrency: 8, limit: 10, per: 3")
+
+
+def _failing(spec: str) -> str:
+    """The ratings are not where the spec says."""
+    tables, crime, rest = spec.partition("      Crime:")
+    return (
+        tables
+        + crime
+        + rest.replace("path: crime\n", "path: crimes\n")
+        .replace("crime/{zip}", "crimes/{zip}")
+        .replace("        on_status: [{status_code: 404, action: empty}]\n", "")
+    )
+
+
+def _forty(spec: str) -> str:
+    """The ratings forty times, each as a table of its own."""
+    head, _, rest = spec.partition("      FEC:")
+    crime = rest.partition("      Crime:")[2].partition("    tests:")[0]
+    return head + "".join(f"      T{number}:{crime}" for number in range(40))
+
+
+#: The live view of runs in which something happens: how the spec is changed, what is asked, and from when on it is drawn.
+LIVE: dict[str, tuple[Callable[[str], str], str, Callable[[Snapshot], bool]]] = {
+    "live": (str, QUERY, lambda now: now.elapsed_s >= AFTER_S and now.sample_is == "current groups"),
+    "throttled": (_throttled, _ROWS, lambda now: now.elapsed_s > 7.5),
+    "failing": (_failing, _ROWS, lambda now: now.elapsed_s > 0.6 and "failed" in _states(now)),
+    "forty": (_forty, _FORTY, lambda now: now.elapsed_s > 0.5 and "running" in _states(now)),
+}
+
+
+def _states(now: Snapshot) -> set[str]:
+    return {one.state for one in now.access}
+
+
 _KEYS = "SELECT zip, householdIncome FROM Demographics WHERE zip IN ('94700', '94705');"
 #: What else is captured: a command, and what is typed into it, line by line, each after a prompt.
 COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "summary": (("query", _JOIN, "--rows", "4"), ()),
+    "partial": (("query", _ROWS, "--rows", "4", "--max-requests", "50"), ()),
     "explain": (("explain", _JOIN), ()),
+    "analyze": (("explain", "--analyze", _JOIN), ()),
     "error": (("query", _JOIN.replace("D.householdIncome", "D.houseIncome")), ()),
     "list": (("source", "list"), ()),
     "shell": (("shell", "--no-live"), ("\\l", _KEYS, "\\d Crime")),
 }
-SCREENS = ("live", *COMMANDS)
+SCREENS = (*LIVE, *COMMANDS)
 
 
 async def screens(folder: Path = FOLDER, names: Sequence[str] = SCREENS) -> None:
     with DemoServer(seed=3) as server:
         environ = dict(os.environ) | {"FFF_DEMO_BASE_URL": server.base_url}
-        if "live" in names:
-            await _live(environ, folder)
+        for name in names:
+            if name in LIVE:
+                await _live(name, environ, folder)
     with DemoServer(seed=3, delay_scale=0.1) as server, tempfile.TemporaryDirectory() as home:
         environ = surroundings(Path(home)) | {
             "FFF_DEMO_BASE_URL": server.base_url,
@@ -94,27 +139,30 @@ def surroundings(home: Path) -> dict[str, str]:
     }  # fmt: skip
 
 
-async def _live(environ: Mapping[str, str], folder: Path) -> None:
-    async with open_federation([SPEC], environ=environ, cache=False) as federation:
-        [prepared] = prepare_all(federation, [QUERY], {})
-        execution = federation.execute(prepared, RunOptions(seed=7, refresh=True))
-        drawing = asyncio.create_task(_draw(execution.snapshot, folder))
-        async for _ in execution.batches():
-            pass
-        await drawing
+async def _live(name: str, environ: Mapping[str, str], folder: Path) -> None:
+    changed, sql, _ = LIVE[name]
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place) / "demo.yaml"
+        file.write_text(changed(SPEC.read_text("utf-8")), "utf-8")
+        async with open_federation([file], environ=environ, cache=False) as federation:
+            [prepared] = prepare_all(federation, [sql], {})
+            execution = federation.execute(prepared, RunOptions(seed=7, refresh=True))
+            drawing = asyncio.create_task(_draw(execution, name, folder))
+            async for _ in execution.batches():
+                if drawing.done():
+                    execution.interrupt()
+            await drawing
 
 
-async def _draw(snapshot: Callable, folder: Path) -> None:
-    history = History()
-    while (now := snapshot()).phase == "fetching" and (
-        now.elapsed_s < AFTER_S or now.sample_is != "current groups"
-    ):
+async def _draw(execution: Execution, name: str, folder: Path) -> None:
+    history, snapshot, due = History(), execution.snapshot, LIVE[name][2]
+    while (now := snapshot()).phase == "fetching" and not due(now):
         history = history.after(now)
         await asyncio.sleep(0.16)
     history = history.after(now)
     for columns, lines in SIZES:
         picture = frame(now, columns, lines, history=history, view=View(keys=True))
-        _drawn(rendered(picture, columns - 1), folder, "live", columns, lines)
+        _drawn(rendered(picture, columns - 1), folder, name, columns, lines)
 
 
 def _drawn(text: str, folder: Path, name: str, columns: int, lines: int) -> None:

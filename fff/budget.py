@@ -86,6 +86,7 @@ class Budget:
         self.requests = requests
         self.money = money
         self.spent = 0
+        self.refused = False  # whether a request was not sent for its sake
         self.paid = Decimal(0)
 
     @classmethod
@@ -109,6 +110,7 @@ class Budget:
     def charge(self, source: str | None, table: str | None, price: Money | None = None) -> None:
         """Pay for a request that is about to be sent. Raises BudgetExhausted, for that source and table."""
         if self.requests is not None and self.spent >= self.requests:
+            self.refused = True
             raise BudgetExhausted(
                 f"the budget of {self.requests} requests is used up",
                 source=source,
@@ -118,6 +120,7 @@ class Budget:
         if self.money is not None and price is not None and price.amount:
             self.check({price.currency})
             if self.paid + price.amount > self.money.amount:
+                self.refused = True
                 raise BudgetExhausted(
                     f"the budget of {self.money} is used up",
                     source=source,

@@ -98,6 +98,7 @@ class Execution:
         self._late: str | None = None  # the same in words
         self._bounds: AnswerBounds | None = None  # what values of a partial answer say, where that is known
         self._started = time.perf_counter()
+        self._aside = 0.0  # seconds for what is no part of the run
         self._joined: float | None = None  # when the last block ended
         self._ended: float | None = None
         self._first_row_s: float | None = None
@@ -232,6 +233,10 @@ class Execution:
                 with contextlib.suppress(asyncio.CancelledError):
                     await beside
             table = await self._ending.in_time(sink.finish(counted=self.options.refresh))
+            if table is not None and self.options.measure_filters:
+                ended = time.perf_counter()
+                await self._ending.in_time(sink.measure_filters())
+                self._aside = time.perf_counter() - ended
             if table is None:
                 final = await sink.at_once()
                 table = final.table
@@ -330,7 +335,7 @@ class Execution:
             result_rows=self._rows_out,
             memory=MemoryStats(self._memory.limit, self._memory.peak, self._memory.files.bytes),
         ).snapshot(
-            elapsed_s=now - self._started,
+            elapsed_s=now - self._started - self._aside,
             first_row_s=self._first_row_s,
             spark=self._spark_stats(),
             policy=self.options.policy,

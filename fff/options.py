@@ -90,6 +90,7 @@ class RunOptions:
         spark_remote: a Spark Connect server to use instead.
         spark_log: the file that Spark may log to; None: nowhere.
         warm: use this user's Spark that stays up between commands, where there may be one.
+        measure_filters: count what the conditions cost that are left to Spark, when it has ended.
         refresh: keep a current result of the upper query for `Execution.snapshot`.
         prioritize: predicates whose rows are fetched first.
     """
@@ -107,6 +108,7 @@ class RunOptions:
     spark_master: str | None = None
     spark_remote: str | None = None
     refresh: bool = False
+    measure_filters: bool = False
     spark_log: Path | None = None
     warm: bool = False
     prioritize: tuple[str, ...] = ()

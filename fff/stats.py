@@ -262,6 +262,25 @@ class Missing:
 
 
 @dataclass(frozen=True)
+class WastedKeys:
+    """Keys that a lookup can only have been asked for on behalf of rows that were thrown away; None: nobody knows."""
+
+    lookup: str
+    keys: int | None
+
+
+@dataclass(frozen=True)
+class FilterCost:
+    """What a condition cost that was left to Spark: it saw so many rows, and dropped some that had been fetched and joined."""
+
+    text: str
+    rows: int
+    dropped: int
+    seconds: float
+    lookups: tuple[WastedKeys, ...] = ()
+
+
+@dataclass(frozen=True)
 class SparkStats:
     """What Spark did for a run; times in seconds."""
 
@@ -272,6 +291,7 @@ class SparkStats:
     refresh_s: float = 0.0
     final_s: float | None = None
     waited_s: float = 0.0  # for its start and its last run, when there were no answers to wait for any more
+    filters: tuple[FilterCost, ...] = ()  # as far as somebody wanted to know
 
 
 @dataclass(frozen=True)

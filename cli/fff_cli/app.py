@@ -49,6 +49,9 @@ from fff_cli.options.shared import (
     SparkMaster,
     SparkRemote,
     Sql,
+    UnusedFile,
+    UnusedSwitch,
+    UnusedText,
     Upsert,
     Verbose,
     Warm,
@@ -195,6 +198,7 @@ def explain(  # noqa: PLR0917 - the options of the command, which typer reads of
     params: Params = None,
     analyze: Analyze = False,
     output: PlanFormat = None,
+    pager: Paged = None,
     policy: Policy = None,
     seed: Seed = None,
     semantics: HowToRun = "parked",
@@ -202,20 +206,51 @@ def explain(  # noqa: PLR0917 - the options of the command, which typer reads of
     max_requests: MaxRequests = None,
     budget: Budgeted = None,
     memory_limit: MemoryLimited = None,
+    on_source_error: SourceErrors = "partial",
     prefer: Prefer = "balanced",
     prioritize: Prioritize = None,
     cache: Cached = None,
     cache_ttl: CacheTtl = None,
+    report: Report = None,
+    record: Record = None,
+    replay: Replay = None,
+    replay_speed: ReplaySpeed = None,
+    spark_master: SparkMaster = None,
+    spark_remote: SparkRemote = None,
     warm: Warm = True,
     verbose: Verbose = False,
+    quiet: Quiet = False,
+    rows: UnusedText = None,
+    safe_csv: UnusedSwitch = None,
+    output_file: UnusedFile = None,
+    append: UnusedSwitch = None,
+    upsert: UnusedText = None,
+    live: UnusedSwitch = None,
+    progress: UnusedText = None,
+    checkpoint: UnusedText = None,
+    refreshable: UnusedSwitch = None,
 ) -> None:
-    """Show how a query would run and what it will ask, without sending a request; with --analyze run it and show how it was routed."""
-    given = dict(locals())
+    """Show how a query would run and what it will ask, without sending a request; with --analyze run it and show how it was routed.
+
+    Takes the options of query; those about its result do nothing here.
+    """
+    result = {
+        "rows",
+        "safe_csv",
+        "output_file",
+        "append",
+        "upsert",
+        "live",
+        "progress",
+        "checkpoint",
+        "refreshable",
+    }
+    given = {name: value for name, value in locals().items() if name not in {"result", *result}}
     from fff_cli.commands.explain import run_explain  # noqa: PLC0415
     from fff_cli.options.arguments import QueryArguments  # noqa: PLC0415
 
     del given["analyze"]
-    arguments = QueryArguments.typed(**given, on_source_error="partial")
+    arguments = QueryArguments.typed(**given)
     raise typer.Exit(told(lambda: run_explain(arguments, analyze=analyze), verbose))
 
 

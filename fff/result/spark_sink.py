@@ -26,7 +26,7 @@ from fff.spark.refresh_pacer import RefreshPacer
 from fff.spark.session import SparkEngine
 from fff.spark.spool import Spool
 from fff.sql.planner.plan import KeyQuery, UpperQuery
-from fff.stats import SparkStats
+from fff.stats import FilterCost, SparkStats, WastedKeys
 
 _T = TypeVar("_T")
 
@@ -250,6 +250,19 @@ class SparkSink:
             self.stats, start_s=self._spark.start_s, final_s=ended - started, waited_s=ended - began
         )
         return self.current.table
+
+    async def measure_filters(self) -> None:
+        """Count what each condition cost that was left to Spark; what Spark cannot count stays untold."""
+        for one in self._query.filters:
+            began = time.perf_counter()
+            with contextlib.suppress(FFFError):  # what only adds to the account must not cost the result
+                counted = await self._ask(self._spark.run_over, one.counts, self._views())
+                rows, kept, *keys = (column[0].as_py() for column in counted.columns)
+                known = [WastedKeys(name, count) for name, count in zip(one.lookups, keys, strict=True)]
+                unknown = [WastedKeys(name, None) for name in one.unknown]
+                seconds = round(time.perf_counter() - began, 6)
+                cost = FilterCost(one.text, rows, rows - kept, seconds, (*known, *unknown))
+                self.stats = replace(self.stats, filters=(*self.stats.filters, cost))
 
     @property
     def rows(self) -> int:

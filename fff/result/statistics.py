@@ -147,8 +147,9 @@ def _lookup_stats(
 
 
 def _ended(state: AccessState, meter: AccessMeter, block: BlockStatistics) -> AccessState:
-    """What a run that was stopped, or had enough, did not wait for has not failed."""
-    stopped = block.cancelled or block.whole
+    """What a run that was stopped, had enough, or had no budget for more did not ask has not failed."""
+    spent = meter.budget is not None and meter.budget.refused
+    stopped = block.cancelled or block.whole or spent
     return "stopped" if state == "failed" and stopped and not meter.failed else state
 
 

@@ -140,6 +140,16 @@ def _in_plain_words(problem: str) -> tuple[str, str | None]:
         )
     if problem.startswith(("mapping values are not allowed", "could not find expected ':'")):
         return problem, "put text with a colon in it in quotes, and a space behind the colon of a key"
+    if problem.startswith("found unexpected end of stream"):
+        return (
+            "a quote is opened and not closed",
+            "close it on its line, or leave out quotes that are not needed",
+        )
+    if problem.startswith(("expected ',' or", "did not find expected ',' or")):
+        return (
+            "a bracket or brace is opened and not closed",
+            "close it on its line, or give each part a line of its own",
+        )
     return problem, None
 
 

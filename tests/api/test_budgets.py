@@ -69,6 +69,14 @@ def check_stopped(result: fff.Result, budget: int) -> None:
     assert result.report["exit_code"] == 3
     assert {one.reason for one in result.missing} == {f"the budget of {budget} requests is used up"}
     assert spent(result) == budget
+    states = {one["state"] for one in result.report["access"] if one["requests"]}
+    assert states <= {"stopped", "complete"}, "what there was no budget for has not failed"
+
+
+async def test_what_lookups_had_no_budget_for_has_not_failed(spec: Path) -> None:
+    async with fff.connect_async(spec, on_source_error="partial") as federation:
+        join = "SELECT r.a, s.b FROM web.r JOIN web.s ON r.b = s.a"
+        check_stopped(await federation.sql(join, max_requests=PAGES + 2), PAGES + 2)
 
 
 async def test_two_budgets_at_once_stay_below_the_ceiling_of_the_host(site: Crowded, spec: Path) -> None:

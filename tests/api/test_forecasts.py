@@ -143,6 +143,24 @@ async def test_the_stated_rates_are_kept(ask: Ask) -> None:
     assert forecast.seconds.low == 90, "18 requests, 5 in any 30 s"
 
 
+async def test_seconds_are_those_of_earlier_runs_from_half_to_twice(ask: Ask, tmp_path: Path) -> None:
+    _, _, report = await ask("SELECT a FROM web.r")
+    forecast, _, _ = await ask("SELECT a FROM web.r", runs=False)
+    [took] = [one["busy_s"] for one in report["access"]]
+    assert forecast.seconds.low < took
+    assert forecast.seconds.high is not None
+    assert took < forecast.seconds.high
+    file = tmp_path / "cache" / "fff" / "totals" / "tables.json"
+    known = json.loads(file.read_bytes())
+    [facts] = [one["methods"]["r.scan"] for one in known["tables"].values()]
+    facts |= {"seconds": 0.5, "at_once": 4}
+    file.write_text(json.dumps(known))
+    forecast, told, _ = await ask("SELECT a FROM web.r", runs=False)
+    assert forecast.seconds == Interval(18 * 0.5 / 2, 24 * 0.5 * 2), "22 requests are six rounds of four"
+    assert "  web.r.scan: 18 to 22 requests, 4.5 to 24 s, " in told
+    assert forecast_data(forecast)["total"]["seconds"] == [4.5, 24.0]
+
+
 async def test_what_is_kept_on_disk_may_spare_all_requests(ask: Ask) -> None:
     await ask("SELECT a FROM web.r", cache=True)
     forecast, told, report = await ask("SELECT a FROM web.r", cache=True)

@@ -27,6 +27,10 @@ def test_whoever_fills_them_in_calls_them_by_the_same_names() -> None:
     assert ConnectOptions.__annotations__.keys() <= ENGINE | OpenOptions.__annotations__.keys()
     assert _STATEMENT.keys() <= StatementOptions.__annotations__.keys()
     typed = {field.name for field in fields(QueryArguments)} | ENGINE
+    of_query = inspect.signature(app.query).parameters.keys() - {"context", "server"}
+    assert inspect.signature(app.explain).parameters.keys() - {"analyze"} == of_query, (
+        "as it was typed for query"
+    )
     for command in (app.query, app.shell):
         assert inspect.signature(command).parameters.keys() - {"context", "server"} <= typed, command
     given = inspect.signature(app.query).parameters.keys()
@@ -36,6 +40,7 @@ def test_whoever_fills_them_in_calls_them_by_the_same_names() -> None:
         "replace_by_partial",
         "hold_rows",
         "refresh",
+        "measure_filters",
         "spark_log",
     }, "what a command line can say"
 

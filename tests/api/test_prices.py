@@ -191,7 +191,7 @@ def test_a_budget_is_an_amount(wrong: str) -> None:
     [
         ({"per_request": 0.01}, "cost", "needs a currency"),
         ({"currency": "USD"}, "cost", "states no price"),
-        ({"per_request": -1, "currency": "USD"}, "cost.per_request", "greater than or equal to 0"),
+        ({"per_request": -1, "currency": "USD"}, "cost.per_request", "must be at least 0"),
         ({"per_request": 1, "units": 2, "currency": "USD"}, "cost", "per_request is the whole price"),
         ({"per_request": "much", "currency": "USD"}, "cost.per_request", "decimal"),
         ({"per_request": 1, "currency": "U$"}, "cost.currency", "pattern"),

@@ -7,9 +7,12 @@ import datetime as dt
 import pytest
 
 import fff
+from fff.federation import RunOptions
+from fff.opening import open_federation
 from fff.spark.session import SparkEngine
 from tests.api.conftest import Publish
 from tests.api.sites import TABLES, site
+from tests.engine.site import Site, access
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -49,6 +52,36 @@ def test_spark_says_what_is_wrong(publish: Publish, spark: SparkEngine) -> None:
             federation.describe("SELECT arrays_overlap(upper(b), b) FROM web.r GROUP BY 1")
         with pytest.raises(fff.SparkError, match=r"(?i)array"):
             federation.sql("SELECT arrays_overlap(upper(b), b) FROM web.r GROUP BY 1")
+
+
+async def test_what_conditions_left_to_spark_cost_is_counted(publish: Publish, spark: SparkEngine) -> None:
+    spark.wait()
+    rows = [(number, number % 5) for number in range(20)]
+    web = Site({"r": (("a", "b"), rows), "s": (("a", "b"), [(key, key) for key in range(5)])})
+    ints = {"a": "int", "b": "int"}
+    spec = publish(web, {"r": access("r", ints), "s": access("s", ints, scan=False, lookups=["a"])})
+    on = "FROM web.r JOIN web.s ON r.b = s.a"
+    wanted = {
+        f"SELECT r.b, s.b {on} WHERE xxhash64(r.b) = xxhash64(2 + 1)": [(20, 16, 4)],
+        f"SELECT s.b, count(*) {on} WHERE xxhash64(r.b) <> 0 AND uuid() = 'x' AND r.b < 4 GROUP BY 1": [
+            (16, 0, 0),
+            (16, 16, 4),
+        ],
+        f"SELECT r.a, s.b {on} WHERE xxhash64(r.a) = 0": [(20, 20, None)],
+    }
+    async with open_federation([spec]) as federation:
+        federation._spark = spark
+        for sql, told in wanted.items():
+            execution = federation.execute(federation.prepare(sql), RunOptions(measure_filters=True))
+            async for _ in execution.batches():
+                pass
+            filters = execution.outcome.report["spark"]["filters"]
+            assert [
+                (one["rows"], one["dropped"], *(lookup["keys"] for lookup in one["lookups"]))
+                for one in filters
+            ] == told, sql
+            assert {lookup["lookup"] for one in filters for lookup in one["lookups"]} == {"web.s.lookup[a]"}
+        federation._spark = None  # the tests' own
 
 
 def test_results_of_types_that_no_source_has(publish: Publish, spark: SparkEngine) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fff_cli.commands.analyze import analysis
+from fff_cli.commands.explain import Glossed
 
 
 def report(**changes: Any) -> dict[str, Any]:
@@ -15,7 +16,11 @@ def report(**changes: Any) -> dict[str, Any]:
         "reason": None,
         "policy": "rank",
         "seed": 7,
-        "access": [{"requests": 40, "over_time": []}, {"requests": 2, "over_time": []}],
+        "access": [
+            {"source": "s", "name": "F.scan", "requests": 40, "distinct_keys": 0, "over_time": []},
+            {"source": "s", "name": "D[zip]", "requests": 2, "distinct_keys": 20, "over_time": []},
+        ],
+        "spark": {"filters": []},
         "routing": [
             {"state": "F", "destination": "C", "batches": 2, "tuples": 1000, "produced": 10, "requests": 0},
             {
@@ -68,7 +73,7 @@ def test_it_shows_flow_shares_and_hindsight() -> None:
 
 
 def test_scans_of_one_table_are_shown_beside_each_other() -> None:
-    scan = {"source": "web", "table": "t", "requests": 7}
+    scan = {"source": "web", "table": "t", "requests": 7, "distinct_keys": 0}
     first = {
         "name": "scan",
         "pages": 1200,
@@ -91,6 +96,29 @@ def test_scans_of_one_table_are_shown_beside_each_other() -> None:
         "  web.t  scan    1,200 pages  8,990 new rows  stopped   █▄ ",
         "  web.t  mirror  7 pages      0 new rows      complete   ▄█",
     ]
+
+
+def test_it_says_what_a_condition_left_to_spark_threw_away() -> None:
+    lookups = [{"lookup": "s.D[zip]", "keys": 10}, {"lookup": "s.D[name]", "keys": 3}]
+    dropped = {"text": "f(F.a) = 1", "rows": 400, "dropped": 100, "seconds": 0.123, "lookups": lookups}
+    lines = analysis(report(spark={"filters": [dropped]}))
+    assert lines[7:10] == [
+        "Left to Spark",
+        "  f(F.a) = 1: 100 of 400 rows thrown away (25%), 0.12 s of Spark to check",
+        "    s.D[zip]: 10 of 20 keys asked were for these rows alone, about 1 of 2 requests",
+    ]
+    assert lines[10].startswith("Shares over time"), "of a lookup that was not asked nothing is told"
+    unknown = dropped | {"lookups": [{"lookup": "s.D[zip]", "keys": None}]}
+    assert analysis(report(spark={"filters": [unknown]}))[9] == (
+        "    s.D[zip]: of 20 keys asked nobody knows how many were for these rows alone: select the key to see it"
+    )
+
+
+def test_words_of_a_plan_are_explained_where_they_are_first_used() -> None:
+    glossed = Glossed()
+    first = glossed(["Block 1, for Spark x", "  scan a.scan", "  scan b.scan", "  SteM s.a: scan"])
+    assert [line.partition("  — ")[2] != "" for line in first] == [True, True, False, True]
+    assert glossed(["Block 2", "  SteM s.b"]) == ["Block 2", "  SteM s.b"]
 
 
 def test_without_a_choice_it_says_so() -> None:

@@ -144,8 +144,13 @@ def test_the_screens_that_pages_show_are_those_that_are_drawn_and_are_of_today()
     words = {
         "recording": ("groups so far", "waiting for", " requests, complete", "FEC.scan", "Spark: waited for"),
         "live": ("fetching", "waiting for", "groups so far", "access", "about"),
+        "throttled": ("fetching", "waiting for", "Crime: "),
+        "failing": ("failed", "missing demo.Crime: "),
+        "forty": (".scan", "more access methods"),
         "summary": ("300 rows in", "complete", "FEC.scan"),
+        "partial": ("PARTIAL", "FEC.scan"),
         "explain": ("in all",),
+        "analyze": ("Access", "Demographics.lookup[zip]"),
         "error": ("unknown column", "^^^^", "did you mean"),
         "list": ("demo.Demographics", "bundled tables"),
         "shell": ("Crime.lookup[zip]", "rows by"),

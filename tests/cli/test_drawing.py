@@ -82,11 +82,9 @@ def test_indented_lines_are_trees_whose_branches_wrap_behind_their_guides():
         "Access",
         "└── scan FEC.scan",
     ]
-    assert shown(outline("Block 2\n  a\nLegal moves\n"), 80) == [
-        "Block 2  tables that the engine reads and joins by itself",
-        "└── a",
-        "Legal moves  to which tables a row of these may go next",
-    ]
+    glossed = outline("Block  — what it means\n  scan a  — every row\n")
+    assert shown(glossed, 80) == ["Block  — what it means", "└── scan a  — every row"]
+    assert rendered(glossed, 80).count("\x1b[2m") >= 2, "glosses are dim"
 
 
 def test_what_was_tried_of_a_spec_wraps_beside_how_it_went():

@@ -65,7 +65,8 @@ def test_after_a_partial_run_only_result_and_account_are_left(columns, lines):
     with Terminal((*FAKE, "query", "late_partial"), columns, lines, environment()) as terminal:
         assert terminal.finish() == 3
         emulator.feed(terminal.text)
-    text = "".join(emulator.shown())
+    text = " ".join(" ".join(emulator.shown()).split())
+    assert not emulator.overflows, "no word is cut where the terminal ends"
     for word in ("│ 2 │ row 2 │", "PARTIAL: a source failed", "Demographics.lookup[zip]"):
         assert word in text, text
     assert "fetching" not in text

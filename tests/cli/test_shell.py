@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from fff.errors import QueryError
 from fff_cli.app import run
 from fff_cli.options.arguments import QueryArguments
 from fff_cli.shell.history import history_file
@@ -256,6 +257,25 @@ def test_a_statement_may_end_with_a_wish_for_lines(piped):
 def test_unknown_commands_say_what_is_near(piped):
     assert "error: there is no command \\repot\n  did you mean \\report" in piped("\\repot x")[2]
     assert "error: there is no command \\zzzzzz\n  \\? lists" in piped("\\zzzzzz")[2]
+    for typed, meant in {
+        "quit": "q",
+        "help": "?",
+        "tables": "dt",
+        "describe FEC": "d",
+        "exlain": "explain",
+        "sett": "set",
+    }.items():
+        assert f"did you mean \\{meant}" in piped(f"\\{typed}")[2], typed
+
+
+def test_values_are_asked_for_by_the_command_of_the_shell(piped, monkeypatch):
+    assert "\\p zip: not of the form NAME=VALUE\n  for example \\p zip=94704" in piped("\\p zip")[2]
+
+    def refuse(*_):
+        raise QueryError("parameter :zip has no value", hint="give it one with -p zip=VALUE")
+
+    monkeypatch.setattr(sys.modules["fff_cli.run.federation"], "prepare_all", refuse)
+    assert "give it one with \\p zip=VALUE\n" in piped("select :zip;")[2]
 
 
 def test_options_are_set_for_the_statements_to_come(piped, tmp_path):

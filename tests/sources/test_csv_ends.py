@@ -156,7 +156,7 @@ def test_where_the_head_of_a_text_ends() -> None:
 
 @pytest.mark.parametrize(
     ("more", "message"),
-    [(", skip_rows: -1", "greater than or equal to 0"), (", skip_rows: 1001", "less than or equal to 1000"), (", skip_rows: x", "integer")],
+    [(", skip_rows: -1", "at least 0"), (", skip_rows: 1001", "at most 1000"), (", skip_rows: x", "whole number")],
 )  # fmt: skip
 def test_what_skip_rows_cannot_be(tmp_path: Path, more: str, message: str) -> None:
     file = tmp_path / "fff.yaml"

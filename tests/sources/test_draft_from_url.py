@@ -262,6 +262,12 @@ async def test_formats(serve: Serve) -> None:
         ("# made by x\nid|name\n1|a\n", "#", "|", ["id", "name"]),
         ("#id,name\n1,a\n2,b\n", None, None, ["id", "name"]),
         ("id\tname\n1\t# no comment\n", None, "\t", ["id", "name"]),
+        ("%% made by x\nid^name^n\n1^a^2\n", "%", "^", ["id", "name", "n"]),
+        ("// a note, with a comma\nid:name\n1:a\n2:b\n", "/", ":", ["id", "name"]),
+        ("id~name\n1~a\n2~b\n", None, "~", ["id", "name"]),
+        ("id,name\n# a note between rows\n1,a\n", "#", None, ["id", "name"]),
+        ("id,name\n#1,a\n#2,b\n", None, None, ["id", "name"]),
+        ("when\n10:30\n11:45\n", None, None, ["when"]),
     ],
 )
 async def test_comments_and_delimiters_of_csv(

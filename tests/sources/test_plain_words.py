@@ -20,6 +20,8 @@ def test_a_page_of_html_is_told_by_its_title(form):
     assert problem == "it is a page of HTML, titled 'Log in & go '"
     assert "look at the address in a browser" in hint
     assert diagnosis(b"<html><body>no title", form, None, "")[0] == "it is a page of HTML"
+    prologue = b'<?xml version="1.0"?>\n<html xmlns="x"><title>Busy</title></html>'
+    assert diagnosis(prologue, form, None, "")[0] == "it is a page of HTML, titled 'Busy'"
 
 
 def test_other_answers_are_left_to_their_readers():
@@ -38,6 +40,12 @@ def test_another_encoding_is_told_with_the_setting_for_it():
     assert diagnosis(body, "json", "utf-16", "") == (None, None)  # somebody has said it already
 
 
+def test_xml_in_the_place_of_json_is_told_with_the_setting_for_it():
+    assert diagnosis(b"\n<rss><a/></rss>", "json", None, "")[0] == "it is XML"
+    assert "format: xml" in diagnosis(b"<rss/>", "json", None, "")[1]
+    assert diagnosis(b"<rss/>", "xml", None, "") == (None, None)
+
+
 def test_half_an_answer_is_told_as_that():
     problem, hint = diagnosis(b'{"a": [1', "json", None, "Input data was truncated")
     assert problem == "it ends in the middle, after 8 bytes"
@@ -47,8 +55,12 @@ def test_half_an_answer_is_told_as_that():
 def test_what_an_answer_has_is_told():
     assert members_told(b'{"count": 2, "rows": [{"a": 1}]}') == "has 'count', 'rows' (an array: 'rows') and "
     assert members_told(b'{"a": [], "b": []}') == "has 'a', 'b' and "
-    assert members_told(json.dumps({f"m{n}": 1 for n in range(20)}).encode()).endswith("'m11', … and ")
-    assert members_told(b"[1]") == members_told(b"{}") == members_told(b"{") == ""
+    assert "'m11', … (no array" in members_told(json.dumps({f"m{n}": 1 for n in range(20)}).encode())
+    deep = b'{"meta": {"count": 2}, "data": {"items": [{"a": 1}]}}'
+    assert members_told(deep) == "has 'meta', 'data' (an array: 'data.items') and "
+    assert members_told(b'{"a": 1}') == "has 'a' (no array: data_selector: $ takes it for one record) and "
+    assert members_told(b'[{"a": 1}]') == "is an array itself (data_selector: $) and "
+    assert members_told(b"{}") == members_told(b"{") == members_told(b"1") == ""
 
 
 @pytest.mark.parametrize(
@@ -57,6 +69,8 @@ def test_what_an_answer_has_is_told():
         ("a:\n\tb: 1\n", 2, "a tab, where YAML takes spaces alone", "indent with spaces"),
         ("a:\n  b: 1\n c: 2\n", 3, "this line is indented like none", "count the spaces"),
         ("a: b: c\n", 1, "mapping values are not allowed", "in quotes"),
+        ('a: "b\nc: d\n', 3, "a quote is opened and not closed", "close it"),
+        ("a: {b: c\nd: e\n", 2, "a bracket or brace is opened and not closed", "close it"),
     ],
 )
 def test_yaml_that_is_indented_wrongly(text, line, told, hint):

@@ -223,7 +223,7 @@ async def test_csv_that_does_not_repeat_the_key(serve: Serve, read: Read) -> Non
         ("a: int", "explode: x, format: csv", "explode reads JSON or XML"),
         ("a: int", "explode: 'x[0]'", "must be names"),
         ("a: int", "rows: entries, format: csv", "is of JSON answers"),
-        ("a: int", "decode: bzip", "Input should be 'base64', 'gzip', 'zip' or 'json'"),
+        ("a: int", "decode: bzip", "there is no 'bzip'\n  did you mean 'zip'?"),
         ("a: int", "decode: [base64, json]", "json can only come first"),
         ("a: int", "decode: {path: x, steps: [json, gzip]}", "json can only come last"),
     ],

@@ -88,11 +88,11 @@ def test_every_problem_is_reported_at_once_with_its_key_line_and_remedy(tmp_path
     assert problems(tmp_path, text) == [
         (f"{base}.client.auth.token", 6, "is missing", None),
         (f"{base}.client.auth.tokn", 6, "unknown key", "did you mean 'token'?"),
-        (f"{base}.client.retry.max_attempts", 7, "Input should be greater than or equal to 1", None),
+        (f"{base}.client.retry.max_attempts", 7, "must be at least 1", None),
         (f"{base}.table_defaults.endpoint.parms", 8, "unknown key", "did you mean 'params'?"),
         (f"{base}.tables.crime.columns.zip", 11, "unknown type 'strin'; did you mean 'string'?", None),
         (f"{base}.tables.crime.columns.year.pth", 11, "unknown key", "did you mean 'path'?"),
-        (f"{base}.tables.crime.on_bad_record", 12, "Input should be 'fail', 'null' or 'skip'", None),
+        (f"{base}.tables.crime.on_bad_record", 12, "there is no 'ignore'", "one of fail, null, skip"),
         (f"{base}.tables.crime.scan.endpoint.paginator.typ", 16, "unknown key", "did you mean 'type'?"),
         (
             f"{base}.tables.crime.lookups[0].endpoint.data_selector",
@@ -101,6 +101,49 @@ def test_every_problem_is_reported_at_once_with_its_key_line_and_remedy(tmp_path
             None,
         ),
         (f"{base}.tables.other.scan[0].endpoint.methd", 19, "unknown key", "did you mean 'method'?"),
+    ]
+
+
+def test_one_round_finds_what_is_wrong_behind_what_is_wrong(tmp_path: Path) -> None:
+    """Names that do not fit are found though others are misspelt, and nothing is told that only a mistake makes wrong."""
+    text = """\
+        version: 1
+        sources:
+          s:
+            client: {base_url: "http://e.org", rate_limit: {max_concurency: two}}
+            tables:
+              a:
+                primary_kye: [idd]
+                columns: {id: intt}
+                on_bad_record: 12
+                scan: {endpoint: {path: a, paginator: {type: page_numbr, page_param: page}}}
+              b:
+                columns: {id: int}
+                lookups: [{keys: [idd], endpoint: {path: "b/{id}"}}]
+                timeout: soon
+              c: {columns: [id], primary_key: [id], scan: c}
+              d: {scan: {endpoint: {path: "d/{id}", params: [id]}}, lookups: {}}
+              e: {columns: {id: int}, order: [x], scan: {endpoint: {format: 3}}}
+        """
+    found = [(key.removeprefix("sources.s."), what) for key, _, what, _ in problems(tmp_path, text)]
+    assert found == [
+        ("client.rate_limit.max_concurency", "unknown key"),
+        ("client.rate_limit.max_concurrency", "must be a whole number, not text"),
+        ("tables.a.primary_key", "'idd' is not a column"),
+        ("tables.a.primary_kye", "unknown key"),
+        ("tables.a.columns.id", "unknown type 'intt'; did you mean 'int'?"),
+        ("tables.a.on_bad_record", "there is no 12"),
+        ("tables.a.scan.endpoint.paginator.type", "there is no 'page_numbr'"),
+        ("tables.b.lookups[0].keys", "'idd' is not a column"),
+        ("tables.b.lookups[0].endpoint", "nothing fills {id}"),
+        ("tables.b.timeout", "unknown key"),
+        ("tables.c.columns", "must be a mapping (name: value), not a list"),
+        ("tables.c.scan", "must be a mapping (name: value), not text"),
+        ("tables.d.scan.endpoint.params", "must be a mapping (name: value), not a list"),
+        ("tables.d.lookups", "must be a list, not a mapping"),
+        ("tables.e.scan.endpoint.format", "there is no 3"),
+        ("tables.e.order", "'x' is not a column"),
+        ("tables.e.scan[0].endpoint.path", "is missing"),
     ]
 
 

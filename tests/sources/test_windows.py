@@ -234,7 +234,7 @@ def test_explain_tells_of_windows(tmp_path: Path) -> None:
         ("column: at, start: later, size: 2", "is not a date"),
         ("column: at, start: 2024-02-01, end: 2024-01-01, size: 2", "2024-01-01 is not behind 2024-02-01"),
         ("column: at, start: 1000-01-01, end: 2024-01-01, size: 1", "more than 10,000 windows"),
-        ("column: at, start: 2024-02-01, size: 0", "greater than 0"),
+        ("column: at, start: 2024-02-01, size: 0", "above 0"),
         ("column: at, start: 2024-02-01, length: 3", "unknown key"),
         ("column: at, start: 2024-01-01, size: 1", None),
     ],

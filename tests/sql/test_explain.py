@@ -5,6 +5,7 @@ from __future__ import annotations
 from planner_fakes import DEMO
 
 from fff.sql import explain, prepare
+from fff.sql.planner.plan import SparkFilter
 
 CANONICAL = """SELECT AVG(F.contribution), AVG(D.householdIncome), F.State, C.crimeRating
 FROM FEC as F, Demographics as D, Crime as C
@@ -81,6 +82,33 @@ def test_keys_of_several_columns() -> None:
     sql = "SELECT p.price FROM items i, regions r, prices p WHERE i.sku = p.sku AND r.region = p.region"
     assert "  prices.lookup[sku,region]: one request per distinct (i.sku, r.region)" in explain(
         prepare(sql, DEMO)
+    )
+
+
+def test_what_is_left_to_spark_can_be_counted() -> None:
+    sql = "SELECT F.zip, D.householdIncome FROM FEC F JOIN Demographics D USING (zip) WHERE xxhash64(F.zip) > :low"
+    prepared = prepare(sql, DEMO, {"low": 5})
+    assert prepared.upper is not None
+    [dropped] = prepared.upper.filters
+    condition = "xxhash64(__fff_block.zip) > 5"
+    keys = f"SELECT struct(__fff_block.zip) AS key, {condition} AS kept FROM __fff_block"
+    spent = f"SELECT count(*) FROM (SELECT 1 FROM ({keys}) GROUP BY key HAVING NOT coalesce(bool_or(kept), false))"
+    assert dropped == SparkFilter(
+        "xxhash64(F.zip) > :low",
+        f"SELECT count(*), count_if(kept), ({spent}) FROM (SELECT {condition} AS kept FROM __fff_block)",
+        ("web.Demographics.lookup[zip]",),
+    )
+    beside = prepare("SELECT F.id FROM FEC F JOIN Demographics D USING (zip) WHERE xxhash64(F.id) > 5", DEMO)
+    assert beside.upper is not None
+    assert [(one.lookups, one.unknown) for one in beside.upper.filters] == [
+        ((), ("web.Demographics.lookup[zip]",))
+    ]
+    read = prepare(
+        "SELECT F.zip FROM FEC F JOIN Demographics D USING (zip) WHERE hash(householdIncome) > 5", DEMO
+    )
+    assert read.upper is not None
+    assert [(one.lookups, one.unknown) for one in read.upper.filters] == [((), ())], (
+        "it must be asked in any case"
     )
 
 

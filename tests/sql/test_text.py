@@ -129,7 +129,10 @@ def test_a_limit_from_the_command_line_is_a_number() -> None:
     ("params", "message"),
     [
         ({}, "parameter :zip has no value\n  give it one with -p zip=VALUE"),
-        ({"zp": "1"}, "parameter :zip has no value\n  did you mean :zp?"),
+        (
+            {"zp": "1"},
+            "parameter :zip has no value\n  give it one with -p zip=VALUE: zp has one, and the SQL has no :zp",
+        ),
         (
             {"zip": "1", "more": 2},
             """parameter more is not used: the SQL has no :more

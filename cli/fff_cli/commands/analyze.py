@@ -18,6 +18,7 @@ def analysis(report: Mapping[str, Any]) -> list[str]:
         f"  policy {report['policy']}, seed {report['seed']}",
         *_flow(report["routing"]),
         *_rivals(report["access"]),
+        *_left_to_spark(report["spark"]["filters"], report["access"]),
     ]
     for audit in report["audit"]:
         lines += _over_time(audit["over_time"])
@@ -78,6 +79,33 @@ def _rivals(access: Sequence[Mapping[str, Any]]) -> list[str]:
         for row, one in zip(rows, several, strict=True)
     ]
     return ["Scans of one table, and their shares of its pages over time", *lines] if lines else []
+
+
+def _left_to_spark(filters: Sequence[Mapping[str, Any]], access: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What each condition that Spark checked threw away of what had been fetched and joined for it."""
+    asked = {f"{one['source']}.{one['name']}": one for one in access if one["distinct_keys"]}
+    lines = []
+    for one in filters:
+        share = one["dropped"] / max(1, one["rows"])
+        lines.append(
+            f"  {one['text']}: {one['dropped']:,} of {one['rows']:,} rows thrown away ({share:.0%}), "
+            f"{one['seconds']:.2f} s of Spark to check"
+        )
+        lines += [
+            f"    {lookup['lookup']}: {_wasted(lookup['keys'], asked[lookup['lookup']])}"
+            for lookup in one["lookups"]
+            if lookup["lookup"] in asked
+        ]
+    return ["Left to Spark", *lines] if lines else []
+
+
+def _wasted(wasted: int | None, method: Mapping[str, Any]) -> str:
+    keys, requests = method["distinct_keys"], method["requests"]
+    if wasted is None:
+        return f"of {keys:,} keys asked nobody knows how many were for these rows alone: select the key to see it"
+    wasted = min(wasted, keys)
+    spent = f", about {wasted * requests / keys:,.0f} of {requests:,} requests" if wasted and requests else ""
+    return f"{wasted:,} of {keys:,} keys asked were for these rows alone{spent}"
 
 
 def _over_time(states: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -424,7 +424,7 @@ def forewarn(federation: Federation, prepared: Sequence[Prepared], budget: Budge
     return over_budget((federation.forecast(one) for one in prepared), budget)
 
 
-def run_options(arguments: QueryArguments, *, live: bool) -> RunOptions:
+def run_options(arguments: QueryArguments, *, live: bool, measure_filters: bool = False) -> RunOptions:
     """What the engine is told: what was typed, and what follows from where the result goes."""
     appears_whole = arguments.output_file is not None and not is_special(arguments.output_file)
     return replace(
@@ -432,6 +432,7 @@ def run_options(arguments: QueryArguments, *, live: bool) -> RunOptions:
         # A file appears when it is whole: what is written to it can still be taken back.
         hold_rows=arguments.run.hold_rows and not appears_whole,
         refresh=live,
+        measure_filters=measure_filters,
         spark_log=_spark_log() if arguments.verbose else None,
     )
 

@@ -116,7 +116,7 @@ def _waiting(snapshot: Snapshot, history: History) -> list[RenderableType]:
     notes += [] if rate is None else [f"{rate:,.0f}/s"]
     notes += [f"{one.in_flight:,} in flight"] if one.in_flight else []
     notes += [f"{one.pending_keys:,} keys waiting"] if one.pending_keys else []
-    if one.limited_by is not None and one.state == "running":
+    if one.limited_by == "rate" or (one.limited_by is not None and one.state == "running"):
         notes.append(f"held back by {_LIMITS.get(one.limited_by, one.limited_by)}")
     held = "yellow" if notes and one.state in ("stalled", "throttled") else "dim"
     return [line(("waiting for ", "dim"), f"{printable(one.table)}: ", (", ".join(notes), held))]

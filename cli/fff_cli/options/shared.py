@@ -276,4 +276,8 @@ Server = Annotated[
         "--server URL|SOCKET", "Run it on a server of fff serve, which has the sources.", panel="How it runs"
     ),
 ]
+#: What `explain` takes beside, so that a query is explained as it was typed, and does nothing with.
+UnusedText = Annotated[str | None, typer.Option(hidden=True)]
+UnusedFile = Annotated[str | None, typer.Option("-O", "--output-file", hidden=True)]
+UnusedSwitch = Annotated[bool | None, typer.Option(hidden=True)]
 Quiet = Annotated[bool, option("-q --quiet", "Only errors on standard error.", panel=_WATCH)]

@@ -167,35 +167,23 @@ def hanging(text: str, margin: int, style: str = "") -> Table:
     return grid
 
 
-#: What the headings of a plan mean.
-_GLOSSES = {
-    "Block": "tables that the engine reads and joins by itself",
-    "Modules": "what its rows are sent through",
-    "Bindings": "where the keys of lookups come from",
-    "Conditions": "what is checked, and by whom",
-    "Feasible": "how each table can be reached",
-    "Legal moves": "to which tables a row of these may go next",
-    "Requests": "what is sent for each way to reach a table",
-    "Above the block": "what becomes of its rows",
-    "Forecast": "from what earlier runs have found",
-}
+#: Stands between what is told and the gloss on a word in it.
+GLOSS = "  — "
 
 
 def outline(text: str) -> Group:
-    """Indented lines as trees: what stands deeper belongs to the line above it. Words of plans are explained."""
+    """Indented lines as trees: what stands deeper belongs to the line above it. Glosses are dim."""
     roots: list[Tree] = []
     above: list[tuple[int, Tree]] = []
     for written in filter(None, text.splitlines()):
-        words = written.lstrip()
-        deep = len(written) - len(words)
+        words, mark, gloss = written.lstrip().partition(GLOSS)
+        deep = len(written) - len(written.lstrip())
         while above and above[-1][0] >= deep:
             above.pop()
         if above:
-            branch = above[-1][1].add(Text(words))
+            branch = above[-1][1].add(Text.assemble(words, (mark + gloss, "dim")))
         else:
-            gloss = _GLOSSES.get(words.rstrip(" 0123456789"), "")
-            title = Text.assemble((words, "bold cyan"), (gloss and f"  {gloss}", "dim"))
-            branch = Tree(title, guide_style="dim")
+            branch = Tree(Text.assemble((words, "bold cyan"), (mark + gloss, "dim")), guide_style="dim")
             roots.append(branch)
         above.append((deep, branch))
     return Group(*roots)

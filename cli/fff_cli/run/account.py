@@ -111,6 +111,13 @@ def accounts(access: Sequence[AccessStats]) -> tuple[list[str], list[list[str]]]
 def account_lines(access: Sequence[AccessStats]) -> list[str]:
     """The same in words, a line each."""
     titles, rows = accounts(access)
+    busy = [
+        f"{one.busy_s:.1f} s" if one.busy_s >= 0.05 else "" for one in access if one.requests or one.cached
+    ]
+    titles, rows = (
+        [*titles, "with requests under way"],
+        [[*row, s] for row, s in zip(rows, busy, strict=True)],
+    )
     lines = []
     for row in rows:
         did = (f"{text} {title}" for title, text in zip(titles[2:], row[2:], strict=True) if text)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import sys
+import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -15,7 +16,7 @@ from fff.errors import FFFError
 from fff.stats import Snapshot, bills
 from fff_cli.live.forecast import History, duration
 from fff_cli.output.console import error_screen
-from fff_cli.output.values import line_printable
+from fff_cli.output.values import line_printable, width
 from fff_cli.run.account import RANKS, account_lines, accounts, closing_lines, spark_lines
 
 if TYPE_CHECKING:
@@ -41,6 +42,14 @@ _ROWS = (
 def say(text: str) -> None:
     """A message on standard error, whole lines, harmless to terminals; lost when standard error is closed."""
     _write(line_printable(text) + "\n")
+
+
+def say_words(text: str) -> None:
+    """The same of prose, which a terminal that is too narrow breaks between words."""
+    screen, told = error_screen(), line_printable(text)
+    if screen is not None and width(told) > screen.width:
+        told = textwrap.fill(told, screen.width, subsequent_indent="    ", break_on_hyphens=False)
+    _write(told + "\n")
 
 
 def _write(text: str) -> None:
@@ -134,7 +143,7 @@ class Progress:
     def closing(self, account: RunOutcome, snapshot: Snapshot, *, verbose: bool = False) -> None:
         """Tell how the run ended, and what each source had to do with it."""
         for line in closing_lines(account, snapshot.access):
-            say(line)
+            say_words(line)
         say_accounts(snapshot, drawn=self.draws, verbose=verbose)
 
 

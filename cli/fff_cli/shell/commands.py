@@ -64,16 +64,36 @@ async def run_command(session: ShellSession, line: str) -> list[Item]:
     name, argument = name.strip().removesuffix(";"), argument.strip()
     command = COMMANDS.get(name)
     if command is None:
-        close = [
-            "\\" + one for one in difflib.get_close_matches(name[1:], [one[1:] for one in COMMANDS], n=2)
-        ]
-        hint = f"did you mean {' or '.join(close)}?" if close else "\\? lists the commands"
+        hint = f"did you mean {' or '.join(near)}?" if (near := _near(name)) else "\\? lists the commands"
         raise UsageError(f"there is no command {name}", hint=hint)
     if name != "\\explain":
         argument = argument.removesuffix(";").rstrip()
     if argument and command.usage == name:
         raise UsageError(f"{name} takes nothing behind it, not {argument!r}")
     return await command.action(session, argument)
+
+
+#: What other shells call a command that has another name here.
+_ELSEWHERE = {
+    "h": "?",
+    "help": "?",
+    "tables": "dt",
+    "databases": "l",
+    "sources": "l",
+    "describe": "d",
+    "g": "G",
+}
+
+
+def _near(name: str) -> list[str]:
+    """Commands that somebody may have meant: those of other shells, those spelled alike, those it begins with."""
+    word, known = name[1:].lower(), [one[1:] for one in COMMANDS]
+    if word in _ELSEWHERE:
+        return [f"\\{_ELSEWHERE[word]}"]
+    alike = difflib.get_close_matches(word, known, n=2)
+    alike = alike or [one for one in known if one.startswith(word)][:2]
+    alike = alike or sorted((one for one in known if word.startswith(one)), key=len)[-1:]
+    return [f"\\{one}" for one in alike]
 
 
 _SHOW = re.compile(r"\s*SHOW\s+TABLES\s*", re.IGNORECASE)

@@ -186,6 +186,10 @@ async def _do(session: ShellSession, item: Item, depth: int = 0) -> int:
     except FFFError as error:
         if session.arguments.verbose:
             traceback.print_exc()
+        error.message = error.message.replace(
+            "-p ", "\\p "
+        )  # what commands have as an option is a command here
+        error.hint = error.hint and error.hint.replace("-p ", "\\p ")
         session.progress.error(error)
         return error.exit_code
     except (Leave, BrokenPipeError):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fff.budget import bytes_told
 from fff.errors import UsageError
+from fff_cli.commands.explain import Glossed
 from fff_cli.commands.query import Plan, choose_progress
 from fff_cli.options.arguments import QueryArguments
 from fff_cli.output.console import pager
@@ -120,7 +121,7 @@ class ShellSession:
         if not sql.strip():
             raise UsageError("there is nothing to explain", hint="EXPLAIN SELECT …;")
         prepared = await self._prepare(sql)
-        emit_outline(self.federation.explain(prepared).splitlines(), self.pages())
+        emit_outline(Glossed()(self.federation.explain(prepared).splitlines()), self.pages())
 
     async def _prepare(self, sql: str) -> Prepared:
         from fff_cli.run.federation import discover_all, prepare_all  # noqa: PLC0415 - engine and sources, only now

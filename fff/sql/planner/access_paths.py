@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -409,7 +410,9 @@ def _other_type(binder: Binder, column: Column, conjuncts: Sequence[Conjunct]) -
         other = next((one for one in conjunct.compared if one != column), None)
         if isinstance(other, Constant):
             if field.type == "string" and other.numeric:
-                return f"{field.name} is a string: write '{other.value}'"
+                parameter = re.search(r":(\w+)", conjunct.text)
+                given = f", or give -p {parameter[1]}:string={other.value}" if parameter else ""
+                return f"{field.name} is a string: write '{other.value}'{given}"
             return (
                 f"{field.name} is of type {field.type}: {conjunct.text} does not compare it with one exactly"
             )

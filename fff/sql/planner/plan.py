@@ -175,6 +175,21 @@ class BlockQuery:
 
 
 @dataclass(frozen=True)
+class SparkFilter:
+    """A condition on the rows of a block that is left to Spark, and what counts the rows that it throws away.
+
+    `counts` is Spark SQL over the blocks' views: one row with how many there are, how many are kept and, for each of
+    `lookups` (full names of access methods), how many keys only rows that are thrown away have.
+    `unknown` are lookups whose keys the views do not have.
+    """
+
+    text: str
+    counts: str
+    lookups: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class UpperQuery:
     """Spark SQL over the views that hold the blocks' rows.
 
@@ -193,6 +208,7 @@ class UpperQuery:
     final: str | None = None  # the same over the views of all key queries as well, once they are there
     key_views: int = 0  # how many those are
     words: OwnWords = field(default_factory=OwnWords)  # for what Spark says of it
+    filters: tuple[SparkFilter, ...] = ()
 
 
 @dataclass(frozen=True)

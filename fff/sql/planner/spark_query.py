@@ -10,20 +10,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from fff.dataflow.plan.expressions import Column
 from fff.errors import Span
 from fff.schema import Field
 from fff.sql.analysis.column_lineage import needs_of
+from fff.sql.binder.names import try_resolve
 from fff.sql.binder.outer_query import Above, ColumnUse, StarUse, result_names
 from fff.sql.binder.spj_block import Condition, SourceBlock
-from fff.sql.planner.plan import UpperQuery
+from fff.sql.planner.block import BlockParts
+from fff.sql.planner.plan import BlockQuery, SparkFilter, UpperQuery
 from fff.sql.planner.spark_messages import OwnWords
 from fff.sql.syntax import params as parameters
 from fff.sql.syntax.edits import Edit, applied, edit
-from fff.sql.syntax.statement import Statement, TokenType, quote
+from fff.sql.syntax.statement import Statement, TokenType, exp, quote
 
 #: The view that holds the block's result.
 VIEW = "__fff_block"
@@ -135,6 +137,69 @@ def block_edits(
     if behind and not behind.isspace() and behind != ")":
         parts.append(" ")
     return [*edits, Edit(block.from_range, tuple(parts))]
+
+
+def spark_filters(
+    parts: BlockParts, query: BlockQuery, output: Sequence[Column], edits: Sequence[Edit], *, joined: bool
+) -> list[SparkFilter]:
+    """What counts the rows that each condition of a block throws away that is left to Spark.
+
+    `edits` are those of the whole statement. `joined`: the block's FROM and WHERE are a view in them, not its one table.
+    """
+    block = parts.block
+    writer = _SparkWriter(block, output, query.fields, joined and _ambiguous(block, output), query.view)
+    source = writer.source()
+    if not joined:
+        alias = quote(block.scope.relations[0].alias)
+        writer, source = replace(writer, view=alias), f"{source} AS {alias}"
+    found = []
+    for condition in parts.residual:
+        pieces = _condition(writer, condition)
+        text = "".join(
+            applied(block.statement.sql, one, edits) if isinstance(one, Span) else one for one in pieces
+        )
+        keys, unknown = _keys_beside(condition, parts, query, output, writer)
+        # A query of its own for the condition: what is different each time may not stand in an aggregate.
+        spent = [
+            f"(SELECT count(*) FROM (SELECT 1 FROM (SELECT struct({columns}) AS key, {text} AS kept {source}) "  # noqa: S608 - the user's own text
+            "GROUP BY key HAVING NOT coalesce(bool_or(kept), false)))"
+            for columns in keys.values()
+        ]
+        counted = ", ".join(["count(*)", "count_if(kept)", *spent])
+        counts = f"SELECT {counted} FROM (SELECT {text} AS kept {source})"  # noqa: S608
+        found.append(SparkFilter(" ".join(condition.text.split()), counts, tuple(keys), unknown))
+    return found
+
+
+def _keys_beside(
+    condition: Condition,
+    parts: BlockParts,
+    query: BlockQuery,
+    output: Sequence[Column],
+    writer: _SparkWriter,
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Lookups that a condition could have spared keys, had the engine checked it: their keys in the view; those without.
+
+    A lookup of a table that the condition reads is none of them.
+    """
+    block, keys, unknown = parts.block, dict[str, str](), list[str]()
+    nodes = [] if condition.node is None else condition.node.find_all(exp.Column)
+    named = [try_resolve(block.statement, node, condition.scope) for node in nodes]
+    read = {one.column.alias for one in named if one is not None}
+    read |= {column.alias for column in condition.pair or ()}
+    for binding in query.bindings:
+        table = block.scope.relation(binding.alias).table
+        if binding.alias in read or binding.seed is not None:
+            continue
+        places = {field.name: place for place, field in enumerate(table.columns)}
+        equal = [Column(binding.alias, places[key.column]) for key in binding.keys if key.columns]
+        seen = [next((c for c in (one, *parts.equalities.others(one)) if c in output), None) for one in equal]
+        name = f"{table.source}.{binding.method}"
+        if None in seen:
+            unknown.append(name)
+        else:
+            keys[name] = ", ".join(writer.name(column) for column in seen if column is not None)
+    return keys, tuple(dict.fromkeys(unknown))
 
 
 def shared_edits(statement: Statement, params: Mapping[str, object]) -> list[Edit]:

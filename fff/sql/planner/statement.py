@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from fff.catalog import Catalog
 from fff.dataflow.plan.expressions import Column
@@ -32,7 +33,15 @@ from fff.sql.planner.block_order import Draft, settle, table_draft
 from fff.sql.planner.engine_answer import EngineAnswer, engine_answer, is_union
 from fff.sql.planner.plan import BlockQuery, Branch, KeyQuery, Prepared, UpperQuery
 from fff.sql.planner.spark_messages import OwnWords
-from fff.sql.planner.spark_query import VIEW, block_edits, finished, shared_edits, view_fields, write_upper
+from fff.sql.planner.spark_query import (
+    VIEW,
+    block_edits,
+    finished,
+    shared_edits,
+    spark_filters,
+    view_fields,
+    write_upper,
+)
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import applied
 from fff.sql.syntax.parse import parse_statement
@@ -196,6 +205,11 @@ def _of_one_block(
     assert above is not None, "a SELECT that is a block has something above that"
     query = draft.block_query(VIEW, [draft], {}, at_hand)
     upper = write_upper(parts.block, above, parts.residual + parts.undecided, draft.output, params)
+    if parts.residual and draft.sources:
+        edits = block_edits(parts.block, above, (), draft.output, VIEW)
+        edits += shared_edits(parts.block.statement, params)
+        filters = spark_filters(parts, query, draft.output, edits, joined=True)
+        upper = replace(upper, filters=tuple(filters))
     return Prepared(parts.block.statement.sql, (query,), upper=upper, warnings=parts.warnings)
 
 
@@ -232,12 +246,13 @@ def _of_many(
         )
         for query, text in texts.items()
     }
+    blocks = tuple(
+        draft.block_query("" if draft.helps else _view(number), order, queries, at_hand)
+        for number, draft in enumerate(order)
+    )
     return Prepared(
         sql=statement.sql,
-        blocks=tuple(
-            draft.block_query("" if draft.helps else _view(number), order, queries, at_hand)
-            for number, draft in enumerate(order)
-        ),
+        blocks=blocks,
         upper=UpperQuery(
             finished(applied(statement.sql, place, edits)),
             ", ".join(why),
@@ -247,6 +262,14 @@ def _of_many(
             else ("result",),
             final=finished(applied(statement.sql, place, final)) if texts else None,
             key_views=len(texts),
+            filters=tuple(
+                one
+                for draft, block in zip(order, blocks, strict=True)
+                if not draft.helps
+                for one in spark_filters(
+                    draft.settled, block, draft.output, edits, joined=draft.above is not None
+                )
+            ),
             words=OwnWords.of(
                 [
                     (

@@ -61,7 +61,12 @@ def check(statement: Statement, params: Mapping[str, object]) -> None:
     for name in sorted(used):
         if name not in params:
             close = difflib.get_close_matches(name, params, n=1)
-            hint = f"did you mean :{close[0]}?" if close else f"give it one with -p {name}=VALUE"
+            beside = (
+                f": {close[0]} has one, and the SQL has no :{close[0]}"
+                if close and close[0] not in used
+                else ""
+            )
+            hint = f"give it one with -p {name}=VALUE{beside}"
             raise UsageError(f"parameter :{name} has no value", hint=hint)
     for name in params:
         if name not in used:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 _BEGINS_LIKE_HTML = re.compile(
-    rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
+    rb"\s*(?:(?:<!--.*?-->|<\?xml[^>]*>)\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
 )
 _TITLE = re.compile(rb"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _LOOKED_AT = 2**16  # bytes
@@ -36,6 +38,8 @@ def diagnosis(body: bytes, form: str, encoding: str | None, said: str) -> tuple[
             "it is not in UTF-8",
             "declare the encoding of the answer in the endpoint: encoding: latin-1 (or windows-1252, utf-16, …)",
         )
+    if form == "json" and head.lstrip().startswith(b"<"):
+        return "it is XML", "where that is what the source answers, declare format: xml in the endpoint"
     if form == "json" and "truncated" in said:
         return (
             f"it ends in the middle, after {len(body):,} bytes",
@@ -52,13 +56,26 @@ def members_told(body: bytes) -> str:
         top = json.loads(body)
     except (ValueError, RecursionError):
         return ""
+    if isinstance(top, list):
+        return "is an array itself (data_selector: $) and "
     if not isinstance(top, dict) or not top:
         return ""
-    lists = [name for name, value in top.items() if isinstance(value, list)]
+    lists = list(islice(_arrays(top), 2))
     names = ", ".join(repr(name) for name in islice(top, _MOST_MEMBERS))
     more = ", …" if len(top) > _MOST_MEMBERS else ""
     members = f"has {names}{more}"
+    if not lists:
+        return f"{members} (no array: data_selector: $ takes it for one record) and "
     return f"{members} (an array: {lists[0]!r}) and " if len(lists) == 1 else f"{members} and "
+
+
+def _arrays(value: dict[str, Any], deep: int = 3, above: str = "") -> Iterator[str]:
+    """Where in an answer arrays are, a few levels down."""
+    for name, member in value.items():
+        if isinstance(member, list):
+            yield above + name
+        elif isinstance(member, dict) and deep > 1:
+            yield from _arrays(member, deep - 1, f"{above}{name}.")
 
 
 def _is_utf8(body: bytes) -> bool:

@@ -367,7 +367,7 @@ class Reading:
         except SourceError as error:
             if spoken.fault is None:
                 raise
-            raise self._fault(f"{error.message}; {self._says(spoken.fault)}", response.url) from None
+            raise self._fault(f"{error.reason}; {self._says(spoken.fault)}", response.url) from None
         records = sum(block.records for block in blocks) + (self._early if begun else 0)
         if not records and (fault := spoken.fault or spoken.refusal) is not None:
             raise self._fault(self._says(fault), response.url)

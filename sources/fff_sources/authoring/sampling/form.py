@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +20,9 @@ from fff_sources.http.response.records import Origin, RecordDecoder
 from fff_sources.load import known_types
 
 _DELIMITERS = ",;\t|"
-_COMMENT = b"#"
+_SELDOM = "~^:\x1f\x01"  # taken for delimiters only where rows are cut by them as the header is
+_COMMENTS = b"#%/!"
+_LOOKED_AT = 50  # lines
 
 
 @dataclass(frozen=True)
@@ -116,27 +117,44 @@ def _is_json(line: bytes) -> bool:
 
 
 def _looks_csv(body: bytes) -> bool:
-    lines = [line for line in body[:4096].splitlines() if not line.startswith(_COMMENT)][:3]
+    lines = [line for line in body[:4096].splitlines() if line[:1] not in _marks()][:3]
     return len(lines) > 1 and any(
         lines[0].count(mark) == lines[1].count(mark) > 0 for mark in map(str.encode, _DELIMITERS)
     )
 
 
+def _marks() -> list[bytes]:
+    return [bytes([mark]) for mark in _COMMENTS]
+
+
 def _comment_and_delimiter(body: bytes) -> tuple[str | None, str]:
-    """What comments above the header begin with, where there are any, and what stands between values."""
-    rest = body.removeprefix(b"\xef\xbb\xbf")
-    lines = rest.splitlines()
-    remarks = sum(1 for _ in itertools.takewhile(lambda line: line.startswith(_COMMENT), lines))
-    # A line alone may be the header itself: `#id,name`.
-    if remarks == 1 and len(lines) > 2 and _splits_alike(lines[0], lines[1]):
-        remarks = 0
-    header = (lines[remarks] if remarks < len(lines) else b"").decode("utf-8", "replace")
+    """What comments begin with, where there are any, and what stands between values."""
+    lines = [line for line in body.removeprefix(b"\xef\xbb\xbf").splitlines()[:_LOOKED_AT] if line.strip()]
+    for mark in _marks():
+        rows = [line for line in lines if not line.startswith(mark)]
+        remarks = len(lines) - len(rows)
+        if not remarks or not rows:
+            continue
+        # A line alone above rows that it is like is the header itself: `#id,name`. So are rows that begin so.
+        first = lines[0].startswith(mark)
+        if not (first and remarks == 1 and _splits_alike(lines[0], rows[0])) and not (
+            not first and any(_splits_alike(line, rows[0]) for line in lines if line.startswith(mark))
+        ):
+            return mark.decode(), _delimiter(rows)
+    return None, _delimiter(lines)
+
+
+def _delimiter(rows: Sequence[bytes]) -> str:
+    header = (rows[0] if rows else b"").decode("utf-8", "replace")
     best = max(_DELIMITERS, key=header.count)
-    return _COMMENT.decode() if remarks else None, best if header.count(best) else ","
+    if header.count(best):
+        return best
+    counts = {mark: {row.count(mark.encode()) for row in rows} for mark in _SELDOM}
+    return next((mark for mark, found in counts.items() if len(found) == 1 and found != {0}), ",")
 
 
 def _splits_alike(header: bytes, row: bytes) -> bool:
-    return any(header.count(mark) == row.count(mark) > 0 for mark in map(str.encode, _DELIMITERS))
+    return any(header.count(mark) == row.count(mark) > 0 for mark in map(str.encode, _DELIMITERS + _SELDOM))
 
 
 def _adapter(value: Any) -> str | None:

@@ -6,6 +6,7 @@ and, for a misspelt key, the key that was probably meant.
 
 from __future__ import annotations
 
+import copy
 import difflib
 import types
 from collections.abc import Mapping, Sequence
@@ -19,16 +20,30 @@ S = TypeVar("S", bound=Spec)
 
 
 def read_as(model: type[S], name: str, document: Document) -> tuple[S | None, list[SpecError]]:
-    """One source of a document as a model of its own, and everything that is wrong with it; the same rules for all."""
+    """One source of a document as a model of its own, and everything that is wrong with it; the same rules for all.
+
+    Of what is wrong the model has what was probably meant, or nothing: what else is wrong is found, too.
+    """
     base: KeyPath = ("sources", name)
     raw = document.data["sources"][name]
     if not isinstance(raw, dict):
         return None, [document.error(base, "must be a mapping")]
     merged = _with_defaults(raw)
-    try:
-        return model.model_validate(merged), []
-    except SpecInvalid as error:
-        return None, _findings(error, merged, raw, base, document, model=model)
+    found: dict[tuple[KeyPath, str], SpecError] = {}
+    gone: set[KeyPath] = set()
+    for _ in range(_MOST_ROUNDS):
+        try:
+            return model.model_validate(merged), list(found.values())
+        except SpecInvalid as error:
+            items = [item for item in error.errors(include_url=False) if _path_of(item, merged) not in gone]
+            more = _findings(items, merged, raw, base, document, model=model)
+            found |= {place: problem for place, problem in more.items() if place not in found}
+            merged = copy.deepcopy(merged)
+            for item in reversed(error.errors(include_url=False)):  # of lists the last first
+                gone.add(_repair(merged, _path_of(item, merged), item, model))
+            if merged.get("tables") == {}:
+                break
+    return None, list(found.values())
 
 
 # --------------------------------------------------------------------------------------------------- defaults
@@ -92,28 +107,145 @@ def _under(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 
 
 def _findings(
-    error: SpecInvalid, merged: Any, raw: Any, base: KeyPath, document: Document, *, model: type[Spec]
-) -> list[SpecError]:
+    items: Sequence[Any], merged: Any, raw: Any, base: KeyPath, document: Document, *, model: type[Spec]
+) -> dict[tuple[KeyPath, str], SpecError]:
     errors: dict[tuple[KeyPath, str], SpecError] = {}
-    for item in error.errors(include_url=False):
-        path = _own_path(item["loc"], merged)
+    for item in items:
+        path = _path_of(item, merged)
         hint = None
-        message = item["msg"].removeprefix("Value error, ")
+        message = _plain(item)
         if item["type"] == "extra_forbidden":
             message, hint = "unknown key", _suggestion(str(path[-1]), _keys_at(model, path[:-1], merged))
-        elif item["type"] == "missing":
-            message = "is missing"
-        elif item["type"] == "union_tag_not_found":
-            message = "needs a type"
-        elif item["type"] == "union_tag_invalid":
-            said, known = item["ctx"]["tag"], item["ctx"]["expected_tags"].replace("'", "").split(", ")
-            path = (*path, "type")
-            close = difflib.get_close_matches(said, known, n=1)
-            message = f"there is no {said!r}"
+        elif item["type"] in ("union_tag_invalid", "literal_error"):
+            known = _known_words(item)
+            close = _close_words(item)
             hint = f"did you mean {close[0]!r}?" if close else f"one of {', '.join(known)}"
+        elif _MUST_BE["dict"] in message and isinstance(item["input"], str) and ":" in item["input"]:
+            hint = "YAML wants a space behind the colon of a name"
         place = _written_place(path, raw)
         errors.setdefault((place, message), document.error((*base, *place), message, hint=hint))
-    return list(errors.values())
+    return errors
+
+
+def _path_of(item: Any, data: Any) -> KeyPath:
+    path = _own_path(item["loc"], data)
+    return (*path, "type") if item["type"] == "union_tag_invalid" else path
+
+
+def _known_words(item: Any) -> list[str]:
+    """The words that a value may be one of."""
+    told = item["ctx"].get("expected_tags") or item["ctx"]["expected"]
+    return [word.strip("'") for word in told.replace(" or ", ", ").split(", ")]
+
+
+def _close_words(item: Any) -> list[str]:
+    said = item["ctx"].get("tag", item["input"])
+    return difflib.get_close_matches(said, _known_words(item), n=1) if isinstance(said, str) else []
+
+
+#: What values must be, by what Pydantic calls it where they are not.
+_MUST_BE = {
+    "dict": "a mapping (name: value)",
+    "model": "a mapping (name: value)",
+    "list": "a list",
+    "string": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+}
+_BOUNDS = {
+    "greater_than": ("gt", "above"),
+    "greater_than_equal": ("ge", "at least"),
+    "less_than": ("lt", "below"),
+    "less_than_equal": ("le", "at most"),
+}
+_LENGTHS = {"too_short": ("min_length", "at least"), "too_long": ("max_length", "at most")}
+
+
+def _plain(item: Any) -> str:
+    """What is wrong, in plain words."""
+    kind, given = item["type"], item["input"]
+    if kind == "missing":
+        return "is missing"
+    if kind == "union_tag_not_found":
+        return "needs a type"
+    if kind in ("union_tag_invalid", "literal_error"):
+        return f"there is no {item['ctx'].get('tag', given)!r}"
+    if kind in _BOUNDS:
+        name, words = _BOUNDS[kind]
+        return f"must be {words} {item['ctx'][name]}"
+    if kind.removeprefix("string_") in _LENGTHS:
+        name, words = _LENGTHS[kind.removeprefix("string_")]
+        noun = "character" if kind.startswith("string_") else "part"
+        count = item["ctx"][name]
+        return f"must have {words} {count} {noun}{'' if count == 1 else 's'}"
+    if kind == "string_pattern_mismatch":
+        return f"does not fit the pattern {item['ctx']['pattern']}"
+    name, _, how = kind.partition("_")
+    wanted = _MUST_BE.get(name)
+    if wanted is None or how not in ("type", "parsing", "from_float", "attributes_type"):
+        return str(item["msg"]).removeprefix("Value error, ")
+    return f"must be {wanted}, not {_kind_of(given)}"
+
+
+def _kind_of(value: Any) -> str:
+    match value:
+        case None:
+            return "empty"
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return f"{value}"
+        case str():
+            return "text"
+        case list():
+            return "a list"
+        case _:
+            return "a mapping" if isinstance(value, Mapping) else type(value).__name__
+
+
+# ---------------------------------------------------------------------------------------------------- repairs
+
+#: How often a spec is read again without what was wrong with it.
+_MOST_ROUNDS = 12
+#: Parts of a table that its others are held against: without one of them nothing can be said of the others.
+_HELD_AGAINST = frozenset({"columns", "key_columns", "keys", "params", "json", "body", "path", "values"})
+
+
+def _repair(data: Any, path: KeyPath, item: Any, model: type[Spec]) -> KeyPath:
+    """Put in the place of what is wrong what was probably meant; else take it away, or the table it is in.
+
+    The path of what is away.
+    """
+    here = data
+    for key in path[:-1]:
+        inside = isinstance(here, dict) and key in here
+        inside = inside or (isinstance(here, list) and isinstance(key, int) and key < len(here))
+        if not inside:
+            return path  # it went with something else
+        here = here[key]
+    last = path[-1] if path else None
+    if item["type"] == "extra_forbidden":
+        close = difflib.get_close_matches(str(last), _keys_at(model, path[:-1], data), n=1)
+        value = here.pop(last, None)
+        if close and close[0] not in here:
+            here[close[0]] = value
+            return ()
+    elif item["type"] in ("union_tag_invalid", "literal_error") and (close := _close_words(item)):
+        here[last] = close[0]
+        return ()
+    elif "columns" in path[:-1] and isinstance(here, dict) and item["type"] == "value_error":
+        here[last] = "string"  # whatever type was meant
+        return ()
+    at_table = len(path) > 2 and path[0] == "tables"
+    if at_table and (item["type"] == "missing" or _HELD_AGAINST & {str(key) for key in path[2:]}):
+        data["tables"].pop(path[1], None)
+        return path[:2]
+    if isinstance(here, dict):
+        here.pop(last, None)
+    elif isinstance(here, list) and isinstance(last, int) and last < len(here):
+        del here[last]
+    return path
 
 
 def _own_path(loc: Sequence[Key], data: Any) -> KeyPath:
