@@ -12,7 +12,7 @@ from tests.engine.site import Row, Site, access
 INTS = {"a": "int", "b": "int"}
 JOIN = "SELECT r.a, s.b FROM web.r JOIN web.s ON r.b = s.a"
 #: Of two blocks that Spark joins: the query in FROM keeps the eddy from it.
-LEFT = "SELECT r.a, s.b FROM (SELECT DISTINCT a, b FROM web.r) r LEFT JOIN web.s ON r.b = s.a"
+LEFT = "SELECT r.a, s.b FROM (SELECT a, b FROM web.r GROUP BY a, b) r LEFT JOIN web.s ON r.b = s.a"
 #: Statements of one block and of several, over r, s and t.
 SHAPES = [
     LEFT,
