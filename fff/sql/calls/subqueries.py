@@ -128,8 +128,8 @@ class _Meant:
                 return
             column = _column(null, other if null.source is source else None)
             sql = self.tree.statement.sql
-            where = [applied(sql, one.span, mine) for one in own if one.span is not None]
-            null_found = " AND ".join([f"{column} IS NULL", *(f"({one})" for one in where)])
+            chosen = [f"({applied(sql, one.span, mine)})" for one in own if one.span is not None]
+            null_found = " AND ".join([f"{column} IS NULL", *chosen])
             on.append(f" {self.join} {name} AS {quote(other)} ON {null_found}")
         parts = (f" {self.join} {table} ON ", *on, *kept, " ")
         yield Subquery(self.inner, self.scope, (Edit(Span(place.end, text.source_end), parts), *names))

@@ -72,7 +72,7 @@ def _steps(tree: QueryTree, sql: str) -> Iterator[list[Edit]]:
 
 def _without_natural(tree: QueryTree, scope: SelectScope) -> Iterator[list[Edit]]:
     """NATURAL FULL JOIN with the names that it means, where it is the first join of two tables."""
-    joins = scope.node.args.get("joins") or ()
+    joins = list(scope.node.args.get("joins") or ())
     natural = bool(joins) and str(arg(joins[0], "method") or "").upper() == "NATURAL"
     if not natural or str(arg(joins[0], "side") or "").upper() != "FULL" or scope.region is None:
         return
@@ -109,10 +109,11 @@ def _parts(tree: QueryTree, scope: SelectScope) -> Iterator[tuple[SelectText, Sp
     if last >= 0 and len(begins) == len(joins):
         first = next(at for at, side in enumerate(sides) if side in ("RIGHT", "FULL"))
         if first > 0:  # what it joins is a join
-            yield text, *(Span(place.start, begins[first]),) * 2, ()
+            before = Span(place.start, begins[first])
+            yield text, before, before, ()
         elif sides[first] == "FULL" and not _is_halved(scope):
             end = begins[1] if len(begins) > 1 else place.end
-            yield text, *(Span(place.start, end),) * 2, ()
+            yield text, Span(place.start, end), Span(place.start, end), ()
     for join in joins:
         brackets = _brackets(tree, join) if str(arg(join, "side") or arg(join, "kind") or "") else None
         if brackets is not None:
