@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.engine.duck import over_duck
-from tests.engine.joins import oracle
+from tests.engine.joins import oracle, sparkless
 from tests.engine.site import run
-from tests.engine.test_full_joins import sparkless
 from tests.web.serving import Serve
 
 #: r, s and t have 10, 4 and 2 pages.

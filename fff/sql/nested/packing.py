@@ -11,6 +11,7 @@ The joins in front of one are what it joins, and what brackets hold is joined fi
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.statement import Node, TokenType, arg, exp, filled, identifier_span, quote
 
+#: What the queries are called, before the names of their columns.
+PACKED = re.compile(r"^joined_\d+(?:\.|$)")
 #: More are not packed: each is a reading of the whole statement.
 _MOST = 12
 _SEPARATORS = frozenset({TokenType.JOIN, TokenType.COMMA})

@@ -18,7 +18,7 @@ from fff.sql.calls.expand import expand_calls
 from fff.sql.calls.full_joins import halved
 from fff.sql.calls.parents import through_parents
 from fff.sql.calls.spelled_out import spelled_out
-from fff.sql.nested.packing import packed
+from fff.sql.nested.packing import PACKED, packed
 from fff.sql.nested.query_tables import QueryTables
 from fff.sql.planner.commands import command, query_of
 from fff.sql.planner.plan import BranchUnion, Prepared
@@ -136,6 +136,9 @@ def _planned_once(
                     _as_written(text.sql, parse_statement(text.sql), tables, params, at_hand)
                 )
                 if plain is None or other.upper is None or (made.packed and _joins_more(other, plain)):
+                    if other.upper is not None:
+                        upper = replace(other.upper, words=other.upper.words.without(PACKED))
+                        other = replace(other, upper=upper)
                     plain = replace(other, sql=sql, result=_told_of(other.result, written_out(sql), text))
                 if plain.upper is None:
                     break
