@@ -3,13 +3,8 @@
     WHERE r.x IN (SELECT y FROM s WHERE s.n > 1)      FROM r LEFT SEMI JOIN web.s AS s ON r.x = s.y AND (s.n > 1)
     WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.y = x)  FROM r LEFT ANTI JOIN web.s AS s ON (s.y = r.x)
 
-    WHERE r.x NOT IN (SELECT y FROM s)                FROM r LEFT ANTI JOIN web.s AS s ON r.x = s.y
-                                                        LEFT ANTI JOIN web.s AS `s #2` ON `s #2`.y IS NULL
-                                                        LEFT ANTI JOIN web.s AS `s #3` ON r.x IS NULL
-
-A condition that AND alone connects drops a row where it is false and where it is NULL, which is what makes IN a semi join. NOT IN
-is true where no row of the subquery is equal, none is NULL, and there is none at all if what it is asked of is NULL: three anti
-joins, of which conditions beside it that are true of no NULL, of either side, spare one each.
+A condition that AND alone connects drops a row where it is false and where it is NULL, which is what makes IN a semi join. So
+does NOT IN an anti join, but only where no NULL can be on either side: where conditions beside it are true of no NULL, of either.
 Both sides of IN are columns of one kind, so that `=` compares them as IN does. The subquery is over one table; of its select
 list EXISTS looks at nothing.
 """
@@ -25,7 +20,7 @@ from fff.sql.binder.names import parts_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText
 from fff.sql.binder.spj_block import Condition
-from fff.sql.syntax.edits import Edit, applied, edit
+from fff.sql.syntax.edits import Edit, edit
 from fff.sql.syntax.statement import Node, exp, filled, identifier_span, quote
 
 #: What a SELECT behind IN or EXISTS may consist of, by the tree's names. One of each of its rows is as good as all.
@@ -69,7 +64,6 @@ class _Meant:
     condition: Condition
     join: str
     pairs: tuple[tuple[Found, Found], ...]  # columns of both sides that IN compares
-    nulls: tuple[Found, ...] = ()  # those of NOT IN that may be NULL
 
     @classmethod
     def of(
@@ -93,10 +87,9 @@ class _Meant:
             return cls(tree, scope, inner, condition, join, ())
         assert isinstance(node, exp.In), "EXISTS and IN have queries"
         pairs = _pairs(node.this, scope, inner)
-        nulls = [] if wanted else list(_may_be_null(tree, scope, conditions, pairs, inner))
-        if not pairs or (nulls and len(pairs) > 1):
+        if not pairs or not (wanted or _never_null(tree, scope, conditions, pairs, inner)):
             return None
-        return cls(tree, scope, inner, condition, join, tuple(pairs), tuple(nulls))
+        return cls(tree, scope, inner, condition, join, tuple(pairs))
 
     def subquery(self, text: SelectText, conditions: Sequence[Condition]) -> Iterator[Subquery]:
         """The subquery as a join, where every name in it is clear."""
@@ -105,7 +98,7 @@ class _Meant:
             own = SelectText.of(self.tree.statement, self.inner).conditions
         except QueryError:
             return
-        [alias, *others] = self._aliases(source)
+        alias = self._alias(source)
         names = self._names(source, alias, own)
         place, where = text.from_text, text.where_token
         if names is None or place is None or where is None or source.table is None:
@@ -122,32 +115,21 @@ class _Meant:
         for condition in conditions:
             if condition is not self.condition and condition.span is not None:
                 kept += [" AND (" if kept else " WHERE (", condition.span, ")"]
-        for null, other in zip(self.nulls, others, strict=True):
-            mine = self._names(source, other, own)
-            if mine is None:
-                return
-            column = _column(null, other if null.source is source else None)
-            sql = self.tree.statement.sql
-            chosen = [f"({applied(sql, one.span, mine)})" for one in own if one.span is not None]
-            null_found = " AND ".join([f"{column} IS NULL", *chosen])
-            on.append(f" {self.join} {name} AS {quote(other)} ON {null_found}")
         parts = (f" {self.join} {table} ON ", *on, *kept, " ")
         yield Subquery(self.inner, self.scope, (Edit(Span(place.end, text.source_end), parts), *names))
 
-    def _aliases(self, source: Source) -> Iterator[str]:
-        """The name that the table had in the subquery, another where that is taken around it; and one for each that may be NULL."""
+    def _alias(self, source: Source) -> str:
+        """The name that the table had in the subquery; another where that is taken around it."""
         taken: set[str] = set()
         at: SelectScope | None = self.scope
         while at is not None:
             taken |= {one.alias.lower() for one in at.sources}
             at = at.outer
-        for _ in range(1 + len(self.nulls)):
-            alias, number = source.alias, 1
-            while alias.lower() in taken:
-                number += 1
-                alias = f"{source.alias} #{number}"
-            taken.add(alias.lower())
-            yield alias
+        alias, number = source.alias, 1
+        while alias.lower() in taken:
+            number += 1
+            alias = f"{source.alias} #{number}"
+        return alias
 
     def _names(self, source: Source, alias: str, own: Sequence[Condition]) -> list[Edit] | None:
         """The names in the subquery's conditions, qualified; None where one is of neither SELECT."""
@@ -223,22 +205,23 @@ def _comparable(left: Found, right: Found) -> bool:
     return len(kinds) == 1 and None not in kinds
 
 
-def _may_be_null(
+def _never_null(
     tree: QueryTree,
     scope: SelectScope,
     conditions: Sequence[Condition],
     pairs: Sequence[tuple[Found, Found]],
     inner: SelectScope,
-) -> Iterator[Found]:
-    """The columns that NOT IN compares whose NULLs no condition rejects."""
+) -> bool:
+    """Whether conditions reject the NULLs of all that NOT IN compares."""
     try:
         own = SelectText.of(tree.statement, inner).conditions
     except QueryError:
-        own = []
+        return False
     outside, inside = _not_null(conditions, scope), _not_null(own, inner)
-    for left, right in pairs:
-        yield from () if (right.source, right.index) in inside else (right,)
-        yield from () if (left.source, left.index) in outside else (left,)
+    return all(
+        (left.source, left.index) in outside and (right.source, right.index) in inside
+        for left, right in pairs
+    )
 
 
 def _not_null(conditions: Sequence[Condition], scope: SelectScope) -> set[tuple[Source, int]]:
