@@ -18,12 +18,13 @@ from fff.budget import Budget
 from fff.catalog import Catalog
 from fff.dataflow.plan.events import Cancel, Enough, Halt
 from fff.dataflow.plan.expressions import Expr
-from fff.errors import FFFError, InvariantError, QueryError, SourceError
+from fff.errors import FFFError, QueryError, SourceError
 from fff.forecast.history import TableHistory
 from fff.limits import WRITE_MILLION_S
 from fff.options import RunOptions
 from fff.policies.adaptive.session_memory import Memory
 from fff.result.audit.report import audited, audits
+from fff.result.feeding import Feeding
 from fff.result.report import make_report
 from fff.result.row_sink import RowSink
 from fff.result.snapshot import Picture, warnings_of
@@ -32,7 +33,7 @@ from fff.runtime.driver import Meters
 from fff.runtime.ending import Ending
 from fff.runtime.memory import MemoryGuard
 from fff.schema import BOUND, Field, result_field
-from fff.sql import KeySource, Prepared
+from fff.sql import Prepared
 from fff.sql.analysis.priorities import priority
 from fff.sql.analysis.soundness import AnswerBounds, causes_among
 from fff.stats import MemoryStats, Missing, RunOutcome, Snapshot, SparkStats
@@ -89,6 +90,7 @@ class Execution:
             )
             for number, query in enumerate(prepared.blocks)
         ]
+        self._feeding = Feeding(self._blocks, prepared.sql)
         self._short_of_memory: str | None = None  # what to do about it
         self._lease: Lease | None = None
         self._spark = spark
@@ -259,6 +261,7 @@ class Execution:
         self._ending.begin()
         watch = asyncio.create_task(self._ending.watch(self._cancel, self._halt))
         uses = uses_of(self._catalog, self.prepared)
+        self._feeding.begin()
         self._lease = lease = self._store.lease(self.prepared, uses, self._budget)
         tasks = [asyncio.create_task(self._run_block(block, lease)) for block in self._blocks]
         feeds = [feed for block in self._blocks for feed in block.feeds.values()]
@@ -284,6 +287,7 @@ class Execution:
     async def _run_block(self, block: RunningBlock, lease: Lease) -> None:
         await block.run(lease)
         lease.release(block.number)
+        self._feeding.ended(block)
         for other in self._blocks:
             for feed in other.feeds.values():
                 feed.end(block.number, block.broken)
@@ -310,11 +314,10 @@ class Execution:
         """Take rows from a block: to the reader or to Spark, and to the blocks that are fed with them."""
         if self._first_row_s is None and len(batch):
             self._first_row_s = time.perf_counter() - self._started
-        for other in self._blocks:
-            for number, feed in other.feeds.items():
-                for source in _sources(other, number, block.number):
-                    feed.add(source.of(batch))
+        self._feeding.take(block, batch)
         if self._row_sink is not None:
+            if not self._row_sink.reads(block.number):
+                return
             batch = self._row_sink.add(block.number, batch)
         elif self._spark_sink is not None:
             self._spark_sink.add(block, batch)
@@ -465,11 +468,3 @@ def _doubt_text(doubtful: Sequence[str], missing: Sequence[Missing], bounds: Ans
     if bounds is not None and bounds.tell_all:
         return f"numbers are bounds, and groups may be missing: {which} {were} not read in full"
     return f"rows may be wrong, not only missing: {which} {were} not read in full, and the query has {', '.join(doubtful)}"
-
-
-def _sources(fed: RunningBlock, table: int, block: int) -> Sequence[KeySource]:
-    """What of a block are keys of a table that is fed."""
-    for feed in fed.query.feeds:
-        if feed.table == table:
-            return [source for source in feed.sources if source.block == block]
-    raise InvariantError(f"nothing feeds table {table} of {fed.query.view}")

@@ -347,7 +347,7 @@ class _BlockEstimate:
     def _fed_keys(self, number: int) -> float | None:
         """How many keys other blocks can find."""
         feed, total = self._fed[number], 0.0
-        if feed.query is not None:
+        if feed.query is not None or feed.rows is not None:
             return None
         for source in feed.sources:
             block = self._prepared.blocks[source.block]

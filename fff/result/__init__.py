@@ -5,6 +5,7 @@ Out: what the display, the API and `--report` show.
 
     audit/      How a run was routed, judged after the fact.
     partial/    Groups before all tables have answered, to look at; never the answer.
+    feeding     Rows that blocks find, on their way to the feeds of other blocks
     projection  What becomes of a block's rows on their way out
     report      The machine-readable account of a run (contract section 4).
     row_sink    Rows as the result: what the engine makes of those that blocks find

@@ -14,7 +14,7 @@ from fff.dataflow.plan.expressions import Column, Expr, evaluate_rows
 from fff.dataflow.store.domains import Domain, PairDomain
 from fff.errors import QueryError, Span
 from fff.schema import Field
-from fff.sql.planner.plan import Branch, Cut
+from fff.sql.planner.plan import Branch, BranchUnion, Cut
 
 
 class Projection:
@@ -70,6 +70,35 @@ class Cutting:
         batch = batch.slice(skipped, self._left)
         self._left = None if self._left is None else self._left - len(batch)
         return batch
+
+
+class UnionRows:
+    """Makes the rows of a union of the rows that its blocks find. `sql` is the text that its places are of."""
+
+    def __init__(self, union: BranchUnion, sql: str) -> None:
+        self._projections = [Projection(branch, union.fields, sql) for branch in union.branches]
+        self._cutting = Cutting(union.cut, union.fields)
+
+    @property
+    def full(self) -> bool:
+        """Whether no further row is taken."""
+        return self._cutting.full
+
+    def reads(self, block: int) -> bool:
+        """Whether rows of a block become rows of the union."""
+        return any(one.block == block for one in self._projections)
+
+    def of(self, block: int, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows that some rows of a block give. Raises QueryError where a value cannot be had."""
+        [projection] = [one for one in self._projections if one.block == block]
+        rows = projection.rows(batch)
+        return rows.slice(0, 0) if self.full else self._cutting.take(rows)
+
+    def alone(self) -> list[pa.RecordBatch]:
+        """The rows that no table makes. Raises QueryError where a value cannot be had."""
+        row = pa.record_batch([pa.nulls(1)], names=["nothing"])
+        made = (one.rows(row) for one in self._projections if one.block is None)
+        return [self._cutting.take(rows) for rows in made]
 
 
 class _Seen:

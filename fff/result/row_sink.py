@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from fff.dataflow.arrays import Spill
 from fff.limits import LATE_ROWS, READY_BATCHES
-from fff.result.projection import Cutting, Projection
+from fff.result.projection import UnionRows
 from fff.sql import Prepared
 
 
@@ -30,10 +30,7 @@ class RowSink:
     def __init__(self, prepared: Prepared, *, hold: bool, enough: Callable[[], None]) -> None:
         assert prepared.result is not None, "a statement that is Spark's to finish"
         self.schema = prepared.result.fields
-        self._branches = [
-            Projection(branch, self.schema, prepared.sql) for branch in prepared.result.branches
-        ]
-        self._cutting = Cutting(prepared.result.cut, self.schema)
+        self._union = UnionRows(prepared.result, prepared.sql)
         self._enough = enough
         self.room = asyncio.Event()  # set while the reader keeps up
         self.room.set()
@@ -63,25 +60,25 @@ class RowSink:
         )
         self._outside = len(self._waiting)
 
-    def add(self, block: int | None, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def add(self, block: int, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Take rows of a block; gives those of the result among them.
 
         Raises QueryError where a value cannot be had.
         """
-        [branch] = [one for one in self._branches if one.block == block]
-        return self._take(branch.rows(batch))
+        return self._take(self._union.of(block, batch))
 
-    def _take(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        if self._cutting.full:
-            return rows.slice(0, 0)
-        batch = self._cutting.take(rows)
+    def reads(self, block: int) -> bool:
+        """Whether rows of a block are to become rows of the result."""
+        return self._union.reads(block)
+
+    def _take(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if len(batch):
             self.rows += len(batch)
             self._waiting.extend(batch.slice(start, LATE_ROWS) for start in range(0, len(batch), LATE_ROWS))
             if len(self._waiting) >= READY_BATCHES and not self._hold:
                 self.room.clear()
             self._more.set()
-        if self._cutting.full:
+        if self._union.full:
             self._enough()
         return batch
 
@@ -90,10 +87,9 @@ class RowSink:
 
         Raises QueryError where a value cannot be had.
         """
-        if self._cutting.full:
+        if self._union.full:
             self._enough()
-        row = pa.record_batch([pa.nulls(1)], names=["nothing"])
-        return [self._take(branch.rows(row)) for branch in self._branches if branch.block is None]
+        return [self._take(rows) for rows in self._union.alone()]
 
     async def batches(
         self, run: asyncio.Task[None], is_late: Callable[[], bool], dropped: Callable[[], None]

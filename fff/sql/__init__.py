@@ -6,6 +6,7 @@ Out: a `Prepared`: blocks for the eddy (`BlockPlan`), what Spark runs above them
     analysis/  What conditions say: what the engine can judge, what sources can be told
     binder/    Names: which table, alias or column each name of a statement means.
     calls/     Calls in SQL of functions that cost a request: they become tables in FROM.
+    nested/    Queries in queries that the engine answers: they become tables.
     planner/   Statements to plans.
     scalars/   Scalar expressions that the engine computes as Spark does
     syntax/    Text, tokens and trees, and what single words of Spark SQL mean.

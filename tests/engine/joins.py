@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
+from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pyarrow as pa
 
+from fff.federation import Federation
 from tests.engine.duck import database
-from tests.engine.site import Row, Site, access
+from tests.engine.site import Row, Site, access, federated
+from tests.web.serving import Serve
 
 INTS = {"a": "int", "b": "int"}
 JOIN = "SELECT r.a, s.b FROM web.r JOIN web.s ON r.b = s.a"
 #: Of two blocks that Spark joins: the query in FROM keeps the eddy from it.
-LEFT = "SELECT r.a, s.b FROM (SELECT DISTINCT a, b FROM web.r) r LEFT JOIN web.s ON r.b = s.a"
+LEFT = "SELECT r.a, s.b FROM (SELECT a, b FROM web.r GROUP BY a, b) r LEFT JOIN web.s ON r.b = s.a"
 #: Statements of one block and of several, over r, s and t.
 SHAPES = [
     LEFT,
@@ -74,3 +79,23 @@ def random_site(rng: random.Random) -> Site:
         page=4,
         jitter=rng,
     )
+
+
+#: 10 and 4 pages; some of either have no partner, some have two, some have NULL.
+R: list[Row] = [(number, None if number % 7 == 3 else number % 20) for number in range(100)]
+S: list[Row] = [(None if number % 9 == 5 else number % 30, number) for number in range(40)]
+T: list[Row] = [(number, number % 3) for number in range(12, 25)]
+
+
+@contextlib.asynccontextmanager
+async def sparkless(serve: Serve, folder: Path) -> AsyncIterator[tuple[Federation, Site]]:
+    """r and s are scanned, t answers by key as well; whoever starts Spark fails."""
+    site = Site({"r": (("a", "b"), R), "s": (("a", "b"), S), "t": (("a", "b"), T)})
+    tables = {"r": access("r", INTS), "s": access("s", INTS), "t": access("t", INTS, lookups=["a"])}
+    async with federated(serve, site, folder, tables) as (one, _):
+
+        def refuse(*_: object) -> None:
+            raise AssertionError("Spark is started")
+
+        one._start_spark = refuse  # type: ignore[method-assign,assignment]
+        yield one, site

@@ -142,7 +142,7 @@ async def test_blocks_that_are_held_back_hold_up_nobody(
         jitter=rng,
     )
     tables = lookup_only() | {"t": access("t", INTS, scan=False, lookups=["a"])}
-    sql = "SELECT r.a, s.b, t.b FROM (SELECT DISTINCT a, b FROM web.r) r LEFT JOIN web.s ON r.b = s.a LEFT JOIN web.t ON s.b = t.a"
+    sql = "SELECT r.a, s.b, t.b FROM (SELECT a, b FROM web.r GROUP BY a, b) r LEFT JOIN web.s ON r.b = s.a LEFT JOIN web.t ON s.b = t.a"
     async with federated(serve, site, tmp_path, tables) as (federation, _):
         over_duck(federation)
         async with asyncio.timeout(100):
@@ -164,7 +164,7 @@ async def test_a_chain_of_feeds_with_a_fault_somewhere_gives_a_labelled_part(
     broken = "r" if what.startswith("scan") else "s"
     site.faults[broken, what] = fault
     tables = lookup_only() | {"t": access("t", INTS, scan=False, lookups=["a"])}
-    sql = "SELECT r.a, s.b, t.b FROM (SELECT DISTINCT a, b FROM web.r) r LEFT JOIN web.s ON r.b = s.a LEFT JOIN web.t ON s.b = t.a"
+    sql = "SELECT r.a, s.b, t.b FROM (SELECT a, b FROM web.r GROUP BY a, b) r LEFT JOIN web.s ON r.b = s.a LEFT JOIN web.t ON s.b = t.a"
     async with federated(serve, site, tmp_path, tables) as (federation, _):
         over_duck(federation)
         rows, execution = await run(federation, sql)

@@ -2,35 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from fff.federation import Federation
-from tests.engine.joins import INTS, oracle
-from tests.engine.site import Row, Site, access, federated, run
+from tests.engine.joins import oracle, sparkless
+from tests.engine.site import run
 from tests.web.serving import Serve
-
-#: 10 and 4 pages; some of either have no partner, some have two, some have NULL.
-R: list[Row] = [(number, None if number % 7 == 3 else number % 20) for number in range(100)]
-S: list[Row] = [(None if number % 9 == 5 else number % 30, number) for number in range(40)]
-T: list[Row] = [(number, number % 3) for number in range(12, 25)]
-
-
-@contextlib.asynccontextmanager
-async def sparkless(serve: Serve, folder: Path) -> AsyncIterator[tuple[Federation, Site]]:
-    """r and s are scanned, t answers by key as well; whoever starts Spark fails."""
-    site = Site({"r": (("a", "b"), R), "s": (("a", "b"), S), "t": (("a", "b"), T)})
-    tables = {"r": access("r", INTS), "s": access("s", INTS), "t": access("t", INTS, lookups=["a"])}
-    async with federated(serve, site, folder, tables) as (one, _):
-
-        def refuse(*_: object) -> None:
-            raise AssertionError("Spark is started")
-
-        one._start_spark = refuse  # type: ignore[method-assign,assignment]
-        yield one, site
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from fff.errors import FFFError, InfeasibleQuery
 from fff.spark.session import SparkEngine
 from fff.sql import explain
+from tests.engine.duck import over_duck
 from tests.engine.site import Site, access, federated, run
 from tests.web.serving import Serve
 
@@ -110,6 +111,22 @@ async def test_what_is_not_read_is_missing(spark: SparkEngine, serve: Serve, tmp
         assert (execution.outcome.exit_code, execution.outcome.complete) == (3, False)
         assert {part["predicate"] for part in execution.outcome.report["missing"]} == {"k = 3"}
         assert sum(1 for key in web.keys if key[2] not in "123") == 0
+
+
+@pytest.mark.parametrize(
+    ("rest", "keys"), [("LIMIT 3", 8), ("LIMIT 2 OFFSET 3", 10), ("WHERE a > 50 LIMIT 3", 60)]
+)
+async def test_a_limit_ends_it(serve: Serve, tmp_path: Path, rest: str, keys: int) -> None:
+    """Links are followed until there are as many rows, unless these are chosen among others."""
+    sql = f"WITH RECURSIVE w(a) AS (SELECT 1 UNION ALL SELECT v.nx FROM w JOIN v ON v.k = w.a) SELECT a FROM w {rest}"
+    web = Site({**site().tables, "v": (("k", "nx", "s"), [(k, k + 1, "x") for k in range(60)])})
+    async with federated(serve, web, tmp_path, TABLES) as (federation, _):
+        over_duck(federation)
+        rows, execution = await run(federation, sql)
+    assert execution.outcome.complete
+    assert len(set(rows)) == int(rest.split("LIMIT ")[1][0])
+    assert max(web.keys.values()) == 1
+    assert (len(web.keys) >= keys) if "WHERE" in rest else (len(web.keys) <= keys)
 
 
 async def test_explain_tells_how_links_are_followed(serve: Serve, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from planner_fakes import catalog, table
 
 from fff.catalog import Catalog, Table
 from fff.dataflow.plan.expressions import Column, evaluate, evaluate_rows
-from fff.result.row_sink import RowSink
+from fff.result.projection import UnionRows
 from fff.schema import Field
 from fff.spark.session import SparkEngine
 from fff.sql import BlockQuery, Feed, Prepared
@@ -308,6 +308,13 @@ class Run:
 
     def _keys(self, feed: Feed, columns: Sequence[Field]) -> pa.Table:
         names = [one.name for one in columns]
+        if feed.rows is not None:
+            table = self.prepared.blocks[
+                next(at for at, one in enumerate(self.prepared.blocks) if feed in one.feeds)
+            ]
+            whole = [one.name for one in table.tables[feed.table].columns]
+            union = UnionRows(feed.rows, self.prepared.sql)
+            return _united(feed.rows.fields, union, self.done).rename_columns(whole).select(names)
         if feed.query is not None:
             query = feed.query
             if query.view not in self.views:
@@ -330,11 +337,17 @@ def _all_valid(keys: pa.Table) -> pa.ChunkedArray:
 
 def made_of(prepared: Prepared, blocks: Sequence[pa.Table]) -> pa.Table:
     """What the engine itself makes of the rows of blocks."""
-    sink = RowSink(prepared, hold=True, enough=lambda: None)
-    found = sink.begin()
+    assert prepared.result is not None
+    return _united(prepared.result.fields, UnionRows(prepared.result, prepared.sql), blocks)
+
+
+def _united(fields: Sequence[Field], union: UnionRows, blocks: Sequence[pa.Table]) -> pa.Table:
+    """The rows of a union over those of all blocks."""
+    found = union.alone()
     for number, rows in enumerate(blocks):
-        found += [sink.add(number, batch) for batch in rows.combine_chunks().to_batches()]
-    schema = pa.schema([(field.name, field.arrow) for field in sink.schema])
+        if union.reads(number):
+            found += [union.of(number, batch) for batch in rows.combine_chunks().to_batches()]
+    schema = pa.schema([(field.name, field.arrow) for field in fields])
     return pa.Table.from_batches([one for one in found if len(one)], schema)
 
 

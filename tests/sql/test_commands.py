@@ -115,6 +115,8 @@ TAKEN = [
     "SELECT window.start, count(*) FROM (SELECT current_timestamp() AS ts FROM r) GROUP BY window(ts, '1 hour')",
     "SELECT x, first_value(v, false) OVER (ORDER BY x), last_value(v, FALSE) OVER (ORDER BY x, v) FROM r",
     "SELECT /*+ REPARTITION(3), COALESCE(1) */ x FROM r", "SELECT /*+ MERGE(s) */ r.x FROM r JOIN s ON r.x = s.x",
+    "SELECT try_parse_json(x):a.b::int AS n, try_parse_json(x):a[0]['b c']::string AS s FROM r",
+    "SELECT v:a.b::string AS s FROM (SELECT try_parse_json(x) AS v FROM r) WHERE v:k::int IS NULL",
     "SELECT r.x FROM ((r JOIN s ON r.x = s.x) JOIN s t ON t.x = r.x)",
     "SELECT 1 FROM (((r JOIN s ON r.x = s.x) JOIN s t ON t.x = r.x) LEFT JOIN s u ON u.x = r.x)",
 ]  # fmt: skip

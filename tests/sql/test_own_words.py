@@ -14,7 +14,8 @@ from fff.sql import prepare
 ONE = "SELECT max(day) FROM FEC GROUP BY zip"
 TWO = "SELECT upper(F.zip), C.year FROM FEC F, crime C WHERE F.zip = C.zip ORDER BY F.day"
 SAME = "SELECT xxhash64(F.zip), xxhash64(C.zip) FROM FEC F, crime C WHERE F.zip = C.zip"
-APART = "SELECT max(F.id) FROM FEC F FULL JOIN crime ON crime.zip = F.zip"
+APART = "SELECT max(F.id) FROM FEC F JOIN crime ON crime.zip = F.zip LATERAL VIEW explode(array(1)) e AS x"
+PACKED = "SELECT max(F.id), min(F.zip) FROM FEC F FULL JOIN crime ON crime.zip = F.zip GROUP BY crime.zip"
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,7 @@ APART = "SELECT max(F.id) FROM FEC F FULL JOIN crime ON crime.zip = F.zip"
         (TWO, "the view `__fff_block` of __fff_rows_1", "the view these tables of this query"),
         (SAME, "[`__fff_block`.`_F_zip`, `_C_zip`] + _C_zip", "[`F`.`zip`, `C`.`zip`] + C.zip"),
         (APART, "`__fff_2`.`zip`, `__fff_1`.`id`", "`crime`.`zip`, `F`.`id`"),
+        (PACKED, "`__fff_block`.`F.zip`, `__fff_block`.`id`, `__fff_block`", "`F`.`zip`, `id`, these tables"),
         (APART, "[A.B] 'x.__fff' is no `F`.`nope`; _F_zip", "[A.B] 'x.__fff' is no `F`.`nope`; _F_zip"),
     ],
 )  # fmt: skip

@@ -53,11 +53,33 @@ _STARLESS: dict[type[Node], str] = {
 }
 
 
+def _check_path(statement: Statement, column: Node, scope: SelectScope) -> None:
+    """A path behind a colon is of a variant, which no table's column is."""
+    around = column.parent
+    if (
+        not isinstance(around, exp.JSONExtract)
+        or not around.args.get("variant_extract")
+        or around.this is not column
+    ):
+        return
+    found = resolve(column, scope)
+    if isinstance(found, Found) and found.source.table is not None:
+        kind = found.source.table.columns[found.index].type
+        raise QueryError(
+            f"{column.sql('spark')} is of type {kind}: only a variant has paths",
+            sql=statement.sql,
+            span=reference_span(column),
+            hint=f"write parse_json({column.sql('spark')}):… for a text that is JSON",
+        )
+
+
 def check_queries(tree: QueryTree) -> None:
     """Raises QueryError for what Spark would certainly refuse, underlined."""
     for scope in tree.scopes:
         for star in scope.stars:
             _check_star(tree.statement, star)
+        for column in scope.columns:
+            _check_path(tree.statement, column, scope)
         written = [one for one in scope.conditions if one.node is not None and not one.follows]
         alone = sum(not one.on for one in written) == 1
         for condition in written:

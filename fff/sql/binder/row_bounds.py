@@ -7,7 +7,8 @@ before they are counted. From there a bound goes on
 - into a query in FROM or WITH that is all there is in FROM, to the smallest that does for all who name it;
 - into every branch of UNION ALL, of which one alone may give all rows;
 - to the preserved side of LEFT JOINs, of which each row gives at least one;
-- to what EXISTS asks for, of which one row says all.
+- to what EXISTS asks for, of which one row says all;
+- to a recursive query, as far as the rows of its levels go.
 
 Spark may give any rows for a LIMIT without ORDER BY. It runs the statement's own LIMIT over the rows that were read, so what
 it gives is one of the answers over the whole tables, and the same one wherever a WITH is named.
@@ -28,6 +29,7 @@ class Bounds:
     """For SELECTs whose rows of FROM and WHERE are bounded, and tables joined to others, how many rows are enough."""
 
     scopes: dict[SelectScope, int] = field(default_factory=dict)
+    recursive: dict[Query, int] = field(default_factory=dict)  # rows of what recurs, of which each may be any
     sources: dict[Source, int] = field(default_factory=dict)
 
     @classmethod
@@ -41,7 +43,11 @@ class Bounds:
         for query in _outermost_first(tree):
             asked = wanted.get(query, [1 if isinstance(query.node.parent, exp.Exists) else None])
             known = [one for one in asked if one is not None]
-            most = max(known) if known and len(known) == len(asked) and not query.recursive else None
+            most = max(known) if known and len(known) == len(asked) else None
+            if query.recursive:
+                if most is not None:
+                    found.recursive[query] = most
+                most = None
             bounds = _by_branch(tree.statement, query.node, most, params) if query.branches else []
             for scope, bound in zip(query.branches, bounds, strict=True):
                 found._scope(tree.statement, scope, bound, params, wanted)

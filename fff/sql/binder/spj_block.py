@@ -262,11 +262,14 @@ class _FromClause:
         [relation] = right.relations
         before = len(self.conditions)
         scope, at = self._join(join, left, right, at)
+        if before == len(self.conditions):
+            raise refuse(self.statement, "a NATURAL join without common columns", relation.span)
         self.conditions[before:] = [replace(one, on=relation.ordinal) for one in self.conditions[before:]]
         self.right[relation.ordinal] = kind
         if kind != "left":
             relations = (*left.relations, replace(relation, unseen=True))
-            scope = Scope(relations, left.output, left.hidden)
+            output = tuple(column for column in scope.output if column.alias != relation.ordinal)
+            scope = Scope(relations, output, left.hidden)
         return scope, at
 
     def _mirrored(self, join: Node, left: Scope, right: Scope, at: int) -> tuple[Scope, int]:
@@ -274,8 +277,11 @@ class _FromClause:
         if len(left.relations) > 1 or left.relations[0].called:
             raise refuse(self.statement, "this left side of a RIGHT JOIN", left.relations[0].span)
         [own] = left.relations
+        before = len(self.conditions)
         scope, at = self._one_sided(join, "left", right, left, at)
-        merged = len(join.args.get("using") or ())
+        merged = sum(one.pair is not None for one in self.conditions[before:])
+        if merged > 1 and not join.args.get("using"):  # whose order is that of the other side
+            raise refuse(self.statement, "NATURAL RIGHT JOIN by several columns", own.span)
         rest = scope.output[merged:]
         ordered = (
             *scope.output[:merged],

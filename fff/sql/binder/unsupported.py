@@ -15,11 +15,8 @@ def refuse(statement: Statement, what: str, span: Span | None) -> UnsupportedSQL
 def right_side(join: Node) -> JoinKind | None:
     """What a join makes of its right side: that of a left, semi or anti join with a condition; None in any other join."""
     side, kind = (str(join.args.get(name) or "").upper() for name in ("side", "kind"))
-    if join.args.get("on") is None and not (
-        join.args.get("using") and side == "LEFT" and kind in {"", "OUTER"}
-    ):
-        return None
-    if side not in {"", "LEFT"} or join.args.get("method"):
+    conditioned = join.args.get("on") is not None or bool(join.args.get("using"))
+    if side not in {"", "LEFT"} or not (conditioned or (_is_natural(join) and kind in {"", "OUTER"})):
         return None
     if kind in {"SEMI", "ANTI"}:
         return "semi" if kind == "SEMI" else "anti"
@@ -29,8 +26,12 @@ def right_side(join: Node) -> JoinKind | None:
 def is_mirrored(join: Node) -> bool:
     """Whether a join is a LEFT JOIN with its sides exchanged: RIGHT JOIN with a condition."""
     side, kind = (str(join.args.get(name) or "").upper() for name in ("side", "kind"))
-    conditioned = join.args.get("on") is not None or bool(join.args.get("using"))
-    return conditioned and side == "RIGHT" and kind in {"", "OUTER"} and not join.args.get("method")
+    conditioned = join.args.get("on") is not None or bool(join.args.get("using")) or _is_natural(join)
+    return conditioned and side == "RIGHT" and kind in {"", "OUTER"}
+
+
+def _is_natural(join: Node) -> bool:
+    return str(join.args.get("method") or "").upper() == "NATURAL"
 
 
 def join_kind(statement: Statement, join: Node, first: int, end: int) -> JoinKind:

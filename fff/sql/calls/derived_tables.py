@@ -69,18 +69,33 @@ def _steps(tree: QueryTree) -> Iterator[tuple[Source, list[Edit]]]:
 
 def _without_with(tree: QueryTree, text: Edited, names: set[str]) -> Edited | None:
     """The text without WITH, once nothing names its queries any more; None where something does."""
-    clause = tree.root.node.args.get("with") or tree.root.node.args.get("with_")
-    if clause is None:
+    queries = _with(tree)
+    if not queries:
         return text
     region, statement = tree.root.branches[0].region, tree.statement
     kept = {one.query.node for one in tree.sources if one.query is not None}
+    # The name of a table of ours stands there for a query that has been planned.
+    names |= {
+        one.alias.lower()
+        for one in queries
+        if not any(source.table is None or source.table.source for source in _sources(tree, one.this))
+    }
     if (
         region is None
         or statement.tokens[region.first - 1].token_type is not TokenType.R_PAREN
-        or any(one.alias.lower() not in names or one.this in kept for one in clause.expressions)
+        or any(one.alias.lower() not in names or one.this in kept for one in queries)
     ):
         return None
     return text.edited([edit(Span(0, statement.tokens[region.first].start), "")])
+
+
+def _sources(tree: QueryTree, node: Node) -> list[Source]:
+    return [one for query in tree.queries if query.node is node for one in query.branches[0].sources]
+
+
+def _with(tree: QueryTree) -> list[Node]:
+    clause = arg(tree.root.node, "with")
+    return list(clause.expressions) if isinstance(clause, exp.With) else []
 
 
 def _must(holds: object) -> None:
@@ -269,9 +284,8 @@ def _changes(tree: QueryTree, inner: SelectScope, aliases: dict[Source, str]) ->
     for source in inner.sources:
         table, span, alias = _there(source.table), _there(source.span), source.node.args.get("alias")
         last = _there(identifier_span(alias.this)) if source.written and alias is not None else span
-        _must(
-            table.source or not arg(tree.root.node, "with")
-        )  # which may have another meaning for a bare name
+        # WITH may have another meaning for a bare name.
+        _must(table.source or table.name.lower() not in {one.alias.lower() for one in _with(tree)})
         written = tree.statement.sql[span.start : span.end]
         name = f"{quote(table.source)}.{quote(table.name)}" if table.source else written
         yield edit(Span(span.start, last.end), f"{name} AS {quote(aliases[source])}")

@@ -19,6 +19,7 @@ from fff.sql.binder.build_scopes import read_queries
 from fff.sql.binder.names import parts_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText
+from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit, edit
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.source_map import Edited
@@ -49,6 +50,8 @@ def _is_full(scope: SelectScope) -> bool:
 def _may_be_united(tree: QueryTree, scope: SelectScope) -> bool:
     """Whether two SELECTs that UNION ALL connects may stand in the place of one, within the statement."""
     if scope.inner or scope.outer is not None or filled(scope.node) - _CLAUSES - {"with"}:
+        return False
+    if any(has_aggregate(one) or one.find(exp.Window) for one in scope.node.expressions):
         return False
     if scope.node is tree.root.node:
         return True

@@ -44,13 +44,22 @@ Edges = list[tuple[Source, KeyEdge]]
 
 
 def followed(
-    tree: QueryTree, catalog: Catalog, params: Mapping[str, object], restrictions: Restrictions
+    tree: QueryTree,
+    catalog: Catalog,
+    params: Mapping[str, object],
+    restrictions: Restrictions,
+    bounds: Mapping[Query, int],
 ) -> list[Draft]:
-    """Blocks that find keys by recursion; from then on the restrictions know of the keys that they find."""
+    """Blocks that find keys by recursion, and end where as many rows are enough; from then on the restrictions know of the keys that they find.
+
+    Each of their results is a row of the recursive query, which has more where rows come twice.
+    """
     drafts: list[Draft] = []
     for query in tree.queries:
         if query.recursive:
             found, edges = _walk(tree, query, catalog, params)
+            if found:
+                found[-1].limit = bounds.get(query)
             drafts += found
             for source, edge in edges:
                 restrictions.edges[source].append(edge)

@@ -109,7 +109,8 @@ class _Meant:
         for condition in own:
             assert condition.span is not None, "a condition that was split stands in the text"
             on += [" AND (" if on else "(", condition.span, ")"]
-        table = f"{quote(source.table.source)}.{quote(source.table.name)} AS {quote(alias)}"
+        name = ".".join(quote(part) for part in (source.table.source, source.table.name) if part)
+        table = f"{name} AS {quote(alias)}"
         kept: list[str | Span] = []
         for condition in conditions:
             if condition is not self.condition and condition.span is not None:

@@ -53,6 +53,10 @@ def _feeds(prepared: Prepared, block: BlockQuery) -> list[str]:
         if feed.query is not None:
             after = ", ".join(str(number + 1) for number in feed.query.blocks)
             lines.append(f"{fed.name}: what Spark finds once block {after} has ended: {feed.query.sql}")
+        if feed.rows is not None:
+            blocks = " and ".join(str(number + 1) for number in sorted(feed.blocks)) or "none"
+            columns = ", ".join(column.name for column in fed.columns)
+            lines.append(f"{fed.name} ({columns}): the rows of a query, made of block {blocks}")
         for source in feed.sources:
             other = prepared.blocks[source.block].plan
             names = [

@@ -62,6 +62,13 @@ class BranchUnion:
             ),
         )
 
+    def behind(self, blocks: int) -> BranchUnion:
+        """The same where so many other blocks stand in front of those of its statement."""
+        branches = (
+            one if one.block is None else replace(one, block=one.block + blocks) for one in self.branches
+        )
+        return replace(self, branches=tuple(branches))
+
 
 @dataclass(frozen=True)
 class KeyBinding:
@@ -125,12 +132,23 @@ class Feed:
     sources: tuple[KeySource, ...]
     query: KeyQuery | None = None  # then there are no sources
     distinct: bool = True  # else every row comes, with its NULLs
+    rows: BranchUnion | None = None  # of a query that the engine answers: its rows, then there are no sources
 
     @property
     def blocks(self) -> frozenset[int]:
         """The blocks that must have ended before all keys are known."""
         waited = () if self.query is None else self.query.blocks
-        return frozenset({*waited, *(source.block for source in self.sources)})
+        made = () if self.rows is None else (one.block for one in self.rows.branches if one.block is not None)
+        return frozenset({*waited, *made, *(source.block for source in self.sources)})
+
+    def behind(self, blocks: int) -> Feed:
+        """The same where so many other blocks stand in front of those of its statement."""
+        query = self.query
+        if query is not None:
+            query = replace(query, blocks=tuple(one + blocks for one in query.blocks))
+        sources = tuple(replace(one, block=one.block + blocks) for one in self.sources)
+        rows = None if self.rows is None else self.rows.behind(blocks)
+        return replace(self, sources=sources, query=query, rows=rows)
 
 
 @dataclass(frozen=True)

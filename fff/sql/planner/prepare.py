@@ -18,6 +18,8 @@ from fff.sql.calls.expand import expand_calls
 from fff.sql.calls.full_joins import halved
 from fff.sql.calls.parents import through_parents
 from fff.sql.calls.spelled_out import spelled_out
+from fff.sql.nested.packing import PACKED, packed
+from fff.sql.nested.query_tables import QueryTables
 from fff.sql.planner.commands import command, query_of
 from fff.sql.planner.plan import BranchUnion, Prepared
 from fff.sql.planner.statement import plan_queries, unnested
@@ -127,10 +129,16 @@ def _planned_once(
     except InfeasibleQuery as error:
         refused = error
     if plain is None or plain.upper is not None:
-        for text, tables in _rewritten(statement, catalog, params):
+        made = QueryTables()
+        for text, tables in _rewritten(statement, catalog, params, made):
             with suppress(QueryError):
-                other = _as_written(text.sql, parse_statement(text.sql), tables, params, at_hand)
-                if plain is None or other.upper is None:
+                other = made.attached(
+                    _as_written(text.sql, parse_statement(text.sql), tables, params, at_hand)
+                )
+                if plain is None or other.upper is None or (made.packed and _joins_more(other, plain)):
+                    if other.upper is not None:
+                        upper = replace(other.upper, words=other.upper.words.without(PACKED))
+                        other = replace(other, upper=upper)
                     plain = replace(other, sql=sql, result=_told_of(other.result, written_out(sql), text))
                 if plain.upper is None:
                     break
@@ -140,8 +148,14 @@ def _planned_once(
     return plain
 
 
+def _joins_more(other: Prepared, plain: Prepared) -> bool:
+    """Whether one plan leaves no join to Spark where another does."""
+    views, before = (sum(bool(block.view) for block in one.blocks) for one in (other, plain))
+    return views == 1 < before
+
+
 def _rewritten(
-    statement: Statement, catalog: Catalog, params: Mapping[str, object]
+    statement: Statement, catalog: Catalog, params: Mapping[str, object], made: QueryTables
 ) -> Iterator[tuple[Edited, Catalog]]:
     """The statement in other words, each with the tables that it names: rows as tables, halves of FULL JOIN, queries merged."""
     text = Edited.of(statement.sql)
@@ -159,6 +173,23 @@ def _rewritten(
         one = merged(text, catalog)
         if one is not None:
             yield one, catalog
+    with suppress(QueryError):
+
+        def plan(sql: str, known: Catalog) -> Prepared:
+            markers = {marker.name for marker in parameters.markers(parse_statement(sql))}
+            own = {name: value for name, value in params.items() if name in markers}
+            return _planned_once(sql, known, own, frozenset())
+
+        before, text = text.sql, packed(text, catalog)
+        made.packed = text.sql != before
+        text, catalog = made.replaced(text, catalog, plan)
+        if made.made or made.packed:
+            halves = halved(text, catalog)
+            text = text if halves is None else halves
+            one = merged(text, catalog)
+            if one is not None:
+                yield one, catalog
+            yield text, catalog
 
 
 def _told_of(result: BranchUnion | None, written: Edited, text: Edited) -> BranchUnion | None:

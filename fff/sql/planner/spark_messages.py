@@ -13,7 +13,7 @@ from fff.schema import Field
 from fff.sql.binder.spj_block import SourceBlock
 
 #: A name, perhaps with one before it, each perhaps quoted.
-_NAME = re.compile(r"(?<![\w`.])(?:(?P<view>`\w+`|\w+)\.)?(?P<name>`\w+`|\w+)(?![\w`])", re.ASCII)
+_NAME = re.compile(r"(?<![\w`.])(?:(?P<view>`\w+`|\w+)\.)?(?P<name>`[\w.]+`|\w+)(?![\w`])", re.ASCII)
 #: What every name begins with that the engine puts into a statement, columns of views for several tables aside.
 _OURS = "__fff_"
 
@@ -37,6 +37,10 @@ class OwnWords:
                 if one.name != block.scope.field(column).name:
                     names[one.name] = written
         return cls(names)
+
+    def without(self, made: re.Pattern[str]) -> Self:
+        """The same without names of tables that nobody has written."""
+        return type(self)({ours: made.sub("", own) or "these tables" for ours, own in self.names.items()})
 
     def told(self, error: SparkError) -> SparkError:
         """The error without names that nobody has written."""

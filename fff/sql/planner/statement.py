@@ -91,7 +91,7 @@ def plan_queries(
     try:
         order = settled(())
     except InfeasibleQuery:
-        first = followed(tree, catalog, params, restrictions)
+        first = followed(tree, catalog, params, restrictions, bounds.recursive)
         if not first:
             raise
         order = settled(first)

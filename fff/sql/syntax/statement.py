@@ -75,6 +75,7 @@ _SPARK.parser_class.FUNCTIONS = {
     "FIRST_VALUE": _first_value(exp.FirstValue),
     "LAST_VALUE": _first_value(exp.LastValue),
 }
+_SPARK.parser_class.COLON_IS_VARIANT_EXTRACT = True  # `v:a.b`
 _OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
 _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
 #: `window(…)` is a function, `window.start` a column that it makes.

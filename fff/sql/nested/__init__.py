@@ -1,0 +1,10 @@
+"""Queries in queries that are rows for the SELECT around them: what the engine answers of them becomes a table.
+
+In: the text of a statement, the tables of the catalog.
+Out: the text with names in the places of queries, and those queries planned.
+
+    packing       Joins that one eddy does not run among others, written as queries in FROM
+    query_tables  Queries that the engine answers, as tables that other blocks scan
+
+The words are explained in docs/glossary.md.
+"""

@@ -1,0 +1,230 @@
+"""Queries that the engine answers, in FROM, WITH, IN and EXISTS, as tables that the blocks around them scan.
+
+    SELECT r.id FROM r LEFT JOIN (SELECT DISTINCT q.x FROM q JOIN p ON q.n = p.k) z ON r.x = z.x
+    SELECT r.id FROM r LEFT JOIN made_1 z ON r.x = z.x          made_1: SELECT DISTINCT q.x FROM q JOIN p ON q.n = p.k
+
+The rows of the query are those of its own blocks, as they come. The scan of its table ends when those blocks have ended, and
+fails where one of them is incomplete: to the eddy that reads it a table like any other, whose end tells what is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from fff.catalog import Catalog, ScanMethod, Table
+from fff.errors import QueryError, Span
+from fff.sql.analysis.soundness import AnswerBounds, Doubts
+from fff.sql.binder.build_scopes import read_queries
+from fff.sql.binder.scopes import Query, QueryTree
+from fff.sql.planner.plan import BlockQuery, BranchUnion, Feed, Prepared
+from fff.sql.scalars.typed import may_fail
+from fff.sql.syntax.edits import edit
+from fff.sql.syntax.parse import parse_statement
+from fff.sql.syntax.source_map import Edited
+from fff.sql.syntax.statement import Statement, TokenType, arg, exp, filled, quote
+
+#: Each is planned by itself; more are left as they are.
+_MOST = 20
+_PLAIN = frozenset({"expressions", "from", "joins", "where"})
+
+#: Plans a query as a statement.
+Plan = Callable[[str, Catalog], Prepared]
+
+
+@dataclass
+class QueryTables:
+    """The queries of a statement that have become tables, by their names in lower case."""
+
+    made: dict[str, Prepared] = field(default_factory=dict)
+    packed: bool = False  # some joins were written as queries, so that the eddies run them
+
+    def replaced(self, text: Edited, catalog: Catalog, plan: Plan) -> tuple[Edited, Catalog]:
+        """The text with tables for queries, and the catalog with these. Raises QueryError."""
+        tried: set[str] = set()
+        while len(tried) < _MOST:
+            tree = read_queries(parse_statement(text.sql), catalog)
+            step = next((one for one in _candidates(tree) if one.sql not in tried), None)
+            if step is None:
+                break
+            tried.add(step.sql)
+            try:
+                planned = plan(step.sql, catalog)
+            except QueryError:  # it names columns of the SELECT around it, or needs keys of that
+                continue
+            name = _new_name(text, catalog)
+            table = _table(name, planned)
+            if table is not None:
+                self.made[name] = planned
+                text, catalog = text.edited([edit(*step.put(table))]), catalog.beside([table])
+        return text, catalog
+
+    def attached(self, prepared: Prepared) -> Prepared:
+        """The plan of the text with the blocks that make the rows of its tables in front."""
+        used = {table.name for block in prepared.blocks for table in block.tables}
+        made = {name: one for name, one in self.made.items() if name in used}
+        blocks: list[BlockQuery] = []
+        rows: dict[str, BranchUnion] = {}
+        for name, one in self.made.items():
+            assert one.result is not None, "only what the engine answers becomes a table"
+            rows[name] = one.result.behind(len(blocks))
+            blocks += [_fed(block, len(blocks), rows) for block in one.blocks]
+        before = len(blocks)
+        blocks += [_fed(block, before, rows) for block in prepared.blocks]
+        result = None if prepared.result is None else prepared.result.behind(before)
+        warnings = [text for one in (*made.values(), prepared) for text in one.warnings]
+        bounds = prepared.bounds
+        return replace(
+            prepared,
+            blocks=tuple(blocks),
+            result=result,
+            warnings=tuple(dict.fromkeys(warnings)),
+            doubts=self._doubts(prepared.doubts),
+            bounds=bounds and AnswerBounds(bounds.columns, bounds.rows, self._doubts(bounds.doubts)),
+        )
+
+    def _doubts(self, doubts: Doubts) -> Doubts:
+        """What makes rows wrong where a table of a query lacks some, of the tables that the query reads."""
+        found = [doubt for one in self.made.values() for doubt in one.doubts]
+        for name, causes in doubts:
+            one = self.made.get(name)
+            read = () if one is None else (table for block in one.blocks for table in block.tables)
+            found += [(table.full_name.lower(), causes) for table in read] if one else [(name, causes)]
+        return tuple(dict.fromkeys(found))
+
+
+def _fed(block: BlockQuery, before: int, rows: Mapping[str, BranchUnion]) -> BlockQuery:
+    """A block behind others, with the rows of the queries that it scans."""
+    known = {feed.table for feed in block.feeds}
+    feeds = [feed.behind(before) for feed in block.feeds]
+    for number, table in enumerate(block.tables):
+        if not table.source and table.name in rows and number not in known:
+            feeds.append(Feed(number, (), distinct=False, rows=rows[table.name]))
+    return replace(block, feeds=tuple(feeds))
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A query that may become a table: its text as a statement, and where it stands."""
+
+    sql: str
+    inside: Span  # of its brackets
+    whole: Span | None  # with its brackets, where it is an entry of FROM with an alias
+
+    def put(self, table: Table) -> tuple[Span, str]:
+        """What stands for it."""
+        if self.whole is not None:
+            return self.whole, table.name
+        columns = ", ".join(quote(one.name) for one in table.columns)
+        return self.inside, f"SELECT {columns} FROM {table.name}"  # noqa: S608 - names of ours
+
+
+def _candidates(tree: QueryTree) -> list[_Candidate]:
+    """Those that do more than to choose rows of tables, outermost first."""
+    found = []
+    for query in tree.queries:
+        if query is tree.root or query.recursive or not _is_worth_it(tree, query):
+            continue
+        place = _brackets(tree.statement, query)
+        with_ = _with_of(tree, query)
+        if place is None or with_ is None:
+            continue
+        inside = tree.statement.span(place[0] + 1, place[1])
+        node = next((one.node for one in tree.sources if one.query is query), None)
+        alias = node.args.get("alias") if isinstance(node, exp.Subquery) else None
+        plain = node is not None and filled(node) == {"this", "alias"} and alias and not alias.columns
+        entry = plain and isinstance(node.parent if node is not None else None, exp.From | exp.Join)
+        whole = tree.statement.span(place[0], place[1] + 1) if entry else None
+        sql = tree.statement.sql
+        found.append(_Candidate(f"{with_}{sql[inside.start : inside.end]}", inside, whole))
+    return found
+
+
+def _is_worth_it(tree: QueryTree, query: Query) -> bool:
+    """Whether a query does what cannot be done by the SELECT around it."""
+    node, parent = query.node, query.node.parent
+    if isinstance(node, exp.Subquery):
+        node = node.unnest()
+    sources = [one for one in tree.sources if one.query is query]
+    if not sources and not isinstance(parent, exp.In | exp.Exists):
+        return False  # it stands for a value
+    if not isinstance(node, exp.Select):
+        return isinstance(node, exp.SetOperation)
+    [scope] = query.branches
+    reads_made = len(scope.sources) == 1 and not scope.conditions and filled(node) <= _PLAIN
+    if not scope.sources or (reads_made and scope.sources[0].table and not scope.sources[0].table.source):
+        return False
+    if filled(node) - _PLAIN or scope.one_sided or scope.inner or not scope.joinable:
+        return True
+    asked = [one.scope.node.parent for one in sources] or [parent]
+    right = any(one.nullable or one.hidden for one in sources)
+    right = right or any(isinstance(one, exp.In | exp.Exists) for one in asked)
+    around = [join for one in sources for join in one.scope.node.args.get("joins") or ()]
+    named = any(join.args.get("using") or arg(join, "method") for join in around)
+    return named or (right and len(scope.sources) > 1)
+
+
+def _brackets(statement: Statement, query: Query) -> tuple[int, int] | None:
+    """The tokens of the brackets that hold a query and nothing else; None where it cannot be told."""
+    regions = [scope.region for scope in query.branches]
+    if None in regions:
+        return None
+    known = [one for one in regions if one is not None]
+    at = min(one.first for one in known) - 1
+    while at >= 0 and statement.tokens[at].token_type is TokenType.L_PAREN:
+        close = statement.closing(at)
+        if close >= max(one.end for one in known):
+            return at, close
+        at -= 1
+    return None
+
+
+def _with_of(tree: QueryTree, query: Query) -> str | None:
+    """WITH and the queries that a query names from around it, as it is written; None where they cannot be copied."""
+    own = {id(one) for one in query.node.walk()}
+    named = {
+        id(one.query.node): one.query
+        for one in tree.sources
+        if one.query is not None and isinstance(one.node, exp.Table) and id(one.node) in own
+    }
+    if all(key in own for key in named):
+        return ""
+    clause = tree.root.node.args.get("with") or tree.root.node.args.get("with_")
+    if clause is None or clause.args.get("recursive"):
+        return None
+    before = clause.expressions
+    if isinstance(query.node.parent, exp.CTE):
+        at = next((at for at, one in enumerate(before) if one is query.node.parent), 0)
+        before = before[:at]
+    places = {}
+    for one in before:
+        inner = next((other for other in tree.queries if other.node is one.this), None)
+        place = None if inner is None else _brackets(tree.statement, inner)
+        if place is None:
+            return None
+        places[one.alias] = place
+    if not {one.node for one in named.values() if id(one.node) not in own} <= {one.this for one in before}:
+        return None
+    first = next(at for at, token in enumerate(tree.statement.tokens) if token.token_type is TokenType.WITH)
+    last = max(close for _, close in places.values())
+    return tree.statement.text(first, last + 1) + " "
+
+
+def _new_name(text: Edited, catalog: Catalog) -> str:
+    number = 1
+    while catalog.find([f"made_{number}"]) or f"made_{number}" in text.sql.lower():
+        number += 1
+    return f"made_{number}"
+
+
+def _table(name: str, planned: Prepared) -> Table | None:
+    """The table of a query; None where the engine does not answer it, or would tell of an error that Spark may not."""
+    result = planned.result
+    if result is None or any(one.conditions for one in result.branches):
+        return None
+    if any(may_fail(value) for one in result.branches for value in one.values):
+        return None
+    names = {one.name.lower() for one in result.fields}
+    if len(names) < len(result.fields) or "" in names:
+        return None
+    return Table("", name, result.fields, scans=(ScanMethod(f"{name}.scan"),))

@@ -1,0 +1,103 @@
+"""Queries in queries as tables of the eddies around them: pages are counted, no Spark, and no absence without proof."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.engine.duck import over_duck
+from tests.engine.joins import oracle, sparkless
+from tests.engine.site import run
+from tests.web.serving import Serve
+
+#: r, s and t have 10, 4 and 2 pages.
+EVERY = {"r": 10, "s": 4, "t": 2}
+
+
+@pytest.mark.parametrize(
+    ("sql", "scans"),
+    [
+        ("SELECT r.a, t.b FROM web.r LEFT JOIN (web.s JOIN web.t ON s.b = t.a) ON r.b = s.a", EVERY),
+        ("SELECT r.a FROM web.r WHERE r.b IN (SELECT s.a FROM web.s JOIN web.t ON s.b = t.a WHERE t.b < 2)", EVERY),
+        ("SELECT r.a FROM web.r WHERE NOT EXISTS (SELECT 1 FROM web.s, web.t WHERE s.b = t.a AND s.a = r.b AND t.b < r.a)", EVERY),
+        ("SELECT r.a FROM web.r WHERE NOT EXISTS (SELECT 1 FROM web.s WHERE s.a = r.b AND NOT EXISTS (SELECT 1 FROM web.t WHERE t.a = s.b))", EVERY),
+        ("SELECT r.a, s.b, t.b FROM web.r FULL JOIN web.s ON r.b = s.a FULL JOIN web.t ON t.a = s.b", EVERY),
+        ("SELECT r.a, s.b, t.b FROM web.r JOIN web.t ON r.b = t.a FULL JOIN web.s ON r.b = s.a", EVERY),
+        ("SELECT r.a, s.b, t.b FROM web.r JOIN web.t ON r.b = t.a RIGHT JOIN web.s ON r.b = s.a", EVERY),
+        ("SELECT d.b, s.b FROM (SELECT DISTINCT b FROM web.r) d LEFT JOIN web.s ON d.b = s.a", {"r": 10, "s": 4}),
+        ("WITH f AS (SELECT r.a, s.b FROM web.r FULL JOIN web.s ON r.b = s.a) SELECT f.a, t.b FROM f JOIN web.t ON f.b = t.a", EVERY),
+    ],
+)  # fmt: skip
+async def test_each_table_is_read_once(serve: Serve, tmp_path: Path, sql: str, scans: dict[str, int]) -> None:
+    async with sparkless(serve, tmp_path) as (federation, site):
+        rows, execution = await run(federation, sql)
+    assert (execution.outcome.exit_code, execution.outcome.complete) == (0, True)
+    assert execution.outcome.report["spark"]["used"] is False
+    assert rows == oracle(site, sql)
+    assert site.scans.keys() <= scans.keys()
+    assert all(site.scans[table] <= pages for table, pages in scans.items())
+
+
+@pytest.mark.parametrize(
+    ("sql", "pages"),
+    [
+        ("SELECT r.a FROM web.r WHERE r.b IN (SELECT s.a FROM web.s JOIN web.t ON s.b = t.a) LIMIT 3", 12),
+        ("SELECT r.a, t.b FROM (SELECT a, b FROM web.r LIMIT 5) r LEFT JOIN web.t ON r.b = t.a", 3),
+        ("SELECT s.b FROM web.s JOIN (SELECT DISTINCT b FROM web.r LIMIT 2) r ON r.b = s.a", 6),
+        ("SELECT r.a FROM (SELECT a FROM web.r UNION ALL SELECT b FROM web.s LIMIT 4) r LEFT JOIN web.t ON r.a = t.a", 6),
+        ("WITH f AS (SELECT r.a, s.b FROM web.r FULL JOIN web.s ON r.b = s.a) SELECT a FROM f LIMIT 2", 9),
+        ("SELECT r.a FROM web.r NATURAL LEFT JOIN web.t LIMIT 3", 3),
+        ("SELECT r.a FROM web.r LEFT SEMI JOIN web.t USING (b) LIMIT 3", 4),
+    ],
+)  # fmt: skip
+async def test_a_limit_ends_what_is_read_for_it(serve: Serve, tmp_path: Path, sql: str, pages: int) -> None:
+    async with sparkless(serve, tmp_path) as (federation, site):
+        rows, execution = await run(federation, sql)
+    assert execution.outcome.complete
+    assert 0 < len(rows) < 20
+    assert sum(site.scans.values()) <= pages < 16
+
+
+@pytest.mark.parametrize("table", ["s", "t"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT r.a, r.b, t.b FROM web.r LEFT JOIN (web.s JOIN web.t ON s.b = t.a) ON r.b = s.a",
+        "SELECT r.a, r.b FROM web.r WHERE NOT EXISTS (SELECT 1 FROM web.s, web.t WHERE s.b = t.a AND s.a = r.b)",
+        "SELECT r.a, r.b, t.b FROM web.r FULL JOIN web.s ON r.b = s.a FULL JOIN web.t ON t.a = s.b",
+    ],
+)
+async def test_a_query_that_is_not_whole_proves_nothing(
+    serve: Serve, tmp_path: Path, sql: str, table: str
+) -> None:
+    """No row of NULLs and no absence for want of a row that a page, or a key in its place, would have brought."""
+    async with sparkless(serve, tmp_path) as (federation, site):
+        whole = Counter(oracle(site, sql))
+        site.faults |= {(table, "scan@10"): 500, (table, "scan@0"): 500} | {
+            (table, str(key)): 500 for key in range(40)
+        }
+        rows, execution = await run(federation, sql, on_source_error="partial")
+    assert not execution.outcome.complete
+    assert table in {part["table"].removeprefix("web.") for part in execution.outcome.report["missing"]}
+    assert not execution.outcome.report["doubts"], "rows that are here are right"
+    assert Counter(rows) <= whole, "no row but those of the whole answer"
+
+
+async def test_what_spark_groups_comes_joined(serve: Serve, tmp_path: Path) -> None:
+    """A FULL JOIN below an aggregate: Spark gets the joined rows, and none for want of an answer."""
+    sql = "SELECT count(*) AS n, count(r.a) AS k FROM web.r FULL JOIN web.s ON r.b = s.a"
+    async with sparkless(serve, tmp_path) as (federation, site):
+        duck = over_duck(federation)
+        rows, execution = await run(federation, sql)
+        assert rows == oracle(site, sql)
+        assert execution.outcome.complete
+        assert dict(site.scans) == {"r": 10, "s": 4}
+        assert all("JOIN" not in asked for asked in duck.asked)
+        site.faults["r", "scan@20"] = 500
+        [(count, known)], execution = await run(federation, sql, on_source_error="partial")
+    [(every, _)] = rows
+    assert not execution.outcome.complete
+    assert known < count < every, "rows of s that may have a partner beyond the failure are not counted"
+    assert execution.outcome.report["bounds"]["columns"] == ["at_least", "at_least"]
