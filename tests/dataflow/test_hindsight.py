@@ -79,7 +79,9 @@ def test_rows_of_answers_that_broke_off_are_accounted_for() -> None:
     first, second = Move(1, 0), Move(2, 0)
     start = TupleState(1)
     flow.observe(Outcome(start, first, 5, 5, 5))
-    flow.observe(Outcome(start, second, 0, 2, 1))  # rows came, then the connection broke: it is no tuple's answer
+    flow.observe(
+        Outcome(start, second, 0, 2, 1)
+    )  # rows came, then the connection broke: it is no tuple's answer
     flow.observe(Outcome(after(start, first), second, 5, 5, 5))
     flow.observe(Outcome(after(start, second), first, 2, 2, 2))
     assert judged(STAR, flow).spent.requests == 13
