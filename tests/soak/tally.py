@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import signal
 import subprocess
@@ -27,7 +28,7 @@ from tests.fuzz.shrink import failure
 from tests.fuzz.world import EddyLike, MakeEddy, Run
 from tests.soak.broken import BROKEN_PATHS, BrokenPath
 from tests.soak.checks import counted, problems
-from tests.soak.day import day
+from tests.soak.day import Day, day
 from tests.soak.pairs import calmed, of_stricter, of_toggles
 from tests.soak.play import go
 
@@ -108,23 +109,27 @@ class Share:
         )
 
 
-def share_of_path(broken: BrokenPath, most: int, first: int = 0) -> Share:
-    """Days that go well with the rule intact are run with it broken; further ones until one is noticed."""
+def share_of_path(broken: BrokenPath, most: int) -> Share:
+    """Of days that have what it takes; further ones until one is noticed."""
     noticed = runs = 0
-    for seed in range(first, first + CASES):
+    fitting = (chosen for chosen in map(day, itertools.count()) if broken.fits(chosen))
+    for chosen in itertools.islice(fitting, CASES):
         if runs >= most and noticed:
             break
-        chosen = day(seed)
-        with pytest.MonkeyPatch.context() as patching:
-            broken.patch(patching)
-            try:
-                came = go(chosen)
-                wrong = came is not None and bool(problems(chosen, came))
-            except Exception:  # noqa: BLE001 - noticed, too
-                wrong = True
         runs += 1
-        noticed += wrong
+        noticed += is_noticed(broken, chosen)
     return Share(broken.name, noticed, runs)
+
+
+def is_noticed(broken: BrokenPath, chosen: Day) -> bool:
+    """Whether a day with the broken rule is wrong."""
+    with pytest.MonkeyPatch.context() as patching:
+        broken.patch(patching)
+        try:
+            came = go(chosen)
+            return came is not None and bool(problems(chosen, came))
+        except Exception:  # noqa: BLE001 - noticed, too
+            return True
 
 
 def _share(
@@ -157,14 +162,17 @@ def share_of_rule(rule: str, most: int) -> Share:
     return _share(f"`{rule}`", make, cases, {"fail_lookups": 0.5} if rule in FAILING else {}, most)
 
 
-def all_shares(most: int) -> dict[str, list[Share]]:
-    """By section of the page."""
+def all_shares(most: int) -> Iterator[tuple[str, list[Share]]]:
+    """Section by section of the page."""
     cores = [*BROKEN, *BROKEN_WAITING, *BROKEN_RIGHT_SIDES]
-    return {
-        "path": [share_of_path(one, most) for one in BROKEN_PATHS],
-        "core": [share_of_core(one, most) for one in cores],
-        "reference": [share_of_rule(one.name, most) for one in fields(Rules)],
-    }
+    yield "path", [_told(share_of_path(one, 3 * most)) for one in BROKEN_PATHS]
+    yield "core", [_told(share_of_core(one, most)) for one in cores]
+    yield "reference", [_told(share_of_rule(one.name, most)) for one in fields(Rules)]
+
+
+def _told(share: Share) -> Share:
+    print(share.row, flush=True)
+    return share
 
 
 # ---------------------------------------------------------------------------------------------------------- the page
@@ -217,6 +225,7 @@ soak that are killed in virtual time are in the tally.
 ## What the checks notice
 
 A check that finds nothing may be blind. Each rule below was broken on purpose; the share is of runs that were noticed. Tests fail where one is noticed in none.
+Low shares mean that other layers notice as well: what is left of a cut body is seldom a whole document, and a paginator that counts records asks for the rest.
 
 ### On the whole path (`tests/soak/broken.py`)
 
@@ -242,7 +251,9 @@ On instances made for each rule; the numbers in brackets are those of the design
 
 TLS, proxies and Unix sockets (real servers in `tests/web`), HTTP/2, logins, jobs and the formats XML, HTML and Parquet; threads, Spark (DuckDB stands in its place; `tests/spark` has the real one), the
 command line, the kernel's socket buffers, more than one host, the memory of the process (each byte of the network stands for some), and disks that fail or lie (`tests/engine`, `tests/cli`).
-A request that takes longer than a second to reach the server may come in a window that the client no longer counts it in.
+
+Two limits of the product are known from it: a request that takes longer than a second to reach the server may come in a window in which the client no longer counts it, and a run that goes on right after
+a kill knows nothing of what was sent in the seconds before, so that a declared window may be exceeded then, once.
 """
 
 

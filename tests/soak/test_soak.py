@@ -8,7 +8,6 @@ from collections import Counter
 import pytest
 
 from tests.soak.broken import BROKEN_PATHS, BrokenPath
-from tests.soak.checks import problems
 from tests.soak.day import day
 from tests.soak.pairs import calmed, of_stricter, of_toggles
 from tests.soak.play import go
@@ -67,9 +66,4 @@ def test_days_in_pairs() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("broken", BROKEN_PATHS, ids=lambda broken: broken.name)
 def test_a_broken_path_is_noticed(broken: BrokenPath) -> None:
-    """The very days go well with the rule intact: `test_many_days` runs such."""
-    share = share_of_path(broken, 1)
-    assert share.noticed, share
-    chosen = day(share.runs - 1)
-    came = go(chosen)
-    assert came is None or not problems(chosen, came)
+    assert share_of_path(broken, 1).noticed

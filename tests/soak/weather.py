@@ -36,17 +36,16 @@ def _date(rng: random.Random) -> str:
     return formatdate(WALL + asyncio.get_running_loop().time() + rng.choice([1, 4]), usegmt=True)
 
 
-def _cut(rng: random.Random, then: Then) -> Change:
+def _cut(rng: random.Random, then: Then, *, by_line: bool = False) -> Change:
     """A body that ends before it should, under a length that says so: anywhere, or where a line ends, and all looks well."""
-    share, by_line = rng.random(), rng.random() < 0.6
+    share = rng.uniform(0.3, 1.0) if by_line else rng.random()
 
     def cut(reply: Reply) -> Reply:
         if reply.raw is not None or not reply.body:
             return reply
         place = int(len(reply.body) * share)
-        return replace(
-            reply, sent=reply.body[: reply.body.rfind(b"\n", 0, place) + 1 if by_line else place], then=then
-        )
+        place = reply.body.rfind(b"\n", 0, place) + 1 if by_line else place
+        return replace(reply, sent=reply.body[:place], then=then)
 
     return cut
 
@@ -70,6 +69,8 @@ STRIKES: dict[str, Callable[[random.Random], Fate]] = {
     "stall in the body": lambda rng: Fate(change=_cut(rng, "stall")),
     "cut": lambda rng: Fate(change=_cut(rng, "close")),
     "reset in the body": lambda rng: Fate(change=_cut(rng, "reset")),
+    "cut at a line": lambda rng: Fate(change=_cut(rng, "close", by_line=True)),
+    "reset at a line": lambda rng: Fate(change=_cut(rng, "reset", by_line=True)),
     "cut chunks": lambda rng: Fate(change=_cut_chunks),
     "drip": lambda rng: Fate(drip=rng.choice([0.5, 2.0, 6.0])),
     "500": lambda rng: Fate(instead=_refused(500, _SWOLLEN, Content_Type="application/json")),
@@ -196,13 +197,13 @@ def latency_of(rng: random.Random) -> Latency:
     return rng.choice(kinds)()
 
 
-#: What leaves something behind that may look whole where records are lines.
-_CUTS = ("cut", "reset in the body", "cut chunks")
-
-
 def storms_of(rng: random.Random, *, lines: bool) -> tuple[Storm, ...]:
     """Some kinds of faults together: now and then, in a burst, or always from some time on."""
-    storms = [Storm(rng.choice(_CUTS), rng.choice([0.3, 0.6]))] if lines and rng.random() < 0.7 else []
+    storms: list[Storm] = []
+    if lines and rng.random() < 0.5:  # what is left of a body may look whole then
+        storms.append(Storm(rng.choice(["cut at a line", "reset at a line"]), rng.choice([0.1, 0.3])))
+        if rng.random() < 0.5:
+            return tuple(storms)
     for kind in rng.sample([*STRIKES, *OF_CONNECTIONS], rng.choice([1, 1, 2, 3, 5])):
         shape = rng.randrange(4)
         if shape == 0:
