@@ -57,7 +57,7 @@ def _cut_chunks(reply: Reply) -> Reply:
     return replace(reply, headers=headers, sent=chunked(reply.body, end=b"", size=90), then="close")
 
 
-_SWOLLEN = b'{"items": [], "error": "try later"}'
+_NOTHING = b'{"items": []}'
 
 #: What strikes single requests, by name.
 STRIKES: dict[str, Callable[[random.Random], Fate]] = {
@@ -73,7 +73,7 @@ STRIKES: dict[str, Callable[[random.Random], Fate]] = {
     "reset at a line": lambda rng: Fate(change=_cut(rng, "reset", by_line=True)),
     "cut chunks": lambda rng: Fate(change=_cut_chunks),
     "drip": lambda rng: Fate(drip=rng.choice([0.5, 2.0, 6.0])),
-    "500": lambda rng: Fate(instead=_refused(500, _SWOLLEN, Content_Type="application/json")),
+    "500": lambda rng: Fate(instead=_refused(500, _NOTHING, Content_Type="application/json")),
     "502": lambda rng: Fate(instead=_refused(502, b"<html>Bad Gateway</html>", Content_Type="text/html")),
     "503": lambda rng: Fate(instead=_refused(503)),
     "503, later": lambda rng: Fate(instead=_refused(503, Retry_After=str(rng.choice([0, 1, 20])))),
