@@ -48,7 +48,7 @@ def soak() -> int:
     if tally.runs:
         parts = parts_of(PAGE.read_text())
         row = tally_row(name, first, seed - first, tally)
-        PAGE.write_text(page_of({**parts, "tally": f"{parts['tally']}\n{row}"}))
+        PAGE.write_text(page_of({**parts, "tally": f"{parts['tally']}\n{row}".strip()}))
         print(row, *(f"{kind}: {count}" for kind, count in sorted(tally.seen.items())), sep="\n")
     return 1 if tally.wrong else 0
 
