@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # The name says what was installed: a changed lock or pyproject installs again, whatever the files' times say.
 READY := $(VENV)/.ready-$(shell cat pyproject.toml requirements.lock 2>/dev/null | cksum | tr ' ' '-')
 
-.PHONY: help demo check test slow lint format bench bench-check experiments fuzz faults lock clean
+.PHONY: help demo check test slow lint format bench bench-check experiments fuzz faults soak lock clean
 
 help:
 	@echo 'make demo    run the demo query over bundled web sources on this machine'
@@ -21,6 +21,7 @@ help:
 	@echo 'make experiments  the experiments of the papers, and the page that shows them'
 	@echo 'make fuzz    random queries against the oracle (FFF_FUZZ_SEED, FFF_FUZZ_COUNT)'
 	@echo 'make faults  sources that answer wrongly against every paginator, and the page that shows what is noticed'
+	@echo 'make soak    all of FFF over a simulated network until Ctrl-C, and the page that keeps the tally (FFF_SOAK_SEED, FFF_SOAK_SECONDS)'
 	@echo 'make lock    pin all dependencies anew'
 
 $(READY):
@@ -35,7 +36,7 @@ demo: $(READY)
 
 # What was compiled once is not compiled again, by the next run or by each process that tests start, whatever the
 # environment says.
-check test slow fuzz: export PYTHONDONTWRITEBYTECODE =
+check test slow fuzz soak: export PYTHONDONTWRITEBYTECODE =
 
 check: $(READY)
 	sh .ci/tests $(BIN)/python -m 'not slow and not spark' -q --durations=10 $(PYTEST_ARGS)
@@ -70,6 +71,9 @@ fuzz: $(READY)
 
 faults: $(READY)
 	$(BIN)/python -m tests.faults --write
+
+soak: $(READY)
+	@$(BIN)/python -m tests.soak
 
 # uv finds one set of versions for every supported Python and platform; only this target needs it.
 lock: $(READY)

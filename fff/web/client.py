@@ -25,6 +25,7 @@ from fff.web.types import Credentials, Remembered, Request, Response
 from fff.web.validators import name_of, remembered
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_LEAST_S = 0.01  # of a request's time in which an answer may still come
 _EXCERPT = 200  # characters of an error body that are shown
 _REDACTED = 2**16  # bytes of an error body that are looked at
 _DOWN = frozenset({502, 503, 504})  # told by whoever stands in front of a host that does not answer
@@ -160,7 +161,7 @@ class WebClient:
                     breaker.answered()
                 spent += failure.seconds
                 left = req.policy.total_timeout - spent
-                if not failure.again or attempt >= req.policy.max_attempts or left <= 0:
+                if not failure.again or attempt >= req.policy.max_attempts or left < _LEAST_S:
                     if failure.silent:
                         self._note(req, breaker, meter)
                     meter.failed += 1

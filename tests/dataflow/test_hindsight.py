@@ -74,6 +74,19 @@ def test_the_best_order_of_filters_is_found_and_its_spend() -> None:
     assert found.low < found.regret < found.high
 
 
+def test_rows_of_answers_that_broke_off_are_accounted_for() -> None:
+    flow = Flow()
+    first, second = Move(1, 0), Move(2, 0)
+    start = TupleState(1)
+    flow.observe(Outcome(start, first, 5, 5, 5))
+    flow.observe(
+        Outcome(start, second, 0, 2, 1)
+    )  # rows came, then the connection broke: it is no tuple's answer
+    flow.observe(Outcome(after(start, first), second, 5, 5, 5))
+    flow.observe(Outcome(after(start, second), first, 2, 2, 2))
+    assert judged(STAR, flow).spent.requests == 13
+
+
 @pytest.mark.parametrize("keys", [200, 10**9])
 def test_requests_count_distinct_keys(keys: int) -> None:
     passes = {Move(1, 0): 0.1, Move(2, 0): 0.9}

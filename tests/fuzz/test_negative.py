@@ -9,10 +9,11 @@ import pytest
 
 from fff.dataflow.plan.events import LookupEnd, ScanEnd, ScanRows, Start
 from fff.dataflow.plan.plan import BlockPlan
-from tests.fuzz.broken import BROKEN, CHAINS, COMPETING, CYCLES, FLOATS, SELF_JOINS, WIDE, Broken, two_ways_in
+from tests.fuzz.broken import BROKEN, Broken, two_ways_in
 from tests.fuzz.broken_parts import BROKEN_PARTS
 from tests.fuzz.broken_probers import BROKEN_PROBERS
-from tests.fuzz.broken_right_sides import BROKEN_RIGHT_SIDES, RIGHT
+from tests.fuzz.broken_right_sides import BROKEN_RIGHT_SIDES
+from tests.fuzz.broken_rules import CASES, FAILING, RULE_KNOBS
 from tests.fuzz.broken_waiting import BROKEN_WAITING
 from tests.fuzz.cases import Case, case
 from tests.fuzz.core import make_core, make_forgetting
@@ -21,8 +22,6 @@ from tests.fuzz.oracle import arrow_rows, by_duckdb
 from tests.fuzz.reference import ReferenceEddy, Rules
 from tests.fuzz.shrink import failure, shrink
 from tests.fuzz.world import EddyLike, MakeEddy, Run, Wrong
-
-CASES = 600  # within so many cases every broken rule is noticed; most within ten
 
 
 def first_wrong(make: MakeEddy, cases: Callable[[int], Case], **changes: object) -> tuple[Case, Run, Wrong]:
@@ -54,36 +53,6 @@ def test_a_broken_core_is_noticed(broken: Broken) -> None:
         found, run, wrong = first_wrong(make, broken.case, **broken.run)
     assert broken.symptom in str(wrong).splitlines()[0]
     assert failure(found.instance, run, make) is None, "the same run goes well with the rule intact"
-
-
-#: What an instance needs for a rule to matter; rules not named here matter in plain instances.
-RULE_KNOBS = {
-    "ties_match": SELF_JOINS,
-    "ties_lost": SELF_JOINS,
-    "release_early": CHAINS,
-    "premature_eot": CHAINS,
-    "forget_parked": CHAINS,
-    "leak_parked": CHAINS,
-    "eot_overclaim": replace(CHAINS, aliases=(3,), typed=0.0),
-    "set_dedup": COMPETING,
-    "no_dedup": COMPETING,
-    "occurrence_by_page": COMPETING,
-    "nan_differs": FLOATS,
-    "zeros_differ": FLOATS,
-    "forget_class": CYCLES,
-    "forget_wide": WIDE,
-    "failure_is_end": CHAINS,
-    "absent_so_far": RIGHT,
-    "absent_in_flight": replace(RIGHT, scannable=0.0),
-    "absent_after_failure": replace(RIGHT, scannable=0.0),
-    "absent_twice": RIGHT,
-    "absent_though_matched": RIGHT,
-    "semi_every_match": RIGHT,
-    "anti_goes_first": RIGHT,
-    "where_in_on": RIGHT,
-    "on_in_where": RIGHT,
-}
-FAILING = ("failure_is_end", "absent_after_failure")
 
 
 @pytest.mark.slow

@@ -106,6 +106,13 @@ def test_a_host_that_keeps_everybody_waiting_holds_a_run_for_minutes_at_most(at_
     assert ended.took <= 400
 
 
+def test_nothing_is_sent_where_no_time_is_left_for_an_answer() -> None:
+    """Timers may fire a little early: what is left of the bound is then no time for another attempt, which would cost one."""
+    host = Moody(lambda now, key, times: False, silence=300.0 - 1e-6)
+    ended = ask(host, 1)
+    assert host.sent == ended.meter.requests == 1
+
+
 def test_one_request_takes_no_longer_than_its_bound_with_all_its_attempts() -> None:
     """As long as each attempt might take: 25 minutes, once."""
     ended = ask(Moody(lambda now, key, times: False, silence=299.0), 1)

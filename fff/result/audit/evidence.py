@@ -78,7 +78,9 @@ class RoutingEvidence:
         for (state, move), passage in flow.passages.items():
             if state.span.bit_count() == 1 and not state.done:
                 self.arrived[state] += passage.taken
-            if passage.taken:
+            if (
+                passage.taken or passage.produced
+            ):  # answers that broke off bring rows of tuples that they do not count
                 self._into[after(state, move)].append((state, move))
             self.by_move[move] = self.by_move.get(move, Passage()) + passage
         self._alone = len(self.arrived) == 1

@@ -1,0 +1,348 @@
+"""What a seed stands for: a statement, the tables and how their source behaves, the network, and how the run is bounded."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import quote
+
+from fff.dataflow.lookups.methods import LookupOptions
+from fff.options import RunOptions
+from fff.policies import POLICIES, PREFERENCES
+from tests.faults.behaviour import Behaviour
+from tests.faults.behaviours import BEHAVIOURS
+from tests.faults.cells import Cell, Played, skipped, table_of
+from tests.faults.site import DIALECTS, ROWS, Page, Row, Turn, World
+from tests.faults.unnoticeable import reason_of
+from tests.simulation.faulty_web import ANY_ROWS, EMPTY, ORDINARY
+from tests.soak.weather import Weather, latency_of, storms_of
+from tests.web.simulated import Bucket, FixedWindow, SlidingWindow
+
+
+@dataclass(frozen=True)
+class Statement:
+    """`SELECT what FROM tables WHERE … tail`. `first`: it asks for the first so many rows of any order.
+
+    `monotone`: over fewer rows of its tables it has fewer rows, and no other ones.
+    """
+
+    what: str
+    tables: str
+    where: tuple[str, ...] = ()
+    tail: str = ""
+    first: int | None = None
+    monotone: bool = True
+
+    @property
+    def sql(self) -> str:
+        where = f" WHERE {' AND '.join(self.where)}" if self.where else ""
+        limit = "" if self.first is None else f" LIMIT {self.first}"
+        return f"SELECT {self.what} FROM {self.tables}{where}{self.tail}{limit}"
+
+    def stricter(self, condition: str) -> Statement:
+        return replace(self, where=(*self.where, condition))
+
+
+STATEMENTS = (
+    Statement("r.id, r.name, r.note", "web.r"),
+    Statement("r.id, s.id", "web.r JOIN web.s ON r.grp = s.grp"),
+    Statement("r.id, s.name", "web.r, web.s", ("r.grp = s.grp", "r.id < 20")),
+    Statement("r.id, s.id, t.id", "web.r, web.s, web.t", ("r.grp = s.grp", "s.grp = t.grp", "r.id < 9")),
+    Statement("s.id, t.name", "web.s JOIN web.t ON s.grp = t.grp", ("s.grp IN ('g01', 'g02', 'g07', 'none')",)),
+    Statement("s.id, s.note", "web.s", ("s.grp IN ('g00', 'g03', 'g04', 'g05', 'g09', 'g10', 'none')",)),
+    Statement("x.id, y.id", "web.r x JOIN web.r y ON x.grp = y.grp", ("x.id < y.id",)),
+    Statement("r.id", "web.r", ("EXISTS (SELECT 1 FROM web.s WHERE s.grp = r.grp AND s.id > r.id)",)),
+    Statement("r.id, s.id", "web.r JOIN web.s ON r.grp = s.grp", first=7),
+    Statement("r.id, r.name", "web.r", first=15),
+)  # fmt: skip
+SHAPES = tuple(
+    replace(one, monotone=False)
+    for one in (
+        Statement("r.id, s.id", "web.r LEFT JOIN web.s ON r.grp = s.grp"),
+        Statement("r.id", "web.r", ("NOT EXISTS (SELECT 1 FROM web.s WHERE s.grp = r.grp)",)),
+        Statement("r.id", "web.r", ("r.grp NOT IN (SELECT s.grp FROM web.s WHERE s.id < 30)",)),
+        Statement("r.id, s.id, t.id", "web.r LEFT JOIN web.s ON r.grp = s.grp LEFT JOIN web.t ON s.grp = t.grp AND t.id < 9"),
+        Statement("r.grp, count(*) AS n, max(r.id) AS high, min(r.id) AS low", "web.r", tail=" GROUP BY r.grp"),
+        Statement("r.grp, count(*) AS n, count(s.note) AS notes", "web.r JOIN web.s ON r.grp = s.grp", tail=" GROUP BY r.grp"),
+        Statement("count(*) AS n", "web.r JOIN web.s ON r.grp = s.grp", ("r.id < 30",)),
+        Statement("DISTINCT r.grp", "web.r JOIN web.s ON r.grp = s.grp"),
+        Statement("r.id FROM web.r EXCEPT SELECT s.id", "web.s", ("s.id > 20",)),
+        Statement("r.id FROM web.r JOIN web.s ON r.grp = s.grp UNION ALL SELECT t.id", "web.t"),
+        Statement("r.id, r.name", "web.r", tail=" ORDER BY r.id LIMIT 9"),
+        Statement("r.id, r.name", "web.r", ("r.id > 11",), tail=" ORDER BY r.id LIMIT 5"),
+        Statement("r.id, s.id", "web.r JOIN web.s ON r.grp = s.grp", tail=" ORDER BY r.id, s.id LIMIT 9"),
+        Statement("r.id, s.id", "web.r FULL JOIN web.s ON r.id = s.id"),
+        Statement("r.id, (SELECT count(*) FROM web.s WHERE s.grp = r.grp) AS n", "web.r"),
+        Statement("r.grp, count(*) AS n", "web.r", tail=" GROUP BY r.grp HAVING count(*) > 4"),
+        Statement("r.id", "web.r", ("r.id > (SELECT avg(s.id) FROM web.s)",)),
+        Statement("q.grp, q.n, s.id", "(SELECT grp, count(*) AS n FROM web.r GROUP BY grp) q JOIN web.s ON s.grp = q.grp"),
+        Statement("sum(r.id) AS total, avg(r.id) AS mean, count(DISTINCT r.grp) AS groups", "web.r"),
+        Statement("r.id, row_number() OVER (PARTITION BY r.grp ORDER BY r.id) AS place", "web.r"),
+    )
+)  # fmt: skip
+#: What makes a statement stricter, of tables that it has.
+STRICTER = (
+    "r.id < 12",
+    "r.id >= 40",
+    "s.id < 12",
+    "r.grp = 'g03'",
+    "s.grp IN ('g01', 'g02')",
+    "r.note IS NULL",
+)
+
+_WIRE = tuple(one for one in BEHAVIOURS if one.group in ("On the wire", "Mirrors") and one.judge is None)
+ODD = (*ANY_ROWS, *(one for one in _WIRE if not one.secure))
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How a run is held, and how it is ended from outside."""
+
+    interrupt: float | None = None  # Ctrl-C
+    leave: float | None = None  # the reader goes away, as the second Ctrl-C does
+    kill: float | None = None  # killed then; another run goes on from its checkpoint
+    memory: int | None = None  # bytes; each byte of the network takes `per_byte` of them
+    per_byte: int = 40
+
+
+@dataclass(frozen=True)
+class Day:
+    """What a seed stands for. `odd`: the table that answers as it should not, if one does."""
+
+    seed: int
+    statement: Statement
+    cells: Mapping[str, Cell]
+    odd: str | None
+    client: Mapping[str, Any]
+    options: RunOptions
+    bounds: Bounds
+    eager: LookupOptions | None
+    keep: bool
+    cache: bool
+    stormy: bool
+    pushed: bool
+    also: Mapping[str, Cell]  # lookups of tables that can be scanned as well
+    windows: frozenset[str]  # tables that are scanned in ranges of `id`
+    ordered: frozenset[str]  # tables of which the spec says that they come by `id`
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is there that a complete answer could fail for."""
+        held = (self.options.deadline, self.options.max_requests, self.bounds.interrupt, self.bounds.memory)
+        return not self.stormy and self.odd is None and all(one is None for one in (*held, self.bounds.leave))
+
+    @property
+    def of_lines(self) -> bool:
+        """Whether records are lines somewhere."""
+        return any(cell.world.format in ("csv", "ndjson") for cell in self.cells.values())
+
+    @property
+    def rows(self) -> dict[str, tuple[Row, ...]]:
+        return {name: cell.behaviour.rows for name, cell in self.cells.items()}
+
+    @property
+    def blind(self) -> bool:
+        """Whether no client could notice what the odd table does."""
+        if self.odd is None:
+            return False
+        odd = self.cells[self.odd]
+        short = odd.world.is_lookup or self.pushed or self.windows  # of few pages the last may well be empty
+        few = short and odd.world.dialect.tells != "rows" and odd.behaviour.name in EMPTY
+        return few or reason_of(odd) is not None
+
+    def weather(self) -> Weather:
+        """The network, made anew for each run."""
+        rng = random.Random(f"weather {self.seed}")
+        limits = (None, None, lambda: FixedWindow(rng.choice([5, 30]), rng.choice([1.0, 10.0])),
+                  lambda: SlidingWindow(rng.choice([5, 30]), rng.choice([1.0, 10.0])),
+                  lambda: Bucket(rng.choice([3, 20]), rng.choice([2.0, 10.0])))  # fmt: skip
+        limit = rng.choice(limits) if self.stormy else None
+        return Weather(
+            rng,
+            latency_of(rng),
+            (0.0005, rng.choice([0.001, 0.02, 0.2])),
+            storms_of(rng, lines=self.of_lines)
+            if self.stormy and (limit is None or rng.random() < 0.3)
+            else (),
+            None if limit is None else limit(),
+            rng.random() < 0.7,
+            rng.choice([None, None, 1, 3]) if self.stormy else None,
+            rng.choice([1, 1, 4, 40]),
+            # A connection that the server is tired of costs an attempt where a request crosses its end.
+            rng.choice([None, None, 0.1, 5.0]) if self.client["retry"]["max_attempts"] > 1 else None,
+        )
+
+    def spec(self) -> dict[str, Any]:
+        tables = {name: table_of(cell, name) for name, cell in self.cells.items()}
+        for name, cell in self.also.items():
+            tables[name]["lookups"] = table_of(cell, name)["lookups"]
+        for name in self.windows:
+            for scan in tables[name]["scan"]:
+                scan["windows"] = {"column": "id", "start": 1, "end": 60, "size": 25, "nulls": "none"}
+        for name in self.ordered:
+            tables[name]["order"] = ["id"]
+        client = {"base_url": f"http://{_HOST}", **self.client}
+        return {"version": 1, "sources": {"web": {"client": client, "tables": tables}}}
+
+    def played(self) -> dict[str, Played]:
+        """By the beginnings of paths."""
+        lookups = {f"{name}/find": Played(cell) for name, cell in self.also.items()}
+        return {name: Played(cell) for name, cell in self.cells.items()} | lookups
+
+
+_HOST = "web.example"
+
+
+def day(seed: int) -> Day:
+    """What a seed stands for."""
+    rng = random.Random(f"soak {seed}")
+    statement = rng.choice(STATEMENTS if rng.random() < 0.6 else SHAPES)
+    tables = [name for name in "rst" if f"web.{name}" in statement.sql]
+    stormy, bounded = rng.random() < 0.6, rng.random() < 0.35
+    odd = rng.choice(tables) if rng.random() < 0.35 else None
+    pushed = rng.random() < 0.4
+    cells = {}
+    for name in tables:
+        behaviour = ORDINARY
+        if name == odd:
+            behaviour = rng.choice(
+                [one for one in ODD if name != "r" or "scan" in one.accesses or "mirror" in one.accesses]
+            )
+        moves = behaviour.lower is not None or behaviour.upper is not None or behaviour.second is not None
+        if not moves:  # those are told of all rows
+            rows = tuple(one for one in ROWS if rng.random() < 0.8)
+            behaviour = replace(behaviour, rows=rows)
+        world = _world(name, behaviour, rng)
+        if pushed and "token" not in world.dialect.name.lower():
+            behaviour = filtered(behaviour)
+        cells[name] = Cell(behaviour, world)
+    options = RunOptions(
+        policy=rng.choice([*POLICIES, "adaptive", "adaptive"]),
+        prefer=rng.choice(PREFERENCES),
+        seed=seed,
+        semantics=rng.choice(["parked", "parked", "parked", "paper"]),
+        hold_rows=rng.random() < 0.1,
+        deadline=rng.choice([0.3, 2.0, 30.0]) if bounded and rng.random() < 0.4 else None,
+        max_requests=rng.choice([0, 1, 3, 10, 40]) if bounded and rng.random() < 0.4 else None,
+        on_source_error="fail" if rng.random() < 0.1 else "partial",
+    )  # fmt: skip
+    end = rng.choice(["interrupt", "leave", "memory", "", ""]) if bounded else ""
+    when = rng.choice([0.0, 0.05, 0.3, 1.0, 5.0]) * rng.random()
+    kill = when if not bounded and rng.random() < 0.1 else None
+    bounds = Bounds(
+        interrupt=when if end == "interrupt" else None,
+        leave=when if end == "leave" else None,
+        kill=kill,
+        memory=rng.choice([60_000, 200_000, 800_000]) if end == "memory" else None,
+    )
+    eager = LookupOptions(
+        patience=rng.choice([0.0, 1.0, 4.0]),
+        hedge_after=rng.choice([0, 1, 3]),
+        hedge_quantile=rng.choice([0.5, 0.95]),
+        hedge_share=rng.choice([0.1, 0.5, 1.0]),
+        slow_s=rng.choice([0.0, 0.05, 0.5]),
+    )
+    also = {}
+    for name, cell in cells.items():
+        fixed = cell.behaviour.rows is not ROWS or name != odd  # else of rows that come and go
+        if not cell.world.is_lookup and fixed and rng.random() < 0.4:
+            kind = replace(
+                cell.world, access=rng.choice(["lookup", "batch"]), format="json", dialect=DIALECTS[1]
+            )
+            also[name] = Cell(
+                replace(ORDINARY, rows=cell.behaviour.rows),
+                replace(kind, batch=4 if kind.access == "batch" else 1),
+            )
+    scans = [name for name, cell in cells.items() if not cell.world.is_lookup]
+    windows = [name for name in scans if "key_columns" in cells[name].behaviour.table and rng.random() < 0.3]
+    ordered = [name for name in scans if name not in windows and rng.random() < 0.4]
+    return Day(
+        seed=seed,
+        statement=statement,
+        cells=cells,
+        odd=odd,
+        client=_client(rng),
+        options=options,
+        bounds=bounds,
+        eager=eager if rng.random() < 0.5 else None,
+        keep=kill is None and rng.random() < 0.2,
+        cache=kill is None and rng.random() < 0.15,
+        stormy=stormy,
+        pushed=pushed,
+        also=also,
+        windows=frozenset(windows),
+        ordered=frozenset(ordered),
+    )
+
+
+def _client(rng: random.Random) -> dict[str, Any]:
+    rate: dict[str, Any] = {"max_concurrency": rng.choice([1, 2, 3, 8])}
+    if rng.random() < 0.3:
+        rate |= {"limit": rng.choice([2, 5, 20]), "per": rng.choice([1.0, 5.0])}
+    if rng.random() < 0.2:
+        rate |= {"fill_rate": rng.choice([3, 20]), "bucket_size": rng.choice([1, 4])}
+    return {
+        "rate_limit": rate,
+        "retry": {
+            "max_attempts": rng.choice([1, 3, 5]),
+            "base_delay": rng.choice([0.01, 0.5]),
+            "max_delay": rng.choice([1, 30]),
+            "max_wait": rng.choice([20, 60, 300]),
+        },
+        "timeout": {"connect": 3, "read": rng.choice([3, 10]), "total": rng.choice([15, 60])},
+    }
+
+
+def _world(name: str, behaviour: Behaviour, rng: random.Random) -> World:
+    """How a table is reached, where the behaviour makes sense."""
+    kind = rng.choice([one for one in ("json", "json", "csv", "ndjson") if one in behaviour.formats])
+    while True:
+        access = rng.choice(["scan", "mirror"] if name == "r" else ["scan", "lookup", "batch", "batch"])
+        if access == "lookup" and "mirror" in behaviour.accesses and len(behaviour.accesses) == 1:
+            access = "mirror"
+        world = World(
+            rng.choice([one for one in DIALECTS if one.common or behaviour.name != ORDINARY.name]),
+            access,  # type: ignore[arg-type]
+            kind,  # type: ignore[arg-type]
+            rng.random() < 0.5,
+            (),
+            4 if access == "batch" else 1,
+        )
+        if skipped(behaviour, world) is None:
+            return world
+
+
+_PUSHED: Mapping[str, Callable[[int, int], bool]] = {
+    "id_min": lambda value, bound: value >= bound,
+    "id_max": lambda value, bound: value <= bound,
+}
+
+
+def filtered(behaviour: Behaviour) -> Behaviour:
+    """The same, of a source that takes bounds of `id` and keeps to them on all pages."""
+
+    def select(turn: Turn, rows: list[Row]) -> list[Row]:
+        for name, keeps in _PUSHED.items():
+            if name in turn.asked.query:
+                bound = int(turn.asked.first(name, ""))
+                rows = [one for one in rows if "id" not in one or keeps(one["id"], bound)]
+        return rows if behaviour.select is None else behaviour.select(turn, rows)
+
+    def page(turn: Turn, made: Page) -> None:
+        for name in _PUSHED:
+            if name in turn.asked.query:
+                made.query += f"&{name}={quote(turn.asked.first(name, ''))}"
+        made.go_on(made.following)
+        if behaviour.page is not None:
+            behaviour.page(turn, made)
+
+    column = {"name": "id", "operators": [">=", "<="], "param": {">=": "id_min", "<=": "id_max"}}
+    return replace(behaviour, select=select, page=page, table={**behaviour.table, "key_columns": [column]})
+
+
+def horizon(chosen: Day) -> float:
+    """Virtual seconds within which every run ends: the deadline, or hours where a source is told to be waited for."""
+    return math.inf if chosen.options.deadline is None else chosen.options.deadline

@@ -1,0 +1,91 @@
+"""Two runs that must agree: a stricter statement asks for no more, and what only saves requests changes nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from fff.dataflow.lookups.methods import LookupOptions
+from tests.faults.cells import Cell
+from tests.simulation.faulty_web import ORDINARY
+from tests.soak.checks import problems
+from tests.soak.day import STRICTER, Bounds, Day, filtered
+from tests.soak.play import go
+
+_RACES = LookupOptions(patience=0.0, hedge_after=0, hedge_quantile=0.5, hedge_share=1.0, slow_s=0.0)
+
+
+def calmed(chosen: Day) -> Day | None:
+    """The same with nothing that could go wrong; None where a table is odd by itself."""
+    if chosen.odd is not None:
+        return None
+    options = replace(chosen.options, deadline=None, max_requests=None, on_source_error="partial")
+    return replace(
+        chosen, stormy=False, keep=False, cache=False, bounds=Bounds(), options=options, eager=None
+    )
+
+
+def toggled(calm: Day) -> Iterator[tuple[str, Day]]:
+    """The same day with one thing switched that may change requests alone: the bag must be the oracle's in each."""
+    yield "races", replace(calm, eager=_RACES)
+    yield "no session" if calm.keep else "session", replace(calm, keep=not calm.keep)
+    yield "cache on disk", replace(calm, cache=True)
+    for prefer in ("fast", "cheap"):
+        yield prefer, replace(calm, options=replace(calm.options, prefer=prefer))
+    if calm.windows:  # which need the conditions
+        return
+    cells = {}
+    for name, cell in calm.cells.items():
+        plain = replace(ORDINARY, rows=cell.behaviour.rows)
+        able = "token" not in cell.world.dialect.name.lower()
+        cells[name] = Cell(filtered(plain) if able and not calm.pushed else plain, cell.world)
+    yield (
+        "nothing pushed" if calm.pushed else "conditions pushed",
+        replace(calm, cells=cells, pushed=not calm.pushed),
+    )
+
+
+def of_toggles(calm: Day) -> Iterator[str]:
+    """What is wrong with the day where one thing is switched."""
+    for name, other in toggled(calm):
+        came = go(other)
+        yield from () if came is None else (f"{name}: {text}" for text in problems(other, came))
+
+
+def comparable(calm: Day) -> bool:
+    """Whether a stricter statement can ask for no more there.
+
+    With a LIMIT it has to look further. Which keys travel in one batch, and when a mirror is begun, is a matter of moments; of
+    a batch with few rows FFF asks once more whether it was read in full.
+    """
+    accesses = {cell.world.access for cell in calm.cells.values()}
+    return (
+        calm.statement.first is None
+        and not calm.statement.tail
+        and accesses <= {"scan", "lookup"}
+        and not calm.also
+    )
+
+
+def of_stricter(calm: Day) -> Iterator[str]:
+    """What is wrong with stricter statements on the same day."""
+    if not comparable(calm) or " FROM " in calm.statement.what or "(SELECT" in calm.statement.tables:
+        return
+    loose = go(calm)
+    if loose is None:
+        return
+    for condition in STRICTER:
+        if (
+            f"web.{condition[0]}" not in calm.statement.tables
+            or f"web.{condition[0]} x" in calm.statement.tables
+        ):
+            continue
+        strict = replace(calm, statement=calm.statement.stricter(condition))
+        came = go(strict)
+        if came is None:
+            yield f"{condition}: nothing binds a table any more"
+            continue
+        yield from (f"{condition}: {text}" for text in problems(strict, came))
+        before, now = len(loose.network.exchanges), len(came.network.exchanges)
+        if now > before:
+            yield f"{condition}: {now} requests in the place of {before}"

@@ -1,0 +1,282 @@
+"""What many days say together, and the page that keeps it: docs/trust.md, written from what was run."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fuzz.broken import BROKEN, Broken
+from tests.fuzz.broken_right_sides import BROKEN_RIGHT_SIDES
+from tests.fuzz.broken_rules import CASES
+from tests.fuzz.broken_waiting import BROKEN_WAITING
+from tests.fuzz.cases import Case
+from tests.fuzz.core import make_core
+from tests.fuzz.shrink import failure
+from tests.fuzz.world import MakeEddy
+from tests.soak.broken import BROKEN_PATHS, BrokenPath
+from tests.soak.checks import counted, problems
+from tests.soak.day import Day, day
+from tests.soak.pairs import calmed, of_stricter, of_toggles
+from tests.soak.play import go
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "trust.md"
+#: Of so many seeds one is also run in pairs.
+PAIRED = 20
+#: Seconds of a real clock after which one day counts as stuck; the slowest takes some seconds.
+STUCK_S = 300.0
+
+
+class StuckError(Exception):
+    """A day did not end on a real clock: something turns without time going on."""
+
+
+@dataclass
+class Tally:
+    """What was run, and what was wrong."""
+
+    runs: int = 0
+    seconds: float = 0.0
+    seen: Counter[str] = field(default_factory=Counter)
+    wrong: dict[int, list[str]] = field(default_factory=dict)
+
+    def one(self, seed: int) -> list[str]:
+        """Run the day of a seed; what is wrong with it."""
+        chosen = day(seed)
+        try:
+            with _watched():
+                came = go(chosen)
+                found = [] if came is None else problems(chosen, came)
+                calm = calmed(chosen) if seed % PAIRED == 0 else None
+                if calm is not None:
+                    found += [*of_toggles(calm), *of_stricter(calm)]
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is wrong
+            came, found = None, [f"{type(error).__name__}: {error}"]
+        if came is not None:
+            self.runs += len(came.runs)
+            self.seconds += came.seconds
+            self.seen += counted(came)
+        if found:
+            self.wrong[seed] = found
+        return found
+
+
+@contextmanager
+def _watched() -> Iterator[None]:
+    def ring(*_: object) -> None:
+        raise StuckError(f"no end after {STUCK_S:g} s")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, STUCK_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+# ------------------------------------------------------------------------------------------------- negative controls
+
+
+@dataclass(frozen=True)
+class Share:
+    """Of so many runs with a broken rule, how many were noticed."""
+
+    name: str
+    noticed: int
+    runs: int
+
+    @property
+    def row(self) -> str:
+        percent = 100 * self.noticed / self.runs
+        return (
+            f"| {self.name} | {percent:.0f} % | {self.runs} |"
+            if percent >= 2
+            else (f"| {self.name} | {percent:.1f} % | {self.runs} |")
+        )
+
+
+def share_of_path(broken: BrokenPath, most: int) -> Share:
+    """Of days that have what it takes; further ones until one is noticed."""
+    noticed = runs = 0
+    fitting = (chosen for chosen in map(day, itertools.count()) if broken.fits(chosen))
+    for chosen in itertools.islice(fitting, CASES):
+        if runs >= most and noticed:
+            break
+        runs += 1
+        noticed += is_noticed(broken, chosen)
+    return Share(broken.name, noticed, runs)
+
+
+def is_noticed(broken: BrokenPath, chosen: Day) -> bool:
+    """Whether a day with the broken rule is wrong."""
+    with pytest.MonkeyPatch.context() as patching:
+        broken.patch(patching)
+        try:
+            came = go(chosen)
+            return came is not None and bool(problems(chosen, came))
+        except Exception:  # noqa: BLE001 - noticed, too
+            return True
+
+
+def _share(
+    name: str, make: MakeEddy, cases: Callable[[int], Case], changes: Mapping[str, Any], most: int
+) -> Share:
+    noticed = runs = 0
+    for seed in range(CASES):
+        if runs >= most and noticed:
+            break
+        chosen = cases(seed)
+        for run in chosen.runs(faults=0.0):
+            runs += 1
+            noticed += failure(chosen.instance, replace(run, **changes), make) is not None
+    return Share(name, noticed, runs)
+
+
+def share_of_core(broken: Broken, most: int) -> Share:
+    with pytest.MonkeyPatch.context() as patching:
+        broken.patch(patching)
+        return _share(f"{broken.name} ({broken.pitfall})", make_core, broken.case, broken.run, most)
+
+
+def all_shares(most: int) -> Iterator[tuple[str, list[Share]]]:
+    """Section by section of the page."""
+    cores = [*BROKEN, *BROKEN_WAITING, *BROKEN_RIGHT_SIDES]
+    yield "path", [_told(share_of_path(one, 3 * most)) for one in BROKEN_PATHS]
+    yield "core", [_told(share_of_core(one, most)) for one in cores]
+
+
+def _told(share: Share) -> Share:
+    print(share.row, flush=True)
+    return share
+
+
+# ---------------------------------------------------------------------------------------------------------- the page
+
+_TEXT = """\
+# Why to trust an answer
+
+FFF promises that an answer is whole or says what it lacks. This page is what the machines have tried to break that promise with, and is written by them:
+`make soak` adds to the tally, `python -m tests.soak --controls` measures the shares.
+
+## Simulation to the byte
+
+`tests/soak/` runs all of FFF (SQL text, planner, eddy, runtime, the HTTP client on aiohttp, paginators, decoders, result and report) in virtual time over a network
+in memory: the event loop resolves the name, connects the socket and hands over the bytes. A seed stands for a day: a statement, up to three tables behind any access method,
+paginator and format, and for what goes wrong, in any combination:
+
+- latencies of five kinds, bodies in pieces, slow drips, connections that the server closes when a request is on its way; names that do not resolve, refused and hanging connections;
+- resets, stalls, cut and malformed heads, bodies and chunks, 4xx, bursts of 5xx, 429 and 503 with Retry-After in seconds, as a date, and without; servers that limit rates or requests at once;
+- one table that answers as in the [fault matrix](faults.md): capped and repeated pages, error envelopes, drift, rows that come and go between pages, mirrors that disagree;
+- Ctrl-C, a reader who leaves, a deadline, a budget of requests, a memory limit, a kill with another run that goes on from the checkpoint.
+
+The options of the run and of the source are drawn as well: policy, preference, semantics, sessions, the cache on disk, races, pushed conditions, ceilings, rates, retries. After each run:
+
+- the bag is DuckDB's over all rows, or the run says that it is not whole, and then each row is one of the complete answer, or is labelled: bounds hold, doubts are told;
+- with nothing wrong the answer must be whole; the report can be written, and counts the requests that were on the wire;
+- requests at once, declared windows and rates, and `--max-requests` are kept; nobody comes back before Retry-After says; deadline and Ctrl-C are kept;
+- every run ends, and leaves neither a task nor a connection behind.
+
+One seed in {paired} is run again in pairs with nothing wrong: races, sessions, the cache on disk, preferences and pushed conditions change requests alone, and a stricter WHERE asks for no more
+(over scans and lookups of one key, without LIMIT: a LIMIT has to look further, and which keys travel in one batch is a matter of moments).
+
+```sh
+python -m tests.soak 957                              # one seed: what it stands for, each request, what is wrong
+FFF_SOAK_SECONDS=3600 FFF_SOAK_SEED=1000000 make soak # an hour from a seed on; without them until Ctrl-C, from a random seed
+```
+
+## The tally
+
+With no wrong run in n, the true share of wrong runs is at most 3/n, with a confidence of 95 %. Commits are the ones that were run; `+` means with changes on top.
+
+| commit | runs | simulated hours | requests | first seed | seeds | whole | told as not whole | wrong | at most |
+|---|---|---|---|---|---|---|---|---|---|
+{tally}
+
+## Kills
+
+`tests/cli/test_checkpoint.py` kills real processes at {kills} random moments, and lets another go on each time: the answer must be the same, asking at most what was in flight again. Days of the
+soak that are killed in virtual time are in the tally.
+
+## What the checks notice
+
+A check that finds nothing may be blind. Each rule below was broken on purpose; the share is of runs that were noticed. Tests fail where one is noticed in none.
+Low shares mean that other layers notice as well: what is left of a cut body is seldom a whole document, and a paginator that counts records asks for the rest.
+
+### On the whole path (`tests/soak/broken.py`)
+
+| broken rule | noticed | of runs |
+|---|---|---|
+{path}
+
+### In the core (`tests/fuzz`)
+
+On instances made for each rule; the numbers in brackets are those of the design ledger. Rules that are not here have not been measured anew: [fuzzing.md](fuzzing.md#negative-controls) has all,
+and those of the reference.
+
+| broken rule | noticed | of runs |
+|---|---|---|
+{core}
+
+## What is not simulated
+
+TLS, proxies and Unix sockets (real servers in `tests/web`), HTTP/2, logins, jobs and the formats XML, HTML and Parquet; threads, Spark (DuckDB stands in its place; `tests/spark` has the real one), the
+command line, the kernel's socket buffers, more than one host, the memory of the process (each byte of the network stands for some), and disks that fail or lie (`tests/engine`, `tests/cli`).
+
+Two limits of the product are known from it: a request that takes longer than a second to reach the server may come in a window in which the client no longer counts it, and a run that goes on right after
+a kill knows nothing of what was sent in the seconds before, so that a declared window may be exceeded then, once.
+"""
+
+
+def commit() -> str:
+    """The commit that runs, with a plus where it has been changed."""
+
+    def git(*words: str) -> str:
+        return subprocess.run(
+            ["git", *words], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    changed = git("status", "--porcelain", "--", "fff", "sources", "tests/soak", "tests/faults")
+    return git("rev-parse", "--short=9", "HEAD") + ("+" if changed else "")
+
+
+def tally_row(name: str, first: int, count: int, tally: Tally) -> str:
+    least = f"{3 / tally.runs:.1e}" if tally.runs and not tally.wrong else "-"
+    seen = tally.seen
+    return (
+        f"| {name} | {tally.runs:,} | {tally.seconds / 3600:,.1f} | {seen['requests']:,} | {first} | {count:,} | "
+        f"{seen['complete']:,} | {seen['partial']:,} | {len(tally.wrong)} | {least} |"
+    )
+
+
+def parts_of(text: str) -> dict[str, str]:
+    """The tables of a page."""
+    tables = re.findall(r"\|(?:---\|)+\n((?:\|.*\n)*)", text)
+    return {name: table.rstrip("\n") for name, table in zip(("tally", "path", "core"), tables, strict=True)}
+
+
+def kills() -> int:
+    """How many kills the test makes."""
+    text = (ROOT / "tests/cli/test_checkpoint.py").read_text()
+    parts, each = (
+        re.search(r"range\((\d+)\)\)\ndef test_many_kills", text),
+        re.search(r"assert kills == (\d+)", text),
+    )
+    assert parts is not None
+    assert each is not None
+    return int(parts[1]) * int(each[1])
+
+
+def page_of(parts: Mapping[str, str]) -> str:
+    """The whole page around its tables."""
+    return _TEXT.format(**parts, paired=PAIRED, kills=kills())

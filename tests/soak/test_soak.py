@@ -1,0 +1,69 @@
+"""Days of the soak, few and many: the answer is DuckDB's or says what it lacks, whatever the network does, byte by byte."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import pytest
+
+from tests.soak.broken import BROKEN_PATHS, BrokenPath
+from tests.soak.day import day
+from tests.soak.pairs import calmed, of_stricter, of_toggles
+from tests.soak.play import go
+from tests.soak.tally import PAGE, Tally, page_of, parts_of, share_of_path
+
+FIRST = int(os.environ.get("FFF_SOAK_SEED") or "0")
+
+
+def test_a_few_days() -> None:
+    tally = Tally()
+    for seed in range(FIRST + 1, FIRST + 16):
+        assert not tally.one(seed), seed
+    assert tally.runs > 8
+
+
+def test_one_seed_is_one_day() -> None:
+    for seed in (3, 8):
+        first, again = go(day(seed)), go(day(seed))
+        assert first is not None
+        assert again is not None
+        assert first.network.log == again.network.log
+        assert [run.rows for run in first.runs] == [run.rows for run in again.runs]
+
+
+def test_the_page_says_what_is_run() -> None:
+    text = PAGE.read_text()
+    parts = parts_of(text)
+    assert page_of(parts) == text, "python -m tests.soak writes it"
+    rows = [line.split(" | ")[0].removeprefix("| ") for line in parts["path"].splitlines()]
+    assert rows == [broken.name for broken in BROKEN_PATHS]
+    assert not [line for line in parts["path"].splitlines() if " 0.0 % " in line], "each is noticed"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(4))
+def test_many_days(part: int) -> None:
+    """Two to three minutes on a machine that others use as well; `make soak` has no end."""
+    tally = Tally()
+    for seed in range(FIRST + 1000 + 150 * part + 1, FIRST + 1000 + 150 * (part + 1)):
+        tally.one(seed)
+    assert not tally.wrong, tally.wrong
+    seen: Counter[str] = tally.seen
+    assert min(seen["complete"], seen["partial"]) > 30, seen
+    assert seen["left"] > 0
+    assert sum(kind.startswith("struck by") for kind in seen) > 15, seen
+
+
+@pytest.mark.slow
+def test_days_in_pairs() -> None:
+    for seed in range(FIRST + 2000, FIRST + 2012):
+        calm = calmed(day(seed))
+        if calm is not None:
+            assert not [*of_toggles(calm), *of_stricter(calm)], seed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("broken", BROKEN_PATHS, ids=lambda broken: broken.name)
+def test_a_broken_path_is_noticed(broken: BrokenPath) -> None:
+    assert share_of_path(broken, 1).noticed
