@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from fff.dataflow.plan.expressions import Expr, Literal, columns_of
 from fff.schema import ArrowType, result_field
-from fff.sql.scalars.typed import LeftToSparkError, Typed, call
+from fff.sql.scalars.typed import ANY_CASE, LeftToSparkError, Typed, call
 
 BOOLEAN = pa.bool_()
 INT = pa.int32()
@@ -70,6 +70,8 @@ def is_moment(kind: ArrowType) -> bool:
 
 def type_name(kind: ArrowType) -> str:
     """What Spark SQL calls a type."""
+    if kind == ANY_CASE:
+        return "string collate utf8_lcase"
     return result_field("", kind).type
 
 
@@ -148,6 +150,8 @@ def common(items: Sequence[Typed]) -> tuple[list[Typed], ArrowType]:
     Raises:
         LeftToSparkError: there is no such type, or a cast that is not proven.
     """
+    if any(item.type == ANY_CASE for item in items):
+        raise LeftToSparkError("texts of a collation")
     kind = reduce(wider, (item.type for item in items))
     if any(item.type == STRING for item in items) and kind != STRING and len(items) > 2:
         raise LeftToSparkError("strings among values of other types")  # which depends on their order
