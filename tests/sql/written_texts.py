@@ -141,8 +141,7 @@ def written_text(rng: random.Random) -> str:
     shown = read.replace("''", "\\'")
     return rng.choice(
         (
-            lambda: f"date_format({moment()}, '{pattern.replace(# fmt: off
-_TWICE, _BEHIND)}')",
+            lambda: f"date_format({moment()}, '{pattern.replace(_TWICE, _BEHIND)}')",
             lambda: f"{rng.choice(('to_char', 'to_varchar'))}({moment()}, '{pattern.replace(_TWICE, _BEHIND)}')",
             lambda: f"from_unixtime({rng.choice(('i', 'l', 'i8'))}, '{pattern.replace(_TWICE, _BEHIND)}')",
             lambda: f"{rng.choice(_READERS)}({_computed(rng, _moment_text(rng, read))}, '{shown}')",
@@ -186,6 +185,7 @@ _TWICE, _BEHIND)}')",
     )()  # fmt: skip
 
 
+# fmt: off
 _TWICE, _BEHIND, _A, _LUHN, _PAD, _BYTES = "''", "\\'", "'a'", "'79927398713'", ", X'0102'", "X'FEFF0061D83D'"
 _READERS = (
     *("to_timestamp", "try_to_timestamp", "to_date", "try_to_date", "to_timestamp_ntz", "to_timestamp_ltz"),

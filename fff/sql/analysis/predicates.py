@@ -35,7 +35,7 @@ from fff.sql.scalars.coercion import cast as cast_to
 from fff.sql.scalars.translate import Scalars
 from fff.sql.scalars.typed import ANY_CASE, LeftToSparkError, Typed, check_operands, folded
 from fff.sql.scalars.words import describe
-from fff.sql.scalars.written.collated import in_any_case
+from fff.sql.scalars.written.collated import alike
 from fff.sql.syntax.literals import (
     Constant,
     NoSuchValueError,
@@ -182,7 +182,7 @@ class Translator:
                     value = convert(constant, self._type(column))
                     return Compare(says, column, Literal(value, self._type(column)))
         # In the order they are written: behind a NULL nothing is evaluated, and so nothing fails.
-        values = in_any_case([self.operand(left), self.operand(right)])
+        values = alike([self.operand(left), self.operand(right)])
         if all(is_integer(value.type) and isinstance(value.expr, Column) for value in values):  # of any width
             return folded(Compare(operator, values[0].expr, values[1].expr), BOOLEAN)
         sides, kind = _alike(values)

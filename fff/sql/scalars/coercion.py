@@ -37,6 +37,9 @@ _EXACT_DIGITS = 18
 _MOMENT = re.compile(
     r"(\d{4}-\d{2}-\d{2})(?:[ T]((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d{1,6}))?)?", re.ASCII
 )
+_LETTERS = re.compile(r"[A-Za-z]+")
+#: What Spark takes for days where it is constant.
+_DAY_WORDS = frozenset({"epoch", "now", "today", "tomorrow", "yesterday"})
 #: What Java's `trim` takes away.
 _TRIMMED = "".join(map(chr, range(0x21)))
 _INTEGERS = (pa.int8(), pa.int16(), INT, LONG)
@@ -182,7 +185,8 @@ def _may_be_word(expr: Expr) -> bool:
     """Whether a text may be 'today' and the like, which are days where they are constant, and nowhere else."""
     if not isinstance(expr, Literal):
         return not columns_of(expr)
-    return str(expr.value or "").strip(_TRIMMED)[:1].isalpha()
+    word = _LETTERS.match(str(expr.value or "").strip(_TRIMMED))
+    return word is not None and word[0].lower() in _DAY_WORDS
 
 
 def _moment(one: Literal, kind: ArrowType) -> Typed:

@@ -154,7 +154,6 @@ _BY_ROW = frozenset(
 SYNONYMS = {
     "char": "chr",
     "sha": "sha1",
-    "to_unix_timestamp": "unix_timestamp",
     "char_length": "length",
     "character_length": "length",
     "len": "length",

@@ -160,7 +160,7 @@ _WORDS = {
     "MMM": "|".join(name[:3] for name in MONTH_NAMES),
     "MMMM": "|".join(MONTH_NAMES),
     "a": "AM|PM",
-    "XXX": r"Z|[+-][0-9]{2}:[0-9]{2}",
+    "X" * 3: r"Z|[+-][0-9]{2}:[0-9]{2}",
 }
 _FIXED = frozenset({"yy", "MM", "dd", "HH", "hh", "mm", "ss", "DDD"})
 #: Letters of Unicode that Java takes for these of ASCII where it looks at no case.

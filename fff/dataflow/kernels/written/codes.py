@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
-from urllib.parse import unquote_to_bytes
 
 import pyarrow as pa
 
@@ -88,10 +88,38 @@ def to_bytes(text: str, form: str) -> bytes | None:
 
 def unescaped(text: str) -> str | None:
     """A text of which some bytes are written as `%41`, and blanks as `+`; None where Java finds that wrong."""
-    for part in text.split("%")[1:]:
-        if len(part) < 2 or not set(part[:2]) <= set("0123456789abcdefABCDEF"):
+    found, place = bytearray(), 0
+    while place < len(text):
+        letter = text[place]
+        if letter != "%":
+            found += b" " if letter == "+" else letter.encode()
+            place += 1
+            continue
+        byte = _byte(text[place + 1 : place + 3])
+        if byte is None:
             return None
-    return unquote_to_bytes(text.replace("+", " ")).decode("utf-8", "replace")
+        found.append(byte)
+        place += 3
+    return found.decode("utf-8", "replace")
+
+
+def _byte(digits: str) -> int | None:
+    """Two hexadecimal digits, or one behind a sign, as Java reads numbers: in any script."""
+    if len(digits) != 2 or digits == "--":
+        return None
+    values = [_digit(one) for one in digits.lstrip("+-" if digits[0] in "+-" else "")]
+    if None in values or not values:
+        return None
+    number = int("".join(f"{one:x}" for one in values), 16)
+    return None if digits[0] == "-" and number else number
+
+
+def _digit(letter: str) -> int | None:
+    if "\uff21" <= letter.upper() <= "\uff26":  # A to F, wide
+        return ord(letter.upper()) - 0xFF21 + 10
+    if letter.isascii():
+        return int(letter, 16) if letter in "0123456789abcdefABCDEF" else None
+    return unicodedata.decimal(letter, None) if letter <= "\uffff" else None
 
 
 def _each(change: Callable[..., object], tell: Callable[..., str] | None) -> Kernel:

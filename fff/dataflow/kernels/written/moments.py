@@ -127,6 +127,14 @@ def _month(days: Int64) -> Int64:
     return days.astype("M8[D]").astype("M8[M]").astype(np.int64)
 
 
+def _beyond(days: Int64, clock: Int64) -> Bools:
+    """Where a day and its microseconds are no moment of 64 bits."""
+    (first, least), (last, most) = divmod(-(2**63), _DAY), divmod(2**63 - 1, _DAY)
+    below = (days < first) | ((days == first) & (clock < least))
+    found: Bools = below | (days > last) | ((days == last) & (clock > most))
+    return found
+
+
 def _added(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
     """A moment so many units later: `timestampadd(unit, count, moment)`, in another order."""
     length = _length(args)
@@ -145,8 +153,9 @@ def _added(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
             days - _first_day(_month(days)), _first_day(wanted + 1) - _first_day(wanted) - 1
         )
         moved_days = _first_day(wanted) + of_month
-        far |= np.abs(moved_days) > (2**63 - 1) // _DAY - 1
-        moved = np.where(far, 0, moved_days) * _DAY + clock
+        far |= _beyond(moved_days, clock)
+        with np.errstate(over="ignore"):
+            moved = np.where(far, 0, moved_days) * _DAY + clock
     else:
         far = np.abs(count) > (2**63 - 1) // _MICROS[unit]
         with np.errstate(over="ignore"):
@@ -209,6 +218,8 @@ def _made(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
     second, fraction = micros // _SECOND, micros % _SECOND
     leap = second == 60
     split = leap & (fraction != 0)
+    clock = hour * 3_600_000_000 + minute * 60_000_000 + micros
+    beyond = _beyond(days + clock // _DAY, clock % _DAY)
     told: dict[int, str] = {}
     for row in np.flatnonzero(~mask):
         one = _refusal(int(hour[row]), int(minute[row]), int(second[row]))
@@ -221,11 +232,10 @@ def _made(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
             told[int(row)] = failed.tell(int(row))
         elif one is not None:
             told[int(row)] = one
-        elif abs(int(days[row])) > (2**63 - 1) // _DAY - 1:
+        elif beyond[row]:
             told[int(row)] = "[ARITHMETIC_OVERFLOW] long overflow."
     bad = np.zeros(length, np.bool_)
     bad[list(told)] = True
-    clock = hour * 3_600_000_000 + minute * 60_000_000 + micros
     moved = np.where(bad | no_day, 0, days) * _DAY + np.where(bad, 0, clock)
     result = pa.array(moved, pa.int64(), mask=mask | bad).view(kind)
     return failing(result, pa.array(bad), lambda row: told[row])

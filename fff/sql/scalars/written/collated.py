@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from fff.dataflow.plan.expressions import Literal
-from fff.sql.scalars.coercion import STRING, VOID, cast, type_name
+from fff.sql.scalars.coercion import BINARY, STRING, VOID, cast, type_name
 from fff.sql.scalars.typed import ANY_CASE, LeftToSparkError, Typed, call
 from fff.sql.syntax.statement import Node, exp
 
@@ -49,13 +49,18 @@ def _whole(node: Node) -> Node:
     return node
 
 
-def in_any_case(sides: list[Typed]) -> list[Typed]:
-    """The sides of a comparison; where one is a text whose case does not count, those that say so."""
-    if not any(side.type == ANY_CASE for side in sides):
-        return sides
-    if not all(side.type in (ANY_CASE, STRING, VOID) for side in sides):
-        raise LeftToSparkError("compares a text of a collation with another type")
-    return [call("any_case", [_plain(side)], STRING) for side in sides]
+def alike(sides: list[Typed]) -> list[Typed]:
+    """The sides of a comparison; where case does not count, texts that say so, and of bytes their digits, in the same order."""
+    kinds = {side.type for side in sides}
+    if ANY_CASE in kinds:
+        if not kinds <= {ANY_CASE, STRING, VOID}:
+            raise LeftToSparkError("compares a text of a collation with another type")
+        return [call("any_case", [_plain(side)], STRING) for side in sides]
+    if BINARY in kinds:
+        if not kinds <= {BINARY, STRING, VOID}:
+            raise LeftToSparkError("compares bytes with another type")
+        return [call("hex", [cast(side, BINARY)], STRING) for side in sides]
+    return sides
 
 
 def plainly(name: str, args: Sequence[Typed], build: Callable[[Sequence[Typed]], Typed]) -> Typed:
