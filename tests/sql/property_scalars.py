@@ -439,5 +439,7 @@ def not_raised(spark: Asked, data: pa.Table, cases: Sequence[Taken]) -> list[str
             if known not in str(error) and "overflow" not in str(error):
                 wrong.append(f"{one.text}: row {row}: engine {known}, Spark {error}")
         else:
-            wrong.append(f"{one.text}: row {row}: engine {known}, Spark {answer.column(0).to_pylist()}")
+            wrong.append(
+                f"{one.text}: row {row}: engine {known}, Spark {plain(answer.column(0).combine_chunks())}"
+            )
     return wrong

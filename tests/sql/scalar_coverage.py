@@ -1,10 +1,11 @@
-"""`python tests/sql/scalar_coverage.py [FOLDER ...]`: of the scalar calls in SQL files, how many the engine computes.
+"""`python tests/sql/scalar_coverage.py [--refused FILE] [FOLDER ...]`: of the scalar calls in SQL files, how many the engine computes.
 
 Every folder is one line of the answer (without any, the sample queries): functions and operators in it, and how many of
 them the engine takes by their name, their constants and the types of what they are given. Columns have the types that
 their names have in TPC-H and TPC-DS; one of another name has whatever type makes the engine take the call. Aggregates,
 windows and subqueries are Spark's, and stand for columns of their results' types; functions that Spark does not have are
-not counted. Then come the calls that are most
+not counted, nor what is something else each time or in each session (`rand`, `current_date`), nor the statements in FILE,
+which Spark refuses (`refused_statements.py` writes it). Then come the calls that are most
 often left to Spark, and why.
 """
 
@@ -14,13 +15,14 @@ import itertools
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
 from planner_fakes import table
 
+from fff.dataflow.plan.expressions import Literal
 from fff.errors import QueryError, Span
 from fff.schema import ArrowType
 from fff.sql.analysis.predicates import Translator
@@ -111,7 +113,10 @@ _GRAMMAR = (
     exp.Slice,
     exp.Any,
     exp.All,
+    exp.TimeStrToTime,  # around the first argument of date_format
 )
+#: What is no argument of its own: its parts are.
+_OPEN = exp.TimeStrToTime | exp.Collate
 _STATEMENT = re.compile(r";\s*(?:\n|$)")
 _COMMENT = re.compile(r"^\s*--.*$", re.MULTILINE)
 
@@ -122,17 +127,29 @@ class Count:
 
     statements: int = 0
     unread: int = 0
+    refused: int = 0
     functions: Counter[bool] = field(default_factory=Counter)
     operators: Counter[bool] = field(default_factory=Counter)
     left: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
-def counted(texts: Sequence[str]) -> Count:
-    """The calls of some files."""
+def statements(text: str) -> Iterator[str]:
+    """The statements of a file."""
+    return (part for part in _STATEMENT.split(_COMMENT.sub("", text)) if part.strip())
+
+
+def one_line(statement: str) -> str:
+    """A statement with one blank wherever there are some."""
+    return " ".join(statement.split())
+
+
+def counted(texts: Sequence[str], refused: Container[str] = frozenset()) -> Count:
+    """The calls of some files, without statements that Spark refuses."""
     count = Count()
     for text in texts:
-        for part in _STATEMENT.split(_COMMENT.sub("", text)):
-            if not part.strip():
+        for part in statements(text):
+            if one_line(part) in refused:
+                count.refused += 1
                 continue
             try:
                 statement = parse_statement(part)
@@ -167,6 +184,8 @@ def _is_scalar(node: Node) -> bool:
     if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
         return True
     name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
+    if (name or (node.sql_name().lower() if isinstance(node, exp.Func) else "")) in _SESSION:
+        return False
     known = not name or name in SPARK_FUNCTIONS  # and none that a test of Spark's has made
     return (
         known
@@ -214,7 +233,19 @@ _AGGREGATES = frozenset(
         "min_by",
         "any_value",
         "histogram_numeric",
+        "try_sum",
+        "try_avg",
+        "count_min_sketch",
     ]
+)
+#: Calls that are something else each time, or in each session: there is nothing that both could say.
+_SESSION = frozenset(
+    {
+        *("rand", "randn", "random", "uuid", "randstr", "uniform", "shuffle", "now", "curdate", "localtime"),
+        *("current_timestamp", "current_date", "current_time", "localtimestamp", "current_user", "user"),
+        *("session_user", "current_database", "current_schema", "current_catalog", "current_timezone"),
+        *("monotonically_increasing_id", "spark_partition_id", "version", "input_file_name"),
+    }
 )
 
 
@@ -233,7 +264,9 @@ class _Judge:
         for asked in self._versions(node):
             translator = Translator(self.statement, SCOPE, {})
             try:
-                return translator.value(asked).type, ""
+                # a text of a collation is the engine's as a part of something else
+                part = isinstance(node, exp.Collate) and not isinstance(node.parent, exp.Select | exp.Alias)
+                return (translator.operand if part else translator.value)(asked).type, ""
             except LeftToSparkError as error:
                 why = why or str(error)
             except (QueryError, ArithmeticError, ValueError, pa.ArrowException) as error:
@@ -318,17 +351,29 @@ def _parts(copy: Node, original: Node) -> list[tuple[Node, Node]]:
                 continue
             if isinstance(one, exp.Interval):
                 continue
-            if isinstance(one, exp.Paren | exp.If | exp.Escape | exp.Tuple) and not (
+            if isinstance(one, exp.Paren | exp.If | exp.Escape | exp.Tuple | _OPEN) and not (
                 isinstance(one, exp.If) and not isinstance(copy, exp.Case)
             ):
                 found += _parts(one, other)
             elif isinstance(one, exp.Neg) and isinstance(one.this, exp.Literal):
                 continue
             elif isinstance(one, exp.Column | exp.Subquery | exp.AggFunc | exp.Window | exp.Query) or (
-                isinstance(one, _COUNTED) and not _constant(one)
+                isinstance(one, _COUNTED) and not _constant(one) and not _folded(one)
             ):
                 found.append((one, other))
     return found
+
+
+def _folded(node: Node) -> bool:
+    """Whether a call is of constants alone, and the engine knows what it comes to."""
+    if any(node.find_all(exp.Column, exp.AggFunc, exp.Window, exp.Query)):
+        return False
+    try:
+        statement = parse_statement(f"SELECT {node.sql('spark')} AS z")
+        found = Translator(statement, SCOPE, {}).value(statement.tree.expressions[0].this)
+    except (LeftToSparkError, QueryError, ArithmeticError, ValueError, AssertionError, pa.ArrowException):
+        return False
+    return isinstance(found.expr, Literal)
 
 
 def _constant(node: Node) -> bool:
@@ -370,17 +415,22 @@ def _percent(count: Counter[bool]) -> str:
     )
 
 
-def main(folders: Sequence[str]) -> None:
+def main(arguments: Sequence[str]) -> None:
     """Prints the counts."""
+    folders, refused = list(arguments), frozenset[str]()
+    if folders[:1] == ["--refused"]:
+        refused = frozenset(Path(folders[1]).read_text(encoding="utf-8").splitlines())
+        folders = folders[2:]
     samples = Path(__file__).parents[2] / "sample_queries"
     for folder in map(Path, folders or [str(samples)]):
         files = sorted(folder.rglob("*.sql"))
         if not files:
             print(f"{folder}: no SQL files, skipped")
             continue
-        count = counted([path.read_text(encoding="utf-8", errors="replace") for path in files])
+        count = counted([path.read_text(encoding="utf-8", errors="replace") for path in files], refused)
         print(
             f"{folder}: {len(files)} files, {count.statements} queries, {count.unread} statements that FFF does not read"
+            + (f", {count.refused} that Spark refuses" if refused else "")
         )
         print(
             f"  functions {_percent(count.functions)}   operators {_percent(count.operators)}"

@@ -14,12 +14,13 @@ import argparse
 import random
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 from property_scalars import Taken, differences, not_raised, taken, written
 from property_values import LEFT, rows
+from written_texts import written_text
 
 from fff.errors import QueryError
 from fff.spark import bridge
@@ -260,6 +261,7 @@ class Interpreter:
 class Sweep:
     """Expressions that were put to Spark."""
 
+    kinds: Sequence[Callable[[random.Random], str]] = (written, untyped, written_text)
     written: int = 0
     taken: int = 0
     failing: int = 0
@@ -268,7 +270,7 @@ class Sweep:
         """The differences of one round."""
         rng = random.Random(f"sweep {seed}")
         data = rows(rng, ROWS)
-        texts = [written(rng) if rng.random() < 0.5 else untyped(rng) for _ in range(ROUND)]
+        texts = [rng.choice(self.kinds)(rng) for _ in range(ROUND)]
         cases: list[Taken] = []
         wrong: list[str] = []
         for text in texts:
@@ -298,8 +300,10 @@ def main() -> None:
     )
     parser.add_argument("--count", type=int, default=10_000, help="of expressions written")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32))
+    parser.add_argument("--texts", action="store_true", help="only functions of what is written in texts")
     asked = parser.parse_args()
-    sweep, found, began, seed = Sweep(), 0, time.monotonic(), asked.seed
+    kinds = (written_text,) if asked.texts else Sweep.kinds
+    sweep, found, began, seed = Sweep(kinds), 0, time.monotonic(), asked.seed
     with SparkEngine() as spark:
         while sweep.written < asked.count:
             for one in sweep.round(spark, seed):

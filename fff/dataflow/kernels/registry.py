@@ -9,5 +9,12 @@ from fff.dataflow.kernels.rounding import ROUNDING
 from fff.dataflow.kernels.strings import STRINGS
 from fff.dataflow.kernels.times import TIMES
 from fff.dataflow.kernels.values import Kernel
+from fff.dataflow.kernels.written.codes import CODES
+from fff.dataflow.kernels.written.json_texts import JSON_TEXTS
+from fff.dataflow.kernels.written.marks import MARKS
+from fff.dataflow.kernels.written.moments import MOMENTS
+from fff.dataflow.kernels.written.printed import PRINTED
+from fff.dataflow.kernels.written.scanned import SCANNED
 
 KERNELS: dict[str, Kernel] = ARITHMETIC | ROUNDING | CASTS | STRINGS | TIMES | NESTED
+KERNELS |= MOMENTS | CODES | MARKS | SCANNED | JSON_TEXTS | PRINTED

@@ -27,6 +27,10 @@ _SHA2 = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"
 _SOUNDS = "01230127022455012623017202"
 _A, _Z = b"AZ"
 _LONG = 2**64 - 1
+_NO_INDEX = (
+    "[INVALID_INDEX_OF_ZERO] The index 0 is invalid. An index shall be either < 0 or > 0 "
+    "(the first element has index 1)."
+)
 #: So long are the lines of Base64 in mail.
 _LINE = re.compile(r".{1,76}")
 
@@ -152,10 +156,20 @@ def _split_part(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
         return failing(
             pa.nulls(len(args[0]), kind),
             rows,
-            "[INVALID_INDEX_OF_ZERO] The index 0 is invalid. An index shall be either < 0 or > 0 "
-            "(the first element has index 1).",
+            _NO_INDEX,
         )
     return _each(_part)(args, kind)
+
+
+def _parts_by_row(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
+    """`split_part` whose arguments may all differ from row to row."""
+    length = max((len(arg) for arg in args if isinstance(arg, pa.Array)), default=1)
+    columns = [column(arg, length) for arg in args]
+    zero = reduce(pc.and_, [*map(pc.is_valid, columns[:2]), pc.equal(columns[2], pa.scalar(0, pa.int32()))])
+    safe = pc.if_else(pc.fill_null(zero, fill_value=False), pa.scalar(1, pa.int32()), columns[2])
+    return failing(
+        _by_row(_part)([*columns[:2], safe], kind), pc.fill_null(zero, fill_value=False), _NO_INDEX
+    )
 
 
 def _part(text: str, by: str, number: int) -> str:
@@ -338,5 +352,9 @@ _COMPUTED: dict[str, Callable[..., object]] = {
     "overlay": _overlaid,
     "find_in_set": _in_set,
     "levenshtein": _distance,
+    "trim": lambda text, characters: text.strip(characters) if characters else text,
+    "ltrim": lambda text, characters: text.lstrip(characters) if characters else text,
+    "rtrim": lambda text, characters: text.rstrip(characters) if characters else text,
 }
 STRINGS |= {f"{name}_by_row": _by_row(change) for name, change in _COMPUTED.items()}
+STRINGS["split_part_by_row"] = _parts_by_row

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 
 from fff.dataflow.arrays import Bools, Int64
 from fff.dataflow.kernels import texts
-from fff.dataflow.kernels.values import Kernel, Partial, Value, as_array, column, failing, over_unique
+from fff.dataflow.kernels.values import Kernel, Partial, Value, as_array, column, failing
+from fff.dataflow.kernels.written.clock_patterns import DAY_NAMES, MONTH_NAMES
 from fff.schema import ArrowType
 
 _DATE = pa.date32()
@@ -23,11 +24,6 @@ _UNITS = {
     "HOUR": 3_600_000_000,
     "DAY": 86_400_000_000,
 }
-_DAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_MONTH_NAMES = (
-    *("January", "February", "March", "April", "May", "June", "July", "August", "September", "October"),
-    *("November", "December"),
-)
 _OUT_OF_BOUNDS = "[DATETIME_FIELD_OUT_OF_BOUNDS.WITHOUT_SUGGESTION]"
 #: No date of Spark has a year beyond.
 _MOST_YEARS = 6_000_000
@@ -161,41 +157,6 @@ def _next_day(args: Sequence[Value], _: ArrowType) -> Value:
     return _dates(days + (wanted - _weekday(days) - 1) % 7 + 1, mask)
 
 
-def _formatted(args: Sequence[Value], kind: ArrowType) -> Value:
-    """Moments by a pattern, of which the planner leaves letters and marks: `yyyy`, `MM`, and the like."""
-    moments, pieces = as_array(args[0]).view(pa.int64()), args[1].as_py().split("\n")
-
-    def write(counts: pa.Array) -> pa.Array:
-        written = []
-        for count in counts.to_pylist():
-            days, clock = divmod(count or 0, _UNITS["DAY"])
-            year, month, day = texts.date_of(days)
-            values = {
-                "yyyy": f"{year:04d}" if 0 <= year <= 9999 else f"{year:+05d}",
-                "MM": f"{month:02d}",
-                "M": str(month),
-                "dd": f"{day:02d}",
-                "d": str(day),
-                "MMM": _MONTH_NAMES[month - 1][:3],
-                "MMMM": _MONTH_NAMES[month - 1],
-                "EEEE": _DAY_NAMES[(days + 3) % 7],
-                "E": _DAY_NAMES[(days + 3) % 7][:3],
-                "HH": f"{clock // _UNITS['HOUR']:02d}",
-                "H": str(clock // _UNITS["HOUR"]),
-                "mm": f"{clock // _UNITS['MINUTE'] % 60:02d}",
-                "ss": f"{clock // _UNITS['SECOND'] % 60:02d}",
-                "SSS": f"{clock // _UNITS['MILLISECOND'] % 1000:03d}",
-            }
-            written.append(
-                None
-                if count is None
-                else "".join(one[1:] if one[0] == "'" else values[one] for one in pieces)
-            )
-        return pa.array(written, kind)
-
-    return over_unique(moments, write)
-
-
 def _made(args: Sequence[Value], _: ArrowType) -> Value | Partial:
     """A date of its year, month and day."""
     length = max(len(one) if isinstance(one, pa.Array) else 1 for one in args)
@@ -225,7 +186,7 @@ def _no_date(year: int, month: int, day: int) -> str:
         return "[ARITHMETIC_OVERFLOW] overflow."
     if (month, day) == (2, 29):
         return f"{_OUT_OF_BOUNDS} Invalid date 'February 29' as '{year}' is not a leap year"
-    return f"{_OUT_OF_BOUNDS} Invalid date '{_MONTH_NAMES[month - 1].upper()} {day}'"
+    return f"{_OUT_OF_BOUNDS} Invalid date '{MONTH_NAMES[month - 1].upper()} {day}'"
 
 
 def _moment_of(unit: int, name: str) -> Kernel:
@@ -244,15 +205,6 @@ def _moment_of(unit: int, name: str) -> Kernel:
         return failing(result, pa.array(far & ~mask), lambda row: tell(row, counts))
 
     return kernel
-
-
-def _from_unixtime(args: Sequence[Value], kind: ArrowType) -> Value:
-    """Seconds since 1970 as a text; what is beyond all moments wraps around."""
-    counts, mask = _whole(args[0])
-    with np.errstate(over="ignore"):
-        micros = counts * _UNITS["SECOND"]
-    moments = pa.array(micros // _UNITS["SECOND"] * _UNITS["SECOND"], pa.int64(), mask=mask)
-    return _formatted([moments, pa.scalar("yyyy\n'-\nMM\n'-\ndd\n' \nHH\n':\nmm\n':\nss")], kind)
 
 
 def _last_day(args: Sequence[Value], _: ArrowType) -> Value:
@@ -290,17 +242,15 @@ TIMES: dict[str, Kernel] = {
     "datediff": _difference,
     "add_months": _add_months,
     "moment_moved": _moment_moved,
-    "dayname": _named([name[:3] for name in _DAY_NAMES], _weekday),
-    "monthname": _named([name[:3] for name in _MONTH_NAMES], lambda days: _months(days) % 12),
+    "dayname": _named([name[:3] for name in DAY_NAMES], _weekday),
+    "monthname": _named([name[:3] for name in MONTH_NAMES], lambda days: _months(days) % 12),
     "next_day": _next_day,
     "date_from_unix_date": lambda args, kind: as_array(args[0]).view(kind),
-    "date_format": _formatted,
     "last_day": _last_day,
     "make_date": _made,
     "timestamp_seconds": _moment_of(_UNITS["SECOND"], "seconds"),
     "timestamp_millis": _moment_of(_UNITS["MILLISECOND"], "milliseconds"),
     "timestamp_micros": _moment_of(1, "microseconds"),
-    "from_unixtime": _from_unixtime,
     "trunc": _trunc,
     "date_trunc": _date_trunc,
 }

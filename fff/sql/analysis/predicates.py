@@ -33,8 +33,9 @@ from fff.sql.binder.names import Scope, resolve
 from fff.sql.scalars.coercion import BOOLEAN, VOID, common, is_float, is_integer, type_name
 from fff.sql.scalars.coercion import cast as cast_to
 from fff.sql.scalars.translate import Scalars
-from fff.sql.scalars.typed import LeftToSparkError, Typed, check_operands, folded
+from fff.sql.scalars.typed import ANY_CASE, LeftToSparkError, Typed, check_operands, folded
 from fff.sql.scalars.words import describe
+from fff.sql.scalars.written.collated import alike
 from fff.sql.syntax.literals import (
     Constant,
     NoSuchValueError,
@@ -110,6 +111,13 @@ class Translator:
             LeftToSparkError: it has none that is proven equal to Spark's own evaluation.
             QueryError: an unknown or ambiguous name.
         """
+        found = self.operand(node)
+        if found.type == ANY_CASE:
+            raise LeftToSparkError("a text of a collation")
+        return found
+
+    def operand(self, node: Node) -> Typed:
+        """As `value`, of a part of another expression: a text of a collation as well."""
         return Scalars(self.statement, self.scope, self.params, self).value(node)
 
     def _is(self, node: Node) -> Expr:
@@ -174,7 +182,7 @@ class Translator:
                     value = convert(constant, self._type(column))
                     return Compare(says, column, Literal(value, self._type(column)))
         # In the order they are written: behind a NULL nothing is evaluated, and so nothing fails.
-        values = [self.value(left), self.value(right)]
+        values = alike([self.operand(left), self.operand(right)])
         if all(is_integer(value.type) and isinstance(value.expr, Column) for value in values):  # of any width
             return folded(Compare(operator, values[0].expr, values[1].expr), BOOLEAN)
         sides, kind = _alike(values)

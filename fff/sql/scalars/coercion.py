@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from fff.dataflow.plan.expressions import Expr, Literal, columns_of
 from fff.schema import ArrowType, result_field
-from fff.sql.scalars.typed import LeftToSparkError, Typed, call
+from fff.sql.scalars.typed import ANY_CASE, LeftToSparkError, Typed, call
 
 BOOLEAN = pa.bool_()
 INT = pa.int32()
@@ -37,6 +37,9 @@ _EXACT_DIGITS = 18
 _MOMENT = re.compile(
     r"(\d{4}-\d{2}-\d{2})(?:[ T]((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d{1,6}))?)?", re.ASCII
 )
+_LETTERS = re.compile(r"[A-Za-z]+")
+#: What Spark takes for days where it is constant.
+_DAY_WORDS = frozenset({"epoch", "now", "today", "tomorrow", "yesterday"})
 #: What Java's `trim` takes away.
 _TRIMMED = "".join(map(chr, range(0x21)))
 _INTEGERS = (pa.int8(), pa.int16(), INT, LONG)
@@ -70,6 +73,8 @@ def is_moment(kind: ArrowType) -> bool:
 
 def type_name(kind: ArrowType) -> str:
     """What Spark SQL calls a type."""
+    if kind == ANY_CASE:
+        return "string collate utf8_lcase"
     return result_field("", kind).type
 
 
@@ -148,6 +153,8 @@ def common(items: Sequence[Typed]) -> tuple[list[Typed], ArrowType]:
     Raises:
         LeftToSparkError: there is no such type, or a cast that is not proven.
     """
+    if any(item.type == ANY_CASE for item in items):
+        raise LeftToSparkError("texts of a collation")
     kind = reduce(wider, (item.type for item in items))
     if any(item.type == STRING for item in items) and kind != STRING and len(items) > 2:
         raise LeftToSparkError("strings among values of other types")  # which depends on their order
@@ -178,7 +185,8 @@ def _may_be_word(expr: Expr) -> bool:
     """Whether a text may be 'today' and the like, which are days where they are constant, and nowhere else."""
     if not isinstance(expr, Literal):
         return not columns_of(expr)
-    return str(expr.value or "").strip(_TRIMMED)[:1].isalpha()
+    word = _LETTERS.match(str(expr.value or "").strip(_TRIMMED))
+    return word is not None and word[0].lower() in _DAY_WORDS
 
 
 def _moment(one: Literal, kind: ArrowType) -> Typed:

@@ -98,6 +98,13 @@ FUNCTIONS: dict[str, Function] = {
     "find_in_set": _text(STRING, gives=INT),
     "unhex": _text(gives=BINARY),
     "url_encode": _text(),
+    "url_decode": _text(fails=True),
+    "try_url_decode": _text(),
+    "luhn_check": _text(gives=BOOLEAN),
+    "quote": _text(),
+    "json_array_length": _text(gives=INT),
+    "json_object_keys": _text(gives=pa.list_(STRING)),
+    "space": Function((INT,), STRING),
     "degrees": Function((DOUBLE,), DOUBLE),
     "radians": Function((DOUBLE,), DOUBLE),
     "rint": Function((DOUBLE,), DOUBLE),
@@ -106,7 +113,6 @@ FUNCTIONS: dict[str, Function] = {
     "timestamp_seconds": Function((LONG,), TIMESTAMP, fails=True),
     "timestamp_millis": Function((LONG,), TIMESTAMP, fails=True),
     "timestamp_micros": Function((LONG,), TIMESTAMP),
-    "from_unixtime": Function((LONG,), STRING),
     "bit_length": _text(gives=INT),
     "year": Function((DATE,), INT),
     "dayname": Function((DATE,), STRING),
@@ -116,9 +122,7 @@ FUNCTIONS: dict[str, Function] = {
     "date_from_unix_date": Function((INT,), DATE),
     "unix_seconds": Function((TIMESTAMP,), LONG),
     "unix_millis": Function((TIMESTAMP,), LONG),
-    "unix_timestamp": Function((TIMESTAMP,), LONG),
     "unix_micros": Function((TIMESTAMP,), LONG),
-    "date_format": Function((TIMESTAMP, STRING), STRING, constant=1),
     "quarter": Function((DATE,), INT),
     "month": Function((DATE,), INT),
     "day": Function((DATE,), INT),
@@ -143,14 +147,13 @@ _UNCAST = frozenset({"soundex", "unix_date", "unix_seconds", "unix_millis", "uni
 _BY_ROW = frozenset(
     {
         *("substring", "left", "right", "replace", "instr", "startswith", "endswith", "contains"),
-        *("substring_index", "translate", "overlay", "find_in_set"),
+        *("substring_index", "translate", "overlay", "find_in_set", "split_part", "trim", "ltrim", "rtrim"),
     }
 )
 #: Other names of functions.
 SYNONYMS = {
     "char": "chr",
     "sha": "sha1",
-    "to_unix_timestamp": "unix_timestamp",
     "char_length": "length",
     "character_length": "length",
     "len": "length",

@@ -24,6 +24,8 @@ _TEXT = re.compile(r"[^\\\x00-\x1f\x7f]*")
 _TYPES = frozenset(
     {"BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "STRING", "DATE", "TIMESTAMP"}
 )
+#: Functions that Spark shows as other calls.
+_SHOWN_OTHERWISE = frozenset({"mask", "to_varchar", "regexp_instr"})
 #: Words before a bracket that call nothing.
 _NO_CALLS = frozenset(
     {
@@ -104,7 +106,8 @@ class _NameWriter:
     def _call(self, node: exp.Func) -> str:
         written = next(self.calls, "")
         known = {node.name} if isinstance(node, exp.Anonymous) else set(type(node).sql_names())
-        if written not in {one.lower() for one in known}:
+        shown_otherwise = written in _SHOWN_OTHERWISE or (isinstance(node, exp.Trim) and node.expression)
+        if shown_otherwise or written not in {one.lower() for one in known}:
             raise LeftToSparkError("a name of its own")
         args = [
             part

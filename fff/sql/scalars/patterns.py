@@ -24,7 +24,7 @@ _GROUP = rf"\((?:\?:)?{_BRANCH}(?:\|{_BRANCH})*\)"
 _TERMS = rf"(?:(?:{_ATOM}|{_GROUP}){_COUNT})+"
 _REGEX = re.compile(rf"\^?{_TERMS}\$?|{_TERMS}(?:\|{_TERMS})+", re.ASCII)
 #: What follows a group that is counted: which of its matches it stands for is not the same everywhere.
-_COUNTED_GROUP = re.compile(r"(?<!\\)\)[*+?{]")
+_COUNTED_GROUP = re.compile(r"(?<!\\)\)[*+{]")
 _SPLIT = re.compile(rf"({_SET}|\\.)")
 _RANGE = re.compile(r"(?<!\\)(.)-(.)")
 _GROUPS = re.compile(r"\((?!\?)")
@@ -88,7 +88,12 @@ def extracted(text: Typed, pattern: Typed, group: Typed) -> Typed:
         raise LeftToSparkError("regexp_extract(…) of NULL")
     shared = _shared(written, "regexp_extract")
     bare = _SPLIT.sub("", written)
-    if int(number) > len(_GROUPS.findall(bare)) or _COUNTED_GROUP.search(bare):
+    groups = len(_GROUPS.findall(bare))
+    if int(number) > groups:
+        given = ((shared, STRING), (groups, INT), (int(number), INT))
+        words = [Typed(Literal(value, kind), kind) for value, kind in given]
+        return call("no_group", [text, *words], STRING, fails=True)
+    if _COUNTED_GROUP.search(bare):
         raise LeftToSparkError("regexp_extract(…) of this group")
     found, ended = shared.removesuffix(_AT_END), _AT_END if shared.endswith(_AT_END) else ""
     count = 0
@@ -155,6 +160,24 @@ def _shared(written: str, name: str) -> str:
     except pa.ArrowInvalid:
         raise LeftToSparkError(f"{name} with a long pattern") from None
     return regex
+
+
+def for_python(written: str, name: str) -> str:
+    """A pattern of Java's that matches some characters at least, as one of Python's. Raises LeftToSparkError."""
+    _never_empty(written, name)
+    bare = _SPLIT.sub("", written)
+    if _COUNTED_GROUP.search(bare) or written.startswith("^"):
+        raise LeftToSparkError(f"{name} with a pattern that is not plain")
+    return "".join(
+        part if part[0] in "[\\" else part.replace(".", r"[^\n\r\x85\u2028\u2029]")
+        for part in _SPLIT.split(written)
+        if part
+    )
+
+
+def group_count(written: str) -> int:
+    """How many groups a pattern has."""
+    return len(_GROUPS.findall(_SPLIT.sub("", written)))
 
 
 def _never_empty(written: str, name: str) -> str:

@@ -13,14 +13,17 @@ from fff.dataflow.plan.expressions import And, Compare, Expr, IsNull, Literal, N
 from fff.schema import ArrowType, arrow_type
 from fff.sql.binder.names import Scope, resolve
 from fff.sql.scalars import coercion, words
-from fff.sql.scalars.coercion import BOOLEAN, DOUBLE, INT, LONG, STRING, VOID, cast, common
+from fff.sql.scalars.coercion import BINARY, BOOLEAN, DOUBLE, INT, LONG, STRING, VOID, cast, common
 from fff.sql.scalars.functions import applied, implicit
 from fff.sql.scalars.numbers import decimal_type, number, with_suffix
 from fff.sql.scalars.operators import arithmetic, bitwise, shifted, signed
 from fff.sql.scalars.patterns import counted, extracted, like, rlike, split, substituted
 from fff.sql.scalars.typed import LeftToSparkError, Typed, call, check_operands
+from fff.sql.scalars.written.collated import collated
+from fff.sql.scalars.written.moments import OF_UNITS, PATTERNED, of_units, part_of_second, patterned
+from fff.sql.scalars.written.table import NODES, called
 from fff.sql.syntax.literals import constant_of
-from fff.sql.syntax.statement import Node, Statement, TokenType, exp, time_pattern
+from fff.sql.syntax.statement import Node, Statement, exp
 
 
 class Conditions(Protocol):
@@ -89,12 +92,18 @@ class Scalars:
             item = self.value(node.this)
             equal = self.conditions.compared("=", node.this, node.expression)
             return call("case", [Typed(equal, BOOLEAN), cast(_null(), item.type), item], item.type)
+        if isinstance(node, exp.Collate):
+            return collated(node, self.value)
+        if isinstance(node, exp.DecodeCase):
+            return self._decoded(node)
         if isinstance(node, exp.Nvl2):
             given = Not(IsNull(self.value(node.this).expr))
             values, kind = common([self.value(node.args["true"]), self.value(node.args["false"])])
             return call("case", [Typed(given, BOOLEAN), *values], kind)
-        if shape := words.CALLS.get(type(node)):
-            return applied(shape[0], self._arguments(node, shape[1]))
+        if isinstance(node, OF_UNITS) or (isinstance(node, exp.DateDiff) and node.args.get("unit")):
+            return of_units(self.statement, node, self.value)
+        if shape := words.CALLS.get(type(node)) or NODES.get(type(node)):
+            return called(shape[0], self._arguments(node, shape[1]))
         if isinstance(node, exp.Anonymous):
             return self._named(node)
         if isinstance(node, exp.Cast | exp.TryCast):
@@ -104,7 +113,7 @@ class Scalars:
         if isinstance(node, exp.DPipe):
             return applied("concat", [self.value(node.this), self.value(node.expression)])
         if isinstance(node, exp.Concat | exp.ConcatWs):
-            return applied(
+            return called(
                 "concat_ws" if isinstance(node, exp.ConcatWs) else "concat",
                 [self.value(item) for item in node.expressions],
             )
@@ -125,9 +134,11 @@ class Scalars:
             return applied(name, self._arguments(node, ("this", "expression")))
         if isinstance(node, exp.Pad):
             name = "lpad" if node.args.get("is_left") else "rpad"
-            return applied(name, self._arguments(node, ("this", "expression", "fill_pattern")))
+            return called(name, self._arguments(node, ("this", "expression", "fill_pattern")))
         if isinstance(node, exp.TsOrDsToDate) and node.this is not None and not node.args.get("format"):
             return self._date(self.value(node.this))
+        if isinstance(node, PATTERNED) or (isinstance(node, exp.TsOrDsToDate) and node.this is not None):
+            return patterned(self.statement, node, self.value)
         if isinstance(node, exp.TsOrDsAdd):
             return self._days_added(node)
         if isinstance(node, exp.DateTrunc | exp.TimestampTrunc):
@@ -147,10 +158,6 @@ class Scalars:
             return Typed(self.conditions.compared("<=>", node.this, node.expression), BOOLEAN)
         if isinstance(node, exp.NextDay):
             return self._next_day(node)
-        if isinstance(node, exp.TimeToStr):
-            return self._formatted(node)
-        if isinstance(node, exp.StrToUnix | exp.UnixToStr) and node.this is not None:
-            return self._seconds(node)
         if isinstance(node, words.CONDITIONS):
             return Typed(self.conditions.expression(node), BOOLEAN)
         raise LeftToSparkError(words.describe(node))
@@ -160,6 +167,8 @@ class Scalars:
             return applied(part, [moment])
         if part := words.MORE_PARTS.get(name.upper()):
             return call(part, [self._date(moment)], INT)
+        if name.upper() in words.SECONDS:
+            return part_of_second(moment)
         raise LeftToSparkError(f"extract({name} …)")
 
     def _regular(self, node: Node) -> Typed:
@@ -207,34 +216,6 @@ class Scalars:
             raise LeftToSparkError("next_day(…) of this day")
         return applied("next_day", [self._date(self.value(node.this)), Typed(Literal(place, INT), INT)])
 
-    def _seconds(self, node: Node) -> Typed:
-        """Seconds since 1970 of a moment, and such seconds as a text."""
-        shown = node.args.get("format")
-        if shown is not None and (not shown.is_string or shown.name != words.USUAL_FORMAT):
-            raise LeftToSparkError("seconds with this pattern")
-        name = "from_unixtime" if isinstance(node, exp.UnixToStr) else "unix_timestamp"
-        return applied(name, [self.value(node.this)])
-
-    def _formatted(self, node: Node) -> Typed:
-        """`date_format` with a pattern of plain letters, as it stands in the text: the parser shows another one."""
-        shown = node.args["format"].name
-        inner = node.this.this if isinstance(node.this, exp.TimeStrToTime) else node.this
-        written = {
-            token.text
-            for token in self.statement.tokens
-            if token.token_type is TokenType.STRING and time_pattern(token.text) == shown
-        }
-        pieces = words.FORMAT.findall(written.pop()) if len(written) == 1 else [""]
-        if not pieces or not all(
-            piece and (not piece[0].isalpha() or piece in words.FORMATTED) for piece in pieces
-        ):
-            raise LeftToSparkError("date_format(…) with this pattern")
-        marked = [piece if piece in words.FORMATTED else f"'{piece}" for piece in pieces]
-        moment = self.value(inner)
-        if moment.type == STRING:
-            raise LeftToSparkError("date_format(string)")
-        return applied("date_format", [moment, Typed(Literal("\n".join(marked), STRING), STRING)])
-
     def _named(self, node: Node) -> Typed:
         name, args = node.name.lower(), [self.value(item) for item in node.expressions]
         if name in words.CAST_NAMES and len(args) == 1:
@@ -253,7 +234,7 @@ class Scalars:
             return Typed(IsNull(args[0].expr), BOOLEAN)
         if name == "isnotnull" and len(args) == 1:
             return Typed(Not(IsNull(args[0].expr)), BOOLEAN)
-        return applied(name, args)
+        return called(name, args)
 
     def _cast(self, node: Node) -> Typed:
         tries = isinstance(node, exp.TryCast) and bool(node.args.get("safe"))
@@ -408,6 +389,8 @@ class Scalars:
             return number(f"-{node.this.name}")
         if isinstance(node, exp.Interval | exp.Add | exp.Sub | exp.Mul):
             return None
+        if isinstance(node, exp.HexString):
+            return Typed(Literal(bytes.fromhex("0" * (len(node.name) % 2) + node.name), BINARY), BINARY)
         constant = constant_of(self.statement, node, self.params)
         if constant is None:
             return None
@@ -426,6 +409,15 @@ class Scalars:
         ):
             kind = coercion.FLOAT
         return Typed(Literal(constant.value, kind), kind) if kind is not None else None
+
+    def _decoded(self, node: Node) -> Typed:
+        """`decode(x, 1, 'one', …)`: the first value whose constant is that of `x`, NULL being equal to NULL."""
+        one, *rest = node.expressions
+        pairs, other = rest[: len(rest) // 2 * 2], rest[len(rest) // 2 * 2 :]
+        values, kind = common([*map(self.value, pairs[1::2]), self.value(other[0]) if other else _null()])
+        asked = [Typed(self.conditions.compared("<=>", one, each), BOOLEAN) for each in pairs[::2]]
+        args = [part for pair in zip(asked, values, strict=False) for part in pair]
+        return call("case", [*args, values[-1]], kind)
 
     def _case(self, node: Node) -> Typed:
         parts = node.args["ifs"] if isinstance(node, exp.Case) else [node]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from fff.dataflow.plan.expressions import (
     Column,
     Expr,
@@ -17,6 +19,10 @@ from fff.dataflow.plan.expressions import (
 from fff.errors import InvariantError
 from fff.schema import ArrowType
 from fff.sql.syntax.statement import Node, exp
+
+#: Texts that are compared without their case (`COLLATE utf8_lcase`). They are texts to Arrow: only the planner tells them
+#: apart, and no kernel and no table has values of this type.
+ANY_CASE = pa.dictionary(pa.int8(), pa.string())
 
 
 class LeftToSparkError(Exception):
@@ -75,6 +81,8 @@ def always_fails(expr: Expr) -> str | None:
 
 def call(name: str, args: Sequence[Typed], kind: ArrowType, *, fails: bool = False) -> Typed:
     """A call of a kernel; of constants, what it comes to, unless that fails."""
+    if kind == ANY_CASE:
+        raise LeftToSparkError("texts of a collation")
     made = FunctionCall(name, tuple(arg.expr for arg in args), kind, fails)
     return Typed(folded(made, kind), kind)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import string
 
 from fff.sql.syntax.spark_functions import arguments_of
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp
@@ -80,17 +79,18 @@ SUFFIXED = frozenset({"tinyint", "smallint", "bigint", "float", "double"})
 #: The type TIME, which the parser takes for TIMESTAMP.
 TIME = re.compile(r"\bas\s+time\s*[()]|::\s*time\b|\btime\s*['\"]", re.IGNORECASE)
 PARTS = {
-    "YEAR": "year",
-    "DOW": "dayofweek",
-    "DAYOFWEEK": "dayofweek",
-    "QUARTER": "quarter",
-    "MONTH": "month",
-    "DAY": "day",
+    **dict.fromkeys(("YEAR", "Y", "YEARS", "YR", "YRS"), "year"),
+    **dict.fromkeys(("DOW", "DAYOFWEEK"), "dayofweek"),
+    **dict.fromkeys(("QUARTER", "QTR"), "quarter"),
+    **dict.fromkeys(("MONTH", "MON", "MONS", "MONTHS"), "month"),
+    **dict.fromkeys(("DAY", "D", "DAYS"), "day"),
     "DOY": "dayofyear",
-    "WEEK": "weekofyear",
-    "HOUR": "hour",
-    "MINUTE": "minute",
+    **dict.fromkeys(("WEEK", "W", "WEEKS"), "weekofyear"),
+    **dict.fromkeys(("HOUR", "H", "HOURS", "HR", "HRS"), "hour"),
+    **dict.fromkeys(("MINUTE", "M", "MIN", "MINS", "MINUTES"), "minute"),
 }
+#: Of which there are parts.
+SECONDS = frozenset({"SECOND", "S", "SEC", "SECONDS", "SECS"})
 #: Parts that no function is named after.
 MORE_PARTS = {"YEAROFWEEK": "yearofweek", "DOW_ISO": "isoweekday", "DAYOFWEEK_ISO": "isoweekday"}
 #: Units of `trunc` and `date_trunc`, and how many months or days they have.
@@ -152,13 +152,8 @@ DAY_WORDS = (
     *("MO MON MONDAY", "TU TUE TUESDAY", "WE WED WEDNESDAY", "TH THU THURSDAY", "FR FRI FRIDAY"),
     *("SA SAT SATURDAY", "SU SUN SUNDAY"),
 )
-#: The parts of patterns of `date_format`: runs of one letter, and marks that mean themselves.
-FORMAT = re.compile("|".join(rf"{letter}+" for letter in string.ascii_letters) + r"|[-/:., ]|.", re.DOTALL)
 #: What the parser writes where no pattern is given.
 USUAL_FORMAT = "%Y-%mstrict-%dstrict %Hstrict:%Mstrict:%Sstrict"
-FORMATTED = frozenset(
-    ["yyyy", "MM", "M", "MMM", "MMMM", "dd", "d", "E", "EEEE", "HH", "H", "mm", "ss", "SSS"]
-)
 
 
 def units_are_texts(statement: Statement) -> bool:

@@ -66,8 +66,10 @@ class NoSuchValueError(Exception):
     """No value of the column's type equals the constant."""
 
 
-#: Texts whose backslashes come in pairs.
-_UNESCAPED = re.compile(r"(?:[^\\]|\\\\)*")
+#: Texts whose escapes are pairs of backslashes, tabs and ends of lines.
+_UNESCAPED = re.compile(r"(?:[^\\]|\\[\\tnr])*")
+_ESCAPE = re.compile(r"\\(.)")
+_MEANS = {"t": "\t", "n": "\n", "r": "\r"}
 
 
 def constant_of(statement: Statement, node: Node, params: Mapping[str, object]) -> Constant | None:
@@ -196,7 +198,7 @@ def fits(value: object, arrow: ArrowType) -> bool:
 
 
 def _string(statement: Statement, node: Node) -> Constant | None:
-    """A string, unless its spelling holds escapes, which are Spark's to read, other than pairs of backslashes."""
+    """A string, unless its spelling holds escapes, which are Spark's to read, other than those known here."""
     span = identifier_span(node)
     if span is None:
         return None
@@ -205,7 +207,7 @@ def _string(statement: Statement, node: Node) -> Constant | None:
     inside = spelled[1:-1]
     if not plain or spelled[0] in inside or not _UNESCAPED.fullmatch(inside):
         return None
-    if inside.replace("\\\\", "\\") != node.name:
+    if _ESCAPE.sub(lambda escape: _MEANS.get(escape[1], escape[1]), inside) != node.name:
         return None
     return Constant("string", node.name)
 
