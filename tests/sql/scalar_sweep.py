@@ -253,7 +253,8 @@ class Interpreter:
     def run_over(self, sql: str, _: Mapping[str, pa.Table]) -> pa.Table:
         """The result of the SQL over the rows. Raises SparkError."""
         with bridge._mapped():
-            return bridge._carried(self._session.sql(sql)).toArrow()
+            # `toArrow` fails on structs that are NULL with parts that cannot be.
+            return pa.Table.from_batches(bridge._carried(self._session.sql(sql))._collect_as_arrow())
 
 
 @dataclass

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from fff.dataflow.kernels.arithmetic import ARITHMETIC
 from fff.dataflow.kernels.casts import CASTS
+from fff.dataflow.kernels.collections.lambdas import LAMBDAS
+from fff.dataflow.kernels.collections.lists import LISTS
+from fff.dataflow.kernels.collections.maps import MAPS
+from fff.dataflow.kernels.collections.ranks import RANKS
 from fff.dataflow.kernels.nested import NESTED
 from fff.dataflow.kernels.rounding import ROUNDING
 from fff.dataflow.kernels.strings import STRINGS
@@ -11,3 +15,4 @@ from fff.dataflow.kernels.times import TIMES
 from fff.dataflow.kernels.values import Kernel
 
 KERNELS: dict[str, Kernel] = ARITHMETIC | ROUNDING | CASTS | STRINGS | TIMES | NESTED
+KERNELS |= LISTS | MAPS | LAMBDAS | RANKS

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import cast
 
@@ -20,6 +20,7 @@ from fff.dataflow.plan.expressions import (
     FunctionCall,
     InList,
     IsNull,
+    Lambda,
     Literal,
     Not,
     Operator,
@@ -64,6 +65,11 @@ class Translator:
     statement: Statement
     scope: Scope
     params: Mapping[str, object]
+    variables: Mapping[str, Typed] = field(default_factory=dict)
+
+    def among(self, variables: Mapping[str, Typed]) -> Translator:
+        """The same inside a lambda, with the variables of all lambdas around."""
+        return replace(self, variables=variables)
 
     def expression(self, node: Node) -> Expr:
         """The engine's form of a condition.
@@ -300,6 +306,8 @@ def map_columns(expr: Expr, change: Callable[[Column], Column]) -> Expr:
             return replace(expr, items=tuple(map_columns(item, change) for item in items))
         case FunctionCall(args=args):
             return replace(expr, args=tuple(map_columns(arg, change) for arg in args))
+        case Lambda(variables=own, body=body):
+            return replace(expr, body=map_columns(body, lambda one: one if one in own else change(one)))
     return expr
 
 

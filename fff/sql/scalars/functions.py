@@ -33,6 +33,7 @@ from fff.sql.scalars.coercion import (
     is_number,
     type_name,
 )
+from fff.sql.scalars.collections import functions as collections
 from fff.sql.scalars.typed import LeftToSparkError, Typed, call
 
 #: Texts made by a function are no longer than this many times what they are made of.
@@ -198,6 +199,8 @@ def applied(name: str, args: Sequence[Typed]) -> Typed:
         if not (pa.types.is_list(args[0].type) or pa.types.is_map(args[0].type)):
             raise LeftToSparkError(f"size({type_name(args[0].type)})")
         return call(name, args, INT)
+    if name in {"concat", "reverse"} and args and pa.types.is_list(args[0].type):
+        return collections.concatenated(args) if name == "concat" else collections.applied(name, args)
     if name in {"concat", "concat_ws"} and len(args) > 1:
         return call(name, [implicit(name, arg, STRING) for arg in args], STRING)
     function = FUNCTIONS.get(name)

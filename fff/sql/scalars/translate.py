@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Protocol
 
-import pyarrow as pa
-
 from fff.dataflow.plan.expressions import And, Compare, Expr, IsNull, Literal, Not, Operator, Or
 from fff.schema import ArrowType, arrow_type
 from fff.sql.binder.names import Scope, resolve
 from fff.sql.scalars import coercion, words
 from fff.sql.scalars.coercion import BOOLEAN, DOUBLE, INT, LONG, STRING, VOID, cast, common
+from fff.sql.scalars.collections import functions as collections
+from fff.sql.scalars.collections import lambdas, makers
 from fff.sql.scalars.functions import applied, implicit
 from fff.sql.scalars.numbers import decimal_type, number, with_suffix
 from fff.sql.scalars.operators import arithmetic, bitwise, shifted, signed
@@ -23,11 +23,8 @@ from fff.sql.syntax.literals import constant_of
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp, time_pattern
 
 
-class Conditions(Protocol):
+class Conditions(lambdas.Among, Protocol):
     """What turns conditions into engine expressions."""
-
-    def expression(self, node: Node) -> Expr:
-        """The engine's form of a condition."""
 
     def compared(self, operator: Operator, left: Node, right: Node) -> Expr:
         """A comparison of two expressions."""
@@ -52,6 +49,8 @@ class Scalars:
         node = node.unnest()
         if isinstance(node, exp.Column):
             return self._column(node)
+        if isinstance(node, exp.Identifier) and node.name.lower() in self.conditions.variables:
+            return self.conditions.variables[node.name.lower()]
         check_operands(node)
         literal = self._literal(node)
         if literal is not None:
@@ -93,6 +92,8 @@ class Scalars:
             given = Not(IsNull(self.value(node.this).expr))
             values, kind = common([self.value(node.args["true"]), self.value(node.args["false"])])
             return call("case", [Typed(given, BOOLEAN), *values], kind)
+        if (made := self._collection(node)) is not None:
+            return made
         if shape := words.CALLS.get(type(node)):
             return applied(shape[0], self._arguments(node, shape[1]))
         if isinstance(node, exp.Anonymous):
@@ -117,9 +118,9 @@ class Scalars:
                 raise LeftToSparkError("texts among others")  # most of which Spark refuses
             return applied("greatest" if isinstance(node, exp.Greatest) else "least", items)
         if isinstance(node, exp.Bracket):
-            return self._element(node)
+            return makers.element(node, self.value)
         if isinstance(node, exp.Dot):
-            return _member(self.value(node.this), node.expression.name)
+            return makers.member(self.value(node.this), node.expression.name)
         if isinstance(node, exp.Trim):
             name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position")), "trim")
             return applied(name, self._arguments(node, ("this", "expression")))
@@ -136,8 +137,6 @@ class Scalars:
             return self._part(node.this.name, self.value(node.expression))
         if isinstance(node, exp.RegexpExtract | exp.RegexpReplace | exp.RegexpSplit | exp.RegexpCount):
             return self._regular(node)
-        if isinstance(node, exp.ArrayContains | exp.Array):
-            return self._array(node)
         if isinstance(node, exp.IsNan):
             number = self.value(node.this)
             if not coercion.is_float(number.type):
@@ -154,6 +153,29 @@ class Scalars:
         if isinstance(node, words.CONDITIONS):
             return Typed(self.conditions.expression(node), BOOLEAN)
         raise LeftToSparkError(words.describe(node))
+
+    def _collection(self, node: Node) -> Typed | None:
+        """An array, a map or a struct, and functions of them."""
+        if isinstance(node, exp.Array):
+            return makers.array([self.value(item) for item in node.expressions])
+        if isinstance(node, exp.VarMap):
+            return makers.made_map(node, self.value)
+        if isinstance(node, exp.Struct | exp.Tuple):
+            return makers.struct(node, self.value)
+        if isinstance(node, exp.ArraysZip):
+            return makers.zipped(node, self.value)
+        if isinstance(node, exp.ArraySort) and node.args.get("expression") is None:
+            order = node.args.get("asc")
+            if order is not None and not isinstance(order, exp.Boolean):
+                raise LeftToSparkError("sort_array(…) in a computed order")
+            down = order is not None and not order.this
+            first = bool(node.args["nulls_first"].this) if order is None else not down
+            return collections.sorted_array(self.value(node.this), descending=down, nulls_first=first)
+        if (given := lambdas.arguments(node)) is not None:
+            return lambdas.applied(*given, self.conditions)
+        if (given := collections.arguments(node)) is not None:
+            return collections.applied(given[0], [self.value(item) for item in given[1]])
+        return None
 
     def _part(self, name: str, moment: Typed) -> Typed:
         if part := words.PARTS.get(name.upper()):
@@ -183,21 +205,6 @@ class Scalars:
         self._arguments(node, ("this", "expression", "limit"))
         limit = node.args.get("limit")
         return split(text, pattern, None if limit is None else self.value(limit))
-
-    def _array(self, node: Node) -> Typed:
-        if isinstance(node, exp.Array):
-            items = [self.value(item) for item in node.expressions]
-            kinds = {item.type for item in items}
-            if not items or (STRING in kinds and len(kinds - {VOID}) > 1):
-                raise LeftToSparkError("array(…) of several types")
-            items, kind = common(items)
-            if not _is_plain(kind):
-                raise LeftToSparkError(f"array(…) of {coercion.type_name(kind)}")
-            return call("array", items, pa.list_(kind))
-        whole, item = self.value(node.this), self.value(node.expression)
-        if not pa.types.is_list(whole.type) or whole.type.value_type != item.type or not _is_plain(item.type):
-            raise LeftToSparkError("array_contains(…) of other types")
-        return call("array_contains", [whole, item], BOOLEAN)
 
     def _next_day(self, node: Node) -> Typed:
         name = self.value(node.expression)
@@ -368,37 +375,13 @@ class Scalars:
         return [self.value(item) for item in listed if item is not None]
 
     def _column(self, node: Node) -> Typed:
-        if isinstance(node.this, exp.Star):
+        if isinstance(node.this, exp.Star) or node.parts[0].name.lower() in self.conditions.variables:
             raise LeftToSparkError(words.describe(node))
         reference = resolve(self.statement, node, self.scope)
         found = Typed(reference.column, self.scope.field(reference.column).arrow)
         for part in reference.parts[reference.qualifiers + 1 :]:
-            found = _member(found, part.name)
+            found = makers.member(found, part.name)
         return found
-
-    def _element(self, node: Node) -> Typed:
-        """An element of an array or a map."""
-        if len(node.expressions) != 1:
-            raise LeftToSparkError("element_at(…)")
-        whole, place = self.value(node.this), self.value(node.expressions[0])
-        if node.args.get("offset") == 1 and pa.types.is_list(whole.type):
-            return self._counted(node, whole, place)
-        if pa.types.is_list(whole.type) and coercion.is_integer(place.type):
-            return call("element", [whole, place], whole.type.value_type, fails=True)
-        if (
-            pa.types.is_map(whole.type)
-            and place.type == whole.type.key_type
-            and isinstance(place.expr, Literal)
-        ):
-            return call("of_key", [whole, place], whole.type.item_type)
-        raise LeftToSparkError("an element in brackets")
-
-    def _counted(self, node: Node, whole: Typed, place: Typed) -> Typed:
-        """`element_at` of an array."""
-        if place.type not in {pa.int8(), pa.int16(), INT}:
-            raise LeftToSparkError("element_at(…)")
-        name = "try_element_at" if node.args.get("safe") else "element_at"
-        return call(name, [whole, place], whole.type.value_type, fails=True)  # of both, at place 0
 
     def _literal(self, node: Node) -> Typed | None:
         """A constant as it is written, of the type that Spark reads it with."""
@@ -458,11 +441,6 @@ _KINDS: dict[str, ArrowType | None] = {
 }
 
 
-def _is_plain(kind: ArrowType) -> bool:
-    """Whether values of the type are equal where Arrow says so."""
-    return coercion.is_integer(kind) or kind in (STRING, BOOLEAN, coercion.DATE, coercion.TIMESTAMP)
-
-
 def _by_zero(name: str, one: Typed) -> Typed:
     if not coercion.is_number(one.type):
         raise LeftToSparkError(f"{name}({coercion.type_name(one.type)})")
@@ -483,13 +461,3 @@ def _one() -> Typed:
 
 def _null() -> Typed:
     return Typed(Literal(None, VOID), VOID)
-
-
-def _member(one: Typed, name: str) -> Typed:
-    """A field of a struct."""
-    if pa.types.is_struct(one.type):
-        found = [field for field in one.type if field.name.lower() == name.lower()]
-        if len(found) == 1:
-            key = Typed(Literal(found[0].name, STRING), STRING)
-            return call("field", [one, key], found[0].type)
-    raise LeftToSparkError("reads a field of what is no struct")

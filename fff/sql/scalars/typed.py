@@ -9,6 +9,7 @@ from fff.dataflow.plan.expressions import (
     Column,
     Expr,
     FunctionCall,
+    Lambda,
     Literal,
     columns_of,
     evaluate_rows,
@@ -67,6 +68,8 @@ def may_fail(expr: Expr) -> bool:
 
 def always_fails(expr: Expr) -> str | None:
     """What Spark says of a part without columns that has no value."""
+    if isinstance(expr, Lambda):  # which may have no elements
+        return None
     if isinstance(expr, FunctionCall) and not columns_of(expr):
         failed = evaluate_rows(expr, _no_column, 1).failed
         return None if failed is None else failed.message
