@@ -84,4 +84,35 @@ SHAPES: dict[str, tuple[str, ...]] = {
         *("array_contains({doubles}, d)", "array_contains({lists}, {list})", "array_contains({structs}, st)", "nullif({list}, {list}) IS NULL"),
         *("transform({list}, x -> x IS NULL)[0]", "{list} IS NULL", "forall({structs}, x -> x.k = i OR x.n = s)"),
     ),
+    "span": (
+        *("ts - ts2", "dt - dt2", "tn - tn2", "ts - dt", "INTERVAL '3' DAY", "INTERVAL '-1 02:03:04.5' DAY TO SECOND"),
+        *("INTERVAL 5 HOURS", "INTERVAL '7.25' SECOND", "make_dt_interval(1, 2, 3, 4.5)", "{span} + {span}", "-{span}"),
+        *("{span} - {span}", "abs({span})", "{span} * {few}", "{few} * {span}", "{span} / {few}", "if({truth}, {span}, {span})"),
+        *("try_add({span}, {span})", "try_multiply({span}, {whole})", "INTERVAL '12:30' HOUR TO MINUTE * 1.5", "dt - '2020-01-01'"),
+        *("try_divide({span}, {few})", "try_subtract({span}, {span})", "INTERVAL '10' DAY / 7", "INTERVAL '1 day -2 hours'"),
+    ),
+    "moved": (
+        *("ts + {span}", "ts - {span}", "tn + {span}", "{span} + ts2", "dt + INTERVAL '3' HOURS", "dt - INTERVAL 2 WEEKS"),
+        *("dt - INTERVAL '2-2' YEAR TO MONTH", "ts + INTERVAL 1 YEAR 2 MONTH", "INTERVAL 3 DAY + dt", "tn - INTERVAL '-7' MONTH"),
+        *("dt + (INTERVAL 3 DAY - INTERVAL 1 DAY)", "dt - (INTERVAL 3 DAY + INTERVAL 1 HOUR)", "dt2 + -INTERVAL '1-1' YEAR TO MONTH"),
+        *("dt + INTERVAL '1' DAY * 2", "{date} - INTERVAL '1:02:03' HOUR TO SECOND"),
+    ),
+    "counted": (
+        *("extract(DAY FROM {span})", "extract(HOUR FROM {span})", "extract(MINUTES FROM {span})", "date_part('SECOND', {span})"),
+        *("sign({span})", "extract(YEAR FROM -INTERVAL '2-1' YEAR TO MONTH)", "extract(MONTH FROM INTERVAL '-27' MONTH)"),
+        *("width_bucket({number}, {number}, {number}, {few})", "width_bucket(d, -5, 10, 4)", "getbit({whole}, {few})", "getbit(l, 63)"),
+        *("round({exact}, -2)", "bround({whole}, -1)", "round({whole}, -3)", "bround({exact}, -1)", "ceil({exact}, 1)", "floor({exact}, -1)"),
+        *("ceil({whole}, -2)", "floor({whole}, 0)", "round({exact}, 30)", "round(i8, -2)", "pi() * d", "e()", "floor(m, 5)", "ceil(n, 3)"),
+        *("{exact} + s", "s2 * {exact}", "{exact} / s", "{exact} - '2'", "pmod({exact}, '3')", "{exact} % s"),
+        *("greatest({exact}, {exact})", "CAST(128 AS TINYINT)", "coalesce(i8, {exact}, l)"),
+    ),
+    "asked": (
+        *("{span} < {span}", "{span} = {span}", "{span} <=> {span}", "INTERVAL 1 YEAR > INTERVAL 11 MONTH", "{span} >= INTERVAL 1 DAY"),
+        *("s IN ('a', i, 5)", "s IN ('1', i8, i16)", "i IN ('1', s, 5)", "{text} = X'61'", "x > {text}", "{text} IN ('5', {exact})"),
+        *("{number} IN ('5', {exact}, 7)", "CAST(5 AS STRING) IN ('5', 5, 7L)", "{date} IN ('2020-01-01', dt2, dt)"),
+    ),
+    "either": (
+        *("CASE WHEN {truth} THEN {text} WHEN {truth} THEN {whole} ELSE {whole} END", "coalesce('5', {whole}, {text})"),
+        *("coalesce(x, {text})", "if({truth}, x, {text})", "CASE WHEN {truth} THEN 1.5 WHEN {truth} THEN '7' ELSE {exact} END"),
+    ),
 }  # fmt: skip

@@ -422,14 +422,16 @@ def plain(values: pa.Array) -> list[object]:
     """Values to compare: doubles by their bits, NaNs alike; days and microseconds, which Python's dates do not reach."""
     if pa.types.is_floating(values.type):
         return [None if one is None else float(one).hex() for one in values.to_pylist()]
-    if pa.types.is_timestamp(values.type):
+    if pa.types.is_timestamp(values.type) or pa.types.is_duration(values.type):
         values = values.cast(pa.int64())
     if pa.types.is_date(values.type):
         values = values.cast(pa.int32())
     if pa.types.is_struct(values.type):
         parts = [plain(part) for part in values.flatten()]
         rows = zip(*parts, strict=True) if parts else ((),) * len(values)
-        return [row if there else None for there, row in zip(values.is_valid().to_pylist(), rows, strict=True)]
+        return [
+            row if there else None for there, row in zip(values.is_valid().to_pylist(), rows, strict=True)
+        ]
     if pa.types.is_map(values.type):
         kind = pa.struct([("key", values.type.key_type), ("value", values.type.item_type)])
         values = values.cast(pa.list_(kind))

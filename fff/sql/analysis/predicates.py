@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import cast
 
+import pyarrow as pa
+
 from fff.dataflow.plan.expressions import (
     And,
     Column,
@@ -31,10 +33,23 @@ from fff.dataflow.plan.expressions import (
 from fff.errors import InvariantError
 from fff.schema import ArrowType, comparison_kind
 from fff.sql.binder.names import Scope, resolve
-from fff.sql.scalars.coercion import BOOLEAN, VOID, common, is_float, is_integer, type_name
+from fff.sql.scalars.coercion import (
+    BINARY,
+    BOOLEAN,
+    DURATION,
+    INT,
+    MONTHS,
+    STRING,
+    VOID,
+    common,
+    is_float,
+    is_integer,
+    type_name,
+)
 from fff.sql.scalars.coercion import cast as cast_to
+from fff.sql.scalars.collections.functions import check_compared
 from fff.sql.scalars.translate import Scalars
-from fff.sql.scalars.typed import LeftToSparkError, Typed, check_operands, folded
+from fff.sql.scalars.typed import LeftToSparkError, Typed, call, check_operands, folded
 from fff.sql.scalars.words import describe
 from fff.sql.syntax.literals import (
     Constant,
@@ -55,6 +70,8 @@ _OPERATORS: dict[type[Node], Operator] = {
     exp.GTE: ">=",
     exp.NullSafeEQ: "<=>",
 }
+#: Types without a comparison of their own in the core, beside nested ones.
+_RANKED = (BINARY, DURATION, MONTHS)
 _MIRRORED: dict[Operator, Operator] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -141,6 +158,11 @@ class Translator:
         exact = self._exact_list(node.this, items)
         if exact is not None:
             return exact
+        equal = [_ranked("=", [values[0], one]) for one in values[1:]]
+        if any(one is not None for one in equal):
+            if None in equal or any(value.may_fail for value in values):
+                raise LeftToSparkError("IN with values of several types")
+            return _any_of([one for one in equal if one is not None])
         (item, *listed), kind = _alike(values)
         if all(isinstance(one.expr, Literal) for one in listed):
             constants = tuple(one.expr.value for one in listed if isinstance(one.expr, Literal))
@@ -181,6 +203,8 @@ class Translator:
                     return Compare(says, column, Literal(value, self._type(column)))
         # In the order they are written: behind a NULL nothing is evaluated, and so nothing fails.
         values = [self.value(left), self.value(right)]
+        if (ranked := _ranked(operator, values)) is not None:
+            return ranked
         if all(is_integer(value.type) and isinstance(value.expr, Column) for value in values):  # of any width
             return folded(Compare(operator, values[0].expr, values[1].expr), BOOLEAN)
         sides, kind = _alike(values)
@@ -275,6 +299,23 @@ def _alike(values: Sequence[Typed]) -> tuple[list[Typed], ArrowType]:
         if comparison_kind(kind) is not None:
             return sides, kind
     raise LeftToSparkError(f"compares {' with '.join(type_name(value.type) for value in values[:2])}")
+
+
+def _ranked(operator: Operator, values: Sequence[Typed]) -> Expr | None:
+    """A comparison of arrays, structs, bytes or intervals: by their ranks among each other."""
+    known = [value.type for value in values if value.type != VOID]
+    if not any(pa.types.is_nested(kind) or kind in _RANKED for kind in known) or len(known) < len(values):
+        return None
+    sides, kind = common(values)
+    check_compared("a comparison", kind, floats=True)
+    if kind == MONTHS:
+        months = [side.expr.value.months for side in sides if isinstance(side.expr, Literal)]
+        if len(months) < len(sides):
+            raise LeftToSparkError("compares intervals of computed months")
+        return folded(Compare(operator, *(Literal(count, INT) for count in months)), BOOLEAN)
+    if operator == "<=>":
+        return call("identical", sides, BOOLEAN).expr
+    return call("compared", [*sides, Typed(Literal(operator, STRING), STRING)], BOOLEAN).expr
 
 
 def _any_of(items: Sequence[Expr]) -> Expr:

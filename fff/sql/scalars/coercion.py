@@ -28,6 +28,9 @@ DATE = pa.date32()
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 NAIVE = pa.timestamp("us")
 VOID = pa.null()
+#: Intervals: of microseconds, and of months, for which no result has a type.
+DURATION = pa.duration("us")
+MONTHS = pa.month_day_nano_interval()
 
 MOST_DIGITS = 38
 #: Digits behind the point that Spark keeps where a result has too many.
@@ -70,6 +73,8 @@ def is_moment(kind: ArrowType) -> bool:
 
 def type_name(kind: ArrowType) -> str:
     """What Spark SQL calls a type."""
+    if kind == MONTHS:
+        return "interval year to month"
     return result_field("", kind).type
 
 
@@ -128,7 +133,7 @@ def _beside_string(other: ArrowType) -> ArrowType:
         return LONG
     if is_number(other):
         return DOUBLE
-    if other in (BOOLEAN, DATE) or is_moment(other):
+    if other in (BOOLEAN, DATE, BINARY) or is_moment(other):
         return other
     raise LeftToSparkError(f"compares string with {type_name(other)}")
 
@@ -161,9 +166,8 @@ def common(items: Sequence[Typed]) -> tuple[list[Typed], ArrowType]:
     Raises:
         LeftToSparkError: there is no such type, or a cast that is not proven.
     """
-    kind = reduce(wider, (item.type for item in items))
-    if any(item.type == STRING for item in items) and kind != STRING and len(items) > 2:
-        raise LeftToSparkError("strings among values of other types")  # which depends on their order
+    texts = [item.type for item in items if item.type == STRING][:1]
+    kind = reduce(wider, (*texts, *(item.type for item in items if item.type != STRING)))
     return [cast(item, kind) for item in items], kind
 
 

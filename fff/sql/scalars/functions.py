@@ -34,6 +34,7 @@ from fff.sql.scalars.coercion import (
     type_name,
 )
 from fff.sql.scalars.collections import functions as collections
+from fff.sql.scalars.quantities import intervals, numbers
 from fff.sql.scalars.typed import LeftToSparkError, Typed, call
 
 #: Texts made by a function are no longer than this many times what they are made of.
@@ -181,6 +182,10 @@ def applied(name: str, args: Sequence[Typed]) -> Typed:
         if comparison_kind(kind) is None:
             raise LeftToSparkError(f"{name}({type_name(kind)})")
         return call(name, items, kind)
+    if name in numbers.NAMES:
+        return numbers.applied(name, args)
+    if name == "sign" and len(args) == 1 and intervals.is_interval(args[0].type):
+        return intervals.sign(args[0])
     if name in {"floor", "ceil", "round", "bround", "sqrt", "sign"}:
         return _rounded(name, args)
     if name == "levenshtein" and len(args) == 2:
@@ -239,7 +244,9 @@ def _rounded(name: str, args: Sequence[Typed]) -> Typed:
         return call(name, [cast(number, DOUBLE)], DOUBLE)
     whole = kind.precision - kind.scale + 1 if is_decimal(kind) else 0
     if name in {"floor", "ceil"}:
-        if len(args) > 1 or whole > MOST_DIGITS:
+        if len(args) > 1:
+            return numbers.whole(name, number, digits.value)
+        if whole > MOST_DIGITS:
             raise LeftToSparkError(f"{name}(…)")
         if is_integer(kind):
             return cast(number, LONG)
@@ -247,7 +254,9 @@ def _rounded(name: str, args: Sequence[Typed]) -> Typed:
             return number if not kind.scale else call(name, [number], bounded(whole, 0))
         return call(name, [number], LONG, fails=True)
     count = digits.value
-    if not isinstance(count, int) or not 0 <= count <= _MOST_PLACES:
+    if isinstance(count, int) and count < 0:
+        return numbers.to_tens(name, number, count)
+    if not isinstance(count, int) or (count > _MOST_PLACES and kind == DOUBLE):
         raise LeftToSparkError(f"{name}(…) to these digits")
     if is_integer(kind):
         return number

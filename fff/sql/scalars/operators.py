@@ -11,6 +11,7 @@ from fff.schema import ArrowType
 from fff.sql.scalars import coercion
 from fff.sql.scalars.coercion import DOUBLE, INT, LONG, STRING, cast
 from fff.sql.scalars.functions import applied
+from fff.sql.scalars.quantities import intervals
 from fff.sql.scalars.typed import LeftToSparkError, Typed, call
 
 #: Decimals of more digits are rounded on the way.
@@ -26,6 +27,8 @@ _DATE_MOVES = {"add": "date_add", "subtract": "date_sub"}
 
 def signed(name: str, one: Typed) -> Typed:
     """`-` or `abs` of a number. Raises LeftToSparkError."""
+    if intervals.is_interval(one.type):
+        return intervals.negated(one) if name == "negative" else intervals.absolute(one)
     kind = DOUBLE if one.type == STRING else one.type
     if not coercion.is_number(kind) or _is_long(kind):
         raise LeftToSparkError(f"{name} of {coercion.type_name(kind)}")
@@ -39,10 +42,12 @@ def arithmetic(name: str, left: Typed, right: Typed, *, tries: bool = False) -> 
         LeftToSparkError: it is not proven for these types.
     """
     sides = [left, right]
+    if intervals.concerned(name, left, right):
+        return intervals.arithmetic(name, left, right, tries=tries)
     if left.type == coercion.DATE and coercion.is_integer(right.type) and name in _DATE_MOVES and not tries:
         return applied(_DATE_MOVES[name], sides)
     if any(coercion.is_decimal(side.type) for side in sides) and not any(
-        coercion.is_float(side.type) for side in sides
+        coercion.is_float(side.type) or side.type == STRING for side in sides
     ):
         return _decimals(name, left, right, tries=tries)
     kind = wider = reduce(coercion.wider, (side.type for side in sides))

@@ -11,13 +11,14 @@ from fff.dataflow.plan.expressions import And, Compare, Expr, IsNull, Literal, N
 from fff.schema import ArrowType, arrow_type
 from fff.sql.binder.names import Scope, resolve
 from fff.sql.scalars import coercion, words
-from fff.sql.scalars.coercion import BOOLEAN, DOUBLE, INT, LONG, STRING, VOID, cast, common
+from fff.sql.scalars.coercion import BINARY, BOOLEAN, DOUBLE, INT, STRING, VOID, cast, common
 from fff.sql.scalars.collections import functions as collections
 from fff.sql.scalars.collections import lambdas, makers
 from fff.sql.scalars.functions import applied, implicit
 from fff.sql.scalars.numbers import decimal_type, number, with_suffix
 from fff.sql.scalars.operators import arithmetic, bitwise, shifted, signed
 from fff.sql.scalars.patterns import counted, extracted, like, rlike, split, substituted
+from fff.sql.scalars.quantities import intervals
 from fff.sql.scalars.typed import LeftToSparkError, Typed, call, check_operands
 from fff.sql.syntax.literals import constant_of
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp, time_pattern
@@ -55,8 +56,8 @@ class Scalars:
         literal = self._literal(node)
         if literal is not None:
             return literal
-        if isinstance(node, exp.Add | exp.Sub) and isinstance(node.expression, exp.Interval):
-            return self._interval_added(node)
+        if isinstance(node, exp.Interval):
+            return intervals.literal(node)
         if name := words.OPERATORS.get(type(node)):
             return arithmetic(name, self.value(node.this), self.value(node.expression))
         if name := words.TRIED.get(type(node)):
@@ -178,6 +179,8 @@ class Scalars:
         return None
 
     def _part(self, name: str, moment: Typed) -> Typed:
+        if intervals.is_interval(moment.type):
+            return intervals.part(name, moment)
         if part := words.PARTS.get(name.upper()):
             return applied(part, [moment])
         if part := words.MORE_PARTS.get(name.upper()):
@@ -250,6 +253,8 @@ class Scalars:
             return rlike(*(implicit("regexp", arg, STRING) for arg in args))
         if name in {"date_part", "datepart"} and len(args) == 2 and isinstance(args[0].expr, Literal):
             return self._part(str(args[0].expr.value), args[1])
+        if name in {"make_dt_interval", "make_ym_interval"}:
+            return intervals.made(name, args)
         if name in {"positive", "zeroifnull", "nullifzero"} and len(args) == 1:
             return _by_zero(name, args[0])
         if name == "pmod" and len(args) == 2:
@@ -268,7 +273,11 @@ class Scalars:
         given = isinstance(node.this, exp.Literal) and not node.this.is_string
         if given and (found := with_suffix(self.statement.sql, node.this.name, written)) is not None:
             return found
-        if given and written in words.SUFFIXED and constant_of(self.statement, node, self.params) is None:
+        if (
+            given
+            and written in {"float", "double"}
+            and constant_of(self.statement, node, self.params) is None
+        ):
             raise LeftToSparkError("a number with a suffix")  # or a cast: the parser shows both alike
         if written == "timestamp" and words.TIME.search(self.statement.sql):
             raise LeftToSparkError("a time of day")
@@ -329,30 +338,6 @@ class Scalars:
             raise LeftToSparkError("date_add(…)")
         return applied(name, [self._date(self.value(node.this)), self.value(count)])
 
-    def _interval_added(self, node: Node) -> Typed:
-        """A date or a moment, and a whole number of some unit of time."""
-        interval, date = node.expression, self.value(node.this)
-        unit = interval.args["unit"].name.upper().removesuffix("S") if interval.args.get("unit") else ""
-        count = interval.this.name if isinstance(interval.this, exp.Literal) else ""
-        units = words.MONTHS | words.DAYS | (words.CLOCK if coercion.is_moment(date.type) else {})
-        if (
-            not count.isdecimal()
-            or unit not in units
-            or not (date.type == coercion.DATE or coercion.is_moment(date.type))
-        ):
-            raise LeftToSparkError("an interval")
-        size = int(count) * units[unit]
-        if int(count) > _MOST_ADDED:
-            raise LeftToSparkError("a long interval")
-        if coercion.is_moment(date.type):
-            sizes = (
-                (size, 0) if unit in words.MONTHS else (0, size * (words.DAY if unit in words.DAYS else 1))
-            )
-            moves = [Typed(Literal(-one if isinstance(node, exp.Sub) else one, LONG), LONG) for one in sizes]
-            return call("moment_moved", [date, *moves], date.type, fails=True)
-        signed = Typed(Literal(-size if isinstance(node, exp.Sub) else size, INT), INT)
-        return call("add_months" if unit in words.MONTHS else "date_add", [date, signed], coercion.DATE)
-
     def _truncated(self, node: Node) -> Typed:
         if not words.units_are_texts(self.statement):
             raise LeftToSparkError("trunc(…) to a computed unit")
@@ -389,6 +374,9 @@ class Scalars:
             return number(node.name)
         if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and not node.this.is_string:
             return number(f"-{node.this.name}")
+        if isinstance(node, exp.HexString):
+            digits = node.name
+            return Typed(Literal(bytes.fromhex("0" * (len(digits) % 2) + digits), BINARY), BINARY)
         if isinstance(node, exp.Interval | exp.Add | exp.Sub | exp.Mul):
             return None
         constant = constant_of(self.statement, node, self.params)
@@ -428,8 +416,6 @@ class Scalars:
         return call("case", [*args, values[-1]], kind)
 
 
-#: Dates this many days further are still dates.
-_MOST_ADDED = 100_000
 _KINDS: dict[str, ArrowType | None] = {
     "null": VOID,
     "boolean": BOOLEAN,

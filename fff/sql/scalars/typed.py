@@ -29,11 +29,13 @@ class Typed:
     """An engine expression and the Arrow type of its values, which is that of Spark.
 
     `literal`: a number as it is written, for which Spark finds a narrower decimal type than for other whole numbers.
+    `days`: of an interval, whether Spark's type of it has days alone; None where that is not known.
     """
 
     expr: Expr
     type: ArrowType
     literal: bool = False
+    days: bool | None = None
 
     @property
     def may_fail(self) -> bool:

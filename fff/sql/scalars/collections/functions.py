@@ -211,7 +211,7 @@ def _sequence(name: str, args: list[Typed]) -> Typed:
     """Whole numbers from one constant to another."""
     numbers = [one.expr.value if isinstance(one.expr, Literal) else None for one in args]
     if not all(isinstance(one, int) for one in numbers) or any(not is_integer(one.type) for one in args):
-        raise LeftToSparkError("sequence(…) of what is no constant")
+        raise LeftToSparkError(f"{name}(…) of what is no constant")
     start, end, *rest = (one for one in numbers if isinstance(one, int))
     step = rest[0] if rest else (1 if start <= end else -1)
     if step == 0 or (end - start) * step < 0 or (end - start) // step > _MOST:
