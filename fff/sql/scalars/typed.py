@@ -29,13 +29,14 @@ class Typed:
     """An engine expression and the Arrow type of its values, which is that of Spark.
 
     `literal`: a number as it is written, for which Spark finds a narrower decimal type than for other whole numbers.
-    `days`: of an interval, whether Spark's type of it has days alone; None where that is not known.
+    `units`: of an interval, the letters of the first and the last unit of Spark's type of it, as in "DS", DAY TO SECOND;
+    "" where they are not known.
     """
 
     expr: Expr
     type: ArrowType
     literal: bool = False
-    days: bool | None = None
+    units: str = ""
 
     @property
     def may_fail(self) -> bool:

@@ -44,6 +44,8 @@ _WHOLE = re.compile(r"\s*([+-]?)(\d{1,10})\s*", re.ASCII)
 _SECONDS = re.compile(r"\s*([+-]?)(\d{1,10})(?:\.(\d{1,9}))?\s*", re.ASCII)
 _PAIR = re.compile(r"([+-]?\d{1,10}(?:\.\d{1,9})?)\s+([a-z]+?)s?", re.ASCII | re.IGNORECASE)
 _YEARS = re.compile(r"([+-]?)(\d{1,5})-(\d{1,2})", re.ASCII)
+#: The letters of units from days to seconds, and of types with days alone, and with all of them.
+_ORDER, _DAYS, _ALL = "DHMS", "D", "DS"
 _FIELDS = ("DAY", "HOUR", "MINUTE", "SECOND")
 _CLOCK = {
     "HOUR": r"(\d{1,2})",
@@ -101,7 +103,7 @@ def _one(text: str, unit: str) -> Typed:
     if unit in _MONTHS:
         return _months(sign * int(match[2]) * _MONTHS[unit])
     micros = int(match[2]) * _UNITS[unit] + (_fraction(match[3]) if unit == "SECOND" else 0)
-    return length(sign * micros, days=unit in {"DAY", "WEEK"})
+    return length(sign * micros, units=_letters(unit, unit))
 
 
 def _fraction(digits: str | None) -> int:
@@ -146,14 +148,14 @@ def _span(text: str, first: str, last: str) -> Typed:
         raise LeftToSparkError("an interval of this form")
     micros = sum(count * _UNITS[unit] for unit, count in zip(units, counts, strict=True))
     micros += _fraction(match.groups()[-1]) if last == "SECOND" else 0
-    return length(-micros if match[1] == "-" else micros, days=False)
+    return length(-micros if match[1] == "-" else micros, units=_letters(first, last))
 
 
-def length(micros: int, *, days: bool | None) -> Typed:
+def length(micros: int, *, units: str) -> Typed:
     """A constant length of time. Raises LeftToSparkError where there is none so long."""
     if abs(micros) > _MOST:
         raise LeftToSparkError("an interval of such a length")
-    return Typed(Literal(micros, DURATION), DURATION, days=days)
+    return Typed(Literal(micros, DURATION), DURATION, units=units)
 
 
 def _months(count: int) -> Typed:
@@ -180,8 +182,8 @@ def negated(one: Typed) -> Typed:
             raise LeftToSparkError("an interval of computed months")
         return _months(-count)
     if count is not None:
-        return length(-count, days=one.days)
-    return _kept(call("duration_negative", [one], DURATION, fails=True), one.days)
+        return length(-count, units=one.units)
+    return _kept(call("duration_negative", [one], DURATION, fails=True), one.units)
 
 
 def absolute(one: Typed) -> Typed:
@@ -191,7 +193,7 @@ def absolute(one: Typed) -> Typed:
         return one if count >= 0 else negated(one)
     if one.type == MONTHS:
         raise LeftToSparkError("an interval of computed months")
-    return _kept(call("duration_abs", [one], DURATION, fails=True), one.days)
+    return _kept(call("duration_abs", [one], DURATION, fails=True), one.units)
 
 
 def sign(one: Typed) -> Typed:
@@ -204,8 +206,15 @@ def sign(one: Typed) -> Typed:
     return call("duration_sign", [one], DOUBLE)
 
 
-def _kept(one: Typed, days: bool | None) -> Typed:
-    return Typed(one.expr, one.type, days=days)
+def _kept(one: Typed, units: str) -> Typed:
+    return Typed(one.expr, one.type, units=units)
+
+
+def _letters(first: str, last: str) -> str:
+    """The letters of two units; what is shorter than a second is of seconds, and weeks are of days."""
+    shown = {"WEEK": "DAY", "MILLISECOND": "SECOND", "MICROSECOND": "SECOND"}
+    letters = shown.get(first, first)[0] + shown.get(last, last)[0]
+    return letters[0] if letters[0] == letters[1] else letters
 
 
 def concerned(name: str, left: Typed, right: Typed) -> bool:
@@ -220,6 +229,8 @@ def concerned(name: str, left: Typed, right: Typed) -> bool:
 
 def arithmetic(name: str, left: Typed, right: Typed, *, tries: bool = False) -> Typed:
     """An operator with an interval, or the interval between two moments. Raises LeftToSparkError."""
+    if tries and (left.may_fail or right.may_fail):  # which Spark tries as well
+        raise LeftToSparkError(f"try_{name}(…) of an interval that may fail")
     if is_interval(left.type) and is_interval(right.type):
         return _of_two(name, left, right, tries=tries)
     if is_interval(left.type) and name == "add" and not is_number(right.type):
@@ -242,16 +253,19 @@ def _of_two(name: str, left: Typed, right: Typed, *, tries: bool) -> Typed:
     one, other = counts
     if one is not None and other is not None and name in {"add", "subtract"}:
         total = one + other if name == "add" else one - other
-        return _months(total) if left.type == MONTHS else length(total, days=_both(left, right))
+        return _months(total) if left.type == MONTHS else length(total, units=_both(left, right))
     if left.type == MONTHS or name not in {"add", "subtract"}:
         raise LeftToSparkError(f"{name} of intervals")
     called = f"{'try_' if tries else ''}duration_{name}"
     return _kept(call(called, [left, right], DURATION, fails=not tries), _both(left, right))
 
 
-def _both(left: Typed, right: Typed) -> bool | None:
-    """Whether both are of days; None where that is not known of one."""
-    return None if left.days is None or right.days is None else left.days and right.days
+def _both(left: Typed, right: Typed) -> str:
+    """From the first unit of either to the last of either."""
+    if not left.units or not right.units:
+        return ""
+    letters = sorted(left.units + right.units, key=_ORDER.index)
+    return letters[0] if letters[0] == letters[-1] else letters[0] + letters[-1]
 
 
 def _moved(moment: Typed, by: Typed, sign: int, *, tries: bool) -> Typed:
@@ -266,9 +280,9 @@ def _moved(moment: Typed, by: Typed, sign: int, *, tries: bool) -> Typed:
         if moment.type == DATE:
             return call("add_months", [moment, Typed(Literal(months, INT), INT)], DATE)
         return call("moment_moved", [moment, *_longs(months, 0)], moment.type, fails=True)
-    if moment.type == DATE and by.days is None:
+    if moment.type == DATE and not by.units:
         raise LeftToSparkError("a date and an interval of unknown units")
-    if moment.type == DATE and by.days:
+    if moment.type == DATE and by.units == _DAYS:
         if count is None or abs(count) > _MOST_DAYS * _UNITS["DAY"]:
             raise LeftToSparkError("a date and a computed interval")
         days = sign * (count // _UNITS["DAY"])
@@ -289,12 +303,12 @@ def _between(left: Typed, right: Typed) -> Typed:
     kinds = [one.type for one in (left, right) if one.type != STRING]
     if all(kind == DATE for kind in kinds):
         sides = [cast(one, DATE) for one in (left, right)]
-        return _kept(call("days_between", sides, DURATION, fails=True), days=True)
+        return _kept(call("days_between", sides, DURATION, fails=True), _DAYS)
     if STRING in (left.type, right.type) or {left.type, right.type} == {TIMESTAMP, NAIVE}:
         raise LeftToSparkError("the interval between moments of two types")
     kind = next(kind for kind in kinds if is_moment(kind))
     sides = [cast(one, kind) for one in (left, right)]
-    return _kept(call("moments_between", sides, DURATION, fails=True), days=False)
+    return _kept(call("moments_between", sides, DURATION, fails=True), _ALL)
 
 
 def _scaled(name: str, one: Typed, number: Typed, *, tries: bool) -> Typed:
@@ -309,17 +323,20 @@ def _scaled(name: str, one: Typed, number: Typed, *, tries: bool) -> Typed:
     ):
         exact = Decimal(count) * value if name == "multiply" else Decimal(count) / value
         found = int(exact.quantize(Decimal(1), rounding=ROUND_HALF_UP))
-        return _months(found) if one.type == MONTHS else length(found, days=False)
+        return _months(found) if one.type == MONTHS else length(found, units=_ALL)
     if one.type == MONTHS or not is_integer(number.type):
         raise LeftToSparkError(f"{name} of an interval")
     called = f"{'try_' if tries else ''}duration_{'times' if name == 'multiply' else 'over'}"
-    return _kept(call(called, [one, cast(number, LONG)], DURATION, fails=not tries), days=False)
+    return _kept(call(called, [one, cast(number, LONG)], DURATION, fails=not tries), _ALL)
 
 
 def part(name: str, one: Typed) -> Typed:
     """`extract` from an interval."""
     unit = _PART_NAMES.get(name.upper())
     if one.type == DURATION and unit in _PART_TYPES:
+        ends = [_ORDER.index(letter) for letter in one.units]
+        if not ends or not ends[0] <= _FIELDS.index(unit) <= ends[-1]:
+            raise LeftToSparkError(f"extract({name} …) of an interval without it")
         return call("duration_part", [one, Typed(Literal(unit, STRING), STRING)], _PART_TYPES[unit])
     count = _count(one)
     if one.type != MONTHS or unit not in {"YEAR", "MONTH"} or count is None:
@@ -345,5 +362,5 @@ def made(name: str, args: Sequence[Typed]) -> Typed:
             if exact != int(exact):
                 raise LeftToSparkError("make_dt_interval(…) of so short a time")
             micros += int(exact)
-        return length(micros, days=False)
+        return length(micros, units=_ALL)
     raise LeftToSparkError(f"{name}(…)")
