@@ -18,7 +18,7 @@ SHAPES: dict[str, tuple[str, ...]] = {
         *("zip_with({list}, {list}, (x, y) -> coalesce(x, 0) + y)", "if({truth}, {list}, {list})"),
         *("transform({lists}, z -> size(z))", "coalesce({list}, {list})", "{structs}.k", "map_values(mp)"),
         *("transform({lists}, z -> aggregate(z, 0, (s, x) -> s + coalesce(x, i)))",),
-        *("transform({list}, x -> element_at(array(5, 6, 7), x))", "aggregate({list}, array(0), (s, x) -> array_append(s, x))"),
+        *("transform({list}, x -> element_at(a, x))", "aggregate({list}, array(0), (s, x) -> array_append(s, x))"),
     ),
     "texts": (
         *("array({text}, {text})", "split({text}, 'a')", "array_distinct({texts})", "array_union({texts}, {texts})"),
@@ -31,7 +31,7 @@ SHAPES: dict[str, tuple[str, ...]] = {
         *("array({list}, {list})", "array(array(1, 2), NULL, {list})", "array_distinct({lists})", "array_sort({lists})"),
         *("transform({lists}, z -> filter(z, x -> x > 1))", "reverse({lists})", "sort_array({lists}, false)"),
         *("array_union({lists}, {lists})", "array_repeat({list}, 2)", "transform({list}, x -> array(x, i))"),
-        *("array(array())", "transform({list}, x -> transform({list}, y -> x - y))"),
+        *("transform({list}, x -> transform({list}, y -> x - y))"),
     ),
     "doubles": (
         *("array({number}, d, d2)", "array(d, d2, f)", "transform(array(d, d2), x -> x * 2)", "array(d, NULL, 0.0D, -0.0D)"),
@@ -61,9 +61,9 @@ SHAPES: dict[str, tuple[str, ...]] = {
         *("element_at({entries}, 1)", "struct(mp, {map})"),
     ),
     "int": (
-        *("i", "i2", "i8", "1", "2", "5", "-5", "NULL", "size({list})", "element_at({list}, {few})", "get({list}, {few})"),
+        *("i", "i2", "i8", "1", "2", "5", "-5", "NULL", "size({list})", "element_at({list}, 2)", "get({list}, {few})"),
         *("array_max({list})", "array_min({list})", "aggregate({list}, 0, (s, x) -> s + x)", "element_at({map}, i)"),
-        *("aggregate({list}, 1, (s, x) -> s + coalesce(x, i), s -> s * 2)", "{map}[{int}]", "{structs}[0].k", "mp[s]"),
+        *("aggregate({list}, 1, (s, x) -> s + coalesce(x, i), s -> s * 2)", "{map}[{int}]", "{structs}[0].k", "mp[s]", "element_at(a, {few})", "a[{few}]"),
         *("size({map})", "cardinality({lists})", "named_struct('x', {int}).x", "try_element_at({list}, -1)", "element_at(mp, s)"),
         *("aggregate({texts}, 0, (s, x) -> s + length(x))", "size({texts})", "greatest({int}, {int})"),
     ),
@@ -89,7 +89,7 @@ SHAPES: dict[str, tuple[str, ...]] = {
         *("INTERVAL 5 HOURS", "INTERVAL '7.25' SECOND", "make_dt_interval(1, 2, 3, 4.5)", "{span} + {span}", "-{span}"),
         *("{span} - {span}", "abs({span})", "{span} * {few}", "{few} * {span}", "{span} / {few}", "if({truth}, {span}, {span})"),
         *("try_add({span}, {span})", "try_multiply({span}, {whole})", "INTERVAL '12:30' HOUR TO MINUTE * 1.5", "dt - '2020-01-01'"),
-        *("try_divide({span}, {few})", "try_subtract({span}, {span})", "INTERVAL '10' DAY / 7", "INTERVAL '1 day -2 hours'"),
+        *("try_divide({span}, {few})", "try_subtract({span}, {span})", "INTERVAL '10' DAY / 7", "INTERVAL '1 day -2 hours'", "INTERVAL 3 HOURS * '1.5'", "NULL + INTERVAL 1 DAY"),
     ),
     "moved": (
         *("ts + {span}", "ts - {span}", "tn + {span}", "{span} + ts2", "dt + INTERVAL '3' HOURS", "dt - INTERVAL 2 WEEKS"),
@@ -105,6 +105,11 @@ SHAPES: dict[str, tuple[str, ...]] = {
         *("ceil({whole}, -2)", "floor({whole}, 0)", "round({exact}, 30)", "round(i8, -2)", "pi() * d", "e()", "floor(m, 5)", "ceil(n, 3)"),
         *("{exact} + s", "s2 * {exact}", "{exact} / s", "{exact} - '2'", "pmod({exact}, '3')", "{exact} % s"),
         *("greatest({exact}, {exact})", "CAST(128 AS TINYINT)", "coalesce(i8, {exact}, l)"),
+    ),
+    "wide": (
+        *("{exact} * n * 1.123456789123456789", "w + {exact}", "w - n", "k * {exact}", "w / {exact}", "k / m", "q * k", "z * z"),
+        *("z / z", "w * w", "k + 0.1", "k % {exact}", "{exact} % w", "pmod(i8, {exact})", "pmod({exact}, w)", "pmod(q, w)"),
+        *("try_multiply(w, w)", "try_add(k, k)", "try_divide(w, z)", "z + z", "z * k", "k - w", "w / w", "m / k", "try_mod(k, w)"),
     ),
     "asked": (
         *("{span} < {span}", "{span} = {span}", "{span} <=> {span}", "INTERVAL 1 YEAR > INTERVAL 11 MONTH", "{span} >= INTERVAL 1 DAY"),

@@ -11,10 +11,11 @@ from fff.dataflow.kernels.collections.ranks import RANKS
 from fff.dataflow.kernels.nested import NESTED
 from fff.dataflow.kernels.quantities.durations import DURATIONS
 from fff.dataflow.kernels.quantities.numbers import NUMBERS
+from fff.dataflow.kernels.quantities.wide import WIDE
 from fff.dataflow.kernels.rounding import ROUNDING
 from fff.dataflow.kernels.strings import STRINGS
 from fff.dataflow.kernels.times import TIMES
 from fff.dataflow.kernels.values import Kernel
 
 KERNELS: dict[str, Kernel] = ARITHMETIC | ROUNDING | CASTS | STRINGS | TIMES | NESTED
-KERNELS |= LISTS | MAPS | LAMBDAS | RANKS | DURATIONS | NUMBERS
+KERNELS |= LISTS | MAPS | LAMBDAS | RANKS | DURATIONS | NUMBERS | WIDE

@@ -48,6 +48,7 @@ from fff.sql.scalars.coercion import (
 )
 from fff.sql.scalars.coercion import cast as cast_to
 from fff.sql.scalars.collections.functions import check_compared
+from fff.sql.scalars.quantities import intervals
 from fff.sql.scalars.translate import Scalars
 from fff.sql.scalars.typed import LeftToSparkError, Typed, call, check_operands, folded
 from fff.sql.scalars.words import describe
@@ -309,8 +310,8 @@ def _ranked(operator: Operator, values: Sequence[Typed]) -> Expr | None:
     sides, kind = common(values)
     check_compared("a comparison", kind, floats=True)
     if kind == MONTHS:
-        months = [side.expr.value.months for side in sides if isinstance(side.expr, Literal)]
-        if len(months) < len(sides):
+        months = [intervals.count_of(side) for side in sides]
+        if None in months:
             raise LeftToSparkError("compares intervals of computed months")
         return folded(Compare(operator, *(Literal(count, INT) for count in months)), BOOLEAN)
     if operator == "<=>":

@@ -248,7 +248,7 @@ def _fails(given: ArrowType, to: ArrowType) -> bool | None:
 def _widens(given: ArrowType, to: ArrowType) -> bool:
     """Whether a cast cannot fail, of arrays, maps and structs in all their parts."""
     if VOID in (given, to) or given == to:
-        return to != VOID or given == VOID
+        return bool(to != VOID or given == VOID)
     if given.id != to.id or not pa.types.is_nested(given):
         return not pa.types.is_nested(given) and not pa.types.is_nested(to) and _fails(given, to) is False
     pairs = zip(_parts(given), _parts(to), strict=False)

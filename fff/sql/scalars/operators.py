@@ -104,30 +104,43 @@ def _decimals(name: str, left: Typed, right: Typed, *, tries: bool) -> Typed:
     one, other = (side.type for side in sides)
     scale, whole = max(one.scale, other.scale), (one.precision - one.scale, other.precision - other.scale)
     if name in _QUOTIENTS:
-        quotient = whole[0] + other.scale  # digits before its point
-        if quotient > _MOST_QUOTIENT or scale + max(whole) > coercion.MOST_DIGITS - 1:
-            raise LeftToSparkError(f"{name} of decimals of so many digits")
-        if name == "pmod" and whole[0] < whole[1]:
-            raise LeftToSparkError(
-                "pmod of a decimal by a longer one"
-            )  # which need not fit into the result's type
-        if name == "div":
-            if quotient > _LONG_DIGITS:
-                raise LeftToSparkError("div of decimals of so many digits")
-            kind = LONG
-        elif name == "divide":
-            places = max(_QUOTIENT_PLACES, one.scale + other.precision + 1)
-            kind = coercion.bounded(quotient + places, places)
-        else:
-            kind = pa.decimal128(min(whole) + scale, scale)
-        return _called(name, sides, kind, fails=_constant(sides[1]) in (None, 0), tries=tries)
+        return _quotient(name, sides, whole, tries=tries)
     if name == "multiply":
         precision, scale = one.precision + other.precision + 1, one.scale + other.scale
     else:
         precision = scale + max(whole) + 1
     if precision > _JAVAS_DIGITS:
-        raise LeftToSparkError(f"{name} of decimals of more than {_JAVAS_DIGITS} digits")
+        return _wide(name, sides, coercion.bounded(precision, scale), tries=tries)
     return _called(name, sides, pa.decimal128(precision, scale), fails=False, tries=tries)
+
+
+def _wide(name: str, sides: list[Typed], kind: ArrowType, *, tries: bool) -> Typed:
+    """An operator of decimals whose result may be beyond its type."""
+    if tries and any(side.may_fail for side in sides):
+        raise LeftToSparkError(f"try_{name}(…) of what may fail")
+    return call(f"{'try_' if tries else ''}wide_{name}", sides, kind, fails=not tries)
+
+
+def _quotient(name: str, sides: list[Typed], whole: tuple[int, int], *, tries: bool) -> Typed:
+    """A quotient or a remainder of decimals with so many digits before their points."""
+    one, other = (side.type for side in sides)
+    scale, quotient = max(one.scale, other.scale), whole[0] + other.scale  # digits before its point
+    is_wide = quotient > _MOST_QUOTIENT or scale + max(whole) > coercion.MOST_DIGITS - 1
+    if name == "div":
+        if is_wide or quotient > _LONG_DIGITS:
+            raise LeftToSparkError("div of decimals of so many digits")
+        kind = LONG
+    elif name == "divide":
+        places = max(_QUOTIENT_PLACES, one.scale + other.precision + 1)
+        kind = coercion.bounded(quotient + places, places)
+    else:
+        kind = pa.decimal128(min(whole) + scale, scale)
+        if quotient > coercion.MOST_DIGITS:  # which Java calls impossible for some
+            raise LeftToSparkError(f"{name} of decimals of so many digits")
+        is_wide |= name == "pmod" and whole[0] < whole[1]  # which need not fit into the result's type
+    if is_wide:
+        return _wide(name, sides, kind, tries=tries)
+    return _called(name, sides, kind, fails=_constant(sides[1]) in (None, 0), tries=tries)
 
 
 def _is_long(kind: ArrowType) -> bool:

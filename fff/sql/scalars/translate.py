@@ -9,7 +9,7 @@ from typing import Protocol
 
 from fff.dataflow.plan.expressions import And, Compare, Expr, IsNull, Literal, Not, Operator, Or
 from fff.schema import ArrowType, arrow_type
-from fff.sql.binder.names import Scope, resolve
+from fff.sql.binder.names import Scope, parts_of, resolve
 from fff.sql.scalars import coercion, words
 from fff.sql.scalars.coercion import BINARY, BOOLEAN, DOUBLE, INT, STRING, VOID, cast, common
 from fff.sql.scalars.collections import functions as collections
@@ -360,7 +360,7 @@ class Scalars:
         return [self.value(item) for item in listed if item is not None]
 
     def _column(self, node: Node) -> Typed:
-        if isinstance(node.this, exp.Star) or node.parts[0].name.lower() in self.conditions.variables:
+        if isinstance(node.this, exp.Star) or parts_of(node)[0].name.lower() in self.conditions.variables:
             raise LeftToSparkError(words.describe(node))
         reference = resolve(self.statement, node, self.scope)
         found = Typed(reference.column, self.scope.field(reference.column).arrow)

@@ -60,14 +60,16 @@ def _overlap(args: Sequence[Value], _: ArrowType) -> Value:
 def _nulls(items: Parts) -> Bools:
     """Which rows have a NULL among their elements."""
     null = pc.is_null(items.values).to_numpy(zero_copy_only=False)
-    return np.bincount(items.rows[null], minlength=len(items.lengths)) > 0
+    found: Bools = np.bincount(items.rows[null], minlength=len(items.lengths)) > 0
+    return found
 
 
 def _equal(items: Parts, wanted: pa.Array) -> Bools:
     """Which elements are equal to the value of their row; NULL is equal to none."""
     one, other = together(items.values, wanted)
     other = other[items.rows]
-    return (one == other) & (one >= 0)
+    found: Bools = (one == other) & (one >= 0)
+    return found
 
 
 def _contains(args: Sequence[Value], _: ArrowType) -> Value:

@@ -50,7 +50,8 @@ def ranks(values: pa.Array) -> Int64:
     places = np.empty(len(order) + 1, np.int64)
     places[order] = np.arange(len(order))
     places[-1] = -1
-    return places[pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False)]
+    found: Int64 = places[pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False)]
+    return found
 
 
 def _of_rows(matrix: Int64, values: pa.Array) -> Int64:

@@ -2,6 +2,7 @@
 
     durations  Lengths of time, in microseconds
     numbers    Buckets, bits, and digits before the point
+    wide       Decimals of many digits
 
 The words are explained in docs/glossary.md.
 """

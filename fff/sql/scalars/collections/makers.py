@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from fff.dataflow.plan.expressions import Literal
+from fff.dataflow.plan.expressions import Column, Literal
 from fff.sql.scalars.coercion import INT, STRING, VOID, common, is_integer
 from fff.sql.scalars.collections.functions import array_of, check_compared, of_key
 from fff.sql.scalars.typed import LeftToSparkError, Typed, call
@@ -35,8 +35,7 @@ def made_map(node: Node, value: _Value) -> Typed:
     """`map(…)`."""
     sides = [[value(item) for item in node.args[part].expressions] for part in ("keys", "values")]
     if not sides[0]:
-        kind = pa.map_(VOID, VOID)
-        return Typed(Literal([], kind), kind)
+        raise LeftToSparkError("map(…) of nothing")
     (keys, key), (values, item) = (_alike("map(…)", side) for side in sides)
     if key == VOID:
         raise LeftToSparkError("map(…) with NULL as its key")
@@ -88,6 +87,8 @@ def element(node: Node, value: _Value) -> Typed:
     if len(node.expressions) != 1:
         raise LeftToSparkError("element_at(…)")
     whole, place = value(node.this), value(node.expressions[0])
+    if pa.types.is_list(whole.type) and not _is_known_nullable(whole, place):
+        raise LeftToSparkError("an element at a computed place")
     if node.args.get("offset") == 1 and pa.types.is_list(whole.type):
         return _counted(node, whole, place)
     if pa.types.is_list(whole.type) and is_integer(place.type):
@@ -97,6 +98,13 @@ def element(node: Node, value: _Value) -> Typed:
             return call("of_key", [whole, place], whole.type.item_type)
         return of_key("of_computed_key", [whole, place])
     raise LeftToSparkError("an element in brackets")
+
+
+def _is_known_nullable(whole: Typed, place: Typed) -> bool:
+    """Whether Spark knows that the element may be NULL: at a place that is NULL it forgets that in arrays without NULLs."""
+    if isinstance(place.expr, Literal):
+        return place.expr.value is not None
+    return isinstance(whole.expr, Column) and whole.expr.alias >= 0
 
 
 def _counted(node: Node, whole: Typed, place: Typed) -> Typed:

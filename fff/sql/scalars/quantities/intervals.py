@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 
 import pyarrow as pa
 
@@ -20,6 +21,7 @@ from fff.sql.scalars.coercion import (
     NAIVE,
     STRING,
     TIMESTAMP,
+    VOID,
     cast,
     is_integer,
     is_moment,
@@ -43,7 +45,7 @@ _MONTHS = {"YEAR": 12, "MONTH": 1}
 _WHOLE = re.compile(r"\s*([+-]?)(\d{1,10})\s*", re.ASCII)
 _SECONDS = re.compile(r"\s*([+-]?)(\d{1,10})(?:\.(\d{1,9}))?\s*", re.ASCII)
 _PAIR = re.compile(r"([+-]?\d{1,10}(?:\.\d{1,9})?)\s+([a-z]+?)s?", re.ASCII | re.IGNORECASE)
-_YEARS = re.compile(r"([+-]?)(\d{1,5})-(\d{1,2})", re.ASCII)
+_YEARS = re.compile(r"([+-]?)(\d{1,9})-(\d{1,2})", re.ASCII)
 #: The letters of units from days to seconds, and of types with days alone, and with all of them.
 _ORDER, _DAYS, _ALL = "DHMS", "D", "DS"
 _FIELDS = ("DAY", "HOUR", "MINUTE", "SECOND")
@@ -53,6 +55,7 @@ _CLOCK = {
     "SECOND": r"(\d{1,2})(?:\.(\d{1,9}))?",
     "DAY": r"(\d{1,6})",
 }
+_EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
 #: How far dates and moments are moved.
 _MOST_MONTHS, _MOST_DAYS = 1_200_000, 700_000
 _MOST = 2**63 - 1
@@ -164,7 +167,7 @@ def _months(count: int) -> Typed:
     return Typed(Literal(pa.MonthDayNano([count, 0, 0]), MONTHS), MONTHS)
 
 
-def _count(one: Typed) -> int | None:
+def count_of(one: Typed) -> int | None:
     """The microseconds or months of a constant."""
     if not isinstance(one.expr, Literal) or one.expr.value is None:
         return None
@@ -176,7 +179,7 @@ def _count(one: Typed) -> int | None:
 
 def negated(one: Typed) -> Typed:
     """`-` of an interval."""
-    count = _count(one)
+    count = count_of(one)
     if one.type == MONTHS:
         if count is None:
             raise LeftToSparkError("an interval of computed months")
@@ -188,7 +191,7 @@ def negated(one: Typed) -> Typed:
 
 def absolute(one: Typed) -> Typed:
     """`abs` of an interval."""
-    count = _count(one)
+    count = count_of(one)
     if count is not None:
         return one if count >= 0 else negated(one)
     if one.type == MONTHS:
@@ -199,7 +202,7 @@ def absolute(one: Typed) -> Typed:
 def sign(one: Typed) -> Typed:
     """`sign` of an interval: a double."""
     if one.type == MONTHS:
-        count = _count(one)
+        count = count_of(one)
         if count is None:
             raise LeftToSparkError("an interval of computed months")
         return Typed(Literal(float((count > 0) - (count < 0)), DOUBLE), DOUBLE)
@@ -231,6 +234,11 @@ def arithmetic(name: str, left: Typed, right: Typed, *, tries: bool = False) -> 
     """An operator with an interval, or the interval between two moments. Raises LeftToSparkError."""
     if tries and (left.may_fail or right.may_fail):  # which Spark tries as well
         raise LeftToSparkError(f"try_{name}(…) of an interval that may fail")
+    if name in {"add", "subtract"} and VOID in (left.type, right.type):
+        left, right = (
+            Typed(Literal(None, other.type), other.type, units=other.units) if one.type == VOID else one
+            for one, other in ((left, right), (right, left))
+        )
     if is_interval(left.type) and is_interval(right.type):
         return _of_two(name, left, right, tries=tries)
     if is_interval(left.type) and name == "add" and not is_number(right.type):
@@ -249,7 +257,7 @@ def arithmetic(name: str, left: Typed, right: Typed, *, tries: bool = False) -> 
 def _of_two(name: str, left: Typed, right: Typed, *, tries: bool) -> Typed:
     if left.type != right.type:
         raise LeftToSparkError(f"{name} of months and days")
-    counts = [_count(left), _count(right)]
+    counts = [count_of(left), count_of(right)]
     one, other = counts
     if one is not None and other is not None and name in {"add", "subtract"}:
         total = one + other if name == "add" else one - other
@@ -270,7 +278,7 @@ def _both(left: Typed, right: Typed) -> str:
 
 def _moved(moment: Typed, by: Typed, sign: int, *, tries: bool) -> Typed:
     """A date or a moment, and an interval."""
-    count = _count(by)
+    count = count_of(by)
     if not (moment.type == DATE or is_moment(moment.type)) or tries:
         raise LeftToSparkError(f"an interval and {type_name(moment.type)}")
     if by.type == MONTHS:
@@ -313,21 +321,33 @@ def _between(left: Typed, right: Typed) -> Typed:
 
 def _scaled(name: str, one: Typed, number: Typed, *, tries: bool) -> Typed:
     """An interval so many times, or a part of it."""
-    count = _count(one)
-    value = number.expr.value if isinstance(number.expr, Literal) else None
-    if (
-        count is not None
-        and isinstance(value, int | Decimal)
-        and is_number(number.type)
-        and (value or name == "multiply")
-    ):
-        exact = Decimal(count) * value if name == "multiply" else Decimal(count) / value
-        found = int(exact.quantize(Decimal(1), rounding=ROUND_HALF_UP))
+    if number.type == STRING and isinstance(number.expr, Literal):
+        number = cast(number, DOUBLE)
+    found = _constant_part(name, count_of(one), number)
+    if found is not None:
         return _months(found) if one.type == MONTHS else length(found, units=_ALL)
     if one.type == MONTHS or not is_integer(number.type):
         raise LeftToSparkError(f"{name} of an interval")
     called = f"{'try_' if tries else ''}duration_{'times' if name == 'multiply' else 'over'}"
     return _kept(call(called, [one, cast(number, LONG)], DURATION, fails=not tries), _ALL)
+
+
+def _constant_part(name: str, count: int | None, number: Typed) -> int | None:
+    """A constant so many times, or a part of it, halves rounded away from zero."""
+    value = number.expr.value if isinstance(number.expr, Literal) else None
+    if count is None or not is_number(number.type) or not isinstance(value, int | float | Decimal):
+        return None
+    if value == 0 and name == "divide":
+        return None
+    if isinstance(value, float):
+        value = count * value if name == "multiply" else count / value
+        if not math.isfinite(value):
+            raise LeftToSparkError(f"{name} of an interval beyond all")
+        exact = Decimal(value)
+    else:
+        compute = _EXACT.multiply if name == "multiply" else _EXACT.divide
+        exact = compute(Decimal(count), Decimal(value))
+    return int(exact.quantize(Decimal(1), context=_EXACT))
 
 
 def part(name: str, one: Typed) -> Typed:
@@ -338,7 +358,7 @@ def part(name: str, one: Typed) -> Typed:
         if not ends or not ends[0] <= _FIELDS.index(unit) <= ends[-1]:
             raise LeftToSparkError(f"extract({name} …) of an interval without it")
         return call("duration_part", [one, Typed(Literal(unit, STRING), STRING)], _PART_TYPES[unit])
-    count = _count(one)
+    count = count_of(one)
     if one.type != MONTHS or unit not in {"YEAR", "MONTH"} or count is None:
         raise LeftToSparkError(f"extract({name} …) of an interval")
     size = abs(count) // 12 if unit == "YEAR" else abs(count) % 12
