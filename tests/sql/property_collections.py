@@ -28,10 +28,11 @@ SHAPES: dict[str, tuple[str, ...]] = {
         *("transform({texts}, (x, n) -> concat(x, s2, n))", "{structs}.n", "map_keys(transform_keys(mp, (k, v) -> upper(k)))"),
     ),
     "lists": (
+        *("array(a, a)", "array(array(1, 2), NULL, a)"),
         *("array({list}, {list})", "array(array(1, 2), NULL, {list})", "array_distinct({lists})", "array_sort({lists})"),
         *("transform({lists}, z -> filter(z, x -> x > 1))", "reverse({lists})", "sort_array({lists}, false)"),
         *("array_union({lists}, {lists})", "array_repeat({list}, 2)", "transform({list}, x -> array(x, i))"),
-        *("transform({list}, x -> transform({list}, y -> x - y))"),
+        "transform({list}, x -> transform({list}, y -> x - y))",
     ),
     "doubles": (
         *("array({number}, d, d2)", "array(d, d2, f)", "transform(array(d, d2), x -> x * 2)", "array(d, NULL, 0.0D, -0.0D)"),
@@ -67,7 +68,7 @@ SHAPES: dict[str, tuple[str, ...]] = {
         *("size({map})", "cardinality({lists})", "named_struct('x', {int}).x", "try_element_at({list}, -1)", "element_at(mp, s)"),
         *("aggregate({texts}, 0, (s, x) -> s + length(x))", "size({texts})", "greatest({int}, {int})"),
     ),
-    "place": ("array_position({list}, {int})", "array_position({texts}, {text})", "array_position({doubles}, d)", "array_position({lists}, {list})"),
+    "place": ("array_position(a, i)", "array_position({list}, {int})", "array_position({texts}, {text})", "array_position({doubles}, d)", "array_position({lists}, {list})"),
     "inner": (
         *("array_join({texts}, '-')", "array_join({texts}, ',', 'x')", "array_join({list}, s, '?')", "array_max({texts})"),
         *("array_min({texts})", "element_at({texts}, 1)", "{structs}[0].n", "aggregate({texts}, '', (s, x) -> concat(s, x))"),
@@ -118,6 +119,6 @@ SHAPES: dict[str, tuple[str, ...]] = {
     ),
     "either": (
         *("CASE WHEN {truth} THEN {text} WHEN {truth} THEN {whole} ELSE {whole} END", "coalesce('5', {whole}, {text})"),
-        *("coalesce(x, {text})", "if({truth}, x, {text})", "CASE WHEN {truth} THEN 1.5 WHEN {truth} THEN '7' ELSE {exact} END"),
+        *("coalesce(x, s)", "coalesce(x, {text})", "if({truth}, x, {text})", "CASE WHEN {truth} THEN 1.5 WHEN {truth} THEN '7' ELSE {exact} END"),
     ),
 }  # fmt: skip

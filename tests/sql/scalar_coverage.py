@@ -4,8 +4,8 @@ Every folder is one line of the answer (without any, the sample queries): functi
 them the engine takes by their name, their constants and the types of what they are given. Columns have the types that
 their names have in TPC-H and TPC-DS; one of another name has whatever type makes the engine take the call. Aggregates,
 windows and subqueries are Spark's, and stand for columns of their results' types; functions that Spark does not have are
-not counted. Then come the calls that are most
-often left to Spark, and why.
+not counted, nor are, with `--spark`, those that Spark refuses for their types, whatever the columns in them are. Then
+come the calls that are most often left to Spark, and why.
 """
 
 from __future__ import annotations
@@ -14,15 +14,19 @@ import itertools
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 import pyarrow as pa
 from planner_fakes import table
+from refused_calls import Refusals
 
 from fff.errors import QueryError, Span
 from fff.schema import ArrowType
+from fff.spark.session import SparkEngine
 from fff.sql.analysis.predicates import Translator
 from fff.sql.binder.names import Relation, Scope
 from fff.sql.scalars.coercion import type_name
@@ -52,6 +56,9 @@ _TYPES = {
     "binary_": "binary",
     "naive": "timestamp_ntz",
     "wide": "decimal(38,18)",
+    "lists": "array<array<int>>",
+    "structs": "array<struct<a:int,b:string>>",
+    "maps": "map<int,int>",
 }
 #: Types of columns by their names in the two benchmarks.
 _NAMES = (
@@ -78,6 +85,9 @@ _ANY = (
     "struct_",
     "words",
     "binary_",
+    "lists",
+    "structs",
+    "maps",
 )
 SCOPE = Scope.of(
     Relation(
@@ -125,10 +135,18 @@ class Count:
     functions: Counter[bool] = field(default_factory=Counter)
     operators: Counter[bool] = field(default_factory=Counter)
     left: Counter[tuple[str, str]] = field(default_factory=Counter)
+    refused: int = 0
 
 
-def counted(texts: Sequence[str]) -> Count:
-    """The calls of some files."""
+Refused: TypeAlias = Callable[[Iterable[Node]], bool]
+
+
+def _nothing(_: Iterable[Node]) -> bool:
+    return False
+
+
+def counted(texts: Sequence[str], refused: Refused = _nothing) -> Count:
+    """The calls of some files, without those of which all versions are refused."""
     count = Count()
     for text in texts:
         for part in _STATEMENT.split(_COMMENT.sub("", text)):
@@ -136,7 +154,7 @@ def counted(texts: Sequence[str]) -> Count:
                 continue
             try:
                 statement = parse_statement(part)
-                _count(statement, count)
+                _count(statement, count, refused)
             except (QueryError, AssertionError):
                 count.unread += 1
             else:
@@ -144,12 +162,15 @@ def counted(texts: Sequence[str]) -> Count:
     return count
 
 
-def _count(statement: Statement, count: Count) -> None:
+def _count(statement: Statement, count: Count, refused: Refused) -> None:
     judge = _Judge(statement)
     for node in list(statement.tree.find_all(*_COUNTED)):
         if not _is_scalar(node):
             continue
         why = judge.refusal(node)
+        if why is not None and refused(judge.versions(node)):
+            count.refused += 1
+            continue
         kind = count.functions if isinstance(node, exp.Func) else count.operators
         kind[why is None] += 1
         if why is not None:
@@ -176,7 +197,7 @@ def _is_scalar(node: Node) -> bool:
     )
 
 
-_MORE = re.compile(r"_agg(_|$)|^approx_")
+_MORE = re.compile(r"_agg(_|$)|^approx_|^try_(sum|avg)$|^count_min_sketch$")
 _AGGREGATES = frozenset(
     [
         "grouping",
@@ -230,7 +251,7 @@ class _Judge:
 
     def _judged(self, node: Node) -> tuple[ArrowType | None, str]:
         why = ""
-        for asked in self._versions(node):
+        for asked in self.versions(node):
             translator = Translator(self.statement, SCOPE, {})
             try:
                 return translator.value(asked).type, ""
@@ -240,7 +261,7 @@ class _Judge:
                 why = why or f"{type(error).__name__}"
         return None, why or describe(node)
 
-    def _versions(self, node: Node) -> Iterator[Node]:
+    def versions(self, node: Node) -> Iterator[Node]:
         """The call with a column in place of every argument that is not constant, of every type that may be meant."""
         copy = node.copy()
         open_places: list[list[Node]] = []
@@ -373,12 +394,20 @@ def _percent(count: Counter[bool]) -> str:
 def main(folders: Sequence[str]) -> None:
     """Prints the counts."""
     samples = Path(__file__).parents[2] / "sample_queries"
-    for folder in map(Path, folders or [str(samples)]):
+    asks = "--spark" in folders
+    folders = [folder for folder in folders if folder != "--spark"]
+    with SparkEngine() if asks else nullcontext() as spark:
+        refused = _nothing if spark is None else Refusals(spark, _TYPES)
+        _print(folders or [str(samples)], refused)
+
+
+def _print(folders: Sequence[str], refused: Refused) -> None:
+    for folder in map(Path, folders):
         files = sorted(folder.rglob("*.sql"))
         if not files:
             print(f"{folder}: no SQL files, skipped")
             continue
-        count = counted([path.read_text(encoding="utf-8", errors="replace") for path in files])
+        count = counted([path.read_text(encoding="utf-8", errors="replace") for path in files], refused)
         print(
             f"{folder}: {len(files)} files, {count.statements} queries, {count.unread} statements that FFF does not read"
         )
@@ -386,6 +415,8 @@ def main(folders: Sequence[str]) -> None:
             f"  functions {_percent(count.functions)}   operators {_percent(count.operators)}"
             f"   all {_percent(count.functions + count.operators)}"
         )
+        if count.refused:
+            print(f"  and {count.refused} calls that Spark refuses for their types")
         for (name, why), times in count.left.most_common(60):
             print(f"  {times:>5} {name}: {why}")
 

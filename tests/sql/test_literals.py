@@ -62,7 +62,7 @@ LEFT = [
     "s = 'it''s'",
     "s = 'a' 'b'",
     "s = r'a'",
-    "x = X'1F'",
+    "x = X'1F' || s",
     "a = NULL",
 ]
 #: Taken by the engine, which casts or computes: no constant that a column is held to.
@@ -96,6 +96,7 @@ COMPUTED = [
     "ts = DATE '2020-01-01'",
     "tn = TIMESTAMP '2020-01-01 00:00:00Z'",
     "i + 1 = 2",
+    "x = X'1F'",
     "d = l",
     "m = w",
     "ts = tn",

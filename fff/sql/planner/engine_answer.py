@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-import pyarrow as pa
-
 from fff.dataflow.plan.expressions import Column, Expr, columns_of
 from fff.errors import QueryError, Span
 from fff.schema import Field, comparison_kind, result_field
@@ -22,7 +20,7 @@ from fff.sql.binder.outer_query import count_of, item_columns
 from fff.sql.binder.scopes import QueryTree, SelectScope
 from fff.sql.binder.select_text import SelectText
 from fff.sql.planner.plan import Branch, BranchUnion, Cut
-from fff.sql.scalars.coercion import cast, wider
+from fff.sql.scalars.coercion import MONTHS, VOID, cast, wider
 from fff.sql.scalars.collections.functions import has_part
 from fff.sql.scalars.names import spark_name
 from fff.sql.scalars.typed import LeftToSparkError, Typed
@@ -214,8 +212,8 @@ def _items(select: JoinedSelect, translator: Translator, item: Node, span: Span)
         value = translator.value(bare)
     except QueryError as error:
         raise LeftToSparkError("a name that only Spark resolves") from error
-    if pa.types.is_nested(value.type) and has_part(value.type, pa.types.is_null):
-        raise LeftToSparkError("an array of nothing")  # which comes from Spark as a text
+    if has_part(value.type, lambda kind: kind == MONTHS or (kind == VOID and kind != value.type)):
+        raise LeftToSparkError("what comes from Spark as a text")
     statement = translator.statement
     first, end = statement.token_at(span.start), statement.token_at(span.end - 1) + 1
     name = item.alias or spark_name(bare, statement.tokens[first:end])

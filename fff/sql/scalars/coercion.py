@@ -73,8 +73,6 @@ def is_moment(kind: ArrowType) -> bool:
 
 def type_name(kind: ArrowType) -> str:
     """What Spark SQL calls a type."""
-    if kind == MONTHS:
-        return "interval year to month"
     return result_field("", kind).type
 
 

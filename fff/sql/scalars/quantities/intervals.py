@@ -44,7 +44,7 @@ _UNITS = {
 _MONTHS = {"YEAR": 12, "MONTH": 1}
 _WHOLE = re.compile(r"\s*([+-]?)(\d{1,10})\s*", re.ASCII)
 _SECONDS = re.compile(r"\s*([+-]?)(\d{1,10})(?:\.(\d{1,9}))?\s*", re.ASCII)
-_PAIR = re.compile(r"([+-]?\d{1,10}(?:\.\d{1,9})?)\s+([a-z]+?)s?", re.ASCII | re.IGNORECASE)
+_PAIR = re.compile(r"([+-]?\d{1,10}(?:\.\d{1,9})?)\s+([a-z]+?)s?\b", re.ASCII | re.IGNORECASE)
 _YEARS = re.compile(r"([+-]?)(\d{1,9})-(\d{1,2})", re.ASCII)
 #: The letters of units from days to seconds, and of types with days alone, and with all of them.
 _ORDER, _DAYS, _ALL = "DHMS", "D", "DS"
