@@ -157,3 +157,8 @@ def test_a_statement_with_lambdas_needs_no_spark() -> None:
 )
 def test_what_spark_gives_as_a_text_comes_from_spark(text: str) -> None:
     assert prepare(f"SELECT {text} AS a, i FROM types", DEMO).upper is not None
+
+
+def test_a_condition_on_an_array_is_planned_beside_others() -> None:
+    prepared = prepare("SELECT i FROM types WHERE a < array(5) AND a = array(1, 2) AND i = 3", DEMO)
+    assert prepared.upper is None

@@ -44,6 +44,10 @@ class Literal:
     value: object
     type: ArrowType
 
+    def __hash__(self) -> int:
+        """Lists have no hash in Python: arrays of one type share one."""
+        return hash((None if pa.types.is_nested(self.type) else self.value, self.type))
+
     @cached_property
     def scalar(self) -> pa.Scalar:
         """The constant for Arrow."""

@@ -24,6 +24,8 @@ _TEXT = re.compile(r"[^\\\x00-\x1f\x7f]*")
 _TYPES = frozenset(
     {"BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "STRING", "DATE", "TIMESTAMP"}
 )
+#: Functions that Spark names in its own way.
+_OTHERWISE = frozenset({"e", "make_dt_interval", "make_ym_interval", "pi"})
 #: Words before a bracket that call nothing.
 _NO_CALLS = frozenset(
     {
@@ -103,6 +105,8 @@ class _NameWriter:
 
     def _call(self, node: exp.Func) -> str:
         written = next(self.calls, "")
+        if written in _OTHERWISE:
+            raise LeftToSparkError("a name of its own")
         known = {node.name} if isinstance(node, exp.Anonymous) else set(type(node).sql_names())
         if written not in {one.lower() for one in known}:
             raise LeftToSparkError("a name of its own")
