@@ -34,10 +34,11 @@ _SIMPLE: dict[str, ArrowType] = {
     "timestamp_ntz": pa.timestamp("us"),
 }
 
-#: What Spark computes although no source's column is of it: NULL without a type, a length of time, a time of day.
+#: What Spark computes although no source's column is of it: NULL without a type, lengths of time, a time of day.
 _COMPUTED: dict[str, ArrowType] = {
     "void": pa.null(),
     "interval day to second": pa.duration("us"),
+    "interval year to month": pa.month_day_nano_interval(),
     "time": pa.time64("ns"),
 }
 

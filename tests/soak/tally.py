@@ -16,11 +16,13 @@ from typing import Any
 import pytest
 
 from tests.fuzz.broken import BROKEN, Broken
+from tests.fuzz.broken_parts import BROKEN_PARTS
+from tests.fuzz.broken_probers import BROKEN_PROBERS
 from tests.fuzz.broken_right_sides import BROKEN_RIGHT_SIDES
 from tests.fuzz.broken_rules import CASES
 from tests.fuzz.broken_waiting import BROKEN_WAITING
 from tests.fuzz.cases import Case
-from tests.fuzz.core import make_core
+from tests.fuzz.core import make_core, make_forgetting
 from tests.fuzz.shrink import failure
 from tests.fuzz.world import MakeEddy
 from tests.soak.broken import BROKEN_PATHS, BrokenPath
@@ -146,12 +148,13 @@ def _share(
 def share_of_core(broken: Broken, most: int) -> Share:
     with pytest.MonkeyPatch.context() as patching:
         broken.patch(patching)
-        return _share(f"{broken.name} ({broken.pitfall})", make_core, broken.case, broken.run, most)
+        make = make_forgetting if broken in BROKEN_PROBERS else make_core
+        return _share(f"{broken.name} ({broken.pitfall})", make, broken.case, broken.run, most)
 
 
 def all_shares(most: int) -> Iterator[tuple[str, list[Share]]]:
     """Section by section of the page."""
-    cores = [*BROKEN, *BROKEN_WAITING, *BROKEN_RIGHT_SIDES]
+    cores = [*BROKEN, *BROKEN_WAITING, *BROKEN_RIGHT_SIDES, *BROKEN_PARTS, *BROKEN_PROBERS]
     yield "path", [_told(share_of_path(one, 3 * most)) for one in BROKEN_PATHS]
     yield "core", [_told(share_of_core(one, most)) for one in cores]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import property_collections
 import pyarrow as pa
 from property_values import LEFT
 
@@ -309,6 +310,8 @@ SHAPES: dict[str, tuple[str, ...]] = {
     ),
 }
 
+SHAPES |= property_collections.SHAPES
+
 
 def written(rng: random.Random, family: str = "", depth: int = 3) -> str:
     """A random expression."""
@@ -397,8 +400,14 @@ def _compared(spark: Asked, data: pa.Table, cases: Sequence[Taken]) -> list[str]
 
 
 def _nullable(kind: pa.DataType) -> pa.DataType:
-    """The type without what is known of the items of an array."""
-    return pa.list_(kind.value_type) if pa.types.is_list(kind) else kind
+    """The type without what is known of the parts of arrays, maps and structs."""
+    if pa.types.is_list(kind):
+        return pa.list_(_nullable(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.map_(_nullable(kind.key_type), _nullable(kind.item_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _nullable(field.type)) for field in kind])
+    return kind
 
 
 def _guarded(one: Taken) -> str:
@@ -413,10 +422,19 @@ def plain(values: pa.Array) -> list[object]:
     """Values to compare: doubles by their bits, NaNs alike; days and microseconds, which Python's dates do not reach."""
     if pa.types.is_floating(values.type):
         return [None if one is None else float(one).hex() for one in values.to_pylist()]
-    if pa.types.is_timestamp(values.type):
+    if pa.types.is_timestamp(values.type) or pa.types.is_duration(values.type):
         values = values.cast(pa.int64())
     if pa.types.is_date(values.type):
         values = values.cast(pa.int32())
+    if pa.types.is_struct(values.type):
+        parts = [plain(part) for part in values.flatten()]
+        rows = zip(*parts, strict=True) if parts else ((),) * len(values)
+        return [
+            row if there else None for there, row in zip(values.is_valid().to_pylist(), rows, strict=True)
+        ]
+    if pa.types.is_map(values.type):
+        kind = pa.struct([("key", values.type.key_type), ("value", values.type.item_type)])
+        values = values.cast(pa.list_(kind))
     if pa.types.is_list(values.type):
         items, ends = plain(values.values), values.offsets.to_pylist()
         parts = zip(values.is_valid().to_pylist(), ends[:-1], ends[1:], strict=True)

@@ -54,6 +54,9 @@ _TYPES = {
     "binary_": "binary",
     "naive": "timestamp_ntz",
     "wide": "decimal(38,18)",
+    "lists": "array<array<int>>",
+    "structs": "array<struct<a:int,b:string>>",
+    "maps": "map<int,int>",
 }
 #: Types of columns by their names in the two benchmarks.
 _NAMES = (
@@ -80,6 +83,9 @@ _ANY = (
     "struct_",
     "words",
     "binary_",
+    "lists",
+    "structs",
+    "maps",
 )
 SCOPE = Scope.of(
     Relation(
@@ -195,7 +201,7 @@ def _is_scalar(node: Node) -> bool:
     )
 
 
-_MORE = re.compile(r"_agg(_|$)|^approx_")
+_MORE = re.compile(r"_agg(_|$)|^approx_|^try_(sum|avg)$|^count_min_sketch$")
 _AGGREGATES = frozenset(
     [
         "grouping",

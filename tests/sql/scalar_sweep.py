@@ -42,6 +42,19 @@ _NAMES = (
     *("try_element_at", "split", "regexp_extract", "regexp_replace", "array", "array_contains", "isnotnull"),
     *("pmod", "try_add", "try_divide", "try_mod", "date_part", "make_date", "equal_null", "isnan", "mod"),
     *("int", "bigint", "string", "double", "decimal", "date", "timestamp", "boolean", "tinyint", "float"),
+    *("array_append", "array_compact", "array_distinct", "array_except", "array_insert", "array_intersect"),
+    *(
+        "array_join",
+        "array_max",
+        "array_min",
+        "array_position",
+        "array_prepend",
+        "array_remove",
+        "array_repeat",
+    ),
+    *("array_sort", "array_union", "arrays_overlap", "arrays_zip", "flatten", "get", "sequence", "slice"),
+    *("sort_array", "map", "map_concat", "map_contains_key", "map_entries", "map_from_arrays", "map_keys"),
+    *("map_from_entries", "map_values", "struct", "make_dt_interval", "width_bucket", "getbit", "typeof"),
 )
 _FIELDS = tuple(field.name for field in LEFT.columns)
 _CONSTANTS = (
@@ -52,7 +65,12 @@ _CONSTANTS = (
     *("DATE '2020-02-29'", "DATE '0001-01-01'", "DATE '9999-12-31'", "TIMESTAMP '1582-10-10 01:02:03.4Z'"),
     *("TIMESTAMP_NTZ '2020-03-08 02:30:00'", "CAST(NULL AS INT)", "CAST(NULL AS STRING)", "array(1, 2)"),
     *(
-        "array()",
+        "array(NULL)",
+        "array('a', s)",
+        "map(1, i)",
+        "(i, s)",
+        "array(st, NULL)",
+        "array(a, array(1))",
         "named_struct('k', 1)",
         "X'61'",
         "'%'",
@@ -220,12 +238,26 @@ def untyped(rng: random.Random, depth: int = 2) -> str:
             lambda: f"NOT {any_of()}",
             lambda: f"{any_of()} IS {rng.choice(('', 'NOT '))}{rng.choice(('NULL', 'TRUE', 'FALSE', 'UNKNOWN'))}",
             lambda: f"{any_of()}[{any_of()}]",
-            lambda: f"round({any_of()}, {rng.randint(-2, 12)})",
+            lambda: f"{rng.choice(('round', 'bround', 'ceil', 'floor'))}({any_of()}, {rng.randint(-3, 12)})",
+            lambda: f"{rng.choice(('transform', 'filter', 'exists', 'forall'))}({any_of()}, y -> {any_of()})",
+            lambda: f"aggregate({any_of()}, {any_of()}, (y, z) -> {any_of()})",
+            lambda: f"{any_of()} {rng.choice('+-*/')} {rng.choice(_SPANS)}",
+            lambda: f"({any_of()} - {any_of()}) {rng.choice(('+', '-', '*', '/', '<', '='))} {any_of()}",
+            lambda: f"extract({rng.choice(_PARTS)} FROM {any_of()} - {any_of()})",
         )
     )()  # fmt: skip
 
 
 _ESCAPES = " ESCAPE '!'"
+_SPANS = (
+    *(
+        "INTERVAL 1 DAY",
+        "INTERVAL '1-2' YEAR TO MONTH",
+        "INTERVAL '1 02:03' DAY TO MINUTE",
+        "INTERVAL 2 WEEKS",
+    ),
+    *("INTERVAL '1.5' SECOND", "INTERVAL 1 DAY 2 HOURS", "(ts - ts2)", "(dt - dt2)", "INTERVAL -3 HOURS"),
+)
 
 
 #: How Spark interprets whole stages, and projections.
@@ -254,7 +286,8 @@ class Interpreter:
     def run_over(self, sql: str, _: Mapping[str, pa.Table]) -> pa.Table:
         """The result of the SQL over the rows. Raises SparkError."""
         with bridge._mapped():
-            return bridge._carried(self._session.sql(sql)).toArrow()
+            # `toArrow` fails on structs that are NULL with parts that cannot be.
+            return pa.Table.from_batches(bridge._carried(self._session.sql(sql))._collect_as_arrow())
 
 
 @dataclass

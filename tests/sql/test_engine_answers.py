@@ -30,6 +30,11 @@ ALONE = [
     "(SELECT i FROM r) UNION ALL (SELECT DISTINCT i FROM u UNION ALL SELECT 7)", "SELECT DISTINCT s FROM r UNION ALL SELECT s FROM u",
     "SELECT s FROM r UNION ALL SELECT s FROM u UNION SELECT 'z'",
     "SELECT a FROM u UNION ALL SELECT a FROM u",
+    "SELECT transform(a, x -> x + i) AS t, map(1, s, 2, 'b') AS m, struct(i, s) AS st, array(a, a) AS aa FROM u WHERE exists(a, x -> x = 1) OR a IS NULL",
+    "SELECT array_distinct(a), array_max(a), a = a, array_contains(a, 1), array_append(a, i) FROM u WHERE a < array(5)",
+    "SELECT dt - DATE '2020-01-01' AS days, dt + INTERVAL '1:02' HOUR TO MINUTE AS m FROM r WHERE dt - INTERVAL 1 YEAR 2 MONTH < dt",
+    "SELECT map(1, u.s) AS m, aggregate(u.a, r.i, (x, y) -> x + y) AS n, (u.i, r.l) AS both FROM r, u WHERE r.i = u.i",
+    "SELECT array(i) AS x FROM u UNION ALL SELECT array(l) FROM r",
 ]  # fmt: skip
 
 #: Left to Spark, though much like those above.
@@ -37,6 +42,9 @@ NOT_ALONE = [
     "SELECT i FROM r UNION ALL SELECT s FROM u",  # strings become numbers, on conditions
     "SELECT i FROM r UNION SELECT i FROM u UNION ALL SELECT i FROM u",  # one of each, but not of the last
     "SELECT DISTINCT a FROM u",
+    "SELECT array() AS x FROM u",  # a text in Spark's answer
+    "SELECT pi() FROM u",
+    "SELECT a[i] FROM (SELECT array(1, 2) AS a, i FROM u) AS t",
     "SELECT i FROM r UNION ALL SELECT i FROM u ORDER BY 1",
     "SELECT i FROM r ORDER BY i", "SELECT count(*) FROM r", "SELECT i FROM r EXCEPT SELECT i FROM u",
     "SELECT 1 WHERE false", "SELECT i FROM r WHERE i = (SELECT max(i) FROM u)", "SELECT explode(a) FROM u",

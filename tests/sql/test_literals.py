@@ -95,6 +95,7 @@ COMPUTED = [
     "ts = DATE '2020-01-01'",
     "tn = TIMESTAMP '2020-01-01 00:00:00Z'",
     "i + 1 = 2",
+    "x = X'1F'",
     "d = l",
     "m = w",
     "ts = tn",

@@ -5,9 +5,11 @@ written for, and gives the column of results. Rows on which Spark raises an erro
 
     arithmetic  Numbers: + - * / % div, abs
     casts       CAST and TRY_CAST
+    collections/  Arrays, maps and structs, lambdas among them
     decimals    Quotients and remainders of decimals
     letters     Upper and lower case
-    nested      Parts of structs, arrays and maps; greatest, least
+    nested      Parts of structs, arrays and maps at known places; greatest, least
+    quantities/  Lengths of time, and functions of numbers
     registry    Every kernel by its name
     rounding    round, bround, floor, ceil
     strings     Texts

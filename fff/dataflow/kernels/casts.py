@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from fff.dataflow.arrays import Bools
 from fff.dataflow.kernels import texts
+from fff.dataflow.kernels.collections.parts import Parts, made, made_map
 from fff.dataflow.kernels.values import Kernel, Partial, Value, failing, over_unique
 from fff.schema import ArrowType, result_field
 
@@ -60,6 +61,8 @@ def _try_cast(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
 def _converted(value: pa.Array, kind: ArrowType) -> tuple[pa.Array, Bools | None]:
     """The values in the other type, and which of them it cannot hold, if there may be such."""
     given = value.type
+    if pa.types.is_nested(given):
+        return _in_parts(value, kind), None
     if pa.types.is_string(given):
         return _from_text(value, kind)
     if pa.types.is_boolean(given):
@@ -73,6 +76,30 @@ def _converted(value: pa.Array, kind: ArrowType) -> tuple[pa.Array, Bools | None
     if pa.types.is_integer(given):
         return _from_integer(value, kind)
     return _from_float(value, kind)
+
+
+def _in_parts(value: pa.Array, kind: ArrowType) -> pa.Array:
+    """Arrays, maps and structs with each part cast, none of which fails."""
+    if value.type == kind:
+        return value
+    if pa.types.is_null(value.type):
+        return pa.nulls(len(value), kind)
+    if pa.types.is_struct(kind):
+        parts = [_part(one, field.type) for one, field in zip(value.flatten(), kind, strict=True)]
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=pc.is_null(value))
+    if pa.types.is_map(kind):
+        keys, values = Parts.of_map(value)
+        parts = [_part(keys.values, kind.key_type), _part(values.values, kind.item_type)]
+        return made_map(parts[0], parts[1], keys.lengths, keys.valid, kind)
+    items = Parts.of(value)
+    return made(_part(items.values, kind.value_type), items.lengths, items.valid, kind)
+
+
+def _part(value: pa.Array, kind: ArrowType) -> pa.Array:
+    if pa.types.is_nested(kind) or value.type == kind or pa.types.is_null(value.type):
+        return _in_parts(value, kind)
+    found, _ = _converted(value, kind)
+    return found
 
 
 def _from_text(value: pa.Array, kind: ArrowType) -> tuple[pa.Array, Bools | None]:

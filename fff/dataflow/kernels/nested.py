@@ -79,19 +79,6 @@ def _at(args: Sequence[Value], kind: ArrowType, *, tries: bool) -> Value | Parti
     return Partial(values, told.where(numpy_mask(zero)) if tries else told)
 
 
-def _contains(args: Sequence[Value], _: ArrowType) -> Value:
-    """Whether an array holds a value; unknown where it holds a NULL instead, and of NULLs."""
-    items, wanted = _aligned(args)
-    parents = pc.list_parent_indices(items)
-    inside, rows = pc.list_flatten(items), parents.to_numpy(zero_copy_only=False)
-    equal = pc.equal(inside, wanted.take(parents))
-    length = len(items)
-    found = np.bincount(rows[numpy_mask(equal)], minlength=length) > 0
-    unknown = np.bincount(rows[numpy_mask(pc.is_null(inside))], minlength=length) > 0
-    known = numpy_mask(pc.and_(pc.is_valid(items), pc.is_valid(wanted)))
-    return pa.array(found, mask=~known | (~found & unknown))
-
-
 def _array(args: Sequence[Value], kind: ArrowType) -> Value:
     columns = _aligned(args)
     length = len(columns[0])
@@ -126,7 +113,6 @@ NESTED: dict[str, Kernel] = {
     "of_key": _of_key,
     "element_at": lambda args, kind: _at(args, kind, tries=False),
     "try_element_at": lambda args, kind: _at(args, kind, tries=True),
-    "array_contains": _contains,
     "array": _array,
     "isnan": lambda args, _: pc.fill_null(pc.is_nan(args[0]), fill_value=False),
     "size": _size,

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fff.dataflow.arrays import Bools
+from fff.dataflow.arrays import Bools, Int64
 from fff.dataflow.kernels.registry import KERNELS
 from fff.dataflow.kernels.values import Failures, Partial, Value, column, either, true_rows, valid_rows
 from fff.schema import ArrowType
@@ -43,6 +43,10 @@ class Literal:
 
     value: object
     type: ArrowType
+
+    def __hash__(self) -> int:
+        """Lists have no hash in Python: arrays of one type share one."""
+        return hash((None if pa.types.is_nested(self.type) else self.value, self.type))
 
     @cached_property
     def scalar(self) -> pa.Scalar:
@@ -110,7 +114,18 @@ class Not:
     item: Expr
 
 
-Expr: TypeAlias = Compare | InList | IsNull | And | Or | Not | Column | Literal | FunctionCall
+@dataclass(frozen=True)
+class Lambda:
+    """What a function of higher order does with each element: an argument of its call, and of nothing else.
+
+    `variables` stand in `body` for what the function gives it; their aliases are negative, and no other lambda has them.
+    """
+
+    variables: tuple[Column, ...]
+    body: Expr
+
+
+Expr: TypeAlias = Compare | InList | IsNull | And | Or | Not | Column | Literal | FunctionCall | Lambda
 Resolve: TypeAlias = Callable[[Column], Array]
 
 
@@ -131,6 +146,8 @@ def subexpressions(expr: Expr) -> tuple[Expr, ...]:
             return (item,)
         case And(items=items) | Or(items=items) | FunctionCall(args=items):
             return items
+        case Lambda(body=body):
+            return (body,)
     return ()
 
 
@@ -138,7 +155,8 @@ def columns_of(expr: Expr) -> set[Column]:
     """Every column an expression reads."""
     if isinstance(expr, Column):
         return {expr}
-    return set().union(*(columns_of(part) for part in subexpressions(expr)))
+    found = set().union(*(columns_of(part) for part in subexpressions(expr)))
+    return found - set(expr.variables) if isinstance(expr, Lambda) else found
 
 
 def evaluate(expr: Expr, resolve: Resolve, length: int) -> Array:
@@ -183,6 +201,26 @@ def _value(expr: Expr, resolve: Resolve, length: int) -> Partial:
             return _connected(items, pc.and_kleene, pc.invert, resolve, length)
         case Or(items=items):
             return _connected(items, pc.or_kleene, lambda truth: truth, resolve, length)
+        case Lambda():
+            return Partial(_Body(expr, resolve), None)
+
+
+@dataclass(frozen=True)
+class _Body:
+    """A lambda among rows: called with elements, and the row of each, it gives what comes of each."""
+
+    expr: Lambda
+    resolve: Resolve
+
+    def __call__(self, rows: Int64, *elements: Array) -> Partial:
+        places = pa.array(rows)
+        known = dict(zip(self.expr.variables, elements, strict=True))
+
+        def resolve(column: Column) -> Array:
+            return known[column] if column in known else self.resolve(column).take(places)
+
+        found = _value(self.expr.body, resolve, len(rows))
+        return Partial(column(found.values, len(rows)), found.failed)
 
 
 def _connected(
@@ -221,7 +259,7 @@ def _strictly(
 
 #: Calls that evaluate their divisor first, and those that evaluate all arguments, whichever is NULL.
 _RIGHT_FIRST = frozenset({"divide", "div", "remainder", "pmod", "try_divide", "try_remainder"})
-_EAGER = frozenset({"greatest", "least", "concat", "concat_ws"})
+_EAGER = frozenset({"greatest", "least", "concat", "concat_ws", "array", "map", "struct", "identical"})
 
 
 def _call(expr: FunctionCall, resolve: Resolve, length: int) -> Partial:
@@ -230,7 +268,7 @@ def _call(expr: FunctionCall, resolve: Resolve, length: int) -> Partial:
         args.reverse()
     else:
         args, failed = _strictly(expr.args, resolve, length, strict=expr.name not in _EAGER)
-    if args and all(isinstance(arg, pa.Scalar) for arg in args):
+    if args and not any(isinstance(arg, pa.Array) for arg in args):
         args[0] = column(args[0], length)
     found = KERNELS[expr.name](args, expr.type)
     if isinstance(found, Partial):

@@ -8,9 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import cast
+
+import pyarrow as pa
 
 from fff.dataflow.plan.expressions import (
     And,
@@ -20,6 +22,7 @@ from fff.dataflow.plan.expressions import (
     FunctionCall,
     InList,
     IsNull,
+    Lambda,
     Literal,
     Not,
     Operator,
@@ -30,10 +33,24 @@ from fff.dataflow.plan.expressions import (
 from fff.errors import InvariantError
 from fff.schema import ArrowType, comparison_kind
 from fff.sql.binder.names import Scope, resolve
-from fff.sql.scalars.coercion import BOOLEAN, VOID, common, is_float, is_integer, type_name
+from fff.sql.scalars.coercion import (
+    BINARY,
+    BOOLEAN,
+    DURATION,
+    INT,
+    MONTHS,
+    STRING,
+    VOID,
+    common,
+    is_float,
+    is_integer,
+    type_name,
+)
 from fff.sql.scalars.coercion import cast as cast_to
+from fff.sql.scalars.collections.functions import check_compared
+from fff.sql.scalars.quantities import intervals
 from fff.sql.scalars.translate import Scalars
-from fff.sql.scalars.typed import ANY_CASE, LeftToSparkError, Typed, check_operands, folded
+from fff.sql.scalars.typed import ANY_CASE, LeftToSparkError, Typed, call, check_operands, folded
 from fff.sql.scalars.words import describe
 from fff.sql.scalars.written.collated import alike
 from fff.sql.syntax.literals import (
@@ -55,6 +72,8 @@ _OPERATORS: dict[type[Node], Operator] = {
     exp.GTE: ">=",
     exp.NullSafeEQ: "<=>",
 }
+#: Types without a comparison of their own in the core, beside nested ones.
+_RANKED = (BINARY, DURATION, MONTHS)
 _MIRRORED: dict[Operator, Operator] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -65,6 +84,11 @@ class Translator:
     statement: Statement
     scope: Scope
     params: Mapping[str, object]
+    variables: Mapping[str, Typed] = field(default_factory=dict)
+
+    def among(self, variables: Mapping[str, Typed]) -> Translator:
+        """The same inside a lambda, with the variables of all lambdas around."""
+        return replace(self, variables=variables)
 
     def expression(self, node: Node) -> Expr:
         """The engine's form of a condition.
@@ -143,6 +167,11 @@ class Translator:
         exact = self._exact_list(node.this, items)
         if exact is not None:
             return exact
+        equal = [_ranked("=", [values[0], one]) for one in values[1:]]
+        if any(one is not None for one in equal):
+            if None in equal or any(value.may_fail for value in values):
+                raise LeftToSparkError("IN with values of several types")
+            return _any_of([one for one in equal if one is not None])
         (item, *listed), kind = _alike(values)
         if all(isinstance(one.expr, Literal) for one in listed):
             constants = tuple(one.expr.value for one in listed if isinstance(one.expr, Literal))
@@ -183,6 +212,8 @@ class Translator:
                     return Compare(says, column, Literal(value, self._type(column)))
         # In the order they are written: behind a NULL nothing is evaluated, and so nothing fails.
         values = alike([self.operand(left), self.operand(right)])
+        if (ranked := _ranked(operator, values)) is not None:
+            return ranked
         if all(is_integer(value.type) and isinstance(value.expr, Column) for value in values):  # of any width
             return folded(Compare(operator, values[0].expr, values[1].expr), BOOLEAN)
         sides, kind = _alike(values)
@@ -279,6 +310,23 @@ def _alike(values: Sequence[Typed]) -> tuple[list[Typed], ArrowType]:
     raise LeftToSparkError(f"compares {' with '.join(type_name(value.type) for value in values[:2])}")
 
 
+def _ranked(operator: Operator, values: Sequence[Typed]) -> Expr | None:
+    """A comparison of arrays, structs, bytes or intervals: by their ranks among each other."""
+    known = [value.type for value in values if value.type != VOID]
+    if not any(pa.types.is_nested(kind) or kind in _RANKED for kind in known) or len(known) < len(values):
+        return None
+    sides, kind = common(values)
+    check_compared("a comparison", kind, floats=True)
+    if kind == MONTHS:
+        months = [intervals.count_of(side) for side in sides]
+        if None in months:
+            raise LeftToSparkError("compares intervals of computed months")
+        return folded(Compare(operator, *(Literal(count, INT) for count in months)), BOOLEAN)
+    if operator == "<=>":
+        return call("identical", sides, BOOLEAN).expr
+    return call("compared", [*sides, Typed(Literal(operator, STRING), STRING)], BOOLEAN).expr
+
+
 def _any_of(items: Sequence[Expr]) -> Expr:
     return items[0] if len(items) == 1 else Or(tuple(items))
 
@@ -308,6 +356,8 @@ def map_columns(expr: Expr, change: Callable[[Column], Column]) -> Expr:
             return replace(expr, items=tuple(map_columns(item, change) for item in items))
         case FunctionCall(args=args):
             return replace(expr, args=tuple(map_columns(arg, change) for arg in args))
+        case Lambda(variables=own, body=body):
+            return replace(expr, body=map_columns(body, lambda one: one if one in own else change(one)))
     return expr
 
 

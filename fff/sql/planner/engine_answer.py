@@ -20,7 +20,8 @@ from fff.sql.binder.outer_query import count_of, item_columns
 from fff.sql.binder.scopes import QueryTree, SelectScope
 from fff.sql.binder.select_text import SelectText
 from fff.sql.planner.plan import Branch, BranchUnion, Cut
-from fff.sql.scalars.coercion import cast, wider
+from fff.sql.scalars.coercion import MONTHS, VOID, cast, wider
+from fff.sql.scalars.collections.functions import has_part
 from fff.sql.scalars.names import spark_name
 from fff.sql.scalars.typed import LeftToSparkError, Typed
 from fff.sql.syntax.statement import Node, Statement, arg, exp, filled
@@ -211,6 +212,8 @@ def _items(select: JoinedSelect, translator: Translator, item: Node, span: Span)
         value = translator.value(bare)
     except QueryError as error:
         raise LeftToSparkError("a name that only Spark resolves") from error
+    if has_part(value.type, lambda kind: kind == MONTHS or (kind == VOID and kind != value.type)):
+        raise LeftToSparkError("what comes from Spark as a text")
     statement = translator.statement
     first, end = statement.token_at(span.start), statement.token_at(span.end - 1) + 1
     name = item.alias or spark_name(bare, statement.tokens[first:end])

@@ -3,11 +3,13 @@
 argument_types  What Spark's functions refuse for its types, written by `python -m fff.spark`
 arguments  What is refused for the types of its arguments
 coercion   Which type the sides of an operator get, and casts
+collections/  Functions of arrays, maps and structs, and lambdas
 functions  The table of what is proven, by function and types
 names      What Spark calls a column without a name of its own
 numbers    Numbers as they are written
 operators  + - * / % div
 patterns   LIKE, RLIKE, regexp_extract, regexp_replace, split
+quantities/  Intervals, and functions of numbers
 translate  Nodes of the syntax tree -> typed expressions
 typed      An expression with its type
 words      What the nodes of the syntax tree are to Spark

@@ -28,6 +28,9 @@ DATE = pa.date32()
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 NAIVE = pa.timestamp("us")
 VOID = pa.null()
+#: Intervals: of microseconds, and of months, for which no result has a type.
+DURATION = pa.duration("us")
+MONTHS = pa.month_day_nano_interval()
 
 MOST_DIGITS = 38
 #: Digits behind the point that Spark keeps where a result has too many.
@@ -112,7 +115,20 @@ def wider(left: ArrowType, right: ArrowType) -> ArrowType:
         return _wider_number(left, right)
     if is_moment(left) and is_moment(right):
         return TIMESTAMP
+    if pa.types.is_list(left) and pa.types.is_list(right):
+        return pa.list_(wider(left.value_type, right.value_type))
+    if pa.types.is_map(left) and pa.types.is_map(right):
+        return pa.map_(wider(left.key_type, right.key_type), wider(left.item_type, right.item_type))
+    if pa.types.is_struct(left) and pa.types.is_struct(right) and _names(left) == _names(right):
+        return pa.struct(
+            [(one.name, wider(one.type, other.type)) for one, other in zip(left, right, strict=True)]
+        )
     raise LeftToSparkError(f"compares {type_name(left)} with {type_name(right)}")
+
+
+def _names(kind: ArrowType) -> list[str]:
+    """The names of the fields of a struct, whose letters' case says nothing."""
+    return [field.name.lower() for field in kind]
 
 
 def _beside_string(other: ArrowType) -> ArrowType:
@@ -120,7 +136,7 @@ def _beside_string(other: ArrowType) -> ArrowType:
         return LONG
     if is_number(other):
         return DOUBLE
-    if other in (BOOLEAN, DATE) or is_moment(other):
+    if other in (BOOLEAN, DATE, BINARY) or is_moment(other):
         return other
     raise LeftToSparkError(f"compares string with {type_name(other)}")
 
@@ -155,9 +171,8 @@ def common(items: Sequence[Typed]) -> tuple[list[Typed], ArrowType]:
     """
     if any(item.type == ANY_CASE for item in items):
         raise LeftToSparkError("texts of a collation")
-    kind = reduce(wider, (item.type for item in items))
-    if any(item.type == STRING for item in items) and kind != STRING and len(items) > 2:
-        raise LeftToSparkError("strings among values of other types")  # which depends on their order
+    texts = [item.type for item in items if item.type == STRING][:1]
+    kind = reduce(wider, (*texts, *(item.type for item in items if item.type != STRING)))
     return [cast(item, kind) for item in items], kind
 
 
@@ -205,6 +220,8 @@ def _moment(one: Literal, kind: ArrowType) -> Typed:
 
 def _fails(given: ArrowType, to: ArrowType) -> bool | None:
     """Whether a cast can fail; None where it is not proven."""
+    if pa.types.is_nested(given) or pa.types.is_nested(to):
+        return False if _widens(given, to) else None
     simple = is_number(to) or to in (BOOLEAN, STRING)
     if is_integer(given):
         if is_integer(to):
@@ -232,3 +249,25 @@ def _fails(given: ArrowType, to: ArrowType) -> bool | None:
             False if to in (STRING, DATE, TIMESTAMP, NAIVE) or (to == LONG and given == TIMESTAMP) else None
         )
     return None
+
+
+def _widens(given: ArrowType, to: ArrowType) -> bool:
+    """Whether a cast cannot fail, of arrays, maps and structs in all their parts."""
+    if VOID in (given, to) or given == to:
+        return bool(to != VOID or given == VOID)
+    if given.id != to.id or not pa.types.is_nested(given):
+        return not pa.types.is_nested(given) and not pa.types.is_nested(to) and _fails(given, to) is False
+    pairs = zip(_parts(given), _parts(to), strict=False)
+    return len(_parts(given)) == len(_parts(to)) and all(_widens(one, other) for one, other in pairs)
+
+
+def _parts(kind: ArrowType) -> list[ArrowType]:
+    """The types that a nested type is made of."""
+    return (
+        [kind.field(place).type for place in range(kind.num_fields)]
+        if not pa.types.is_map(kind)
+        else [
+            kind.key_type,
+            kind.item_type,
+        ]
+    )

@@ -33,6 +33,8 @@ from fff.sql.scalars.coercion import (
     is_number,
     type_name,
 )
+from fff.sql.scalars.collections import functions as collections
+from fff.sql.scalars.quantities import intervals, numbers
 from fff.sql.scalars.typed import LeftToSparkError, Typed, call
 
 #: Texts made by a function are no longer than this many times what they are made of.
@@ -183,6 +185,10 @@ def applied(name: str, args: Sequence[Typed]) -> Typed:
         if comparison_kind(kind) is None:
             raise LeftToSparkError(f"{name}({type_name(kind)})")
         return call(name, items, kind)
+    if name in numbers.NAMES:
+        return numbers.applied(name, args)
+    if name == "sign" and len(args) == 1 and intervals.is_interval(args[0].type):
+        return intervals.sign(args[0])
     if name in {"floor", "ceil", "round", "bround", "sqrt", "sign"}:
         return _rounded(name, args)
     if name == "levenshtein" and len(args) == 2:
@@ -201,6 +207,8 @@ def applied(name: str, args: Sequence[Typed]) -> Typed:
         if not (pa.types.is_list(args[0].type) or pa.types.is_map(args[0].type)):
             raise LeftToSparkError(f"size({type_name(args[0].type)})")
         return call(name, args, INT)
+    if name in {"concat", "reverse"} and args and pa.types.is_list(args[0].type):
+        return collections.concatenated(args) if name == "concat" else collections.applied(name, args)
     if name in {"concat", "concat_ws"} and len(args) > 1:
         return call(name, [implicit(name, arg, STRING) for arg in args], STRING)
     function = FUNCTIONS.get(name)
@@ -239,7 +247,9 @@ def _rounded(name: str, args: Sequence[Typed]) -> Typed:
         return call(name, [cast(number, DOUBLE)], DOUBLE)
     whole = kind.precision - kind.scale + 1 if is_decimal(kind) else 0
     if name in {"floor", "ceil"}:
-        if len(args) > 1 or whole > MOST_DIGITS:
+        if len(args) > 1:
+            return numbers.whole(name, number, digits.value)
+        if whole > MOST_DIGITS:
             raise LeftToSparkError(f"{name}(…)")
         if is_integer(kind):
             return cast(number, LONG)
@@ -247,7 +257,9 @@ def _rounded(name: str, args: Sequence[Typed]) -> Typed:
             return number if not kind.scale else call(name, [number], bounded(whole, 0))
         return call(name, [number], LONG, fails=True)
     count = digits.value
-    if not isinstance(count, int) or not 0 <= count <= _MOST_PLACES:
+    if isinstance(count, int) and count < 0:
+        return numbers.to_tens(name, number, count)
+    if not isinstance(count, int) or (count > _MOST_PLACES and kind == DOUBLE):
         raise LeftToSparkError(f"{name}(…) to these digits")
     if is_integer(kind):
         return number

@@ -24,8 +24,10 @@ _TEXT = re.compile(r"[^\\\x00-\x1f\x7f]*")
 _TYPES = frozenset(
     {"BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "STRING", "DATE", "TIMESTAMP"}
 )
-#: Functions that Spark shows as other calls.
-_SHOWN_OTHERWISE = frozenset({"mask", "to_varchar", "regexp_instr"})
+#: Functions that Spark names in its own way, or shows as other calls.
+_OTHERWISE = frozenset(
+    {"e", "make_dt_interval", "make_ym_interval", "pi", "mask", "to_varchar", "regexp_instr"}
+)
 #: Words before a bracket that call nothing.
 _NO_CALLS = frozenset(
     {
@@ -105,8 +107,10 @@ class _NameWriter:
 
     def _call(self, node: exp.Func) -> str:
         written = next(self.calls, "")
+        if written in _OTHERWISE:
+            raise LeftToSparkError("a name of its own")
         known = {node.name} if isinstance(node, exp.Anonymous) else set(type(node).sql_names())
-        shown_otherwise = written in _SHOWN_OTHERWISE or (isinstance(node, exp.Trim) and node.expression)
+        shown_otherwise = isinstance(node, exp.Trim) and node.expression
         if shown_otherwise or written not in {one.lower() for one in known}:
             raise LeftToSparkError("a name of its own")
         args = [

@@ -11,6 +11,7 @@ from fff.schema import ArrowType
 from fff.sql.scalars import coercion
 from fff.sql.scalars.coercion import DOUBLE, INT, LONG, STRING, cast
 from fff.sql.scalars.functions import applied
+from fff.sql.scalars.quantities import intervals
 from fff.sql.scalars.typed import LeftToSparkError, Typed, call
 
 #: Decimals of more digits are rounded on the way.
@@ -26,6 +27,8 @@ _DATE_MOVES = {"add": "date_add", "subtract": "date_sub"}
 
 def signed(name: str, one: Typed) -> Typed:
     """`-` or `abs` of a number. Raises LeftToSparkError."""
+    if intervals.is_interval(one.type):
+        return intervals.negated(one) if name == "negative" else intervals.absolute(one)
     kind = DOUBLE if one.type == STRING else one.type
     if not coercion.is_number(kind) or _is_long(kind):
         raise LeftToSparkError(f"{name} of {coercion.type_name(kind)}")
@@ -39,10 +42,12 @@ def arithmetic(name: str, left: Typed, right: Typed, *, tries: bool = False) -> 
         LeftToSparkError: it is not proven for these types.
     """
     sides = [left, right]
+    if intervals.concerned(name, left, right):
+        return intervals.arithmetic(name, left, right, tries=tries)
     if left.type == coercion.DATE and coercion.is_integer(right.type) and name in _DATE_MOVES and not tries:
         return applied(_DATE_MOVES[name], sides)
     if any(coercion.is_decimal(side.type) for side in sides) and not any(
-        coercion.is_float(side.type) for side in sides
+        coercion.is_float(side.type) or side.type == STRING for side in sides
     ):
         return _decimals(name, left, right, tries=tries)
     kind = wider = reduce(coercion.wider, (side.type for side in sides))
@@ -99,30 +104,43 @@ def _decimals(name: str, left: Typed, right: Typed, *, tries: bool) -> Typed:
     one, other = (side.type for side in sides)
     scale, whole = max(one.scale, other.scale), (one.precision - one.scale, other.precision - other.scale)
     if name in _QUOTIENTS:
-        quotient = whole[0] + other.scale  # digits before its point
-        if quotient > _MOST_QUOTIENT or scale + max(whole) > coercion.MOST_DIGITS - 1:
-            raise LeftToSparkError(f"{name} of decimals of so many digits")
-        if name == "pmod" and whole[0] < whole[1]:
-            raise LeftToSparkError(
-                "pmod of a decimal by a longer one"
-            )  # which need not fit into the result's type
-        if name == "div":
-            if quotient > _LONG_DIGITS:
-                raise LeftToSparkError("div of decimals of so many digits")
-            kind = LONG
-        elif name == "divide":
-            places = max(_QUOTIENT_PLACES, one.scale + other.precision + 1)
-            kind = coercion.bounded(quotient + places, places)
-        else:
-            kind = pa.decimal128(min(whole) + scale, scale)
-        return _called(name, sides, kind, fails=_constant(sides[1]) in (None, 0), tries=tries)
+        return _quotient(name, sides, whole, tries=tries)
     if name == "multiply":
         precision, scale = one.precision + other.precision + 1, one.scale + other.scale
     else:
         precision = scale + max(whole) + 1
     if precision > _JAVAS_DIGITS:
-        raise LeftToSparkError(f"{name} of decimals of more than {_JAVAS_DIGITS} digits")
+        return _wide(name, sides, coercion.bounded(precision, scale), tries=tries)
     return _called(name, sides, pa.decimal128(precision, scale), fails=False, tries=tries)
+
+
+def _wide(name: str, sides: list[Typed], kind: ArrowType, *, tries: bool) -> Typed:
+    """An operator of decimals whose result may be beyond its type."""
+    if tries and any(side.may_fail for side in sides):
+        raise LeftToSparkError(f"try_{name}(…) of what may fail")
+    return call(f"{'try_' if tries else ''}wide_{name}", sides, kind, fails=not tries)
+
+
+def _quotient(name: str, sides: list[Typed], whole: tuple[int, int], *, tries: bool) -> Typed:
+    """A quotient or a remainder of decimals with so many digits before their points."""
+    one, other = (side.type for side in sides)
+    scale, quotient = max(one.scale, other.scale), whole[0] + other.scale  # digits before its point
+    is_wide = quotient > _MOST_QUOTIENT or scale + max(whole) > coercion.MOST_DIGITS - 1
+    if name == "div":
+        if is_wide or quotient > _LONG_DIGITS:
+            raise LeftToSparkError("div of decimals of so many digits")
+        kind = LONG
+    elif name == "divide":
+        places = max(_QUOTIENT_PLACES, one.scale + other.precision + 1)
+        kind = coercion.bounded(quotient + places, places)
+    else:
+        kind = pa.decimal128(min(whole) + scale, scale)
+        if quotient > coercion.MOST_DIGITS:  # which Java calls impossible for some
+            raise LeftToSparkError(f"{name} of decimals of so many digits")
+        is_wide |= name == "pmod" and whole[0] < whole[1]  # which need not fit into the result's type
+    if is_wide:
+        return _wide(name, sides, kind, tries=tries)
+    return _called(name, sides, kind, fails=_constant(sides[1]) in (None, 0), tries=tries)
 
 
 def _is_long(kind: ArrowType) -> bool:

@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Protocol
 
-import pyarrow as pa
-
 from fff.dataflow.plan.expressions import And, Compare, Expr, IsNull, Literal, Not, Operator, Or
 from fff.schema import ArrowType, arrow_type
-from fff.sql.binder.names import Scope, resolve
+from fff.sql.binder.names import Scope, parts_of, resolve
 from fff.sql.scalars import coercion, words
-from fff.sql.scalars.coercion import BINARY, BOOLEAN, DOUBLE, INT, LONG, STRING, VOID, cast, common
+from fff.sql.scalars.coercion import BINARY, BOOLEAN, DOUBLE, INT, STRING, VOID, cast, common
+from fff.sql.scalars.collections import functions as collections
+from fff.sql.scalars.collections import lambdas, makers
 from fff.sql.scalars.functions import applied, implicit
 from fff.sql.scalars.numbers import decimal_type, number, with_suffix
 from fff.sql.scalars.operators import arithmetic, bitwise, shifted, signed
 from fff.sql.scalars.patterns import counted, extracted, like, rlike, split, substituted
+from fff.sql.scalars.quantities import intervals
 from fff.sql.scalars.typed import LeftToSparkError, Typed, call, check_operands
 from fff.sql.scalars.written.collated import collated
 from fff.sql.scalars.written.moments import OF_UNITS, PATTERNED, of_units, part_of_second, patterned
@@ -26,11 +27,8 @@ from fff.sql.syntax.literals import constant_of
 from fff.sql.syntax.statement import Node, Statement, exp
 
 
-class Conditions(Protocol):
+class Conditions(lambdas.Among, Protocol):
     """What turns conditions into engine expressions."""
-
-    def expression(self, node: Node) -> Expr:
-        """The engine's form of a condition."""
 
     def compared(self, operator: Operator, left: Node, right: Node) -> Expr:
         """A comparison of two expressions."""
@@ -55,12 +53,14 @@ class Scalars:
         node = node.unnest()
         if isinstance(node, exp.Column):
             return self._column(node)
+        if isinstance(node, exp.Identifier) and node.name.lower() in self.conditions.variables:
+            return self.conditions.variables[node.name.lower()]
         check_operands(node)
         literal = self._literal(node)
         if literal is not None:
             return literal
-        if isinstance(node, exp.Add | exp.Sub) and isinstance(node.expression, exp.Interval):
-            return self._interval_added(node)
+        if isinstance(node, exp.Interval):
+            return intervals.literal(node)
         if name := words.OPERATORS.get(type(node)):
             return arithmetic(name, self.value(node.this), self.value(node.expression))
         if name := words.TRIED.get(type(node)):
@@ -102,6 +102,8 @@ class Scalars:
             return call("case", [Typed(given, BOOLEAN), *values], kind)
         if isinstance(node, OF_UNITS) or (isinstance(node, exp.DateDiff) and node.args.get("unit")):
             return of_units(self.statement, node, self.value)
+        if (made := self._collection(node)) is not None:
+            return made
         if shape := words.CALLS.get(type(node)) or NODES.get(type(node)):
             return called(shape[0], self._arguments(node, shape[1]))
         if isinstance(node, exp.Anonymous):
@@ -126,9 +128,9 @@ class Scalars:
                 raise LeftToSparkError("texts among others")  # most of which Spark refuses
             return applied("greatest" if isinstance(node, exp.Greatest) else "least", items)
         if isinstance(node, exp.Bracket):
-            return self._element(node)
+            return makers.element(node, self.value)
         if isinstance(node, exp.Dot):
-            return _member(self.value(node.this), node.expression.name)
+            return makers.member(self.value(node.this), node.expression.name)
         if isinstance(node, exp.Trim):
             name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position")), "trim")
             return applied(name, self._arguments(node, ("this", "expression")))
@@ -147,8 +149,6 @@ class Scalars:
             return self._part(node.this.name, self.value(node.expression))
         if isinstance(node, exp.RegexpExtract | exp.RegexpReplace | exp.RegexpSplit | exp.RegexpCount):
             return self._regular(node)
-        if isinstance(node, exp.ArrayContains | exp.Array):
-            return self._array(node)
         if isinstance(node, exp.IsNan):
             number = self.value(node.this)
             if not coercion.is_float(number.type):
@@ -162,7 +162,32 @@ class Scalars:
             return Typed(self.conditions.expression(node), BOOLEAN)
         raise LeftToSparkError(words.describe(node))
 
+    def _collection(self, node: Node) -> Typed | None:
+        """An array, a map or a struct, and functions of them."""
+        if isinstance(node, exp.Array):
+            return makers.array([self.value(item) for item in node.expressions])
+        if isinstance(node, exp.VarMap):
+            return makers.made_map(node, self.value)
+        if isinstance(node, exp.Struct | exp.Tuple):
+            return makers.struct(node, self.value)
+        if isinstance(node, exp.ArraysZip):
+            return makers.zipped(node, self.value)
+        if isinstance(node, exp.ArraySort) and node.args.get("expression") is None:
+            order = node.args.get("asc")
+            if order is not None and not isinstance(order, exp.Boolean):
+                raise LeftToSparkError("sort_array(…) in a computed order")
+            down = order is not None and not order.this
+            first = bool(node.args["nulls_first"].this) if order is None else not down
+            return collections.sorted_array(self.value(node.this), descending=down, nulls_first=first)
+        if (given := lambdas.arguments(node)) is not None:
+            return lambdas.applied(*given, self.conditions)
+        if (given := collections.arguments(node)) is not None:
+            return collections.applied(given[0], [self.value(item) for item in given[1]])
+        return None
+
     def _part(self, name: str, moment: Typed) -> Typed:
+        if intervals.is_interval(moment.type):
+            return intervals.part(name, moment)
         if part := words.PARTS.get(name.upper()):
             return applied(part, [moment])
         if part := words.MORE_PARTS.get(name.upper()):
@@ -193,21 +218,6 @@ class Scalars:
         limit = node.args.get("limit")
         return split(text, pattern, None if limit is None else self.value(limit))
 
-    def _array(self, node: Node) -> Typed:
-        if isinstance(node, exp.Array):
-            items = [self.value(item) for item in node.expressions]
-            kinds = {item.type for item in items}
-            if not items or (STRING in kinds and len(kinds - {VOID}) > 1):
-                raise LeftToSparkError("array(…) of several types")
-            items, kind = common(items)
-            if not _is_plain(kind):
-                raise LeftToSparkError(f"array(…) of {coercion.type_name(kind)}")
-            return call("array", items, pa.list_(kind))
-        whole, item = self.value(node.this), self.value(node.expression)
-        if not pa.types.is_list(whole.type) or whole.type.value_type != item.type or not _is_plain(item.type):
-            raise LeftToSparkError("array_contains(…) of other types")
-        return call("array_contains", [whole, item], BOOLEAN)
-
     def _next_day(self, node: Node) -> Typed:
         name = self.value(node.expression)
         word = str(name.expr.value).upper() if isinstance(name.expr, Literal) else ""
@@ -224,6 +234,8 @@ class Scalars:
             return rlike(*(implicit("regexp", arg, STRING) for arg in args))
         if name in {"date_part", "datepart"} and len(args) == 2 and isinstance(args[0].expr, Literal):
             return self._part(str(args[0].expr.value), args[1])
+        if name in {"make_dt_interval", "make_ym_interval"}:
+            return intervals.made(name, args)
         if name in {"positive", "zeroifnull", "nullifzero"} and len(args) == 1:
             return _by_zero(name, args[0])
         if name == "pmod" and len(args) == 2:
@@ -242,7 +254,11 @@ class Scalars:
         given = isinstance(node.this, exp.Literal) and not node.this.is_string
         if given and (found := with_suffix(self.statement.sql, node.this.name, written)) is not None:
             return found
-        if given and written in words.SUFFIXED and constant_of(self.statement, node, self.params) is None:
+        if (
+            given
+            and written in {"float", "double"}
+            and constant_of(self.statement, node, self.params) is None
+        ):
             raise LeftToSparkError("a number with a suffix")  # or a cast: the parser shows both alike
         if written == "timestamp" and words.TIME.search(self.statement.sql):
             raise LeftToSparkError("a time of day")
@@ -303,30 +319,6 @@ class Scalars:
             raise LeftToSparkError("date_add(…)")
         return applied(name, [self._date(self.value(node.this)), self.value(count)])
 
-    def _interval_added(self, node: Node) -> Typed:
-        """A date or a moment, and a whole number of some unit of time."""
-        interval, date = node.expression, self.value(node.this)
-        unit = interval.args["unit"].name.upper().removesuffix("S") if interval.args.get("unit") else ""
-        count = interval.this.name if isinstance(interval.this, exp.Literal) else ""
-        units = words.MONTHS | words.DAYS | (words.CLOCK if coercion.is_moment(date.type) else {})
-        if (
-            not count.isdecimal()
-            or unit not in units
-            or not (date.type == coercion.DATE or coercion.is_moment(date.type))
-        ):
-            raise LeftToSparkError("an interval")
-        size = int(count) * units[unit]
-        if int(count) > _MOST_ADDED:
-            raise LeftToSparkError("a long interval")
-        if coercion.is_moment(date.type):
-            sizes = (
-                (size, 0) if unit in words.MONTHS else (0, size * (words.DAY if unit in words.DAYS else 1))
-            )
-            moves = [Typed(Literal(-one if isinstance(node, exp.Sub) else one, LONG), LONG) for one in sizes]
-            return call("moment_moved", [date, *moves], date.type, fails=True)
-        signed = Typed(Literal(-size if isinstance(node, exp.Sub) else size, INT), INT)
-        return call("add_months" if unit in words.MONTHS else "date_add", [date, signed], coercion.DATE)
-
     def _truncated(self, node: Node) -> Typed:
         if not words.units_are_texts(self.statement):
             raise LeftToSparkError("trunc(…) to a computed unit")
@@ -349,37 +341,13 @@ class Scalars:
         return [self.value(item) for item in listed if item is not None]
 
     def _column(self, node: Node) -> Typed:
-        if isinstance(node.this, exp.Star):
+        if isinstance(node.this, exp.Star) or parts_of(node)[0].name.lower() in self.conditions.variables:
             raise LeftToSparkError(words.describe(node))
         reference = resolve(self.statement, node, self.scope)
         found = Typed(reference.column, self.scope.field(reference.column).arrow)
         for part in reference.parts[reference.qualifiers + 1 :]:
-            found = _member(found, part.name)
+            found = makers.member(found, part.name)
         return found
-
-    def _element(self, node: Node) -> Typed:
-        """An element of an array or a map."""
-        if len(node.expressions) != 1:
-            raise LeftToSparkError("element_at(…)")
-        whole, place = self.value(node.this), self.value(node.expressions[0])
-        if node.args.get("offset") == 1 and pa.types.is_list(whole.type):
-            return self._counted(node, whole, place)
-        if pa.types.is_list(whole.type) and coercion.is_integer(place.type):
-            return call("element", [whole, place], whole.type.value_type, fails=True)
-        if (
-            pa.types.is_map(whole.type)
-            and place.type == whole.type.key_type
-            and isinstance(place.expr, Literal)
-        ):
-            return call("of_key", [whole, place], whole.type.item_type)
-        raise LeftToSparkError("an element in brackets")
-
-    def _counted(self, node: Node, whole: Typed, place: Typed) -> Typed:
-        """`element_at` of an array."""
-        if place.type not in {pa.int8(), pa.int16(), INT}:
-            raise LeftToSparkError("element_at(…)")
-        name = "try_element_at" if node.args.get("safe") else "element_at"
-        return call(name, [whole, place], whole.type.value_type, fails=True)  # of both, at place 0
 
     def _literal(self, node: Node) -> Typed | None:
         """A constant as it is written, of the type that Spark reads it with."""
@@ -387,10 +355,11 @@ class Scalars:
             return number(node.name)
         if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and not node.this.is_string:
             return number(f"-{node.this.name}")
+        if isinstance(node, exp.HexString):
+            digits = node.name
+            return Typed(Literal(bytes.fromhex("0" * (len(digits) % 2) + digits), BINARY), BINARY)
         if isinstance(node, exp.Interval | exp.Add | exp.Sub | exp.Mul):
             return None
-        if isinstance(node, exp.HexString):
-            return Typed(Literal(bytes.fromhex("0" * (len(node.name) % 2) + node.name), BINARY), BINARY)
         constant = constant_of(self.statement, node, self.params)
         if constant is None:
             return None
@@ -437,8 +406,6 @@ class Scalars:
         return call("case", [*args, values[-1]], kind)
 
 
-#: Dates this many days further are still dates.
-_MOST_ADDED = 100_000
 _KINDS: dict[str, ArrowType | None] = {
     "null": VOID,
     "boolean": BOOLEAN,
@@ -448,11 +415,6 @@ _KINDS: dict[str, ArrowType | None] = {
     "timestamp": coercion.TIMESTAMP,
     "timestamp_ntz": coercion.NAIVE,
 }
-
-
-def _is_plain(kind: ArrowType) -> bool:
-    """Whether values of the type are equal where Arrow says so."""
-    return coercion.is_integer(kind) or kind in (STRING, BOOLEAN, coercion.DATE, coercion.TIMESTAMP)
 
 
 def _by_zero(name: str, one: Typed) -> Typed:
@@ -475,13 +437,3 @@ def _one() -> Typed:
 
 def _null() -> Typed:
     return Typed(Literal(None, VOID), VOID)
-
-
-def _member(one: Typed, name: str) -> Typed:
-    """A field of a struct."""
-    if pa.types.is_struct(one.type):
-        found = [field for field in one.type if field.name.lower() == name.lower()]
-        if len(found) == 1:
-            key = Typed(Literal(found[0].name, STRING), STRING)
-            return call("field", [one, key], found[0].type)
-    raise LeftToSparkError("reads a field of what is no struct")

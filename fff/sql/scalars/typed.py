@@ -11,6 +11,7 @@ from fff.dataflow.plan.expressions import (
     Column,
     Expr,
     FunctionCall,
+    Lambda,
     Literal,
     columns_of,
     evaluate_rows,
@@ -34,11 +35,14 @@ class Typed:
     """An engine expression and the Arrow type of its values, which is that of Spark.
 
     `literal`: a number as it is written, for which Spark finds a narrower decimal type than for other whole numbers.
+    `units`: of an interval, the letters of the first and the last unit of Spark's type of it, as in "DS", DAY TO SECOND;
+    "" where they are not known.
     """
 
     expr: Expr
     type: ArrowType
     literal: bool = False
+    units: str = ""
 
     @property
     def may_fail(self) -> bool:
@@ -73,6 +77,8 @@ def may_fail(expr: Expr) -> bool:
 
 def always_fails(expr: Expr) -> str | None:
     """What Spark says of a part without columns that has no value."""
+    if isinstance(expr, Lambda):  # which may have no elements
+        return None
     if isinstance(expr, FunctionCall) and not columns_of(expr):
         failed = evaluate_rows(expr, _no_column, 1).failed
         return None if failed is None else failed.message

@@ -71,6 +71,9 @@ CALLS: dict[type[Node], tuple[str, tuple[str, ...]]] = {
     exp.Nanvl: ("nanvl", ("this", "expression")),
     exp.Typeof: ("typeof", ("this",)),
     exp.Chr: ("chr", ("expressions",)),
+    exp.Getbit: ("getbit", ("this", "expression")),
+    exp.Pi: ("pi", ()),
+    exp.WidthBucket: ("width_bucket", ("this", "min_value", "max_value", "num_buckets")),
 }
 #: Functions that are casts, where they do not parse as casts.
 CAST_NAMES = frozenset({"bigint", "smallint", "tinyint", "decimal", "float", "binary"})

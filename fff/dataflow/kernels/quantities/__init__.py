@@ -1,0 +1,8 @@
+"""Lengths of time, and functions of numbers beyond the arithmetic of one type.
+
+    durations  Lengths of time, in microseconds
+    numbers    Buckets, bits, and digits before the point
+    wide       Decimals of many digits
+
+The words are explained in docs/glossary.md.
+"""

@@ -1,0 +1,84 @@
+"""Buckets of ranges, single bits, and numbers rounded before their point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fff.dataflow.arrays import Bools
+from fff.dataflow.kernels.values import Kernel, Partial, Value, as_array, column, failing
+from fff.schema import ArrowType
+
+_OVERFLOW = "[ARITHMETIC_OVERFLOW] Overflow."
+
+
+def _bucket(args: Sequence[Value], kind: ArrowType) -> Value:
+    """In which of so many buckets of one width a number is; 0 is below them, and one more than there are above."""
+    length = max((len(one) for one in args if isinstance(one, pa.Array)), default=1)
+    columns = [column(one, length) for one in args]
+    null: Bools = np.logical_or.reduce([pc.is_null(one).to_numpy(zero_copy_only=False) for one in columns])
+    value, low, high, many = (pc.fill_null(one, 0).to_numpy(zero_copy_only=False) for one in columns)
+    null |= (many <= 0) | (many == 2**63 - 1) | np.isnan(value) | (low == high)
+    null |= ~np.isfinite(low) | ~np.isfinite(high)
+    up = low < high
+    first, last = np.minimum(low, high), np.maximum(low, high)
+    with np.errstate(all="ignore"):
+        passed = np.where(up, value - first, last - value)
+        found = np.where(null, 0.0, many.astype(np.float64) * passed / (last - first))
+        inside = np.where(np.abs(found) < 2.0**62, found, 0.0).astype(np.int64) + 1
+    below, above = np.where(up, value < low, value > low), np.where(up, value >= high, value <= high)
+    return pa.array(np.where(below, 0, np.where(above, many + 1, inside)), kind, mask=null)
+
+
+def _bit(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
+    """A bit of a whole number, counted from its least."""
+    length = max((len(one) for one in args if isinstance(one, pa.Array)), default=1)
+    number, place = (column(one, length) for one in args)
+    width = number.type.bit_width
+    mask = pc.or_(pc.is_null(number), pc.is_null(place)).to_numpy(zero_copy_only=False)
+    values, at = (
+        pc.fill_null(one, 0).to_numpy(zero_copy_only=False).astype(np.int64) for one in (number, place)
+    )
+    bad = ((at < 0) | (at >= width)) & ~mask
+    found = np.right_shift(values, np.clip(at, 0, 63)) & 1
+
+    def tell(row: int) -> str:
+        return (
+            "[INVALID_PARAMETER_VALUE.BIT_POSITION_RANGE] The value of parameter(s) `pos` in `getbit` is invalid: "
+            f"Expects an integer value between 0 and {width - 1} (upper bound exclusive), but got {at[row]}."
+        )
+
+    return failing(pa.array(found, pa.int64(), mask=mask).cast(kind), pa.array(bad), tell)
+
+
+def _tens(mode: str) -> Kernel:
+    """A number rounded to tens, hundreds and so on; the count of digits is negative."""
+
+    def kernel(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
+        value, digits = as_array(args[0]), args[1].as_py()
+        given = value if pa.types.is_decimal(value.type) else value.cast(pa.decimal128(20, 0))
+        wide = given.cast(pa.decimal256(76, given.type.scale))
+        found = pc.round(wide, ndigits=digits, round_mode=mode)
+        if pa.types.is_decimal(kind):
+            return found.cast(kind)
+        half = 1 << (kind.bit_width - 1)
+        bounds = [pa.scalar(Decimal(one), pa.decimal256(76, 0)) for one in (-half, half - 1)]
+        outside = pc.or_(pc.less(found, bounds[0]), pc.greater(found, bounds[1]))
+        inside = pc.if_else(pc.fill_null(outside, fill_value=False), pa.scalar(None, found.type), found)
+        return failing(inside.cast(pa.int64()).cast(kind), outside, _OVERFLOW)
+
+    return kernel
+
+
+NUMBERS: dict[str, Kernel] = {
+    "width_bucket": _bucket,
+    "getbit": _bit,
+    "round_tens": _tens("half_towards_infinity"),
+    "bround_tens": _tens("half_to_even"),
+    "floor_tens": _tens("down"),
+    "ceil_tens": _tens("up"),
+}

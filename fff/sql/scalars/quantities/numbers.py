@@ -1,0 +1,72 @@
+"""Functions of numbers that have rules of their own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from fff.dataflow.plan.expressions import Literal
+from fff.sql.scalars.coercion import (
+    DOUBLE,
+    INT,
+    LONG,
+    MOST_DIGITS,
+    cast,
+    is_decimal,
+    is_integer,
+    is_number,
+    type_name,
+)
+from fff.sql.scalars.typed import LeftToSparkError, Typed, call
+
+NAMES = frozenset({"e", "getbit", "pi", "width_bucket"})
+_DIGITS = {pa.int8(): 3, pa.int16(): 5, INT: 10, LONG: 20}
+
+
+def applied(name: str, args: Sequence[Typed]) -> Typed:
+    """A function of `NAMES`. Raises LeftToSparkError where it is not proven for these types."""
+    kinds = [one.type for one in args]
+    if name in {"e", "pi"} and not args:
+        return Typed(Literal(math.e if name == "e" else math.pi, DOUBLE), DOUBLE)
+    if (
+        name == "getbit"
+        and len(args) == 2
+        and is_integer(kinds[0])
+        and kinds[1] in (pa.int8(), pa.int16(), INT)
+    ):
+        return call(name, [args[0], cast(args[1], INT)], pa.int8(), fails=True)
+    if name == "width_bucket" and len(args) == 4 and all(map(is_number, kinds[:3])) and is_integer(kinds[3]):
+        return call(name, [*(cast(one, DOUBLE) for one in args[:3]), cast(args[3], LONG)], LONG)
+    raise LeftToSparkError(f"{name}({', '.join(map(type_name, kinds))})")
+
+
+def to_tens(name: str, number: Typed, count: int) -> Typed:
+    """`round` or `bround` to a negative number of digits."""
+    kind = number.type
+    if count < -MOST_DIGITS or not (is_integer(kind) or is_decimal(kind)):
+        raise LeftToSparkError(f"{name}(…) to these digits")
+    if is_decimal(kind):
+        digits = max(kind.precision - kind.scale + 1, 1 - count)
+        if digits > MOST_DIGITS:
+            raise LeftToSparkError(f"{name}({type_name(kind)})")
+        kind = pa.decimal128(digits, 0)
+    given = [number, Typed(Literal(count, INT), INT)]
+    return call(f"{name}_tens", given, kind, fails=is_integer(kind))
+
+
+def whole(name: str, number: Typed, count: object) -> Typed:
+    """`floor` or `ceil` to a number of digits: a decimal."""
+    kind = number.type
+    if not isinstance(count, int) or not (is_integer(kind) or is_decimal(kind)):
+        raise LeftToSparkError(f"{name}(…) to these digits")
+    if is_integer(kind):
+        kind = pa.decimal128(_DIGITS[kind], 0)
+    before = kind.precision - kind.scale + 1
+    scale = min(count, kind.scale) if count >= 0 else 0
+    digits = before + scale if count >= 0 else max(before, 1 - count)
+    if digits > MOST_DIGITS or count < -MOST_DIGITS:
+        raise LeftToSparkError(f"{name}({type_name(kind)})")
+    given = [cast(number, kind), Typed(Literal(min(count, kind.scale), INT), INT)]
+    return call(f"{name}_tens", given, pa.decimal128(digits, scale))
