@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from fff.dataflow.plan.expressions import Column
-from fff.errors import Span
+from fff.errors import QueryError, Span
 from fff.schema import Field
 from fff.sql.analysis.column_lineage import needs_of
 from fff.sql.binder.names import try_resolve
@@ -183,10 +184,11 @@ def _keys_beside(
     A lookup of a table that the condition reads is none of them.
     """
     block, keys, unknown = parts.block, dict[str, str](), list[str]()
-    nodes = [] if condition.node is None else condition.node.find_all(exp.Column)
-    named = [try_resolve(block.statement, node, condition.scope) for node in nodes]
-    read = {one.column.alias for one in named if one is not None}
-    read |= {column.alias for column in condition.pair or ()}
+    read = {column.alias for column in condition.pair or ()}
+    for node in [] if condition.node is None else condition.node.find_all(exp.Column):
+        with suppress(QueryError):  # a name of a query inside, which is not ambiguous there
+            resolved = try_resolve(block.statement, node, condition.scope)
+            read |= set() if resolved is None else {resolved.column.alias}
     for binding in query.bindings:
         table = block.scope.relation(binding.alias).table
         if binding.alias in read or binding.seed is not None:
