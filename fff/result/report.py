@@ -31,7 +31,8 @@ def make_report(
     `doubts`: what in the statement may have made rows of a partial answer wrong. `bounds`: what its values say all the
     same. `audit`: of the routing, block by block.
     """
-    spark = asdict(snapshot.spark)
+    filters = [asdict(one) | {"lookups": list(map(asdict, one.lookups))} for one in snapshot.spark.filters]
+    spark = asdict(snapshot.spark) | {"filters": filters}
     return {
         "version": VERSION,
         "sql": sql,

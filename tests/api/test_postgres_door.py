@@ -101,6 +101,7 @@ VALUES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("binary", [False, True])
 async def test_every_type_arrives_in_both_formats(publish, binary):
     written = ", ".join(f"{text} AS c{at}" for at, text in enumerate(VALUES))

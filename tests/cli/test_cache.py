@@ -76,6 +76,7 @@ def test_a_second_command_sends_nothing(counted, home, capfd):
     assert err.endswith(f" of 1,073,741,824 bytes in {home}/.cache/fff/rows\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", [600, *(pytest.param(room, marks=pytest.mark.slow) for room in (0, 20_000))])
 def test_a_full_disk_under_the_cache_costs_nothing_but_the_cache(counted, home, room):
     """A bound on what a file may hold stands for the disk: from there on every write fails."""

@@ -155,6 +155,7 @@ def within_what_was_in_flight(site: Watched, kills: int) -> bool:
     return pages + keys + batched / BATCH <= (AT_ONCE + 1) * kills
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", [30, *(pytest.param(one, marks=pytest.mark.slow) for one in (1, 75))])
 def test_a_killed_run_goes_on_where_it_was(moment: int, tmp_path: Path) -> None:
     site = kill_and_go_on(tmp_path, [moment])

@@ -159,9 +159,9 @@ async def test_recorded_datasets_without_a_datastore(
 def test_a_source_must_name_something(tmp_path) -> None:
     file = tmp_path / "fff.yaml"
     file.write_text(SPEC.format(url="https://x.example", more="dataset: payments"))
-    assert [
-        "sources.town.dataset: unknown key" in e.message for e in lint(file, environ={}, cwd=tmp_path)
-    ] == [True]
+    first, second = (e.message for e in lint(file, environ={}, cwd=tmp_path))
+    assert "sources.town.datasets: must be a list, not text" in first
+    assert "sources.town.dataset: unknown key" in second
     file.write_text(SPEC.format(url="https://x.example", more="tests: []"))
     assert ["names no tables" in e.message for e in lint(file, environ={}, cwd=tmp_path)] == [True]
 

@@ -174,7 +174,10 @@ def test_unknown_keys_and_types(tmp_path) -> None:
         "    databse: x\n    tables: {r: {columns: {a: strin}}}\n"
     )
     found = [error.message.partition(": ")[2] for error in lint(file, environ={}, cwd=tmp_path)]
-    assert len(found) == 3
+    assert len(found) == 4
+    assert any(text.startswith("sources.d.client.auth: must be a mapping") for text in found), (
+        "if it is meant"
+    )
     assert any(text.startswith("sources.d.client.ath: unknown key") for text in found)
     assert any(text.startswith("sources.d.databse: unknown key") for text in found)
     assert any("sources.d.tables.r.columns.a" in text and "strin" in text for text in found)

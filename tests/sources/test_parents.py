@@ -215,7 +215,7 @@ async def test_explain_tells_and_prices_both(serve: Serve, tmp_path: Path) -> No
         ("{table: blog.notes, column: post_id}", "is a circle: comments comes from notes comes from comments"),
         ("{table: elsewhere.posts, column: id}", None),
         ("{table: posts, colum: id}", "unknown key"),
-        ("posts.id", "dictionary"),
+        ("posts.id", "must be a mapping"),
     ],
 )  # fmt: skip
 def test_lint_finds_what_is_wrong(tmp_path: Path, said: str, message: str | None) -> None:

@@ -166,6 +166,7 @@ async def test_what_one_value_lacks_makes_all_incomplete(serve: Serve, read: Rea
         await read(spec).scan("t", window=3)
 
 
+@pytest.mark.slow
 async def test_a_ranking_search_is_never_complete(serve: Serve, tmp_path: Path) -> None:
     async def answer(request: web.Request) -> web.Response:
         return web.json_response([{"q": request.query.get("q", "x"), "id": 1}])
@@ -199,7 +200,7 @@ def test_an_account_needs_a_token_that_needs_no_person(tmp_path: Path) -> None:
     [
         ("columns: {id: int}, values: {region: [eu]}", "is not a column"),
         ("columns: {id: int}, values: {id: [1, x]}", "'x' is not an int"),
-        ("columns: {id: int}, values: {id: []}", "at least 1 item"),
+        ("columns: {id: int}, values: {id: []}", "at least 1 part"),
         ("columns: {id: int}, values: {id: [1, '1']}", "names a value twice"),
         ("columns: {id: int}, values: {id: [1]}, endpoint: {format: parquet}", "parquet has columns"),
     ],

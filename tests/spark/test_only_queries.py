@@ -133,6 +133,7 @@ def test_without_the_guard_a_table_is_lost(
     assert what_is_touched(session, tmp_path / "folder") == "the table's rows"
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_texts_that_name_a_script_are_queries(spark: SparkEngine) -> None:
     found = spark.run_over("SELECT 'ScriptTransformation x' AS s, a FROM w WHERE a = 1", {"w": ROWS})

@@ -210,6 +210,7 @@ def test_two_commands_at_once(cache: Path) -> None:
     assert len({lines[0] for lines in told}) == 3, "a session each"
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_files_are_this_users_alone(cache: Path) -> None:
     folder = warm_folder({"XDG_CACHE_HOME": str(cache)})

@@ -38,7 +38,7 @@ def read_ckan(context: SourceContext) -> tuple[CkanSpec | None, list[SpecError]]
     declared, problems = read_as(CkanSpec, context.name, context.document)
     if declared is not None and not declared.datasets:
         problems += strangers(context, declared.resources or {})
-        if not declared.resources:
+        if not declared.resources and not problems:
             problems.append(
                 context.document.error(
                     ("sources", context.name),

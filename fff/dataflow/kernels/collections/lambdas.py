@@ -22,7 +22,7 @@ from fff.dataflow.kernels.values import Failures, Kernel, Partial, Value, either
 from fff.schema import ArrowType
 
 
-class Body(Protocol):
+class LambdaBody(Protocol):
     """What is done with elements, each of which is of a row."""
 
     def __call__(self, rows: Int64, *elements: pa.Array) -> Partial:
@@ -45,7 +45,7 @@ def _with(values: Value, failed: Failures | None) -> Value | Partial:
     return Partial(pc.if_else(pa.array(failed.rows), pa.scalar(None, values.type), values), failed)
 
 
-def _elements(items: Parts, body: Body, count: int = 1) -> Partial:
+def _elements(items: Parts, body: LambdaBody, count: int = 1) -> Partial:
     """What comes of the elements of arrays, and, if two things are asked for, of their places."""
     more = [pa.array(items.places, pa.int32())] if count == 2 else []
     return body(items.rows, items.values, *more)

@@ -148,6 +148,7 @@ _MUST_BE = {
     "dict": "a mapping (name: value)",
     "model": "a mapping (name: value)",
     "list": "a list",
+    "tuple": "a list",
     "string": "text",
     "int": "a whole number",
     "float": "a number",
