@@ -283,14 +283,15 @@ def test_a_line_for_each_value():
 def test_a_table_on_a_screen_says_which_columns_and_how_many_rows_it_does_not_show():
     batch = pa.record_batch({f"column_{n}": ["value " * 5] * 50 for n in range(9)})
     out = io.BytesIO()
-    to = writer("table", out, Screen(40), rows=7, more="--rows all")
+    to = writer("table", out, Screen(40), rows=7, more="--rows all, or -O FILE")
     to.begin(batch.schema)
     to.write(batch.slice(0, 5))
     to.write(batch.slice(5))
     to.end()
     lines = out.getvalue().decode().splitlines()
     assert len([line for line in lines if "value" in line or "v…" in line or "val…" in line]) == 7
-    assert lines[-2:] == ["4 columns not shown (-o line shows all)…", "50 rows (7 shown; --rows all)"]
+    assert lines[-3] == "4 columns not shown (-o line shows all)…"
+    assert lines[-2:] == ["50 rows (7 shown; --rows all, or -O", "FILE)"], "no word is cut"
     assert all(width(line) <= 40 for line in lines)
     assert "not shown" not in written("table", batch).decode()
 

@@ -290,8 +290,7 @@ def writer(
     """
     match name:
         case "table":
-            table = TableWriter(out, screen)
-            return table if screen is None else FirstRowsWriter(table, out, rows, more)
+            return TableWriter(out, None) if screen is None else FirstRowsWriter(out, screen, rows, more)
         case "line":
             return LineWriter(out, screen)
         case "csv":

@@ -5,6 +5,7 @@ Column widths come from the first rows; what follows streams in those widths, so
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, TypeAlias
@@ -240,9 +241,10 @@ class LineWriter:
 class FirstRowsWriter:
     """Hands on the first rows only, and says at the end how many there are; `more` says how to see them."""
 
-    def __init__(self, to: TableWriter, out: BinaryIO, most: int, more: str) -> None:
-        self._to = to
+    def __init__(self, out: BinaryIO, screen: Screen, most: int, more: str) -> None:
+        self._to = TableWriter(out, screen)
         self._out = out
+        self._width = screen.width
         self._most = most
         self._rows = 0
         self._more = more
@@ -261,7 +263,8 @@ class FirstRowsWriter:
         """Write what is left, and the note."""
         self._to.end()
         if self._rows > self._most:
-            self._out.write(f"{self._rows:,} rows ({self._most:,} shown; {self._more})\n".encode())
+            note = f"{self._rows:,} rows ({self._most:,} shown; {self._more})"
+            self._out.write("".join(f"{line}\n" for line in textwrap.wrap(note, self._width)).encode())
 
 
 def _shown(column: pa.Array, mark: str) -> pa.Array:
