@@ -103,12 +103,12 @@ def test_while_an_answer_is_due_nobody_else_is_tried() -> None:
 @pytest.mark.parametrize(
     ("there", "fair"),
     [
-        (read(1, 0.3, since=1), True),
+        (read(2, 0.3, since=1), True),
         (read(1, 1.0, since=1), False),
         (read(1, 0.95, since=1), False),
         (read(1, 3.0, since=1), False),
-        (replace(read(1, 0.3, since=1), stalled=True), False),
-        (replace(read(1, 0.3), running=False), True),
+        (replace(read(2, 0.3, since=1), stalled=True), False),
+        (replace(read(2, 0.3), running=False), True),
     ],
 )
 def test_balanced_changes_readers_where_the_trade_is_fair(there: ScanPace, fair: bool) -> None:
@@ -118,16 +118,16 @@ def test_balanced_changes_readers_where_the_trade_is_fair(there: ScanPace, fair:
 
 def test_what_has_been_read_already_is_a_price() -> None:
     """Twice as fast is worth a new beginning early and not late; ten times as fast is, and so where the reader has slowed."""
-    twice, tenfold = read(4, 0.5, since=5), read(1, 0.1, since=5)
+    twice, tenfold = read(4, 0.5, since=5), read(2, 0.1, since=5)
     for pages, there, fair in ((10, twice, True), (60, twice, False), (40, tenfold, True)):
         assert (Adaptive(mirrors(0, 1)).race(race(read(pages, 1.0), there)) == {1: MOST}) == fair
-    slowed = race(read(50, 1.0, late=10.0), read(1, 1.0, since=5), elapsed=60.0)
+    slowed = race(read(50, 1.0, late=10.0), read(2, 1.0, since=5), elapsed=60.0)
     assert Adaptive(mirrors(0, 1)).race(slowed) == {1: MOST}
 
 
 def test_the_new_reader_stays_until_another_is_worth_it() -> None:
     policy = Adaptive(mirrors(0, 1))
-    assert policy.race(race(read(10, 1.0), read(1, 0.3, since=1))) == {1: MOST}
+    assert policy.race(race(read(10, 1.0), read(2, 0.3, since=1))) == {1: MOST}
     assert policy.race(race(read(10, 1.0, since=5), read(6, 0.3))) == {1: MOST}
     assert policy.race(race(read(10, 1.0, since=30), read(30, 0.3, late=5.0))) == {0: MOST}, (
         "it has slowed down"
@@ -136,7 +136,7 @@ def test_the_new_reader_stays_until_another_is_worth_it() -> None:
 
 def test_what_is_long_past_is_not_believed_but_tried_again() -> None:
     policy = Adaptive(mirrors(0, 1))
-    assert policy.race(race(read(10, 1.0), read(1, 0.3, since=1))) == {1: MOST}
+    assert policy.race(race(read(10, 1.0), read(2, 0.3, since=1))) == {1: MOST}
     late = race(read(10, 1.0, since=FORGOTTEN), read(FORGOTTEN, 0.3, late=5.0), total=10_000)
     assert policy.race(late) == {0: 1, 1: MOST}
 
@@ -144,7 +144,16 @@ def test_what_is_long_past_is_not_believed_but_tried_again() -> None:
 def test_pages_that_come_side_by_side_are_not_held_against_a_first_one() -> None:
     """The first page of either took as long; that the others come eight at a time shows from the second on."""
     reader = replace(read(10, 1.0), mean_s=0.2, usual_s=0.125)
-    assert Adaptive(mirrors(0, 1)).race(race(reader, read(1, 0.3, since=1), elapsed=2.0)) == {1: MOST}
+    there = replace(read(2, 0.3, since=1), usual_s=0.04)
+    assert Adaptive(mirrors(0, 1)).race(race(reader, there, elapsed=2.0)) == {1: MOST}
+
+
+def test_a_lucky_page_is_not_a_faster_mirror() -> None:
+    """What one page promises a second one has to confirm, before the reader changes."""
+    policy = Adaptive(mirrors(0, 1))
+    assert policy.race(race(read(10, 1.0), read(1, 0.3, since=1))) == {0: MOST, 1: 1}
+    assert policy.race(race(read(11, 1.0), read(2, 1.0, since=1)))[0] == MOST
+    assert policy.race(race(read(11, 1.0), read(2, 0.3, since=1))) == {1: MOST}
 
 
 def test_trials_are_a_share_of_the_pages() -> None:

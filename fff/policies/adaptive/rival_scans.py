@@ -97,7 +97,7 @@ class RivalScans:
 
         def saved(other: _Prospect) -> float:
             """Of the time, at least, as far as that is known."""
-            return (now.seconds - other.seconds * math.exp(other.doubt)) / end
+            return (now.seconds - other.seconds * math.exp(math.hypot(now.doubt, other.doubt))) / end
 
         rivals = [
             (pace, _prospect(pace, reader, rows))
@@ -110,6 +110,8 @@ class RivalScans:
         fair = [one for one in known if saved(one[1]) >= max(WORTH, spent(one[1]))]
         if fair:
             best, _ = max(fair, key=lambda one: saved(one[1]) - spent(one[1]))
+            if best.late < 2:  # of one page it may be luck
+                return {**alone, best.index: 1}
             self._readers[race.table] = best.index
             return {best.index: race.most}
         if asked is not None:
