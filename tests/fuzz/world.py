@@ -534,7 +534,16 @@ class _World:
         failed: dict[int, list[set[int]]] = {}
         for (table, _), scan in self.scans.items():
             failed.setdefault(table, []).append(scan.lost)
-        return {table: frozenset(set.intersection(*lost)) for table, lost in failed.items()}
+        return {table: self._lost_by_all(table, lost) for table, lost in failed.items()}
+
+    def _lost_by_all(self, table: int, lost: list[set[int]]) -> frozenset[int]:
+        """The rows that no scan brought: of equal ones, which are told by their number, as many as the best of them lacks."""
+        if self.plan.tables[table].identity != "value":
+            return frozenset(set.intersection(*lost))
+        equal: dict[tuple[object, ...], set[int]] = {}
+        for place, row in enumerate(self.instance.rows[table]):
+            equal.setdefault(row, set()).add(place)
+        return frozenset[int]().union(*(min((one & rows for one in lost), key=len) for rows in equal.values()))
 
     def after(self) -> None:
         """The end: nothing left inside, and answers nobody waits for any more change nothing."""
