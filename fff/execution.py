@@ -286,6 +286,9 @@ class Execution:
 
     async def _run_block(self, block: RunningBlock, lease: Lease) -> None:
         await block.run(lease)
+        for table, access in zip(block.eddy.statistics().tables, block.access, strict=True):
+            if table.beyond:
+                lease.distrust(access.table)
         lease.release(block.number)
         self._feeding.ended(block)
         for other in self._blocks:

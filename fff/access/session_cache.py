@@ -221,6 +221,13 @@ class Lease:
         asked = self.asked.get((table, method))
         return None if asked is None else len(asked)
 
+    def distrust(self, table: Table) -> None:
+        """Its ways of access disagree: what one of them has read whole is not kept for others to take for all there is."""
+        if table.full_name in self._buffers:
+            self._buffers[table.full_name][0].kept = False
+        if self.disk is not None:
+            self.disk.store.distrust((table.source, table.name))
+
     def release(self, block: int) -> None:
         """A block is over; it may be said more than once."""
         for buffer, blocks in self._buffers.values():

@@ -296,6 +296,8 @@ class Eddy:
         if scan.state is not ScanState.RUNNING:
             return []
         assert event.rows == scan.rows, f"EOT of {scan.plan.name} counts {event.rows} rows, {scan.rows} came"
+        if not self.scans.ends_table(event.table, event.index):
+            return []
         scan.state = ScanState.COMPLETE
         stem = self.block.stems[event.table]
         stem.end(scan.answer)

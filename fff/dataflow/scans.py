@@ -99,6 +99,22 @@ class Scans:
                 out.append(StopScan(table, index))
         return out
 
+    def ends_table(self, table: int, index: int) -> bool:
+        """Whether the EOT of a scan is that of the table: not if one that reads on beside it says that there are more rows.
+
+        If it is not, the others go on.
+        """
+        scan = self._block.scans[table][index]
+        brought = scan.rows if scan.total is None else scan.total
+        others = (
+            one for one in self._block.scans[table] if one is not scan and one.state is ScanState.RUNNING
+        )
+        if all(one.stalled or one.total is None or one.total <= brought for one in others):
+            return True
+        scan.state = ScanState.STOPPED
+        self._undecided.add(table)
+        return False
+
     def give_credit(self) -> list[Instruction]:
         """Hold scans back while too many tuples wait; nothing else is ever held back (design: back-pressure).
 
@@ -154,7 +170,11 @@ class Scans:
             first = next((scan for scan in running if not scan.stalled), running[0])
             wanted: Mapping[int, int] = {scans.index(first): self._scan_credit}
         else:
-            wanted = self._policy.race(self._race(table, max(said, default=None)))
+            chosen = self._policy.race(self._race(table, max(said)))
+            wanted = {index: _allowed(scans[index], ahead) for index, ahead in chosen.items()}
+            if not any(scans[index].pages for index, ahead in wanted.items() if ahead):
+                known = next(scan for scan in running if scan.total is not None)
+                wanted = {**wanted, scans.index(known): self._scan_credit}
         out: list[Instruction] = []
         for index, scan in enumerate(scans):
             ahead = max(0, min(wanted.get(index, 0), self._scan_credit))
@@ -168,11 +188,16 @@ class Scans:
         return out
 
     def _may_race(self, table: int) -> bool:
-        """Whether rows that come twice are known for the same, and all of them are wanted whatever the first ones are."""
+        """Whether rows that come twice are known for the same, and all of them are wanted whatever the first ones are.
+
+        One that runs has to say how many rows there are: a rival that has fewer is then no mirror.
+        """
         plan = self._block.plan
         recursive = plan.recursion is not None and plan.recursion.table == table
+        running = (scan for scan in self._block.scans[table] if scan.state is ScanState.RUNNING)
         return (
             len(self._block.scans[table]) > 1
+            and any(scan.total is not None for scan in running)
             and plan.tables[table].identity != "position"
             and plan.limit is None
             and not recursive
@@ -203,3 +228,10 @@ class Scans:
         )
         elapsed = self._clock.now - self._clock.started_at
         return ScanRace(table, paces, total, elapsed, self._scan_credit)
+
+
+def _allowed(scan: ScanModule, ahead: int) -> int:
+    """How far a rival may be ahead: one page until it has said how many rows it has, and nothing if it says none."""
+    if not scan.pages:
+        return min(ahead, 1)
+    return 0 if scan.total is None else ahead

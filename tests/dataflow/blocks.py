@@ -197,9 +197,9 @@ class Play:
         arrays = [pa.array([row[i] for row in rows], field.arrow) for i, field in enumerate(fields)]
         return pa.RecordBatch.from_arrays(arrays, [field.name for field in fields])
 
-    def page(self, table: int, *rows: Row, index: int = 0) -> Told:
-        """A page of a scan, and the routing it starts."""
-        told = self.feed(ScanRows(table, index, self.batch(table, rows)))
+    def page(self, table: int, *rows: Row, index: int = 0, total: int | None = None) -> Told:
+        """A page of a scan, perhaps with the number of all its rows, and the routing it starts."""
+        told = self.feed(ScanRows(table, index, self.batch(table, rows), total=total))
         return Told([*told, *self.settle()])
 
     def end(self, table: int, index: int = 0) -> Told:

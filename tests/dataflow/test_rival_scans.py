@@ -37,10 +37,11 @@ def test_rows_of_both_are_taken_once_and_the_first_end_is_that_of_the_table(
     play: Plays, plan: BlockPlan
 ) -> None:
     game = play(plan, Together())
-    assert list(game.start()) == [FetchPages(0, 0, 2), FetchPages(0, 1, 2)]
-    game.page(0, (1, 1), (2, 2), index=0)
-    game.page(0, (3, 3), (2, 2), index=1)
-    told = game.page(0, (1, 1), index=1)
+    assert list(game.start()) == [FetchPages(0, 0, 2)]
+    begun = game.page(0, (1, 1), (2, 2), index=0, total=3).of(FetchPages)
+    assert FetchPages(0, 1, 1) in begun, "once there is a number of rows to hold the other against"
+    assert FetchPages(0, 1, 2) in game.page(0, (3, 3), (2, 2), index=1, total=3).of(FetchPages)
+    game.page(0, (1, 1), index=1)
     assert game.rows == Counter([(1, 1), (2, 2), (3, 3)])
     told = game.end(0, index=1)
     assert told.one(StopScan) == StopScan(0, 0)
@@ -53,13 +54,14 @@ def test_rows_of_both_are_taken_once_and_the_first_end_is_that_of_the_table(
 def test_who_is_left_out_pauses_and_goes_on_where_it_stands(play: Plays) -> None:
     policy = Together({0: 2, 1: 1})
     game = play(KEYED, policy)
-    assert list(game.start()) == [FetchPages(0, 0, 2), FetchPages(0, 1, 1)]
+    assert list(game.start()) == [FetchPages(0, 0, 2)]
+    assert FetchPages(0, 1, 1) in game.page(0, (1, 1), total=3).of(FetchPages)
     policy.ahead = {0: 2}
-    assert not game.page(0, (1, 1), index=1).of(FetchPages), "its next page is not asked for"
+    assert not game.page(0, (1, 1), index=1, total=3).of(FetchPages), "its next page is not asked for"
     assert [scan.paused for scan in game.eddy.statistics().tables[0].scans] == [False, True]
     policy.ahead = {1: 2}
-    assert game.page(0, (1, 1), index=0).of(FetchPages) == [FetchPages(0, 1, 2)]
-    assert not game.page(0, (2, 2), index=0).of(FetchPages), "what had been granted still came"
+    assert game.page(0, (2, 2), index=0).of(FetchPages) == [FetchPages(0, 1, 2)]
+    assert not game.page(0, (3, 3), index=0).of(FetchPages), "what had been granted still came"
     game.page(0, (2, 2), index=1)
     game.page(0, (3, 3), index=1)
     assert game.end(0, index=1).one(Finish).complete
@@ -87,7 +89,24 @@ def test_somebody_always_reads_on(play: Plays, ahead: dict[int, int]) -> None:
 
 def test_nobody_is_further_ahead_than_scans_may_be(play: Plays) -> None:
     game = play(KEYED, Together({0: 9, 1: 9}), scan_credit=3)
-    assert list(game.start()) == [FetchPages(0, 0, 3), FetchPages(0, 1, 3)]
+    assert list(game.start()) == [FetchPages(0, 0, 3)]
+    game.page(0, (1, 1), total=9)
+    assert FetchPages(0, 1, 3) in game.page(0, (1, 1), index=1, total=9).of(FetchPages)
+
+
+def test_who_does_not_say_how_many_rows_there_are_is_not_raced(play: Plays) -> None:
+    """Nobody could tell a mirror that lacks rows."""
+    game = play(KEYED, Together())
+    game.start()
+    assert not [one for one in game.page(0, (1, 1)).of(FetchPages) if one.index == 1]
+    game = play(KEYED, Together())
+    game.start()
+    game.page(0, (1, 1), total=2)
+    assert not [one for one in game.page(0, (1, 1), index=1).of(FetchPages) if one.index == 1]
+    assert game.end(0, index=1).of(Finish) == [], "one of two rows: the first goes on"
+    game.page(0, (2, 2))
+    assert game.end(0).one(Finish).complete
+    assert len(game.rows) == 2
 
 
 def test_without_a_policy_of_races_the_next_begins_where_one_fails_or_stalls(play: Plays) -> None:
@@ -102,6 +121,7 @@ def test_a_rival_that_fails_calls_nobody_while_the_reader_is_well(play: Plays) -
     three = block([table("k v", scans=3, key=(0,), name="M")], output="0.0 0.1")
     game = play(three, Together({0: 2, 1: 2}))
     game.start()
+    game.page(0, (1, 1), total=3)
     assert not game.feed(ScanFailed(0, 1, "HTTP 500")).of(FetchPages)
     assert not game.feed(ScanStalled(0, 2)).of(FetchPages)
     assert game.feed(ScanFailed(0, 0, "HTTP 500")).of(FetchPages) == [FetchPages(0, 2, 2)]
@@ -148,11 +168,8 @@ def test_scans_that_say_different_totals_are_not_raced(play: Plays) -> None:
     """A mirror that lacks rows may be through first: the table is then the first one's, as if there were no other."""
     game = play(KEYED, Together())
     game.start()
-    game.feed(ScanRows(0, 1, game.batch(0, [(1, 1)]), total=2))
-    told = game.feed(ScanRows(0, 0, game.batch(0, [(1, 1)]), total=3))
-    assert told.of(FetchPages) == [FetchPages(0, 0, 1)]
-    game.settle()
-    assert not game.page(0, (2, 2), index=1).of(FetchPages)
+    game.page(0, (1, 1), total=3)
+    assert not game.page(0, (1, 1), index=1, total=2).of(FetchPages)
     game.page(0, (2, 2))
     game.page(0, (3, 3))
     assert game.end(0).one(Finish).complete
@@ -164,16 +181,16 @@ def test_rows_that_the_one_read_whole_does_not_have_are_counted(play: Plays, pla
     """With a key and without; one that a scan has twice, or that only came first from the other, is none of them."""
     game = play(plan, Together())
     game.start()
-    game.page(0, (1, 1), (2, 2), (3, 3), index=0)
-    game.page(0, (2, 2), index=1)
+    game.page(0, (1, 1), (2, 2), (3, 3), index=0, total=2)
+    game.page(0, (2, 2), index=1, total=2)
     game.page(0, (4, 4), index=1)
     assert game.end(0, index=1).one(Finish).complete
     assert len(game.rows) == 4, "what came was out"
     assert game.eddy.statistics().tables[0].beyond == 2
     agreed = play(plan, Together())
     agreed.start()
-    agreed.page(0, (1, 1), (2, 2), index=0)
-    agreed.page(0, (2, 2), (1, 1), index=1)
+    agreed.page(0, (1, 1), (2, 2), index=0, total=3)
+    agreed.page(0, (2, 2), (1, 1), index=1, total=3)
     agreed.page(0, (3, 3), index=1)
     agreed.end(0, index=1)
     assert agreed.eddy.statistics().tables[0].beyond == 0
@@ -185,9 +202,9 @@ def test_the_policy_is_told_how_fast_and_how_far_each_is(play: Plays) -> None:
     game.feed(TimePassed(10.0))
     game.feed(Start())
     game.feed(TimePassed(14.0))
-    game.feed(ScanRows(0, 0, game.batch(0, [(1, 1)]), seconds=3.0))
-    game.feed(ScanRows(0, 0, game.batch(0, [(2, 2), (3, 3), (4, 4)]), pages=4, seconds=1.0))
-    game.feed(ScanRows(0, 1, game.batch(0, [(1, 1)]), seconds=0.5))
+    game.feed(ScanRows(0, 0, game.batch(0, [(1, 1)]), total=8, seconds=3.0))
+    game.feed(ScanRows(0, 0, game.batch(0, [(2, 2), (3, 3), (4, 4)]), seconds=1.0))
+    game.feed(ScanRows(0, 1, game.batch(0, [(1, 1)]), total=8, seconds=0.5))
     game.settle()
     race = policy.races[-1]
     assert (race.total, race.elapsed) == (8, 4.0)

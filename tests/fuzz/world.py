@@ -342,7 +342,8 @@ class _World:
         )
         rows = scan.order[scan.sent : scan.sent + size]
         scan.sent += size
-        told = ScanRows(table, index, self.rows(table, rows), seconds=self.now - scan.heard_at)
+        there = len(self.instance.rows[table]) if self.run.seed % 4 else None
+        told = ScanRows(table, index, self.rows(table, rows), total=there, seconds=self.now - scan.heard_at)
         scan.heard_at = self.now
         return told
 
@@ -543,7 +544,9 @@ class _World:
         equal: dict[tuple[object, ...], set[int]] = {}
         for place, row in enumerate(self.instance.rows[table]):
             equal.setdefault(row, set()).add(place)
-        return frozenset[int]().union(*(min((one & rows for one in lost), key=len) for rows in equal.values()))
+        return frozenset[int]().union(
+            *(min((one & rows for one in lost), key=len) for rows in equal.values())
+        )
 
     def after(self) -> None:
         """The end: nothing left inside, and answers nobody waits for any more change nothing."""

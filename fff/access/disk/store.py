@@ -87,6 +87,7 @@ class RowStore:
         self._scans_used: set[int] = set()
         self._answers_used: set[int] = set()
         self._damaged: set[int] = set()
+        self._kept: dict[tuple[str, str], set[tuple[bytes, str]]] = defaultdict(set)  # scans of this run
 
     def shape(self, fingerprint: bytes) -> bytes | None:
         """The name that a table with this fingerprint has here; None where nothing is kept.
@@ -149,6 +150,22 @@ class RowStore:
             (self.folder / entry.file).unlink(missing_ok=True)
 
         self._try(act, None)
+
+    def distrust(self, table: tuple[str, str]) -> None:
+        """Drop what this run has kept of a table's scans: one of them lacks rows that another way of access has."""
+        kept = self._kept.pop(table, set())
+
+        def scans(index: DiskIndex) -> list[ScanEntry]:
+            return [
+                one
+                for shape in {name for name, _ in kept}
+                for one in index.scans(shape, float("-inf"), self.now())
+            ]
+
+        none: list[ScanEntry] = []
+        for entry in self._try(scans, none):
+            if entry.file in {file for _, file in kept}:
+                self.forget(entry)
 
     def used(self, entry: ScanEntry) -> None:
         """A scan was of use."""
@@ -303,6 +320,7 @@ class RowStore:
                 *(shape, under[0], quals_bytes(under[1])),
             )
             file.part.replace(file.path)
+            self._kept[table].add((shape, entry.file))
             try:
                 with index.writing():
                     old = index.add_scan(shape, table, entry)
