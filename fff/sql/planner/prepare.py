@@ -91,6 +91,10 @@ def compared_with_text(sql: str, catalog: Catalog) -> dict[str, set[str]]:
     return text_columns.compared_with_text(tree, tables)
 
 
+#: Queries in queries that are planned by themselves.
+_DEEPEST = 4
+
+
 def _prepare(
     sql: str, catalog: Catalog, params: Mapping[str, object], at_hand: frozenset[tuple[str, ...]]
 ) -> Prepared:
@@ -118,9 +122,16 @@ def _prepare(
 
 
 def _planned_once(
-    sql: str, catalog: Catalog, params: Mapping[str, object], at_hand: frozenset[tuple[str, ...]]
+    sql: str,
+    catalog: Catalog,
+    params: Mapping[str, object],
+    at_hand: frozenset[tuple[str, ...]],
+    depth: int = 0,
 ) -> Prepared:
-    """As it is written; with the rows that it spells out as tables, where that binds keys or spares Spark."""
+    """As it is written; with the rows that it spells out as tables, where that binds keys or spares Spark.
+
+    `depth`: in how many queries that are planned by themselves it stands.
+    """
     statement = parse_statement(sql)
     refused: QueryError | None = None
     plain: Prepared | None = None
@@ -130,7 +141,7 @@ def _planned_once(
         refused = error
     if plain is None or plain.upper is not None:
         made = QueryTables()
-        for text, tables in _rewritten(statement, catalog, params, made):
+        for text, tables in _rewritten(statement, catalog, params, made, depth):
             with suppress(QueryError):
                 other = made.attached(
                     _as_written(text.sql, parse_statement(text.sql), tables, params, at_hand)
@@ -155,7 +166,7 @@ def _joins_more(other: Prepared, plain: Prepared) -> bool:
 
 
 def _rewritten(
-    statement: Statement, catalog: Catalog, params: Mapping[str, object], made: QueryTables
+    statement: Statement, catalog: Catalog, params: Mapping[str, object], made: QueryTables, depth: int
 ) -> Iterator[tuple[Edited, Catalog]]:
     """The statement in other words, each with the tables that it names: rows as tables, halves of FULL JOIN, queries merged."""
     text = Edited.of(statement.sql)
@@ -173,12 +184,14 @@ def _rewritten(
         one = merged(text, catalog)
         if one is not None:
             yield one, catalog
+    if depth == _DEEPEST:  # a query that is written anew may hold what it was made of
+        return
     with suppress(QueryError):
 
         def plan(sql: str, known: Catalog) -> Prepared:
             markers = {marker.name for marker in parameters.markers(parse_statement(sql))}
             own = {name: value for name, value in params.items() if name in markers}
-            return _planned_once(sql, known, own, frozenset())
+            return _planned_once(sql, known, own, frozenset(), depth + 1)
 
         before, text = text.sql, packed(text, catalog)
         made.packed = text.sql != before
