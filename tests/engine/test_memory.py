@@ -220,7 +220,7 @@ def checked(self, *given):
         os.kill(os.getpid(), signal.SIGKILL)
     return found
 memory.MemoryGuard.check = checked
-asyncio.run(ran(JOIN, 16_000_000))
+asyncio.run(ran(JOIN, 6_000_000))
 """
 
 

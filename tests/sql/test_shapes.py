@@ -37,7 +37,7 @@ def check(seed: int, spark: SparkEngine) -> str:
 @pytest.mark.spark
 @pytest.mark.slow
 def test_some_random_statements(spark: SparkEngine) -> None:
-    found = [check(seed, spark) for seed in (1, 3, 4, 5, 7, 8, 19, 22, 26, 37)]
+    found = [check(seed, spark) for seed in (1, 3, 4, 5, 7, 8, 13, 22, 32, 44)]
     assert {"fed", "joined", "single"} <= set(found)
 
 

@@ -92,7 +92,9 @@ def _rows(statement: Statement, node: Node, params: Mapping[str, object]) -> pa.
                 raise LeftToSparkError("not a constant")
             values.append(found.expr.value)
             kinds.add(found.type)
-        return pa.array(values, _one_type(kinds - {VOID}))
+        kind = _one_type(kinds - {VOID})
+        spark_type(kind)  # ValueError: a column cannot have it, as an interval
+        return pa.array(values, kind)
 
     def whole(cells: Sequence[Node]) -> list[int]:
         numbers = column(cells)
