@@ -303,8 +303,8 @@ def test_mirrors_start_on_failure_or_stall_only(play: Plays) -> None:
 def test_the_first_eot_stops_the_other_mirror(play: Plays) -> None:
     game = play(MIRRORED, Together())
     game.start()
-    game.page(0, (1,), (2,), (2,), index=0)
-    game.page(0, (2,), (3,), index=1)
+    game.page(0, (1,), (2,), (2,), index=0, total=4)
+    game.page(0, (2,), (3,), index=1, total=4)
     assert game.rows == Counter([(1,), (2,), (2,), (3,)])
     told = game.page(0, (2,), (1,), index=1)
     assert sum(game.rows.values()) == 4, "the second copy from the other mirror is the second copy"
@@ -317,11 +317,13 @@ def test_the_first_eot_stops_the_other_mirror(play: Plays) -> None:
 def test_a_failed_mirror_leaves_nothing_missing_while_the_other_runs(play: Plays) -> None:
     game = play(MIRRORED, Together())
     game.start()
+    game.page(0, (1,), total=2)
     game.feed(ScanFailed(0, 1, "HTTP 500"))
     assert game.missing == set()
-    assert game.scan(0, (1,)).one(Finish).complete
+    assert game.scan(0, (2,)).one(Finish).complete
     both = play(MIRRORED, Together())
     both.start()
+    both.page(0, (1,), total=2)
     both.feed(ScanFailed(0, 1, "HTTP 500"))
     assert both.feed(ScanFailed(0, 0, "HTTP 502")).one(Finish) == Finish(complete=False, reason="failed")
     assert both.missing == {("M", "true")}
