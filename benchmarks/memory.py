@@ -103,7 +103,7 @@ async def run(sql: str, rows: int, limit: int | None) -> dict[str, float]:
 
 def within(short: bool) -> tuple[float, float]:
     """Seconds of the join within a limit that sends most of it to files, and without one."""
-    rows, limit = (100_000, 60_000_000) if short else (1_000_000, 192_000_000)
+    rows, limit = (100_000, 75_000_000) if short else (1_000_000, 192_000_000)
     limited, free = apart(JOIN, rows, limit, 0)
     return limited["seconds"], free["seconds"]
 
