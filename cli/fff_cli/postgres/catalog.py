@@ -22,7 +22,6 @@ DATABASE, OWNER = "fff", 10
 _FIRST = 16384  # numbers below are PostgreSQL's own
 _SECONDS = 10.0
 _PUBLIC, _CATALOG, _INFORMATION = 2200, 11, 13000
-_NO_ROW = -1
 
 #: Tables with their columns: text without a mark, `#` a number, `?` a truth, `*` numbers, `@` texts.
 _SHAPES = {

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,11 +18,13 @@ import pyarrow as pa
 from fff.errors import FFFError, QueryError, SourceError, UsageError
 from fff_cli.postgres import wire
 from fff_cli.postgres.dialect import (
+    Token,
     Translated,
     asks_the_catalog,
     parameter_name,
     parameters_in,
     statements,
+    tokens,
     translated,
     words,
 )
@@ -94,7 +95,6 @@ class Answering:
     def __init__(self, parts: AsyncGenerator[Batch | str]) -> None:
         self._parts = parts
         self._next: Batch | str | None = None
-        self.rows = 0
 
     async def schema(self) -> Schema | None:
         """The columns."""
@@ -111,7 +111,6 @@ class Answering:
         most = most or _ROWS_AT_ONCE
         if len(part) > most:
             part, self._next = part.slice(0, most), part.slice(most)
-        self.rows += len(part)
         return part
 
     async def close(self) -> None:
@@ -482,13 +481,15 @@ class CodedError(FFFError):
 
 def _filled(sql: str, params: Mapping[str, object]) -> str:
     """A statement about the catalog with its parameters in place, as texts in quotes or numbers."""
-    for number in range(parameters_in(sql), 0, -1):
-        value = params.get(parameter_name(number))
+
+    def written(token: Token) -> str:
+        if token.kind != "number":
+            return token.text
+        value = params.get(parameter_name(int(token.text[1:])))
         if value is None:
-            written = "NULL"
-        elif isinstance(value, bool | int | float):
-            written = str(value)
-        else:
-            written = "'" + str(value).replace("'", "''") + "'"
-        sql = re.sub(rf"\${number}(?!\d)", lambda _, written=written: written, sql)  # type: ignore[misc]
-    return sql
+            return "NULL"
+        return (
+            str(value) if isinstance(value, bool | int | float) else "'" + str(value).replace("'", "''") + "'"
+        )
+
+    return "".join(map(written, tokens(sql)))

@@ -48,7 +48,7 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "\\'") + "'"
 
 
-def _of_text(change: Callable[..., object]) -> Kernel:
+def of_text(change: Callable[..., object]) -> Kernel:
     """A kernel that asks Python about each different text; constants behind it may be NULL."""
 
     def kernel(args: Sequence[Value], kind: ArrowType) -> Value:
@@ -94,12 +94,12 @@ def _padded(data: bytes, length: int | None, by: bytes | None, *, left: bool) ->
 
 
 MARKS: dict[str, Kernel] = {
-    "mask": _of_text(masked),
-    "luhn_check": _of_text(_luhn),
-    "any_case": _of_text(lambda text: letters.lower(text).replace("\u03c2", "\u03c3")),
-    "quote": _of_text(_quoted),
+    "mask": of_text(masked),
+    "luhn_check": of_text(_luhn),
+    "any_case": of_text(lambda text: letters.lower(text).replace("\u03c2", "\u03c3")),
+    "quote": of_text(_quoted),
     "elt": _chosen,
-    "lpad_bytes": _of_text(lambda data, length, by=b"\0": _padded(data, length, by, left=True)),
-    "rpad_bytes": _of_text(lambda data, length, by=b"\0": _padded(data, length, by, left=False)),
-    "space": _of_text(lambda count: " " * max(count, 0)),
+    "lpad_bytes": of_text(lambda data, length, by=b"\0": _padded(data, length, by, left=True)),
+    "rpad_bytes": of_text(lambda data, length, by=b"\0": _padded(data, length, by, left=False)),
+    "space": of_text(lambda count: " " * max(count, 0)),
 }

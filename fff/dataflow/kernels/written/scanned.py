@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fff.dataflow.kernels.values import Kernel, Partial, Value, as_array, failing, over_unique
+from fff.dataflow.kernels.values import Kernel, Partial, Value, as_array, failing
+from fff.dataflow.kernels.written.marks import of_text
 from fff.schema import ArrowType
 
 
@@ -41,23 +42,8 @@ def _no_group(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
     )
 
 
-def _of_text(change: Callable[..., object]) -> Kernel:
-    """A kernel that asks Python about each different text."""
-
-    def kernel(args: Sequence[Value], kind: ArrowType) -> Value:
-        known = [arg.as_py() for arg in args[1:]]
-        return over_unique(
-            as_array(args[0]),
-            lambda one: pa.array(
-                [None if each is None else change(each, *known) for each in one.to_pylist()], kind
-            ),
-        )
-
-    return kernel
-
-
 SCANNED: dict[str, Kernel] = {
-    "regexp_extract_all": _of_text(_all),
-    "regexp_instr": _of_text(_place),
+    "regexp_extract_all": of_text(_all),
+    "regexp_instr": of_text(_place),
     "no_group": _no_group,
 }
