@@ -318,6 +318,8 @@ async def test_the_catalog_shows_tables_and_reaches_nothing_else(publish):
             assert row is not None
             assert row[0].startswith("PostgreSQL 15")
             assert row[1:] == ("fff", "public")
+            told = await client.execute("SELECT current_database() || %s || '$1' || %s", ("a'$2", "$1;'"))
+            assert await told.fetchone() == ("fffa'$2$1$1;'",), "values are no text of the statement"
             for wrong in (
                 "SELECT * FROM pg_class, read_csv('/etc/passwd')",
                 "CREATE TABLE pg_x AS SELECT 1",

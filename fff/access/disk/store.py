@@ -327,6 +327,7 @@ class RowStore:
             except BaseException:
                 file.path.unlink(missing_ok=True)
                 raise
+            self._kept[table] -= {(shape, name) for name in old}
             self._unlink(old)
             self._shrink(index)
 
