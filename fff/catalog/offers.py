@@ -6,17 +6,15 @@ found through the entry-point group `fff.sources`.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast, runtime_checkable
+from collections.abc import AsyncIterator, Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
-from fff.budget import Budget, Money
+from fff.budget import Money
 from fff.dataflow.plan.extents import ALL, Extent
 from fff.errors import SourceError
-from fff.options import SpecText
 from fff.quals import ChangesSince, Qual, Quals, text_of
 from fff.schema import Field
 from fff.stats import AccessMeter
@@ -247,8 +245,30 @@ class Naming(Protocol):
     def named(self, name: str) -> Table | None:
         """The table of that name, now among `tables`; None where the name means nothing. Sends nothing."""
 
+    def absent(self, name: str) -> str | None:
+        """What to say of a name that means nothing, where it looks like one that this source would know."""
+
     def read_as_text(self, table: Table, columns: Collection[str]) -> bool:
         """Have these columns (in lower case) of a table as text from now on; whether that can be and changes something."""
+
+
+@runtime_checkable
+class Prompt(Protocol):
+    """A source that gives what one request answers to a lookup as it is, without a generator, which costs more than the rows."""
+
+    async def answer(
+        self,
+        table: Table,
+        method: LookupMethod,
+        columns: Sequence[str],
+        keys: Sequence[tuple[object, ...]],
+        *,
+        meter: AccessMeter,
+    ) -> tuple[Sequence[Page], AsyncIterator[Page] | None]:
+        """The first pages of `SourceAdapter.lookup`, and what brings the others; None where there are none.
+
+        Raises what reading the pages raises.
+        """
 
 
 @runtime_checkable
@@ -297,204 +317,3 @@ class Divisible(Protocol):
         window: int,
     ) -> AsyncIterator[Page]:
         """The rows of one part. Readers of all parts at once stay together below the ceilings of the host."""
-
-
-@dataclass
-class Catalog:
-    """The tables a query may name.
-
-    Sources that are only offered come after all others and are read when somebody needs them: one of them
-    when a statement names it, all of them when tables are listed or a table's own name is in no source that
-    was added.
-    """
-
-    adapters: list[SourceAdapter] = field(default_factory=list)
-    #: Tells files that look like specs and were not read, for whoever misses a table.
-    unread: Callable[[], list[str]] = list
-    #: Gives the specs it was read from, but those that are bundled.
-    specs: Callable[[], list[SpecText]] = list
-    _tables: dict[str, tuple[SourceAdapter, Table]] = field(default_factory=dict, repr=False)
-    _offered: dict[str, Callable[[], SourceAdapter]] = field(default_factory=dict, repr=False)
-    _from_offers: set[str] = field(default_factory=set, repr=False)  # names of sources, in lower case
-
-    def add(self, adapter: SourceAdapter) -> None:
-        """Add a source; one of the same name that was added earlier keeps its place (first spec wins).
-
-        A source that is added again has other tables than before.
-        """
-        if any(known is adapter for known in self.adapters):
-            self._learn(adapter)
-            return
-        if any(known.name == adapter.name for known in self.adapters):
-            return
-        self._offered.pop(adapter.name.lower(), None)
-        self.adapters.append(adapter)
-        self._learn(adapter)
-
-    def beside(self, tables: Iterable[Table]) -> Catalog:
-        """The same catalog with tables that no source holds, which whoever runs a statement reads by himself."""
-        known = dict(self._tables)
-        nobody = cast("SourceAdapter", None)
-        known |= {table.full_name.lower(): (nobody, table) for table in tables}
-        return replace(self, _tables=known)
-
-    def offer(self, name: str, read: Callable[[], SourceAdapter]) -> None:
-        """Offer a source by its name; one of the same name that was added or offered earlier keeps its place.
-
-        `read` may raise SpecError, and so does whatever needs the source then.
-        """
-        if name.lower() not in {known.name.lower() for known in self.adapters}:
-            self._offered.setdefault(name.lower(), read)
-
-    def narrow(self, names: Collection[str]) -> list[str]:
-        """Forget all sources but those of these names, for those who may not read all that the user may.
-
-        Gives the names that mean none.
-        """
-        wanted = {name.lower() for name in names}
-        known = {adapter.name.lower() for adapter in self.adapters} | self._offered.keys()
-        self.adapters = [one for one in self.adapters if one.name.lower() in wanted]
-        self._offered = {name: read for name, read in self._offered.items() if name in wanted}
-        self._tables = {name: one for name, one in self._tables.items() if one[0].name.lower() in wanted}
-        return sorted(wanted - known)
-
-    def _take(self, name: str) -> None:
-        """Read a source that is offered, if there is one of that name."""
-        read = self._offered.get(name)
-        if read is not None:
-            self.add(read())
-            self._offered.pop(name, None)
-            self._from_offers.add(name)
-
-    def source(self, name: str) -> SourceAdapter | None:
-        """The source of a name, in any case."""
-        self._take(name.lower())
-        return next((one for one in self.adapters if one.name.lower() == name.lower()), None)
-
-    def unlisted(self, names: Iterable[Sequence[str]] | None = None) -> list[Listing]:
-        """The sources to ask for their tables before these names can be said to mean nothing; without names, all such."""
-        waiting: list[Listing] = [one for one in self.adapters if isinstance(one, Listing) and not one.listed]
-        if names is None or not waiting:
-            return waiting
-        unknown = [name for name in names if not self.find(name)]
-        return [
-            adapter
-            for adapter in waiting
-            if any(len(name) == 1 or name[0].lower() == adapter.name.lower() for name in unknown)
-        ]
-
-    async def list_tables(
-        self, names: Iterable[Sequence[str]] | None = None, budget: Budget | None = None
-    ) -> None:
-        """Ask the sources that `unlisted` names for their tables; `budget` pays for the requests.
-
-        Raises:
-            SourceError: a source cannot be asked.
-        """
-        for adapter in self.unlisted(names):
-            await self.list_source(adapter, budget)
-
-    async def list_source(self, source: Listing, budget: Budget | None = None) -> None:
-        """Ask one source for its tables. Raises SourceError where it cannot be asked."""
-        await source.list_tables(meter=_meter(source, budget))
-        self._learn(source)
-
-    def _learn(self, adapter: SourceAdapter) -> None:
-        self._tables |= {table.full_name.lower(): (adapter, table) for table in adapter.tables}
-
-    async def discover(self, tables: Iterable[Table], budget: Budget | None = None) -> None:
-        """Ask the sources for the columns of those tables that have none yet; one request a table, paid by `budget`.
-
-        Raises:
-            SourceError: a source cannot be asked, or tells no columns.
-        """
-        wanted: dict[str, list[str]] = {}
-        for table in tables:
-            if not table.columns:
-                wanted.setdefault(table.source, []).append(table.name)
-        for adapter in self.adapters:
-            if adapter.name in wanted and isinstance(adapter, Discovering):
-                known = [self._tables[f"{adapter.name}.{name}".lower()][1] for name in wanted[adapter.name]]
-                await adapter.discover(wanted[adapter.name], meter=_meter(adapter, budget, known))
-                self._learn(adapter)
-
-    def tables(self, *, offered: bool = True) -> Iterable[Table]:
-        """Every table, in the order the sources were added; those that are only offered follow, unless they are to be left out."""
-        for name in list(self._offered) if offered else ():
-            self._take(name)
-        known = [table for _, table in self._tables.values()]
-        late = [table for table in known if table.source.lower() in self._from_offers]
-        own = [table for table in known if table.source.lower() not in self._from_offers]
-        return own + sorted(late, key=lambda table: table.source) if offered else known
-
-    def own_tables(self) -> list[Table]:
-        """The tables of the sources that were added, not those of the offered ones."""
-        return [table for _, table in self._tables.values() if table.source.lower() not in self._from_offers]
-
-    def adapter_of(self, table: Table) -> SourceAdapter:
-        """The adapter that reads a table of this catalog."""
-        return self._tables[table.full_name.lower()][0]
-
-    def find(self, parts: Sequence[str]) -> list[Table]:
-        """Tables that a name of one or two parts can mean: none, one, or (ambiguous) several.
-
-        A table's own name means one of an offered source only where no other source has a table of that name,
-        and a function only where no table has it.
-        """
-        wanted = ".".join(parts).lower()
-        if len(parts) > 1:
-            self._take(parts[0].lower())
-            hit = self._tables.get(wanted)
-            if hit is None or isinstance(hit[0], Naming):
-                return self._named(".".join(parts[1:]), parts[0].lower())
-            return [hit[1]]
-        known = (table for adapter, table in self._tables.values() if not isinstance(adapter, Naming))
-        named = [table for table in known if table.name.lower() == wanted]
-        own = [table for table in named if table.source.lower() not in self._from_offers]
-        own = (
-            own or self._named(parts[0]) or [table for table in self.tables() if table.name.lower() == wanted]
-        )
-        return [table for table in own if not table.function] or own
-
-    def _named(self, name: str, source: str | None = None) -> list[Table]:
-        """What a name means to the sources that know it by themselves: to one of them, or to the first that does."""
-        for adapter in self.adapters:
-            if isinstance(adapter, Naming) and source in (None, adapter.name.lower()):
-                table = adapter.named(name)
-                if table is not None:
-                    self._learn(adapter)
-                    return [table]
-        return []
-
-    def read_as_text(self, columns: Mapping[str, Collection[str]]) -> bool:
-        """Have columns, by full name of their table, as text where sources can give them so; whether any is now."""
-        changed = False
-        for name, wanted in columns.items():
-            adapter, table = self._tables[name.lower()]
-            if isinstance(adapter, Naming) and adapter.read_as_text(table, wanted):
-                self._learn(adapter)
-                changed = True
-        return changed
-
-    def functions(self, parts: Sequence[str]) -> list[Table]:
-        """The functions that a call by a name of one or two parts can mean; sources that are only offered need both."""
-        if len(parts) > 1:
-            return [table for table in self.find(parts) if table.function]
-        wanted = parts[0].lower()
-        return [
-            table for _, table in self._tables.values() if table.function and table.name.lower() == wanted
-        ]
-
-    def suggest(self, name: str) -> list[str]:
-        """Full names close to a misspelt one, best first."""
-        names = {table.full_name.lower(): table.full_name for table in self.tables()}
-        names |= {table.name.lower(): table.full_name for table in self.tables()}
-        return list(dict.fromkeys(names[hit] for hit in difflib.get_close_matches(name.lower(), names, n=3)))
-
-
-def _meter(source: object, budget: Budget | None, tables: Iterable[Table] = ()) -> AccessMeter:
-    """Of requests about a source: at its price, or that of the dearest of the tables they are for."""
-    prices = [price for table in tables for price in table.prices]
-    if isinstance(source, Priced) and source.price is not None:
-        prices.append(source.price)
-    return AccessMeter(budget=budget, price=max(prices, key=lambda price: price.amount, default=None))

@@ -1,0 +1,46 @@
+"""What sources offer, and the tables that a statement may name.
+
+In: adapters of sources (`fff_sources`), found by whoever opens a federation.
+Out: a `Catalog`: which table a name means, and who reads it.
+
+    names   The tables that a statement may name, of all sources
+    offers  What sources offer: tables, columns, access methods
+
+The engine knows sources only through this package. The words are explained in docs/glossary.md.
+"""
+
+from fff.catalog.names import Catalog
+from fff.catalog.offers import (
+    Cacheable,
+    Discovering,
+    Divisible,
+    KeyColumn,
+    Listing,
+    LookupMethod,
+    Naming,
+    Page,
+    Priced,
+    Prompt,
+    Requirement,
+    ScanMethod,
+    SourceAdapter,
+    Table,
+)
+
+__all__ = [
+    "Cacheable",
+    "Catalog",
+    "Discovering",
+    "Divisible",
+    "KeyColumn",
+    "Listing",
+    "LookupMethod",
+    "Naming",
+    "Page",
+    "Priced",
+    "Prompt",
+    "Requirement",
+    "ScanMethod",
+    "SourceAdapter",
+    "Table",
+]
