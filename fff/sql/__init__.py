@@ -8,6 +8,7 @@ Out: a `Prepared`: blocks for the eddy (`BlockPlan`), what Spark runs above them
     calls/     Calls in SQL of functions that cost a request: they become tables in FROM.
     nested/    Queries in queries that the engine answers: they become tables.
     planner/   Statements to plans.
+    refusals/  What Spark would refuse, told before the first request
     scalars/   Scalar expressions that the engine computes as Spark does
     syntax/    Text, tokens and trees, and what single words of Spark SQL mean.
 

@@ -110,7 +110,9 @@ def _from_text(value: pa.Array, kind: ArrowType) -> tuple[pa.Array, Bools | None
         found = [None if text is None else _read(text, kind) for text in one.to_pylist()]
         if pa.types.is_date32(kind):
             return pa.array(found, pa.int32()).view(kind)
-        return pa.array(found, kind)
+        return (
+            pa.array(found, pa.int64()).view(kind) if pa.types.is_timestamp(kind) else pa.array(found, kind)
+        )
 
     result = over_unique(value, read)
     return result, _true(pc.and_(pc.is_valid(value), pc.is_null(result)))
@@ -123,6 +125,8 @@ def _read(text: str, kind: ArrowType) -> object:
         return texts.read_boolean(text)
     if pa.types.is_date32(kind):
         return texts.read_date(text)
+    if pa.types.is_timestamp(kind):
+        return texts.read_moment(text)
     if pa.types.is_decimal(kind):
         return texts.read_decimal(text, kind)
     return texts.read_float(text) if pa.types.is_float32(kind) else texts.read_double(text)

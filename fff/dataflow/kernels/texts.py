@@ -18,6 +18,13 @@ _DIGITS = re.compile(
     r"[+-]?(?=\.?\d)[^\D\U00010000-\U0010ffff]*\.?[^\D\U00010000-\U0010ffff]*(?:[eE][+-]?[^\D\U00010000-\U0010ffff]+)?"
 )
 _DATE = re.compile(r"([+-]?)(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", re.ASCII | re.DOTALL)
+#: A moment: a date, and a clock with as much of it as there is, whose zone is a distance from UTC.
+_MOMENT = re.compile(
+    r"([+-]?)(\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T](\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?"
+    r"(?: *(Z|UTC|([+-])(\d{1,2}):(\d{1,2})))?)?)?)?)?)?",
+    re.ASCII,
+)
+_MOST_OFFSET = 18 * 60
 _TRUE, _FALSE = frozenset({"t", "true", "y", "yes", "1"}), frozenset({"f", "false", "n", "no", "0"})
 _WORDS = {
     "inf": np.inf,
@@ -88,6 +95,24 @@ def read_date(text: str) -> int | None:
         return None
     days = days_of(year, month, day)
     return days if -(2**31) <= days < 2**31 else None
+
+
+def read_moment(text: str) -> int | None:
+    """A moment in microseconds since 1970, in UTC where it names no distance from it."""
+    match = _MOMENT.fullmatch(text.strip(_AROUND))
+    if match is None:
+        return None
+    year, month, day = int(match[1] + match[2]), int(match[3] or 1), int(match[4] or 1)
+    hour, minute, second = (int(match[place] or 0) for place in (5, 6, 7))
+    if not 1 <= month <= 12 or not 1 <= day <= month_length(year, month):
+        return None
+    offset = int(match[11] or 0) * 60 + int(match[12] or 0)
+    if hour > 23 or minute > 59 or second > 59 or int(match[12] or 0) > 59 or offset > _MOST_OFFSET:
+        return None
+    minutes = hour * 60 + minute - (-offset if match[10] == "-" else offset)
+    micros = (days_of(year, month, day) * 1440 + minutes) * 60_000_000 + second * 1_000_000
+    micros += int(f"{match[8] or '':0<6}"[:6])
+    return micros if -(2**63) <= micros < 2**63 else None
 
 
 def month_length(year: int, month: int) -> int:

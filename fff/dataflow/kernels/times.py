@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from fff.dataflow.arrays import Bools, Int64
 from fff.dataflow.kernels import texts
+from fff.dataflow.kernels.arithmetic import tried
 from fff.dataflow.kernels.values import Kernel, Partial, Value, as_array, column, failing
 from fff.dataflow.kernels.written.clock_patterns import DAY_NAMES, MONTH_NAMES
 from fff.schema import ArrowType
@@ -242,6 +243,7 @@ TIMES: dict[str, Kernel] = {
     "datediff": _difference,
     "add_months": _add_months,
     "moment_moved": _moment_moved,
+    "try_moment_moved": tried(_moment_moved),
     "dayname": _named([name[:3] for name in DAY_NAMES], _weekday),
     "monthname": _named([name[:3] for name in MONTH_NAMES], lambda days: _months(days) % 12),
     "next_day": _next_day,

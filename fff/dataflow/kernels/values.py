@@ -73,7 +73,9 @@ def failing(values: Value, failed: Value, tell: str | Callable[[int], str]) -> V
 
 def column(value: Value, length: int) -> pa.Array:
     """A value for each of so many rows."""
-    return pa.repeat(value, length) if isinstance(value, pa.Scalar) else value
+    if isinstance(value, pa.Scalar):  # of nested ones Arrow cannot make none
+        return pa.repeat(value, length) if length else pa.array([], value.type)
+    return value
 
 
 def true_rows(value: Value, length: int) -> Bools:

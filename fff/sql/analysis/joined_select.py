@@ -13,6 +13,8 @@ from fff.sql.binder.names import Reference, parts_of
 from fff.sql.binder.outer_query import Above, ColumnUse, analyse, use_of
 from fff.sql.binder.scopes import Found, QueryTree, Region, SelectScope, resolve
 from fff.sql.binder.spj_block import Condition, SourceBlock, find_block
+from fff.sql.calls.computed_keys import with_computed_keys
+from fff.sql.planner.access_paths import usable_scans
 from fff.sql.syntax.statement import Node, arg, exp
 
 
@@ -61,7 +63,8 @@ def joined_select(
     if inside is None:
         return None
     try:
-        block = simplified(select_block(tree, scope, catalog, None if whole else scope.region), params)
+        written = select_block(tree, scope, catalog, None if whole else scope.region)
+        block = simplified(written, params)
         conjuncts = classify(block, params)
         residual, undecided = (
             tuple(one.condition for one in some if one.condition is not None)
@@ -70,7 +73,7 @@ def joined_select(
                 [one for one in conjuncts if one.undecided],
             )
         )
-        above = analyse(block, params, residual, inside, undecided)
+        above = analyse(_without_computed(block, written), params, residual, inside, undecided)
         return JoinedSelect(block, conjuncts, above, residual + undecided)
     except QueryError:
         if whole:
@@ -92,6 +95,10 @@ def simplified(block: SourceBlock, params: Mapping[str, object]) -> SourceBlock:
             if one.on is None and one.expr is not None:
                 needed |= _rejecting(one.expr) & block.right.keys()
         if not needed:
+            grown = with_computed_keys(block, conjuncts, _by_key(block))
+            if grown is not block:
+                block = grown
+                continue
             over = [one for one in conjuncts if one.on is not None]
             left = next((one for one in over if one.where == "spark" or one.undecided), None)
             if left is not None:  # a row on which it fails is neither a match nor none
@@ -101,6 +108,25 @@ def simplified(block: SourceBlock, params: Mapping[str, object]) -> SourceBlock:
         right = {ordinal: kind for ordinal, kind in block.right.items() if ordinal not in needed}
         block = replace(block, conditions=conditions, right=right)
     return block
+
+
+def _by_key(block: SourceBlock) -> list[int]:
+    """The right sides that are read by key alone."""
+    return [ordinal for ordinal in block.right if not usable_scans(block.scope.relation(ordinal).table)]
+
+
+def _without_computed(block: SourceBlock, written: SourceBlock) -> SourceBlock:
+    """The block without the tables of computed keys, which nothing above it names."""
+    count = len(written.scope.relations)
+    if len(block.scope.relations) == count:
+        return block
+    conditions = tuple(
+        one
+        for one in block.conditions
+        if one.pair is None or all(column.alias < count for column in one.pair)
+    )
+    right = {ordinal: kind for ordinal, kind in block.right.items() if ordinal < count}
+    return replace(block, scope=written.scope, conditions=conditions, right=right)
 
 
 def _rejecting(expr: Expr) -> set[int]:

@@ -50,7 +50,7 @@ from fff.sql.scalars.coercion import cast as cast_to
 from fff.sql.scalars.collections.functions import check_compared
 from fff.sql.scalars.quantities import intervals
 from fff.sql.scalars.translate import Scalars
-from fff.sql.scalars.typed import ANY_CASE, LeftToSparkError, Typed, call, check_operands, folded
+from fff.sql.scalars.typed import COLLATED, LeftToSparkError, Typed, call, check_operands, folded
 from fff.sql.scalars.words import describe
 from fff.sql.scalars.written.collated import alike
 from fff.sql.syntax.literals import (
@@ -136,7 +136,7 @@ class Translator:
             QueryError: an unknown or ambiguous name.
         """
         found = self.operand(node)
-        if found.type == ANY_CASE:
+        if found.type in COLLATED:
             raise LeftToSparkError("a text of a collation")
         return found
 
@@ -294,7 +294,9 @@ class Translator:
         return None if reference.has_fields else reference.column
 
     def _type(self, column: Column) -> ArrowType:
-        return self.scope.field(column).arrow
+        """Of a column, or of a variable of a lambda."""
+        variable = next((one for one in self.variables.values() if one.expr == column), None)
+        return self.scope.field(column).arrow if variable is None else variable.type
 
 
 def _alike(values: Sequence[Typed]) -> tuple[list[Typed], ArrowType]:

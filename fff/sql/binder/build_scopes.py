@@ -85,11 +85,9 @@ def _unknown(statement: Statement, node: Node, scope: SelectScope) -> QueryError
     if owner is not None:
         known = {name.lower(): name for name in owner.names or ()}
         close = difflib.get_close_matches(names[1].lower(), known, n=2)
-        hint = (
-            f"did you mean {' or '.join(known[one] for one in close)}?"
-            if close
-            else f"{owner.alias} has {', '.join(list(known.values())[:12]) or 'no columns'}"
-        )
+        hint = f"{owner.alias} has {', '.join(list(known.values())[:12]) or 'no columns'}"
+        hint = f"did you mean {' or '.join(known[one] for one in close)}?" if close else hint
+        hint = "of a semi or anti join only the left side comes out" if owner.hidden else hint
         return QueryError(
             f"unknown column {names[1]} of {owner.table.full_name if owner.table else owner.alias}",
             sql=statement.sql,

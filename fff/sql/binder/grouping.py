@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from fff.errors import QueryError
 from fff.sql.binder.names import parts_of, reference_span
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, resolve
 from fff.sql.syntax.aggregates import has_aggregate, is_aggregate
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
-from fff.sql.syntax.statement import Node, Statement, exp, identifier_span, text_span
+from fff.sql.syntax.statement import Node, Statement, arg, exp, identifier_span, text_span
 
 #: Functions that are nothing without OVER, and need an order there.
 _RANKING: dict[type[Node], str] = {
@@ -64,49 +65,147 @@ def _check_nested(statement: Statement, node: Node) -> None:
 
 
 def _check_columns(statement: Statement, scope: SelectScope) -> None:
-    """Columns of the select list of a SELECT with aggregates or GROUP BY must be grouped by, or aggregated."""
-    items, having = list(scope.node.expressions), scope.node.args.get("having")
-    group = scope.node.args.get("group")
-    asked = [*items, *([having] if having is not None else [])]
-    if group is None and not any(has_aggregate(item) for item in asked):
-        return
+    """Columns of a SELECT with aggregates or GROUP BY must be grouped by, or aggregated; behind DISTINCT, those of ORDER BY chosen."""
+    items, group = list(scope.node.expressions), scope.node.args.get("group")
+    having, order = (scope.node.args.get(name) for name in ("having", "order"))
     if scope.merged or any(source.sealed or source.called for source in scope.sources):
         return  # what its columns are, Spark says
-    grouped = _grouped(scope, group, items)
+    aggregated = group is not None or any(
+        has_aggregate(one) for one in [*items, *([having] if having else [])]
+    )
+    if not aggregated:
+        if scope.node.args.get("distinct") and order is not None:
+            _check_chosen(statement, scope, items, order)
+        return
+    grouped = _Grouped.of(scope, group, items)
     if grouped is None:
         return
     for item in items:
+        if item.is_star:
+            _check_star(statement, scope, item, grouped)
         for column in _bare_columns(item):
-            found = resolve(column, scope)
-            if not isinstance(found, Found) or found.source not in scope.sources:
-                continue
-            if (found.source, found.index) not in grouped:
-                shown = ".".join(part.name for part in parts_of(column))
+            whole = column is (item.this if isinstance(item, exp.Alias) else item)
+            if not grouped.may_be(resolve(column, scope), whole=whole and _is_plain(column, scope)):
+                raise _ungrouped(statement, column)
+    aliases = {one.alias_or_name.lower() for one in items}
+    for clause in (having, order):
+        for column in _bare_columns(clause) if clause is not None else ():
+            named = len(parts_of(column)) == 1 and parts_of(column)[0].name.lower() in aliases
+            if not named and not grouped.may_be(resolve(column, scope), whole=False):
+                raise _ungrouped(statement, column)
+
+
+def _ungrouped(statement: Statement, column: Node) -> QueryError:
+    shown = ".".join(part.name for part in parts_of(column))
+    return QueryError(
+        f"{shown} is neither grouped by nor in an aggregate",
+        sql=statement.sql,
+        span=reference_span(column),
+        hint=f"add it to GROUP BY, or take any of its values: any_value({shown})",
+    )
+
+
+def _check_chosen(statement: Statement, scope: SelectScope, items: list[Node], order: Node) -> None:
+    """ORDER BY behind DISTINCT, of columns that some item holds."""
+    if any(item.is_star for item in items):
+        return
+    held = {_place(resolve(column, scope)) for item in items for column in item.find_all(exp.Column)}
+    aliases = {one.alias_or_name.lower() for one in items}
+    for column in _bare_columns(order):
+        place = _place(resolve(column, scope))
+        named = len(parts_of(column)) == 1 and parts_of(column)[0].name.lower() in aliases
+        if place is not None and place not in held and not named:
+            raise QueryError(
+                f"ORDER BY {column.sql('spark')} behind DISTINCT, which leaves that column out",
+                sql=statement.sql,
+                span=reference_span(column),
+                hint="add it to the select list",
+            )
+
+
+def _check_star(statement: Statement, scope: SelectScope, star: Node, grouped: _Grouped) -> None:
+    """A star beside aggregates stands for columns that are all grouped by."""
+    qualifier = [part.name.lower() for part in parts_of(star)[:-1]] if isinstance(star, exp.Column) else []
+    bare = star.this if isinstance(star, exp.Column) else star
+    sources = [one for one in scope.sources if not qualifier or one.answers_to(qualifier)]
+    if arg(bare, "except") or any(source.names is None or source.hidden for source in sources):
+        return
+    for source in sources:
+        for index, name in enumerate(source.names or ()):
+            if (source, index) not in grouped.plain:
                 raise QueryError(
-                    f"{shown} is neither grouped by nor in an aggregate",
+                    f"* holds {name}, which is neither grouped by nor in an aggregate",
                     sql=statement.sql,
-                    span=reference_span(column),
-                    hint=f"add it to GROUP BY, or take any of its values: any_value({shown})",
+                    span=identifier_span(bare),
+                    hint="name the columns that are meant",
                 )
 
 
-def _grouped(scope: SelectScope, group: Node | None, items: list[Node]) -> set[tuple[object, int]] | None:
-    """The columns that a SELECT groups by; None where it groups by anything else."""
-    if group is None:
-        return set()
-    if any(value for name, value in group.args.items() if name != "expressions"):
-        return None
-    found: set[tuple[object, int]] = set()
-    for node in group.expressions:
-        one = node
-        if isinstance(node, exp.Literal) and node.is_int and 1 <= int(node.name) <= len(items):
-            one = items[int(node.name) - 1]
-            one = one.this if isinstance(one, exp.Alias) else one
-        meaning = resolve(one, scope) if isinstance(one, exp.Column) else None
-        if not isinstance(meaning, Found) or len(parts_of(one)) != meaning.qualifiers + 1 or meaning.others:
+def _place(found: object) -> tuple[object, int] | None:
+    return (found.source, found.index) if isinstance(found, Found) and not found.others else None
+
+
+def _is_plain(column: Node, scope: SelectScope) -> bool:
+    found = resolve(column, scope)
+    return isinstance(found, Found) and len(parts_of(column)) == found.qualifiers + 1
+
+
+@dataclass(frozen=True)
+class _Grouped:
+    """The columns that a SELECT groups by, and those that stand in what it groups by."""
+
+    scope: SelectScope
+    plain: frozenset[tuple[object, int]]
+    held: frozenset[tuple[object, int]]
+
+    @classmethod
+    def of(cls, scope: SelectScope, group: Node | None, items: list[Node]) -> _Grouped | None:
+        """None where it groups by what cannot be told."""
+        plain, held = set[tuple[object, int]](), set[tuple[object, int]]()
+        if group is not None and any(group.args.get(name) for name in ("all", "totals")):
             return None
-        found.add((meaning.source, meaning.index))
-    return found
+        for node in grouping_expressions(group) if group is not None else ():
+            one: Node = node
+            if isinstance(one, exp.Literal) and one.is_int and 1 <= int(one.name) <= len(items):
+                one = items[int(one.name) - 1]
+            elif isinstance(one, exp.Column) and resolve(one, scope) == "local":
+                named = [item for item in items if item.alias.lower() == one.name.lower()]
+                if len(named) != 1:
+                    return None
+                one = named[0]
+            one = one.this if isinstance(one, exp.Alias) else one
+            if one.is_star or one.find(exp.Query):
+                return None
+            for column in one.find_all(exp.Column):
+                place = _place(resolve(column, scope))
+                if place is None:
+                    return None
+                held.add(place)
+                if column is one and _is_plain(column, scope):
+                    plain.add(place)
+        return cls(scope, frozenset(plain), frozenset(held))
+
+    def may_be(self, meaning: object, *, whole: bool) -> bool:
+        """Whether a column may stand outside of aggregates; `whole`: as it is, no part of an expression that is grouped by."""
+        if not isinstance(meaning, Found) or meaning.source not in self.scope.sources:
+            return True
+        place = (meaning.source, meaning.index)
+        return place in self.plain or (not whole and place in self.held) or bool(meaning.others)
+
+
+def grouping_expressions(group: Node) -> Iterator[Node]:
+    """What a GROUP BY groups by, sets of such things taken apart."""
+    for name in ("expressions", "grouping_sets", "cube", "rollup"):
+        for one in group.args.get(name) or ():
+            yield from _grouped_by(one)
+
+
+def _grouped_by(node: Node) -> Iterator[Node]:
+    if isinstance(node, exp.Cube | exp.Rollup | exp.GroupingSets | exp.Tuple):
+        for one in node.expressions:
+            yield from _grouped_by(one)
+    else:
+        yield node.unnest()
 
 
 def _bare_columns(item: Node) -> Iterator[Node]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from fff.catalog import Catalog, Table
+from fff.catalog import Catalog, Naming, Table
 from fff.dataflow.plan.expressions import Column
 from fff.errors import QueryError, Span
 from fff.schema import Field
@@ -142,7 +142,9 @@ def find_table(statement: Statement, node: Node, catalog: Catalog, span: Span) -
             f"table {name} is ambiguous: {names}", sql=statement.sql, span=span, hint="write source.table"
         )
     close = catalog.suggest(name) or catalog.suggest(parts[-1])
-    hint = f"did you mean {' or '.join(close)}?" if close else _WHERE_TABLES_COME_FROM
+    hint = (
+        f"did you mean {' or '.join(close)}?" if close else _absent(parts, catalog) or _WHERE_TABLES_COME_FROM
+    )
     if unread := catalog.unread():
         told = f"{' and '.join(unread)} in this folder may have it, and nothing reads it: -s {unread[0]}"
         hint = f"{hint}\n  {told}" if close else told
@@ -279,3 +281,10 @@ def _suggest(name: str, known: dict[str, str]) -> str | None:
 
 def _listed(names: Sequence[str], most: int = 12) -> str:
     return ", ".join(names[:most]) + (", …" if len(names) > most else "") if names else "none"
+
+
+def _absent(parts: Sequence[str], catalog: Catalog) -> str | None:
+    """What sources that know names by themselves say of one that means nothing to them but looks as if it could."""
+    asked = catalog.asked(parts[0].lower() if len(parts) > 1 else None)
+    name = ".".join(parts[len(parts) > 1 :])
+    return next(filter(None, (one.absent(name) for one in asked if isinstance(one, Naming))), None)

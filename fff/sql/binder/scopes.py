@@ -212,7 +212,8 @@ def resolve(node: Node, scope: SelectScope) -> Verdict:
     names = [part.name.lower() for part in parts_of(node)]
     at: SelectScope | None = scope
     while at is not None:
-        found = _qualified(names, at) or _bare(names, at, joining=_in_join(node, at))
+        joining = _in_join(node, at)
+        found = _qualified(names, at, joining=joining) or _bare(names, at, joining=joining)
         if found is not None:
             return found
         if names[0] in at.aliases or (len(names) == 1 and names[0] in BUILT_IN_NAMES):
@@ -221,12 +222,14 @@ def resolve(node: Node, scope: SelectScope) -> Verdict:
     return "local" if is_generated(names[0], scope.node) else "nowhere"
 
 
-def _qualified(names: Sequence[str], scope: SelectScope) -> Found | Literal["unknown"] | None:
+def _qualified(
+    names: Sequence[str], scope: SelectScope, *, joining: bool
+) -> Found | Literal["unknown"] | None:
     for depth in (2, 1):
         if len(names) <= depth:
             continue
         for source in scope.sources:
-            if not source.answers_to(names[:depth]):
+            if not source.answers_to(names[:depth]) or (source.hidden and not joining):
                 continue
             if source.names is None:
                 return "unknown"

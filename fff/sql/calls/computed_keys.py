@@ -65,10 +65,11 @@ def with_computed_keys(
 ) -> SourceBlock:
     """The block with a table for each key column that a conjunct equates with an expression over other tables."""
     for conjunct in conjuncts:
-        if conjunct.where != "engine" or conjunct.on is not None or conjunct.derived:
+        if conjunct.where != "engine" or conjunct.derived:
             continue
         for key, expr in _sides(conjunct.expr):
-            if key.alias in unreached and key.alias not in block.right and _is_key(block, key):
+            ours = conjunct.on == (key.alias if key.alias in block.right else None)
+            if ours and key.alias in unreached and _is_key(block, key):
                 grown = _grown(block, conjunct, key, expr)
                 if grown is not None:
                     block = grown
@@ -99,7 +100,7 @@ def _grown(block: SourceBlock, conjunct: Conjunct, key: Column, expr: FunctionCa
     alike = comparison_kind(expr.type) == comparison_kind(scope.field(key).arrow)
     if not alike or any(comparison_kind(kind) is None or pa.types.is_floating(kind) for kind in kinds):
         return None
-    if any(column.alias in block.right for column in columns):
+    if conjunct.on is None and any(column.alias in block.right for column in columns):
         return None  # which may be NULLs that a join fills in
     moved = map_columns(expr, lambda column: Column(0, columns.index(column)))
     if not _null_of_null(moved, kinds):
@@ -114,14 +115,24 @@ def _grown(block: SourceBlock, conjunct: Conjunct, key: Column, expr: FunctionCa
     relation = Relation(name, table, number, conjunct.span or Span(0, 0), renamed=True)
     grown = Scope((*scope.relations, relation), scope.output, scope.hidden)
     pairs = [
-        *((one, Column(number, at)) for at, one in enumerate(columns)),
-        (key, Column(number, len(columns))),
+        *((one, Column(number, at), number) for at, one in enumerate(columns)),
+        (key, Column(number, len(columns)), key.alias),
     ]
     conditions = tuple(
-        Condition(f"{grown.describe(one)} = {grown.describe(other)}", None, grown, pair=(one, other))
-        for one, other in pairs
+        Condition(
+            f"{grown.describe(one)} = {grown.describe(other)}",
+            None,
+            grown,
+            pair=(one, other),
+            on=None if conjunct.on is None else on,
+        )
+        for one, other, on in pairs
     )
-    return replace(block, scope=grown, conditions=(*block.conditions, *conditions))
+    if conjunct.on is None:
+        return replace(block, scope=grown, conditions=(*block.conditions, *conditions))
+    # A left join, which loses no row and makes none more; then the key is a column, and what it was compared with is known.
+    kept = tuple(one for one in block.conditions if one is not conjunct.condition)
+    return replace(block, scope=grown, conditions=(*kept, *conditions), right={**block.right, number: "left"})
 
 
 def _null_of_null(expr: Expr, kinds: Sequence[pa.DataType]) -> bool:

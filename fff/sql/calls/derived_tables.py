@@ -244,7 +244,7 @@ class _Merge:
                 _must(not isinstance(node, exp.Aliases))
                 first, end = statement.token_at(span.start), statement.token_at(span.end - 1) + 1
                 name = parts_of(node)[-1].name if isinstance(node, exp.Column) else None
-                name = name or spark_name(node, statement.tokens[first:end])
+                name = name or spark_name(node, statement.tokens[first:end], self.scope.sources)
                 yield edit(Span(span.end, span.end), f" AS {quote(name)}")
         _must(not stars)  # count(*) and the like
 
@@ -326,7 +326,7 @@ def _values(
             span = statement.span(statement.token_at(span.start), end)
         first, end = statement.token_at(span.start), statement.token_at(span.end - 1) + 1
         yield (
-            name or spark_name(bare, statement.tokens[first:end]),
+            name or spark_name(bare, statement.tokens[first:end], inner.sources),
             f"({applied(statement.sql, span, changes)})",
         )
 

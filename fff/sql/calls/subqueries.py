@@ -217,11 +217,18 @@ def _never_null(
         own = SelectText.of(tree.statement, inner).conditions
     except QueryError:
         return False
-    outside, inside = _not_null(conditions, scope), _not_null(own, inner)
-    return all(
-        (left.source, left.index) in outside and (right.source, right.index) in inside
-        for left, right in pairs
-    )
+    said = _not_null(conditions, scope) | _not_null(own, inner)
+    return all((one.source, one.index) in said or _is_key(one) for pair in pairs for one in pair)
+
+
+def _is_key(found: Found) -> bool:
+    """Whether a column is never NULL for what its source declares: of the primary key, or one that every request binds."""
+    table = found.source.table
+    if table is None or found.source.nullable:
+        return False
+    required = (key.name for key in table.key_columns if key.require == "required")
+    name = table.columns[found.index].name.lower()
+    return name in {one.lower() for one in (*table.primary_key, *required)}
 
 
 def _not_null(conditions: Sequence[Condition], scope: SelectScope) -> set[tuple[Source, int]]:

@@ -316,7 +316,7 @@ class _Packing:
             name = parts_of(node)[-1].name if isinstance(node, exp.Column) else None
             yield edit(
                 Span(span.end, span.end),
-                f" AS {quote(name or spark_name(node, statement.tokens[first:end]))}",
+                f" AS {quote(name or spark_name(node, statement.tokens[first:end], self.scope.sources))}",
             )
 
     def _starred(self, star: Node, names: dict[tuple[Source, int], str]) -> Iterator[str]:

@@ -6,7 +6,7 @@ Out: `Prepared`: blocks, where their keys come from, Spark's text; or an error b
     access_paths    How each table is reached: scans, lookups bound by constants
     block           Plans one select-project-join block
     block_order     Blocks in the making: which sources each one reads, the columns others need of it
-    commands        SHOW TABLES, DESCRIBE and EXPLAIN
+    commands        SHOW, DESCRIBE and EXPLAIN
     engine_answer   What the engine answers by itself
     explain         Renders a prepared statement as plain text
     plan            What planning a statement yields

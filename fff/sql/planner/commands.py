@@ -1,10 +1,12 @@
-"""SHOW TABLES, DESCRIBE and EXPLAIN: answered from the catalog and by the planner, with the columns that Spark gives them."""
+"""SHOW, DESCRIBE and EXPLAIN: answered from the catalog and by the planner, with the columns that Spark gives them."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Literal as OneOf
 
 from fff.catalog import Catalog
 from fff.dataflow.plan.expressions import Literal
@@ -14,32 +16,116 @@ from fff.sql.binder.names import find_table
 from fff.sql.planner.explain import explain
 from fff.sql.planner.plan import Branch, BranchUnion, Prepared
 from fff.sql.syntax.parse import parse_statement
-from fff.sql.syntax.statement import exp
+from fff.sql.syntax.statement import Token, TokenType, exp, tokenize
 
-# The tokenizer takes what stands behind the first word of a command for one string.
-_NAME = r"(?:`[^`]*`|\w+)"
-_SHOW = re.compile(
-    rf"\s*SHOW\s+TABLES(?:\s+(?:IN|FROM)\s+(?P<source>{_NAME}))?(?:\s+(?:LIKE\s+)?'(?P<like>[^']*)')?[\s;]*",
-    re.IGNORECASE,
-)
-_DESCRIBE = re.compile(
-    rf"\s*DESC(?:RIBE)?\s+(?:TABLE\s+)?(?:EXTENDED\s+|FORMATTED\s+)?(?P<table>{_NAME}(?:\s*\.\s*{_NAME})*)[\s;]*",
-    re.IGNORECASE,
-)
-_EXPLAIN = re.compile(
-    r"\s*EXPLAIN\b(?!\s+(?:EXTENDED|FORMATTED|CODEGEN|COST|ANALYZE|LOGICAL)\b)(?P<sql>.*)",
-    re.IGNORECASE | re.DOTALL,
-)
 _NOTHING = "SELECT 1"
+_SOURCES = frozenset({"DATABASES", "SCHEMAS", "NAMESPACES"})
+_HOW = frozenset({"EXTENDED", "FORMATTED", "COST"})
+
+
+@dataclass(frozen=True)
+class AskedFor:
+    """A command: what of, if of something; `sql` is what is explained, and stands at `start` of the text."""
+
+    asks: OneOf["tables", "columns", "sources", "describe", "explain"]
+    name: tuple[str, ...] = ()
+    like: str | None = None
+    sql: str = field(default=_NOTHING)
+    start: int = 0
+
+    @property
+    def query(self) -> str:
+        """The query that tells what the command reads."""
+        if self.asks in {"columns", "describe"}:
+            return f"TABLE {'.'.join('`' + part.replace('`', '``') + '`' for part in self.name)}"
+        return self.sql
+
+
+@lru_cache(maxsize=8)
+def command_of(text: str) -> AskedFor | None:
+    """The command that a text is; None where it is another statement."""
+    try:
+        tokens = _words(text)
+    except QueryError:  # whoever parses it tells
+        return None
+    if not tokens:
+        return None
+    first, *rest = tokens
+    word = first.text.upper()
+    if word == "EXPLAIN":
+        how = len(rest) > 1 and rest[0].text.upper() in _HOW
+        start = rest[how].start if rest else len(text)
+        return AskedFor("explain", sql=text[start:], start=start)
+    if word in {"DESCRIBE", "DESC"}:
+        for skipped in ({"TABLE"}, {"EXTENDED", "FORMATTED"}):
+            if len(rest) > 1 and rest[0].text.upper() in skipped and not _is_dot(rest[1]):
+                rest = rest[1:]
+        name, behind = _name(rest)
+        return AskedFor("describe", name) if name and not behind else None
+    return _shown(rest) if word == "SHOW" else None
+
+
+def _shown(tokens: Sequence[Token]) -> AskedFor | None:
+    """What SHOW shows."""
+    if not tokens:
+        return None
+    what, rest = tokens[0].text.upper(), list(tokens[1:])
+    if what in _SOURCES:
+        found = AskedFor("sources")
+    elif what in {"TABLES", "COLUMNS"}:
+        name: tuple[str, ...] = ()
+        for _ in range(2 if what == "COLUMNS" else 1):  # SHOW COLUMNS IN t IN source
+            if rest and rest[0].text.upper() in {"IN", "FROM"}:
+                one, rest = _name(rest[1:])
+                if not one:
+                    return None
+                name = one + name
+        found = AskedFor("columns" if what == "COLUMNS" else "tables", name)
+        if what == "COLUMNS" and not name:
+            return None
+    else:
+        return None
+    if rest and what != "COLUMNS":
+        rest = rest[1:] if rest[0].text.upper() == "LIKE" else rest
+        if not rest or rest[0].token_type is not TokenType.STRING:
+            return None
+        found, rest = replace(found, like=rest[0].text), rest[1:]
+    return None if rest else found
+
+
+def _words(text: str) -> list[Token]:
+    """The tokens of a text; those of what the tokenizer takes for one string behind the first word of a command, too."""
+    tokens = list(tokenize(text))
+    if tokens and tokens[0].token_type in {TokenType.SHOW, TokenType.COMMAND}:
+        begin = tokens[0].end + 1
+        # Blanks keep the places: what stands behind the first word is read where it stands.
+        tokens = [tokens[0], *tokenize(" " * begin + text[begin:])]
+    while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
+        tokens.pop()
+    return tokens
+
+
+def _is_dot(token: Token) -> bool:
+    return token.token_type is TokenType.DOT
+
+
+def _name(tokens: Sequence[Token]) -> tuple[tuple[str, ...], list[Token]]:
+    """The parts of the name that tokens begin with, and the tokens behind it."""
+    parts: list[str] = []
+    at = 0
+    while at < len(tokens) and not _is_dot(tokens[at]) and tokens[at].token_type is not TokenType.STRING:
+        parts.append(tokens[at].text)
+        at += 1
+        if at == len(tokens) or not _is_dot(tokens[at]):
+            break
+        at += 1
+    return tuple(parts), list(tokens[at:])
 
 
 def query_of(sql: str) -> str:
     """The query that tells what a statement reads: itself, or that of a command."""
-    if found := _EXPLAIN.fullmatch(sql):
-        return found["sql"]
-    if found := _DESCRIBE.fullmatch(sql):
-        return f"TABLE {found['table']}"
-    return _NOTHING if _SHOW.fullmatch(sql) else sql
+    found = command_of(sql)
+    return sql if found is None else found.query
 
 
 def command(sql: str, catalog: Catalog, prepare: Callable[[str], Prepared]) -> Prepared | None:
@@ -47,40 +133,50 @@ def command(sql: str, catalog: Catalog, prepare: Callable[[str], Prepared]) -> P
 
     Raises QueryError, and what `prepare` raises.
     """
-    if found := _SHOW.fullmatch(sql):
-        tables = [
-            table
-            for table in catalog.tables()
-            if not table.function
-            if found["source"] is None or table.source.lower() == found["source"].strip("`").lower()
-            if _matches(table.name.lower(), found["like"])
-        ]
-        unknown = tuple(f"which tables {one.name} has is not known yet" for one in catalog.unlisted())
-        rows = [(table.source, table.name, False) for table in tables]
-        return _rows(
-            sql, {"namespace": "string", "tableName": "string", "isTemporary": "boolean"}, rows, unknown
-        )
-    if _DESCRIBE.fullmatch(sql):
-        statement = parse_statement(query_of(sql))
-        node = statement.tree.find(exp.Table)
-        assert node is not None, "a table is named"
+    found = command_of(sql)
+    if found is None:
+        return None
+    if found.asks == "explain":
         try:
-            table = find_table(statement, node, catalog, Span(0, 0))
+            planned = prepare(found.sql)
         except QueryError as error:
-            error.sql, error.span = None, None  # of a text that nobody wrote
-            raise
-        columns = [(one.name, one.type, None) for one in table.columns]
-        return _rows(sql, {"col_name": "string", "data_type": "string", "comment": "string"}, columns)
-    if found := _EXPLAIN.fullmatch(sql):
-        try:
-            planned = prepare(found["sql"])
-        except QueryError as error:
-            if error.sql == found["sql"] and error.span is not None:
-                before = found.start("sql")
-                error.sql, error.span = sql, Span(error.span.start + before, error.span.end + before)
+            if error.sql == found.sql and error.span is not None:
+                places = (error.span.start + found.start, error.span.end + found.start)
+                error.sql, error.span = sql, Span(*places)
             raise
         return _rows(sql, {"plan": "string"}, [(explain(planned),)])
-    return None
+    if found.asks in {"tables", "sources"}:
+        return _listed(sql, found, catalog)
+    statement = parse_statement(found.query)
+    node = statement.tree.find(exp.Table)
+    assert node is not None, "a table is named"
+    try:
+        table = find_table(statement, node, catalog, Span(0, 0))
+    except QueryError as error:
+        error.sql, error.span = None, None  # of a text that nobody wrote
+        raise
+    if found.asks == "columns":
+        return _rows(sql, {"col_name": "string"}, [(one.name,) for one in table.columns])
+    columns = [(one.name, one.type, None) for one in table.columns]
+    return _rows(sql, {"col_name": "string", "data_type": "string", "comment": "string"}, columns)
+
+
+def _listed(sql: str, found: AskedFor, catalog: Catalog) -> Prepared:
+    """The tables, or the sources, that match a pattern."""
+    tables = [table for table in catalog.tables() if not table.function]
+    if found.asks == "sources":
+        sources = dict.fromkeys([*(one.source for one in tables), *(one.name for one in catalog.unlisted())])
+        return _rows(
+            sql, {"namespace": "string"}, [(one,) for one in sources if _matches(one.lower(), found.like)]
+        )
+    unknown = tuple(f"which tables {one.name} has is not known yet" for one in catalog.unlisted())
+    rows = [
+        (table.source, table.name, False)
+        for table in tables
+        if not found.name or table.source.lower() == ".".join(found.name).lower()
+        if _matches(table.name.lower(), found.like)
+    ]
+    return _rows(sql, {"namespace": "string", "tableName": "string", "isTemporary": "boolean"}, rows, unknown)
 
 
 def _matches(name: str, like: str | None) -> bool:

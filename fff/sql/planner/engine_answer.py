@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from fff.dataflow.plan.expressions import Column, Expr, columns_of
+from fff.dataflow.plan.expressions import Column, Expr, FunctionCall, columns_of, subexpressions
 from fff.errors import QueryError, Span
 from fff.schema import Field, comparison_kind, result_field
 from fff.sql.analysis.equalities import place
@@ -28,6 +28,8 @@ from fff.sql.syntax.statement import Node, Statement, arg, exp, filled
 
 #: What a SELECT may consist of, by the tree's names.
 _CLAUSES = frozenset({"kind", "expressions", "from", "joins", "where", "limit", "offset", "hint", "distinct"})
+#: Sums of dates and moments, whose names Spark writes otherwise than those of numbers.
+_MOVES = ("date_add", "date_sub", "moment", "duration", "days_between")
 _KEPT_SETS = ("order", "sort", "distribute", "cluster", "with", "by_name", "on", "side", "kind")
 
 
@@ -216,11 +218,26 @@ def _items(select: JoinedSelect, translator: Translator, item: Node, span: Span)
         raise LeftToSparkError("what comes from Spark as a text")
     statement = translator.statement
     first, end = statement.token_at(span.start), statement.token_at(span.end - 1) + 1
-    name = item.alias or spark_name(bare, statement.tokens[first:end])
+    name = item.alias or spark_name(bare, statement.tokens[first:end], block.scope.relations)
+    if not item.alias:
+        _check_name(bare, value)
     try:
         yield _Item(result_field(name, value.type), value, span)
     except ValueError as error:
         raise LeftToSparkError("a type without a name") from error
+
+
+def _check_name(node: Node, value: Typed) -> None:
+    """Raises LeftToSparkError where a name depends on types: of a date so many days later."""
+    moved = any(name.removeprefix("try_").startswith(_MOVES) for name in _calls(value.expr))
+    if moved and node.find(exp.Add, exp.Sub, exp.Mul):
+        raise LeftToSparkError("a name of its own")
+
+
+def _calls(expr: Expr) -> set[str]:
+    """The kernels that an expression calls."""
+    own = {expr.name} if isinstance(expr, FunctionCall) else set()
+    return own.union(*map(_calls, subexpressions(expr)))
 
 
 def _united(selects: Sequence[AnsweredSelect], cut: Cut) -> EngineAnswer:

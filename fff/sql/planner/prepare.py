@@ -23,6 +23,7 @@ from fff.sql.nested.query_tables import QueryTables
 from fff.sql.planner.commands import command, query_of
 from fff.sql.planner.plan import BranchUnion, Prepared
 from fff.sql.planner.statement import plan_queries, unnested
+from fff.sql.refusals import check_refusals
 from fff.sql.scalars.arguments import check_argument_types
 from fff.sql.syntax import params as parameters
 from fff.sql.syntax.parse import parse_statement
@@ -227,6 +228,7 @@ def _as_written(
             check_function_names(expanded)
             check_arguments(expanded)
             check_argument_types(tree)
+            check_refusals(tree)
             prepared, joined = _planned(tree, catalog, params, at_hand)
         except QueryError as error:
             raise text.told(error) from None

@@ -6,7 +6,6 @@ proven, the expression is left to Spark.
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections.abc import Sequence
 from functools import reduce
@@ -15,7 +14,7 @@ import pyarrow as pa
 
 from fff.dataflow.plan.expressions import Expr, Literal, columns_of
 from fff.schema import ArrowType, result_field
-from fff.sql.scalars.typed import ANY_CASE, LeftToSparkError, Typed, call
+from fff.sql.scalars.typed import COLLATED, LeftToSparkError, Typed, call
 
 BOOLEAN = pa.bool_()
 INT = pa.int32()
@@ -37,8 +36,14 @@ MOST_DIGITS = 38
 _KEPT_SCALE = 6
 #: Decimals of so many digits are whole numbers to Java, and exact.
 _EXACT_DIGITS = 18
+#: A text that is no moment in any zone: it begins neither with a date nor with a clock nor with a word.
+_NO_MOMENT = re.compile(
+    r"(?!T|now|today|epoch|tomorrow|yesterday)[A-Za-z].*|[+-]?(?:\d{1,3}|\d{7,})?(?:[^\d:A-Za-z+-].*)?|\d+[^\d:T-].*",
+    re.ASCII | re.DOTALL | re.IGNORECASE,
+)
+#: A moment in UTC, or at a distance from it.
 _MOMENT = re.compile(
-    r"(\d{4}-\d{2}-\d{2})(?:[ T]((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d{1,6}))?)?", re.ASCII
+    r"[+-]?\d{4,6}(?:-\d+(?:-\d+(?:[ T](?:[\d:.]* *(?:Z|UTC|[+-]\d\d?:\d\d)?)?)?)?)?", re.ASCII
 )
 _LETTERS = re.compile(r"[A-Za-z]+")
 #: What Spark takes for days where it is constant.
@@ -76,8 +81,8 @@ def is_moment(kind: ArrowType) -> bool:
 
 def type_name(kind: ArrowType) -> str:
     """What Spark SQL calls a type."""
-    if kind == ANY_CASE:
-        return "string collate utf8_lcase"
+    if kind in COLLATED:
+        return f"string collate {COLLATED[kind]}"
     return result_field("", kind).type
 
 
@@ -116,14 +121,22 @@ def wider(left: ArrowType, right: ArrowType) -> ArrowType:
     if is_moment(left) and is_moment(right):
         return TIMESTAMP
     if pa.types.is_list(left) and pa.types.is_list(right):
-        return pa.list_(wider(left.value_type, right.value_type))
+        return pa.list_(_wider_part(left.value_type, right.value_type))
     if pa.types.is_map(left) and pa.types.is_map(right):
-        return pa.map_(wider(left.key_type, right.key_type), wider(left.item_type, right.item_type))
+        key = _wider_part(left.key_type, right.key_type)
+        return pa.map_(key, _wider_part(left.item_type, right.item_type))
     if pa.types.is_struct(left) and pa.types.is_struct(right) and _names(left) == _names(right):
         return pa.struct(
-            [(one.name, wider(one.type, other.type)) for one, other in zip(left, right, strict=True)]
+            [(one.name, _wider_part(one.type, other.type)) for one, other in zip(left, right, strict=True)]
         )
     raise LeftToSparkError(f"compares {type_name(left)} with {type_name(right)}")
+
+
+def _wider_part(left: ArrowType, right: ArrowType) -> ArrowType:
+    """The type that parts share, of which Spark makes no bytes of texts."""
+    if {left, right} == {STRING, BINARY}:
+        raise LeftToSparkError("parts of texts with parts of bytes")
+    return wider(left, right)
 
 
 def _names(kind: ArrowType) -> list[str]:
@@ -169,7 +182,7 @@ def common(items: Sequence[Typed]) -> tuple[list[Typed], ArrowType]:
     Raises:
         LeftToSparkError: there is no such type, or a cast that is not proven.
     """
-    if any(item.type == ANY_CASE for item in items):
+    if any(item.type in COLLATED for item in items):
         raise LeftToSparkError("texts of a collation")
     texts = [item.type for item in items if item.type == STRING][:1]
     kind = reduce(wider, (*texts, *(item.type for item in items if item.type != STRING)))
@@ -187,7 +200,7 @@ def cast(one: Typed, kind: ArrowType, *, tries: bool = False) -> Typed:
     if one.type == VOID:
         return Typed(Literal(None, kind), kind)
     if one.type == STRING and isinstance(one.expr, Literal) and is_moment(kind):
-        return _moment(one.expr, kind)
+        return _moment(one.expr, kind, tries=tries)
     fails = _fails(one.type, kind)
     if fails is None:
         raise LeftToSparkError(f"casts {type_name(one.type)} to {type_name(kind)}")
@@ -204,18 +217,17 @@ def _may_be_word(expr: Expr) -> bool:
     return word is not None and word[0].lower() in _DAY_WORDS
 
 
-def _moment(one: Literal, kind: ArrowType) -> Typed:
-    """A text as a moment, of the plain form, in UTC, which is the time zone of every session."""
+def _moment(one: Literal, kind: ArrowType, *, tries: bool) -> Typed:
+    """A text as a moment, in UTC, which is the time zone of every session, or at a distance from it."""
+    text = str(one.value or "").strip(_TRIMMED)
     if one.value is None:
         return Typed(Literal(None, kind), kind)
-    match = _MOMENT.fullmatch(str(one.value))
-    if match is None:
+    if not _MOMENT.fullmatch(text) and not _NO_MOMENT.fullmatch(text):
         raise LeftToSparkError("a moment in a form of its own")
-    try:
-        moment = dt.datetime.fromisoformat(f"{match[1]} {match[2] or '00:00:00'}.{match[3] or '':0<6}")
-    except ValueError:
-        raise LeftToSparkError("a moment that there is not") from None
-    return Typed(Literal(moment if kind.tz is None else moment.replace(tzinfo=dt.UTC), kind), kind)
+    if kind == NAIVE and text[10:].strip("0123456789:. T"):
+        raise LeftToSparkError("a moment without zone that has one")
+    given = Typed(one, STRING)
+    return call("try_cast" if tries else "cast", (given,), kind, fails=not tries)
 
 
 def _fails(given: ArrowType, to: ArrowType) -> bool | None:

@@ -144,7 +144,12 @@ FUNCTIONS: dict[str, Function] = {
     "date_trunc": Function((TIMESTAMP, STRING), TIMESTAMP, constant=1, fails=True),
 }
 #: Functions for which Spark casts nothing.
-_UNCAST = frozenset({"soundex", "unix_date", "unix_seconds", "unix_millis", "unix_micros"})
+_UNCAST = frozenset(
+    {
+        *("soundex", "unix_date", "unix_seconds", "unix_millis", "unix_micros"),
+        *("json_array_length", "json_object_keys"),
+    }
+)
 #: Functions of texts that go through Python row by row where what says how is computed, too.
 _BY_ROW = frozenset(
     {
@@ -152,6 +157,12 @@ _BY_ROW = frozenset(
         *("substring_index", "translate", "overlay", "find_in_set", "split_part", "trim", "ltrim", "rtrim"),
     }
 )
+#: Functions whose numbers Spark does not read from texts, or otherwise.
+_UNREAD = frozenset(
+    {"date_add", "date_sub", "bit_count", "timestamp_seconds", "timestamp_millis", "timestamp_micros"}
+)
+#: Functions that look at bytes as at texts.
+_OF_BYTES = frozenset({"startswith", "endswith", "contains"})
 #: Other names of functions.
 SYNONYMS = {
     "char": "chr",
@@ -207,9 +218,13 @@ def applied(name: str, args: Sequence[Typed]) -> Typed:
         if not (pa.types.is_list(args[0].type) or pa.types.is_map(args[0].type)):
             raise LeftToSparkError(f"size({type_name(args[0].type)})")
         return call(name, args, INT)
+    if name in _OF_BYTES and [arg.type for arg in args] == [BINARY, BINARY]:
+        if not isinstance(args[1].expr, Literal):
+            raise LeftToSparkError(f"{name}(binary) with computed arguments")
+        return call(name, args, BOOLEAN)
     if name in {"concat", "reverse"} and args and pa.types.is_list(args[0].type):
         return collections.concatenated(args) if name == "concat" else collections.applied(name, args)
-    if name in {"concat", "concat_ws"} and len(args) > 1:
+    if name in {"concat", "concat_ws"} and len(args) > (name == "concat_ws"):
         return call(name, [implicit(name, arg, STRING) for arg in args], STRING)
     function = FUNCTIONS.get(name)
     if function is None:
@@ -217,7 +232,7 @@ def applied(name: str, args: Sequence[Typed]) -> Typed:
     most = len(function.takes)
     if not most - function.optional <= len(args) <= most:
         raise LeftToSparkError(f"{name}(…) with {len(args)} arguments")
-    if name in _UNCAST and args[0].type != function.takes[0]:
+    if name in _UNCAST and args[0].type not in (function.takes[0], VOID):
         raise LeftToSparkError(f"{name}({type_name(args[0].type)})")
     given = [implicit(name, arg, kind) for arg, kind in zip(args, function.takes, strict=False)]
     if not all(isinstance(arg.expr, Literal) for arg in given[function.constant :]):
@@ -232,8 +247,8 @@ def applied(name: str, args: Sequence[Typed]) -> Typed:
 
 
 def _plain_name(kind: ArrowType) -> str:
-    if pa.types.is_nested(kind) or kind == VOID:
-        raise LeftToSparkError(f"typeof({type_name(kind)})")
+    if collections.has_part(kind, intervals.is_interval):  # whose units are not part of the type here
+        raise LeftToSparkError("typeof(interval)")
     return type_name(kind)
 
 
@@ -278,6 +293,9 @@ def implicit(name: str, arg: Typed, kind: ArrowType) -> Typed:
     widens = is_integer(given) and is_integer(kind) and given.bit_width < kind.bit_width
     to_float = kind == DOUBLE and given in (FLOAT, pa.int8(), pa.int16(), INT, LONG)
     as_bytes = kind == BINARY and given == STRING
+    is_written = given == STRING and isinstance(arg.expr, Literal) and kind in (INT, LONG, DOUBLE)
+    if is_written and name not in _UNREAD:
+        return cast(arg, kind)
     to_day = kind == DATE and (given == STRING or is_moment(given))
     to_moment = kind == TIMESTAMP and (given == DATE or is_moment(given))
     if given in (kind, VOID) or to_text or widens or to_day or to_moment or to_float or as_bytes:

@@ -6,9 +6,11 @@ Only forms whose names are proven equal to Spark's are written; a column of any 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from typing import Protocol
 
+from fff.sql.binder.names import parts_of
 from fff.sql.scalars.typed import LeftToSparkError
 from fff.sql.syntax.statement import Node, Token, TokenType, exp
 
@@ -26,8 +28,21 @@ _TYPES = frozenset(
 )
 #: Functions that Spark names in its own way, or shows as other calls.
 _OTHERWISE = frozenset(
-    {"e", "make_dt_interval", "make_ym_interval", "pi", "mask", "to_varchar", "regexp_instr"}
+    {
+        *("e", "make_dt_interval", "make_ym_interval", "pi", "mask", "to_varchar", "regexp_instr", "replace"),
+        *("bigint", "smallint", "tinyint", "decimal", "float", "binary"),
+    }
 )
+#: Functions whose names Spark writes in capitals, and those that it shows with the digits that are not written.
+_CAPITALS = frozenset({"ceil", "degrees", "exp", "floor", "log", "radians", "signum", "sqrt"})
+_ROUNDING = frozenset({"bround", "round"})
+#: Functions that it shows as something else.
+_SHOWN = {
+    "positive": "(+ {})",
+    "isnull": "({} IS NULL)",
+    "isnotnull": "({} IS NOT NULL)",
+    "initcap": "initcap({})",
+}
 #: Words before a bracket that call nothing.
 _NO_CALLS = frozenset(
     {
@@ -37,8 +52,18 @@ _NO_CALLS = frozenset(
 )
 
 
-def spark_name(node: Node, tokens: Sequence[Token]) -> str:
-    """The name of a select item that stands in these tokens. Raises LeftToSparkError where that is not sure."""
+class _Answering(Protocol):
+    """What columns may be qualified with."""
+
+    def answers_to(self, qualifier: Sequence[str]) -> bool:
+        """Whether a qualifier means it."""
+
+
+def spark_name(node: Node, tokens: Sequence[Token], sources: Iterable[_Answering] = ()) -> str:
+    """The name of a select item that stands in these tokens. Raises LeftToSparkError where that is not sure.
+
+    `sources`: what columns are of; what stands before a column is one of them, or a struct whose field it is.
+    """
     words = [
         token.text.lower()
         for token, after in pairwise(tokens)
@@ -47,6 +72,10 @@ def spark_name(node: Node, tokens: Sequence[Token]) -> str:
         and (token.text[:1].isalpha() or token.text[:1] == "_")
     ]
     writer = _NameWriter(iter(words), {token.text.lower() for token in tokens})
+    qualified = [one for one in node.find_all(exp.Column) if one.table and one is not node.unnest()]
+    for qualifier in ([part.name.lower() for part in parts_of(one)[:-1]] for one in qualified):
+        if not any(source.answers_to(qualifier) for source in sources):
+            raise LeftToSparkError("a name of its own")
     name = writer.name(node)
     if next(writer.calls, None) is not None:
         raise LeftToSparkError("a name of its own")
@@ -120,9 +149,12 @@ class _NameWriter:
             for part in (value if isinstance(value, list) else [value])
             if isinstance(part, exp.Expr)
         ]
+        if written in _SHOWN:
+            return _SHOWN[written].format(self.name(args[0]))
         plain = {"this", "expression", "expressions"}
         if any(
             value for name, value in node.args.items() if name not in plain and not isinstance(value, bool)
         ):
             raise LeftToSparkError("a name of its own")
-        return f"{written}({', '.join(map(self.name, args))})"
+        names = [*map(self.name, args), *(["0"] if written in _ROUNDING and len(args) == 1 else [])]
+        return f"{written.upper() if written in _CAPITALS else written}({', '.join(names)})"

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.dataflow.plan.expressions import Compare, Literal
-from fff.sql.scalars.coercion import BOOLEAN, INT, STRING
+from fff.sql.scalars.coercion import BOOLEAN, INT, STRING, is_integer
 from fff.sql.scalars.typed import LeftToSparkError, Typed, call, folded
 
 #: Letters, digits and marks that mean themselves in every dialect.
@@ -133,7 +133,7 @@ def split(text: Typed, pattern: Typed, limit: Typed | None) -> Typed:
     """`split(text, pattern, limit)`. Raises LeftToSparkError."""
     written = _constant(pattern, "split")
     most = -1 if limit is None else limit.expr.value if isinstance(limit.expr, Literal) else None
-    if written is None or not isinstance(most, int):
+    if written is None or not isinstance(most, int) or (limit is not None and not is_integer(limit.type)):
         raise LeftToSparkError("split(…) by NULL")
     shared = _never_empty(written, "split")
     if shared.startswith("^"):

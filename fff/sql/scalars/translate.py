@@ -76,10 +76,12 @@ class Scalars:
             if isinstance(said, exp.Cast) and isinstance(said.this, exp.Literal) and not said.this.is_string:
                 written = said.to.sql("spark").lower()
                 found = with_suffix(self.statement.sql, said.this.name, written, minus=True)
-                if found is None and written in words.SUFFIXED:
+                if found is None and written in words.SUFFIXED - {"float", "double"}:
                     raise LeftToSparkError("a negative number with a suffix")
                 if found is not None:
                     return found
+            return signed("negative", self.value(node.this))
+        if isinstance(node, exp.Negative):
             return signed("negative", self.value(node.this))
         if isinstance(node, exp.Abs):
             return signed("abs", self.value(node.this))
@@ -106,6 +108,9 @@ class Scalars:
             return made
         if shape := words.CALLS.get(type(node)) or NODES.get(type(node)):
             return called(shape[0], self._arguments(node, shape[1]))
+        if isinstance(node, exp.Log) and (name := words.logarithm(self.statement, node)) is not None:
+            sides = (node.this, node.expression)
+            return applied(name, [self.value(one) for one in sides[name != "log" :]])
         if isinstance(node, exp.Anonymous):
             return self._named(node)
         if isinstance(node, exp.Cast | exp.TryCast):
@@ -265,12 +270,16 @@ class Scalars:
         return self._to(self.value(node.this), written, tries=tries)
 
     def _to(self, one: Typed, written: str, *, tries: bool = False) -> Typed:
+        if written.startswith("interval ") and not tries and not intervals.is_interval(one.type):
+            return intervals.of_number(one, written)
         try:
             kind = arrow_type(written)
         except ValueError:
             raise LeftToSparkError(f"casts to {written}") from None
         if "char" in written:
             raise LeftToSparkError(f"casts to {written}")
+        if intervals.is_interval(one.type) and not tries and coercion.is_number(kind):
+            return intervals.as_number(one, kind)
         return cast(one, kind, tries=tries)
 
     def _pattern(self, node: Node) -> Typed:
@@ -418,10 +427,10 @@ _KINDS: dict[str, ArrowType | None] = {
 
 
 def _by_zero(name: str, one: Typed) -> Typed:
-    if not coercion.is_number(one.type):
+    if not coercion.is_number(one.type) and one.type != STRING:
         raise LeftToSparkError(f"{name}({coercion.type_name(one.type)})")
     if name == "positive":
-        return Typed(one.expr, one.type)
+        return cast(one, DOUBLE) if one.type == STRING else Typed(one.expr, one.type)
     zero = Typed(Literal(0, INT), INT, literal=True)
     if name == "zeroifnull":
         items, kind = common([one, zero])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,6 +25,13 @@ from fff.sql.syntax.statement import Node, exp
 #: Texts that are compared without their case (`COLLATE utf8_lcase`). They are texts to Arrow: only the planner tells them
 #: apart, and no kernel and no table has values of this type.
 ANY_CASE = pa.dictionary(pa.int8(), pa.string())
+#: The types of texts of a collation, by its name: also of those that take no account of blanks at the end.
+COLLATIONS = {
+    "utf8_lcase": ANY_CASE,
+    "utf8_lcase_rtrim": pa.dictionary(pa.int16(), pa.string()),
+    "utf8_binary_rtrim": pa.dictionary(pa.int32(), pa.string()),
+}
+COLLATED = {kind: name for name, kind in COLLATIONS.items()}
 
 
 class LeftToSparkError(Exception):
@@ -87,7 +95,7 @@ def always_fails(expr: Expr) -> str | None:
 
 def call(name: str, args: Sequence[Typed], kind: ArrowType, *, fails: bool = False) -> Typed:
     """A call of a kernel; of constants, what it comes to, unless that fails."""
-    if kind == ANY_CASE:
+    if kind in COLLATED:
         raise LeftToSparkError("texts of a collation")
     made = FunctionCall(name, tuple(arg.expr for arg in args), kind, fails)
     return Typed(folded(made, kind), kind)
@@ -101,7 +109,9 @@ def folded(expr: Expr, kind: ArrowType) -> Expr:
     if found.failed is not None:
         return expr
     try:
-        return Literal(found.values[0].as_py(), kind)
+        value = found.values[0].as_py()
+        in_utc = isinstance(value, dt.datetime) and value.tzinfo is not None
+        return Literal(value.replace(tzinfo=dt.UTC) if in_utc else value, kind)
     except (ValueError, OverflowError):  # a date or a moment that Python does not know
         return expr
 

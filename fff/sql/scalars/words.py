@@ -73,6 +73,8 @@ CALLS: dict[type[Node], tuple[str, tuple[str, ...]]] = {
     exp.Chr: ("chr", ("expressions",)),
     exp.Getbit: ("getbit", ("this", "expression")),
     exp.Pi: ("pi", ()),
+    exp.Exp: ("exp", ("this",)),
+    exp.Ln: ("ln", ("this",)),
     exp.WidthBucket: ("width_bucket", ("this", "min_value", "max_value", "num_buckets")),
 }
 #: Functions that are casts, where they do not parse as casts.
@@ -172,6 +174,14 @@ def units_are_texts(statement: Statement) -> bool:
         if not known or end != first + 1:
             return False
     return True
+
+
+def logarithm(statement: Statement, node: Node) -> str | None:
+    """Which function `Log` is: the parser shows `log10(x)` and `log(10, x)` alike; None where that is not certain."""
+    names = {token.text.lower() for token in statement.tokens} & {"log", "log2", "log10"}
+    if "log" not in names and (short := f"log{node.this.sql()}") in names:
+        return short
+    return "log" if names == {"log"} else None
 
 
 def describe(node: Node) -> str:

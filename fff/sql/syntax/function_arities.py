@@ -91,3 +91,49 @@ vector_normalize:1,2 vector_sum:1 version:0 weekday:1 weekofyear:1 width_bucket:
 window_time:1 xpath:2 xpath_boolean:2 xpath_double:2 xpath_float:2 xpath_int:2 xpath_long:2
 xpath_number:2 xpath_short:2 xpath_string:2 xxhash64:1+ year:1 zeroifnull:1 zip_with:3
 """
+#: Functions that are nothing over a window.
+WINDOWLESS = """
+abs acos acosh add_months aes_decrypt aes_encrypt array array_compact array_distinct array_join
+array_max array_min array_repeat array_size arrays_zip ascii asin asinh assert_true atan atan2 atanh
+base64 bigint bin binary bit_count bit_get bit_length bitmap_bit_position bitmap_bucket_number
+boolean bround btrim cardinality cbrt char char_length character_length chr coalesce collation concat
+concat_ws contains conv convert_timezone cos cosh cot crc32 csc curdate current_catalog
+current_database current_schema current_timezone date date_add date_diff date_format
+date_from_unix_date date_part date_sub date_trunc dateadd datediff datepart day dayname dayofmonth
+dayofweek dayofyear decimal decode degrees div double e elt encode endswith equal_null exists exp
+expm1 extract factorial filter find_in_set float forall format_number format_string from_base32
+from_unixtime from_utc_timestamp get_json_object getbit greatest grouping grouping_id hash hex
+hll_sketch_estimate hll_union hmac hour hypot if ifnull initcap input_file_block_length
+input_file_block_start input_file_name instr int is_valid_utf8 is_valid_variant is_variant_null isnan
+isnotnull isnull jaro_winkler_similarity json_array_length json_object_keys kll_sketch_get_n_bigint
+kll_sketch_get_n_double kll_sketch_get_n_float kll_sketch_get_quantile_bigint
+kll_sketch_get_quantile_double kll_sketch_get_quantile_float kll_sketch_get_rank_bigint
+kll_sketch_get_rank_double kll_sketch_get_rank_float kll_sketch_merge_bigint kll_sketch_merge_double
+kll_sketch_merge_float kll_sketch_to_string_bigint kll_sketch_to_string_double
+kll_sketch_to_string_float last_day lcase least left len length levenshtein ln locate log log10 log1p
+log2 lower lpad ltrim luhn_check make_date make_dt_interval make_interval make_timestamp
+make_timestamp_ltz make_timestamp_ntz make_valid_utf8 make_ym_interval map_entries map_filter
+map_from_arrays map_keys map_values map_zip_with md5 minute mod monotonically_increasing_id month
+monthname months_between nanvl negative next_day nullif nullifzero nvl nvl2 octet_length overlay
+parse_json parse_url pi pmod position positive pow power printf quarter quote radians raise_error
+rand randn random randstr regexp regexp_count regexp_extract regexp_extract_all regexp_instr
+regexp_like regexp_replace regexp_substr repeat replace reverse right rint rlike round rpad rtrim
+schema_of_variant sec second sentences session_window sha sha1 sha2 shiftleft shiftright
+shiftrightunsigned shuffle sign signum sin sinh size slice smallint sort_array soundex space
+spark_partition_id split split_part sqrt st_asbinary st_geogfromwkb st_geomfromwkb st_setsrid st_srid
+startswith str_to_map string struct substr substring substring_index tan tanh theta_difference
+theta_intersection theta_sketch_estimate theta_union time_bucket timestamp timestamp_micros
+timestamp_millis timestamp_nanos timestamp_seconds tinyint to_base32 to_binary to_char to_date
+to_number to_timestamp to_timestamp_ltz to_timestamp_ntz to_unix_timestamp to_utc_timestamp
+to_varchar transform transform_keys transform_values translate trim trunc try_add try_aes_decrypt
+try_divide try_make_interval try_make_timestamp try_make_timestamp_ltz try_make_timestamp_ntz try_mod
+try_multiply try_parse_json try_subtract try_to_binary try_to_date try_to_number try_to_timestamp
+try_url_decode try_validate_utf8 try_variant_array_append try_variant_insert tuple_difference_double
+tuple_difference_integer tuple_difference_theta_double tuple_difference_theta_integer
+tuple_sketch_estimate_double tuple_sketch_estimate_integer tuple_sketch_theta_double
+tuple_sketch_theta_integer typeof ucase unbase64 unhex uniform unix_date unix_micros unix_millis
+unix_nanos unix_seconds unix_timestamp upper url_decode url_encode uuid validate_utf8
+variant_array_append variant_delete variant_insert version weekday weekofyear width_bucket xpath
+xpath_boolean xpath_double xpath_float xpath_int xpath_long xpath_number xpath_short xpath_string
+xxhash64 year zeroifnull zip_with
+"""

@@ -70,6 +70,25 @@ def _first_value(kind: type[exp.Expr]) -> Callable[[list[exp.Expr]], exp.Expr]:
     return build
 
 
+def _pipe_set(parser: Parser, query: exp.Select) -> exp.Select:
+    """`|> SET a = 1, b = 2`, as conditions in a select list: good for telling what is named."""
+    parser._advance()  # noqa: SLF001 - what such parsers are made of
+    query.select(exp.Star(), *parser._parse_csv(parser._parse_disjunction), append=False, copy=False)  # noqa: SLF001 - what such parsers are made of
+    return parser._build_pipe_cte(query=query, expressions=[exp.Star()])  # noqa: SLF001 - what such parsers are made of
+
+
+def _pipe_limit(parser: Parser, query: exp.Select) -> exp.Select:
+    """`|> LIMIT 1` and `|> OFFSET 1`; sqlglot stumbles over a LIMIT that was looked for, and not found, before."""
+    if query.args.get("limit") is None:
+        query.args.pop("limit", None)
+    return parser._parse_pipe_syntax_limit(query)  # noqa: SLF001 - what such parsers are made of
+
+
+_SPARK.parser_class.PIPE_SYNTAX_TRANSFORM_PARSERS = {
+    **_SPARK.parser_class.PIPE_SYNTAX_TRANSFORM_PARSERS,
+    "SET": _pipe_set,
+    **dict.fromkeys(("LIMIT", "OFFSET"), _pipe_limit),
+}
 _SPARK.parser_class.FUNCTIONS = {
     **_SPARK.parser_class.FUNCTIONS,
     "FIRST_VALUE": _first_value(exp.FirstValue),

@@ -1,6 +1,7 @@
 """Lengths of time, and functions of numbers beyond the arithmetic of one type.
 
     durations  Lengths of time, in microseconds
+    exponents  Exponentials and logarithms
     numbers    Buckets, bits, and digits before the point
     wide       Decimals of many digits
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from fff.dataflow.arrays import Bools, Int64
 from fff.dataflow.kernels.arithmetic import tried
-from fff.dataflow.kernels.values import Kernel, Partial, Value, as_array, failing
+from fff.dataflow.kernels.values import Kernel, Partial, Value, as_array, either, failing
 from fff.schema import ArrowType
 
 _DAY, _HOUR, _MINUTE = 86_400_000_000, 3_600_000_000, 60_000_000
@@ -49,6 +49,19 @@ def _sum(sign: int, told: str) -> Kernel:
         return failing(_made(found, mask, kind), pa.array(wraps & ~mask), told)
 
     return kernel
+
+
+def _minus(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
+    """A moment so much earlier, as Spark computes it: later by the negative, which the longest time does not have."""
+    found = _sum(-1, _TOO_FAR)(args, kind)
+    (_, no_moment), (length, no_length) = _counts(args[0]), _counts(args[1])
+    beyond = (length == _LEAST) & ~(no_moment | no_length)
+    if not beyond.any():
+        return found
+    values, failed = (found.values, found.failed) if isinstance(found, Partial) else (found, None)
+    lost = failing(values, pa.array(beyond), _TOO_LONG)
+    assert isinstance(lost, Partial)
+    return Partial(lost.values, either(lost.failed, failed))
 
 
 def _times(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
@@ -135,7 +148,7 @@ DURATIONS: dict[str, Kernel] = {
     **_FOUR,
     **{f"try_{name}": tried(kernel) for name, kernel in _FOUR.items()},
     "moment_plus": _sum(1, _TOO_FAR),
-    "moment_minus": _sum(-1, _TOO_FAR),
+    "moment_minus": _minus,
     "moments_between": _sum(-1, _LONG),
     "days_between": _days_between,
     "duration_negative": _one_sided(np.negative),

@@ -29,7 +29,9 @@ def _bucket(args: Sequence[Value], kind: ArrowType) -> Value:
     with np.errstate(all="ignore"):
         passed = np.where(up, value - first, last - value)
         found = np.where(null, 0.0, many.astype(np.float64) * passed / (last - first))
-        inside = np.where(np.abs(found) < 2.0**62, found, 0.0).astype(np.int64) + 1
+        great = found >= 2.0**63  # one more than the greatest is the least
+        inside = np.where(great | np.isnan(found), 0.0, found).astype(np.int64) + 1
+        inside = np.where(great, -(2**63), inside)
     below, above = np.where(up, value < low, value > low), np.where(up, value >= high, value <= high)
     return pa.array(np.where(below, 0, np.where(above, many + 1, inside)), kind, mask=null)
 

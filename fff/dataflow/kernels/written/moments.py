@@ -190,8 +190,11 @@ def _apart(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
     if size >= _DAY:
         return pa.array(_trunc(days, size // _DAY), kind, mask=mask)
     each = _DAY // size
-    far = np.abs(days) >= (2**63 - 1) // each
-    found = np.where(far, 0, days) * each + _trunc(clock, size)
+    far = np.abs(days) > (2**63 - 1) // each
+    whole, rest = np.where(far, 0, days) * each, _trunc(clock, size)
+    with np.errstate(over="ignore"):
+        found = whole + rest
+    far |= ((whole ^ found) & (rest ^ found)) < 0
     return failing(pa.array(found, kind, mask=mask), pa.array(far & ~mask), _OVERFLOW)
 
 

@@ -223,6 +223,8 @@ def _sequence(name: str, args: list[Typed]) -> Typed:
 
 def _from_arrays(name: str, args: list[Typed]) -> Typed:
     key, value = (array_of(name, one) for one in args)
+    if key == VOID:
+        raise LeftToSparkError(f"{name}(…) of NULLs")
     check_compared(name, key)
     return call(name, args, pa.map_(key, value), fails=True)
 
@@ -232,6 +234,8 @@ def _from_entries(name: str, args: list[Typed]) -> Typed:
     if not pa.types.is_struct(kind) or kind.num_fields != 2:
         raise LeftToSparkError(f"{name}({type_name(args[0].type)})")
     key, value = (kind.field(place).type for place in (0, 1))
+    if key == VOID:
+        raise LeftToSparkError(f"{name}(…) of NULLs")
     check_compared(name, key)
     return call(name, args, pa.map_(key, value), fails=True)
 
@@ -276,7 +280,10 @@ def _has_key(name: str, args: list[Typed]) -> Typed:
 
 def sorted_array(one: Typed, *, descending: bool, nulls_first: bool) -> Typed:
     """`sort_array` and `array_sort`."""
-    check_compared("sort_array", array_of("sort_array", one))
+    kind = array_of("sort_array", one)
+    if kind == VOID:
+        raise LeftToSparkError("sort_array(…) of NULLs")
+    check_compared("sort_array", kind)
     flags = [Typed(Literal(flag, BOOLEAN), BOOLEAN) for flag in (descending, nulls_first)]
     return call("sort_array", [one, *flags], one.type)
 

@@ -50,7 +50,10 @@ def struct(node: Node, value: _Value) -> Typed:
     named = []
     for place, item in enumerate(node.expressions, 1):
         if isinstance(item, exp.PropertyEQ):
-            if isinstance(item.expression, exp.Star):
+            unnamed = item.name == f"col{place}" and isinstance(
+                item.expression, exp.Dot | exp.Bracket | exp.Paren
+            )
+            if isinstance(item.expression, exp.Star) or unnamed:  # col1 is the parser's, but of calls
                 raise LeftToSparkError("a struct with a field without a name")
             named.append((item.name, value(item.expression)))
         elif isinstance(item, exp.Alias):

@@ -9,6 +9,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 
 import pyarrow as pa
 
+from fff.dataflow.kernels.texts import fitted
 from fff.dataflow.plan.expressions import Literal
 from fff.schema import ArrowType
 from fff.sql.scalars.coercion import (
@@ -23,6 +24,7 @@ from fff.sql.scalars.coercion import (
     TIMESTAMP,
     VOID,
     cast,
+    is_decimal,
     is_integer,
     is_moment,
     is_number,
@@ -55,6 +57,7 @@ _CLOCK = {
     "SECOND": r"(\d{1,2})(?:\.(\d{1,9}))?",
     "DAY": r"(\d{1,6})",
 }
+_TYPE = re.compile(r"INTERVAL (YEAR|MONTH|DAY|HOUR|MINUTE|SECOND)(?: TO (MONTH|HOUR|MINUTE|SECOND))?")
 _EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
 #: How far dates and moments are moved.
 _MOST_MONTHS, _MOST_DAYS = 1_200_000, 700_000
@@ -104,7 +107,7 @@ def _one(text: str, unit: str) -> Typed:
         raise LeftToSparkError("an interval of this form")
     sign = -1 if match[1] == "-" else 1
     if unit in _MONTHS:
-        return _months(sign * int(match[2]) * _MONTHS[unit])
+        return _months(sign * int(match[2]) * _MONTHS[unit], units=unit[0])
     micros = int(match[2]) * _UNITS[unit] + (_fraction(match[3]) if unit == "SECOND" else 0)
     return length(sign * micros, units=_letters(unit, unit))
 
@@ -133,7 +136,7 @@ def _span(text: str, first: str, last: str) -> Typed:
         match = _YEARS.fullmatch(text.strip())
         if match is None or int(match[3]) > 11:
             raise LeftToSparkError("an interval of this form")
-        return _months((-1 if match[1] == "-" else 1) * (int(match[2]) * 12 + int(match[3])))
+        return _months((-1 if match[1] == "-" else 1) * (int(match[2]) * 12 + int(match[3])), units="YM")
     if first not in _FIELDS or last not in _FIELDS or _FIELDS.index(first) >= _FIELDS.index(last):
         raise LeftToSparkError("an interval of these units")
     units = _FIELDS[_FIELDS.index(first) : _FIELDS.index(last) + 1]
@@ -161,10 +164,10 @@ def length(micros: int, *, units: str) -> Typed:
     return Typed(Literal(micros, DURATION), DURATION, units=units)
 
 
-def _months(count: int) -> Typed:
-    if abs(count) > 2**31 - 1:
+def _months(count: int, *, units: str = "") -> Typed:
+    if not -(2**31) <= count < 2**31:
         raise LeftToSparkError("an interval of such a length")
-    return Typed(Literal(pa.MonthDayNano([count, 0, 0]), MONTHS), MONTHS)
+    return Typed(Literal(pa.MonthDayNano([count, 0, 0]), MONTHS), MONTHS, units=units)
 
 
 def count_of(one: Typed) -> int | None:
@@ -183,7 +186,7 @@ def negated(one: Typed) -> Typed:
     if one.type == MONTHS:
         if count is None:
             raise LeftToSparkError("an interval of computed months")
-        return _months(-count)
+        return _months(-count, units=one.units)
     if count is not None:
         return length(-count, units=one.units)
     return _kept(call("duration_negative", [one], DURATION, fails=True), one.units)
@@ -197,6 +200,42 @@ def absolute(one: Typed) -> Typed:
     if one.type == MONTHS:
         raise LeftToSparkError("an interval of computed months")
     return _kept(call("duration_abs", [one], DURATION, fails=True), one.units)
+
+
+def of_number(one: Typed, written: str) -> Typed:
+    """A constant number cast to an interval, of which it counts the last unit. Raises LeftToSparkError."""
+    match = _TYPE.fullmatch(written.upper())
+    number = one.expr.value if isinstance(one.expr, Literal) else None
+    if (
+        match is None
+        or isinstance(number, bool)
+        or not isinstance(number, int | Decimal)
+        or not is_number(one.type)
+    ):
+        raise LeftToSparkError(f"casts to {written}")
+    first, last = match[1], match[2] or match[1]
+    size = _MONTHS.get(last) or _UNITS[last]
+    count = int(_EXACT.multiply(Decimal(number), Decimal(size)).quantize(Decimal(1), context=_EXACT))
+    units = _letters(first, last)
+    return _months(count, units=units) if last in _MONTHS else length(count, units=units)
+
+
+def as_number(one: Typed, kind: ArrowType) -> Typed:
+    """A constant interval cast to a number of its last unit. Raises LeftToSparkError."""
+    count = count_of(one)
+    if count is None or not one.units or not (is_integer(kind) or is_decimal(kind)):
+        raise LeftToSparkError(f"casts an interval to {type_name(kind)}")
+    names = _MONTHS if one.type == MONTHS else _UNITS
+    last = next(unit for unit in names if unit != "WEEK" and unit[0] == one.units[-1])
+    if is_decimal(kind) and last == "SECOND":
+        exact = Decimal(count).scaleb(-6)
+    else:
+        exact = Decimal((abs(count) // names[last]) * (-1 if count < 0 else 1))
+    found = fitted(exact, kind) if is_decimal(kind) else int(exact)
+    half = 0 if is_decimal(kind) else 1 << (kind.bit_width - 1)
+    if found is None or (half and not -half <= found < half):
+        raise LeftToSparkError("an interval beyond a number")
+    return Typed(Literal(found, kind), kind)
 
 
 def sign(one: Typed) -> Typed:
@@ -225,6 +264,12 @@ def concerned(name: str, left: Typed, right: Typed) -> bool:
     if is_interval(left.type) or is_interval(right.type):
         return True
     kinds = (left.type, right.type)
+    if (
+        VOID in kinds
+        and name in {"add", "subtract"}
+        and any(kind == DATE or is_moment(kind) for kind in kinds)
+    ):
+        return True
     timed = [kind for kind in kinds if kind == DATE or is_moment(kind)]
     texts = [one for one in (left, right) if one.type == STRING and isinstance(one.expr, Literal)]
     return name == "subtract" and len(timed) >= 1 and len(timed) + len(texts) == 2
@@ -234,11 +279,10 @@ def arithmetic(name: str, left: Typed, right: Typed, *, tries: bool = False) -> 
     """An operator with an interval, or the interval between two moments. Raises LeftToSparkError."""
     if tries and (left.may_fail or right.may_fail):  # which Spark tries as well
         raise LeftToSparkError(f"try_{name}(…) of an interval that may fail")
-    if name in {"add", "subtract"} and VOID in (left.type, right.type):
-        left, right = (
-            Typed(Literal(None, other.type), other.type, units=other.units) if one.type == VOID else one
-            for one, other in ((left, right), (right, left))
-        )
+    if VOID in (left.type, right.type):
+        if tries or (right.type != VOID and name not in {"add", "subtract", "multiply"}):
+            raise LeftToSparkError(f"{name} of NULL")
+        return _of_null(name, right if left.type == VOID else left)
     if is_interval(left.type) and is_interval(right.type):
         return _of_two(name, left, right, tries=tries)
     if is_interval(left.type) and name == "add" and not is_number(right.type):
@@ -254,11 +298,28 @@ def arithmetic(name: str, left: Typed, right: Typed, *, tries: bool = False) -> 
     raise LeftToSparkError(f"{name} of an interval")
 
 
+def _of_null(name: str, one: Typed) -> Typed:
+    """What an interval, a date or a moment and NULL come to, which is NULL of some type."""
+    kind, units = one.type, one.units
+    if one.may_fail or name not in {"add", "subtract", "multiply", "divide"}:
+        raise LeftToSparkError(f"{name} of NULL")
+    if is_interval(kind):
+        units = units if name in {"add", "subtract"} else _ALL if kind == DURATION else ""
+    elif name == "subtract":
+        kind, units = DURATION, _DAYS if kind == DATE else _ALL
+    elif kind == DATE:
+        kind = TIMESTAMP
+    return Typed(Literal(None, kind), kind, units=units)
+
+
 def _of_two(name: str, left: Typed, right: Typed, *, tries: bool) -> Typed:
     if left.type != right.type:
         raise LeftToSparkError(f"{name} of months and days")
     counts = [count_of(left), count_of(right)]
     one, other = counts
+    if name == "div" and one is not None and other and not tries:
+        whole = abs(one) // abs(other)
+        return Typed(Literal(whole if (one < 0) == (other < 0) else -whole, LONG), LONG)
     if one is not None and other is not None and name in {"add", "subtract"}:
         total = one + other if name == "add" else one - other
         return _months(total) if left.type == MONTHS else length(total, units=_both(left, right))
@@ -279,7 +340,7 @@ def _both(left: Typed, right: Typed) -> str:
 def _moved(moment: Typed, by: Typed, sign: int, *, tries: bool) -> Typed:
     """A date or a moment, and an interval."""
     count = count_of(by)
-    if not (moment.type == DATE or is_moment(moment.type)) or tries:
+    if not (moment.type == DATE or is_moment(moment.type)) or (tries and count is None):
         raise LeftToSparkError(f"an interval and {type_name(moment.type)}")
     if by.type == MONTHS:
         if count is None or abs(count) > _MOST_MONTHS:
@@ -287,7 +348,7 @@ def _moved(moment: Typed, by: Typed, sign: int, *, tries: bool) -> Typed:
         months = sign * count
         if moment.type == DATE:
             return call("add_months", [moment, Typed(Literal(months, INT), INT)], DATE)
-        return call("moment_moved", [moment, *_longs(months, 0)], moment.type, fails=True)
+        return _moved_by(moment, months, 0, tries=tries)
     if moment.type == DATE and not by.units:
         raise LeftToSparkError("a date and an interval of unknown units")
     if moment.type == DATE and by.units == _DAYS:
@@ -297,9 +358,16 @@ def _moved(moment: Typed, by: Typed, sign: int, *, tries: bool) -> Typed:
         return call("date_add", [moment, Typed(Literal(days, INT), INT)], DATE)
     if moment.type == DATE:
         moment = cast(moment, TIMESTAMP)
+        if tries and moment.may_fail:
+            raise LeftToSparkError("a date that may be too far away")
     if count is not None:
-        return call("moment_moved", [moment, *_longs(0, sign * count)], moment.type, fails=True)
+        return _moved_by(moment, 0, sign * count, tries=tries)
     return call("moment_plus" if sign > 0 else "moment_minus", [moment, by], moment.type, fails=True)
+
+
+def _moved_by(moment: Typed, months: int, micros: int, *, tries: bool) -> Typed:
+    name = "try_moment_moved" if tries else "moment_moved"
+    return call(name, [moment, *_longs(months, micros)], moment.type, fails=not tries)
 
 
 def _longs(*counts: int) -> list[Typed]:

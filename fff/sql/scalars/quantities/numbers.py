@@ -13,6 +13,8 @@ from fff.sql.scalars.coercion import (
     INT,
     LONG,
     MOST_DIGITS,
+    STRING,
+    VOID,
     cast,
     is_decimal,
     is_integer,
@@ -21,7 +23,7 @@ from fff.sql.scalars.coercion import (
 )
 from fff.sql.scalars.typed import LeftToSparkError, Typed, call
 
-NAMES = frozenset({"e", "getbit", "pi", "width_bucket"})
+NAMES = frozenset({"e", "getbit", "pi", "width_bucket", "exp", "ln", "log", "log10", "log2"})
 _DIGITS = {pa.int8(): 3, pa.int16(): 5, INT: 10, LONG: 20}
 
 
@@ -30,6 +32,9 @@ def applied(name: str, args: Sequence[Typed]) -> Typed:
     kinds = [one.type for one in args]
     if name in {"e", "pi"} and not args:
         return Typed(Literal(math.e if name == "e" else math.pi, DOUBLE), DOUBLE)
+    exponent = name in {"exp", "ln", "log", "log10", "log2"} and len(args) == 1 + (name == "log")
+    if exponent and all(map(_is_written_number, args)):
+        return call(name, [cast(one, DOUBLE) for one in args], DOUBLE)
     if (
         name == "getbit"
         and len(args) == 2
@@ -37,9 +42,17 @@ def applied(name: str, args: Sequence[Typed]) -> Typed:
         and kinds[1] in (pa.int8(), pa.int16(), INT)
     ):
         return call(name, [args[0], cast(args[1], INT)], pa.int8(), fails=True)
-    if name == "width_bucket" and len(args) == 4 and all(map(is_number, kinds[:3])) and is_integer(kinds[3]):
-        return call(name, [*(cast(one, DOUBLE) for one in args[:3]), cast(args[3], LONG)], LONG)
+    if name == "width_bucket" and len(args) == 4 and all(map(_is_written_number, args)):
+        given = [*(cast(one, DOUBLE) for one in args[:3]), cast(args[3], LONG)]
+        if any(one.may_fail for one in given) and not all(isinstance(one.expr, Literal) for one in args):
+            raise LeftToSparkError("width_bucket(…) of what may fail")
+        return call(name, given, LONG)
     raise LeftToSparkError(f"{name}({', '.join(map(type_name, kinds))})")
+
+
+def _is_written_number(one: Typed) -> bool:
+    """A number, NULL, or a constant text that Spark reads as a number."""
+    return is_number(one.type) or one.type == VOID or (one.type == STRING and isinstance(one.expr, Literal))
 
 
 def to_tens(name: str, number: Typed, count: int) -> Typed:

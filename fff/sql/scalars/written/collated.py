@@ -1,4 +1,7 @@
-"""Texts of a collation: `COLLATE utf8_lcase`, which looks at no case, and `utf8_binary`, which is that of every text."""
+"""Texts of a collation: `COLLATE utf8_lcase` looks at no case, `utf8_binary` is that of every text.
+
+With `_rtrim` behind it, a collation looks at no blanks at the end.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,10 @@ from dataclasses import replace
 
 from fff.dataflow.plan.expressions import Literal
 from fff.sql.scalars.coercion import BINARY, STRING, VOID, cast, type_name
-from fff.sql.scalars.typed import ANY_CASE, LeftToSparkError, Typed, call
+from fff.sql.scalars.typed import COLLATED, COLLATIONS, LeftToSparkError, Typed, call
 from fff.sql.syntax.statement import Node, exp
 
-_BINARY, _ANY_CASE = "utf8_binary", "utf8_lcase"
+_BINARY = "utf8_binary"
 #: Functions that do the same whatever the collation; what texts they give have it, too.
 _SAME = frozenset(
     {
@@ -31,8 +34,8 @@ def collated(node: Node, value: Callable[[Node], Typed]) -> Typed:
     if text.type not in (STRING, VOID):
         raise LeftToSparkError(f"collate({type_name(text.type)})")
     text = cast(text, STRING)
-    if name == _ANY_CASE:
-        return replace(text, type=ANY_CASE)
+    if name in COLLATIONS:
+        return replace(text, type=COLLATIONS[name])
     if name != _BINARY:
         raise LeftToSparkError("this collation")
     return text
@@ -52,10 +55,17 @@ def _whole(node: Node) -> Node:
 def alike(sides: list[Typed]) -> list[Typed]:
     """The sides of a comparison; where case does not count, texts that say so, and of bytes their digits, in the same order."""
     kinds = {side.type for side in sides}
-    if ANY_CASE in kinds:
-        if not kinds <= {ANY_CASE, STRING, VOID}:
+    if collation := next((kind for kind in kinds if kind in COLLATED), None):
+        if not kinds <= {collation, STRING, VOID}:
             raise LeftToSparkError("compares a text of a collation with another type")
-        return [call("any_case", [_plain(side)], STRING) for side in sides]
+        plain = [_plain(side) for side in sides]
+        if COLLATED[collation].endswith("_rtrim"):
+            plain = [call("rtrim", [side], STRING) for side in plain]
+        return (
+            plain
+            if COLLATED[collation].startswith(_BINARY)
+            else [call("any_case", [one], STRING) for one in plain]
+        )
     if BINARY in kinds:
         if not kinds <= {BINARY, STRING, VOID}:
             raise LeftToSparkError("compares bytes with another type")
@@ -65,14 +75,15 @@ def alike(sides: list[Typed]) -> list[Typed]:
 
 def plainly(name: str, args: Sequence[Typed], build: Callable[[Sequence[Typed]], Typed]) -> Typed:
     """A function of its arguments, some of which may be of a collation. Raises LeftToSparkError."""
-    if not any(arg.type == ANY_CASE for arg in args):
+    kinds = {arg.type for arg in args if arg.type in COLLATED}
+    if not kinds:
         return build(args)
     if name == "collation" and len(args) == 1:
-        return _named(_ANY_CASE)
-    if name not in _SAME:
+        return _named(COLLATED[args[0].type])
+    if name not in _SAME or len(kinds) > 1:
         raise LeftToSparkError(f"{name}(…) of a collation")
     found = build([_plain(arg) for arg in args])
-    return replace(found, type=ANY_CASE) if found.type == STRING else found
+    return replace(found, type=kinds.pop()) if found.type == STRING else found
 
 
 def collation(args: Sequence[Typed]) -> Typed:
@@ -87,4 +98,4 @@ def _named(name: str) -> Typed:
 
 
 def _plain(one: Typed) -> Typed:
-    return replace(one, type=STRING) if one.type == ANY_CASE else cast(one, STRING)
+    return replace(one, type=STRING) if one.type in COLLATED else cast(one, STRING)

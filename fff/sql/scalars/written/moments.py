@@ -118,7 +118,7 @@ def to_moment(name: str, kind: ArrowType) -> Callable[[Sequence[Typed]], Typed]:
             raise LeftToSparkError(f"{name}(…) of texts")
         if args[0].type not in (STRING, coercion.VOID, DATE, TIMESTAMP, NAIVE):
             raise LeftToSparkError(f"{name}({coercion.type_name(args[0].type)})")
-        return cast(args[0], kind)
+        return cast(args[0], kind, tries=tries)
 
     return build
 

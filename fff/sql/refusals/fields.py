@@ -1,0 +1,87 @@
+"""Fields and elements of columns that have none, by the types that their sources declare."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from fff.errors import QueryError
+from fff.schema import spark_type
+from fff.sql.binder.names import parts_of, reference_span
+from fff.sql.binder.scopes import Found, QueryTree, SelectScope, resolve
+from fff.sql.refusals.generators import kinds_of, type_of
+from fff.sql.syntax.statement import Node, Statement, exp, identifier_span, text_span
+
+
+def check_fields(tree: QueryTree) -> None:
+    """Raises QueryError, underlined."""
+    for scope in tree.scopes:
+        aliases = {source.alias.lower() for source in scope.reach}
+        for column in scope.columns:
+            first, *more = parts_of(column)
+            if more and (len(more) > 1 or first.name.lower() not in aliases):
+                _check_path(tree.statement, scope, column)
+            if isinstance(column.parent, exp.Bracket) and column.parent.this is column:
+                _check_element(tree.statement, scope, column.parent)
+
+
+def _check_path(statement: Statement, scope: SelectScope, column: Node) -> None:
+    """The names behind that of a column are of fields that it has."""
+    found = resolve(column, scope)
+    kinds = kinds_of(found) if isinstance(found, Found) else []
+    if len(kinds) != 1 or not isinstance(found, Found):
+        return
+    kind, parts = kinds[0], parts_of(column)
+    for before, part in zip(parts[found.qualifiers :], parts[found.qualifiers + 1 :], strict=False):
+        try:
+            inner = _field(kind, part.name)
+        except LookupError as error:
+            raise QueryError(
+                f"{before.name} {error.args[0]}",
+                sql=statement.sql,
+                span=identifier_span(part) or reference_span(column),
+            ) from None
+        if inner is None:
+            return
+        kind = inner
+
+
+def _field(kind: pa.DataType, name: str) -> pa.DataType | None:
+    """The type of a field; None where it cannot be told. Raises LookupError where there is none of the name."""
+    if pa.types.is_struct(kind):
+        fields = {one.name.lower(): one.type for one in kind}
+        if name.lower() not in fields:
+            raise LookupError(f"has no field {name}, but {', '.join(one.name for one in kind)}")
+        return fields[name.lower()]
+    if pa.types.is_list(kind) and not pa.types.is_struct(kind.value_type):
+        return None
+    if pa.types.is_list(kind):
+        inner = _field(kind.value_type, name)
+        return None if inner is None else pa.list_(inner)
+    if pa.types.is_map(kind):
+        return kind.item_type
+    if pa.types.is_nested(kind):
+        return None
+    raise LookupError(f"is of type {spark_type(kind)}, which has no fields")
+
+
+def _check_element(statement: Statement, scope: SelectScope, bracket: Node) -> None:
+    """What stands in brackets behind a column: the place in an array, the key of a map, the name of a field."""
+    kind, [key, *more] = type_of(bracket.this, scope), bracket.expressions
+    if kind is None or more:
+        return
+    text = isinstance(key, exp.Literal) and key.is_string
+    whole = isinstance(key, exp.Literal) and key.is_int and not key.is_string
+    what = None
+    if not pa.types.is_nested(kind):
+        what = "has no elements"
+    elif pa.types.is_list(kind) and (text or isinstance(key, exp.Boolean)):
+        what = "takes the place of an element, from 0 on"
+    elif pa.types.is_struct(kind) and whole:
+        what = "takes the name of a field"
+    if what is not None:
+        name = parts_of(bracket.this)[-1].name
+        raise QueryError(
+            f"{name} is of type {spark_type(kind)}: it {what}",
+            sql=statement.sql,
+            span=identifier_span(key) or text_span(bracket),
+        )

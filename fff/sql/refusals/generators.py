@@ -1,0 +1,141 @@
+"""Functions that make several rows or columns of one: where they stand, and how many names their columns are given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from fff.errors import QueryError
+from fff.sql.binder.names import parts_of
+from fff.sql.binder.scopes import Found, QueryTree, SelectScope, resolve
+from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
+from fff.sql.syntax.statement import Node, Statement, exp, identifier_span, text_span
+
+#: Spark's functions of this kind.
+GENERATORS = frozenset(
+    [
+        *("explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer"),
+        *("stack", "json_tuple", "variant_explode", "variant_explode_outer"),
+    ]
+)
+#: Clauses that take none.
+_CLAUSES = {"where": "WHERE", "having": "HAVING", "order": "ORDER BY", "qualify": "QUALIFY"}
+
+
+def is_generator(node: Node) -> bool:
+    """Whether a node is a call of such a function."""
+    return isinstance(node, exp.Func) and name_of(node) in GENERATORS
+
+
+def name_of(node: Node) -> str:
+    """The name of a function, lower case; nothing of any other node."""
+    if isinstance(node, exp.Anonymous) or not isinstance(node, exp.Func):
+        return node.name.lower() if isinstance(node, exp.Func) else ""
+    return node.sql_name().lower()
+
+
+def makes_columns(item: Node) -> bool:
+    """Whether a select item may give any number of columns: one that is no star, and no column or expression."""
+    bare = item.this if isinstance(item, exp.Alias) else item
+    return isinstance(bare, exp.Aliases) or (is_generator(bare) and not isinstance(item, exp.Alias))
+
+
+def check_generators(tree: QueryTree) -> None:
+    """Raises QueryError, underlined."""
+    statement = tree.statement
+    for scope in tree.scopes:
+        for item in scope.node.expressions:
+            _check_item(statement, scope, item)
+        for name, clause in _CLAUSES.items():
+            node = scope.node.args.get(name)
+            found = next((one for one in _own(node) if is_generator(one)), None) if node is not None else None
+            if found is not None:
+                raise _refused(statement, found, f"{name_of(found)} cannot stand in {clause}")
+        for lateral in scope.node.args.get("laterals") or ():
+            _check_view(statement, scope, lateral)
+
+
+def _own(node: Node) -> Iterator[Node]:
+    for part in node.walk(prune=lambda inner: isinstance(inner, exp.Query)):
+        if not isinstance(part, exp.Query):
+            yield part
+
+
+def _check_item(statement: Statement, scope: SelectScope, item: Node) -> None:
+    bare = item.this if isinstance(item, exp.Alias | exp.Aliases) else item
+    inner = next((one for one in _own(bare) if one is not bare and is_generator(one)), None)
+    if inner is not None and not isinstance(bare, exp.Query):
+        raise _refused(
+            statement,
+            inner,
+            f"{name_of(inner)} cannot stand inside an expression",
+            "make its rows in a query in FROM, or by LATERAL VIEW",
+        )
+    if isinstance(item, exp.Aliases):
+        if not is_generator(bare):
+            known = not isinstance(bare, exp.Anonymous) or bare.name.lower() in SPARK_FUNCTIONS
+            if known:
+                raise _refused(statement, item, "several names for what is one column")
+            return
+        _check_count(statement, scope, bare, item.expressions)
+
+
+def _check_view(statement: Statement, scope: SelectScope, lateral: Node) -> None:
+    call, alias = lateral.this, lateral.args.get("alias")
+    if not lateral.args.get("view") or not isinstance(call, exp.Func):
+        return
+    if not is_generator(call):
+        if name_of(call) in SPARK_FUNCTIONS:
+            raise _refused(
+                statement,
+                call,
+                f"LATERAL VIEW takes what makes rows, as explode, and {name_of(call)} does not",
+            )
+        return
+    _check_count(statement, scope, call, alias.columns if isinstance(alias, exp.TableAlias) else [])
+
+
+def _check_count(statement: Statement, scope: SelectScope, call: Node, names: list[Node]) -> None:
+    made = _columns_of(scope, call)
+    if names and made is not None and len(names) != made:
+        columns = f"{made} column{'' if made == 1 else 's'}"
+        raise _refused(statement, names[0], f"{name_of(call)} gives {columns} here, not {len(names)}")
+
+
+def _columns_of(scope: SelectScope, call: Node) -> int | None:
+    """How many columns a call makes, where its argument is a column of a source."""
+    name, item = name_of(call), call.this
+    kind = type_of(item, scope) if isinstance(item, exp.Column) else None
+    if kind is None:
+        return None
+    more = name.startswith("pos")
+    if name.removeprefix("pos").startswith("explode"):
+        return more + (2 if pa.types.is_map(kind) else 1) if _is_list(kind) or pa.types.is_map(kind) else None
+    inner = name.startswith("inline") and _is_list(kind) and pa.types.is_struct(kind.value_type)
+    return kind.value_type.num_fields if inner else None
+
+
+def type_of(node: Node, scope: SelectScope) -> pa.DataType | None:
+    """The type of a column of a source, with what stands behind its name left out; None where it is not known."""
+    found = resolve(node, scope)
+    plain = isinstance(found, Found) and len(parts_of(node)) == found.qualifiers + 1
+    kinds = kinds_of(found) if plain and isinstance(found, Found) else []
+    return kinds[0] if len(kinds) == 1 else None
+
+
+def kinds_of(found: Found) -> list[pa.DataType]:
+    """The different types of the columns that a name may mean."""
+    kinds: list[pa.DataType] = []
+    for source, index in found.origins or ():
+        if source.table is not None and source.table.columns[index].arrow not in kinds:
+            kinds.append(source.table.columns[index].arrow)
+    return kinds
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind))
+
+
+def _refused(statement: Statement, node: Node, message: str, hint: str | None = None) -> QueryError:
+    return QueryError(message, sql=statement.sql, span=identifier_span(node) or text_span(node), hint=hint)

@@ -1,0 +1,231 @@
+"""Places of columns in ORDER BY and GROUP BY, widths and types of set operations and subqueries, lists of names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fff.errors import QueryError
+from fff.sql.binder.grouping import grouping_expressions
+from fff.sql.binder.scopes import Query, QueryTree, SelectScope, Source
+from fff.sql.refusals.generators import makes_columns
+from fff.sql.scalars.argument_types import INCOMPARABLE
+from fff.sql.scalars.arguments import letter_of
+from fff.sql.syntax.aggregates import has_aggregate
+from fff.sql.syntax.statement import Node, Statement, arg, exp, identifier_span, text_span
+
+#: Letters of two types that neither `=` nor a set operation brings together; maps do stand in UNION ALL.
+_APART = frozenset("".join(sorted(pair)) for pair in INCOMPARABLE.split())
+
+
+def check_shapes(tree: QueryTree) -> None:
+    """Raises QueryError, underlined, for columns that are too many, too few, or of types that do not go together."""
+    statement = tree.statement
+    for query in tree.queries:
+        _check_set_operation(statement, query)
+        _check_names(statement, query)
+        for node in _around(query.node):
+            _check_order(statement, node, _width(query))
+    for scope in tree.scopes:
+        width = _width_of(scope)
+        _check_order(statement, scope.node, width)
+        _check_groups(statement, scope, width)
+        if scope.node.args.get("distinct") and any(map(_is_map, _types(scope))):
+            raise _refused(statement, scope.node, "DISTINCT compares rows, and maps do not compare")
+        for query in scope.inner:
+            _check_subquery(statement, query)
+        for source in scope.sources:
+            _check_renamed(statement, source)
+
+
+def _width_of(scope: SelectScope) -> int | None:
+    """How many columns a SELECT gives, if that can be told."""
+    items = scope.node.expressions
+    if not items or any(makes_columns(item) for item in items):
+        return None
+    outputs = scope.outputs
+    return None if outputs is None else len(outputs)
+
+
+def _width(query: Query) -> int | None:
+    return _width_of(query.branches[0]) if query.branches else None
+
+
+def _around(node: Node) -> Iterator[Node]:
+    """The brackets and set operations of a query, whose ORDER BY is of their columns; a SELECT has its own."""
+    todo = [node]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, exp.SetOperation):
+            yield one
+            todo += [one.this, one.expression]
+        elif isinstance(one, exp.Subquery | exp.Paren):
+            yield one
+            todo.append(one.this)
+
+
+def _times(count: int) -> str:
+    return f"{count} column{'' if count == 1 else 's'}"
+
+
+# -------------------------------------------------------------------------------------------------------------- ordinals
+
+
+def _ordinal(node: Node) -> int | None:
+    """The place of a column that a literal in ORDER BY and GROUP BY means."""
+    bare = node.unnest()
+    if isinstance(bare, exp.Neg):
+        inner = _ordinal(bare.this)
+        return None if inner is None else -inner
+    written = isinstance(bare, exp.Literal) and bare.is_int and not bare.is_string
+    return int(bare.name) if written and len(bare.name) < 10 else None  # no more are of type int
+
+
+def _check_order(statement: Statement, node: Node, width: int | None) -> None:
+    for name in ("order", "sort"):
+        clause = node.args.get(name)
+        for one in clause.expressions if clause is not None else ():
+            place = _ordinal(one.this) if isinstance(one, exp.Ordered) else None
+            if place is not None and width is not None and not 1 <= place <= width:
+                raise _refused(statement, one, f"ORDER BY names column {place} of {_times(width)}")
+
+
+def _check_groups(statement: Statement, scope: SelectScope, width: int | None) -> None:
+    group = scope.node.args.get("group")
+    if group is None:
+        return
+    items = scope.node.expressions
+    named = {item.alias.lower(): item for item in items if isinstance(item, exp.Alias)}
+    for one in grouping_expressions(group):
+        place = _ordinal(one)
+        if place is not None:
+            if any(item.is_star for item in items):
+                raise _refused(
+                    statement, one, "GROUP BY a number beside * in the select list", "name the columns"
+                )
+            if width is not None and not 1 <= place <= width:
+                raise _refused(statement, one, f"GROUP BY names column {place} of {_times(width)}")
+        item = items[place - 1] if place is not None and 1 <= place <= len(items) else None
+        if isinstance(one, exp.Column) and not one.args.get("table"):
+            known = any(
+                source.names is None or source.index(one.name) is not None for source in scope.sources
+            )
+            item = None if known else named.get(one.name.lower())
+        if has_aggregate(one) or (item is not None and has_aggregate(item)):
+            raise _refused(statement, one, "GROUP BY takes no aggregate", "compute it in a query in FROM")
+
+
+# -------------------------------------------------------------------------------------------------------- set operations
+
+
+def _check_set_operation(statement: Statement, query: Query) -> None:
+    if len(query.branches) < 2 or any(
+        arg(node, "by_name") for node in _around(query.node) if isinstance(node, exp.SetOperation)
+    ):
+        return
+    what = next(node.key.upper() for node in _around(query.node) if isinstance(node, exp.SetOperation))
+    first, *others = query.branches
+    width = _width_of(first)
+    for other in others:
+        wide = _width_of(other)
+        if width is not None and wide is not None and wide != width:
+            raise _refused(
+                statement,
+                other.node,
+                f"{what} of {_times(width)} and {_times(wide)}",
+                "both sides need the same number of columns",
+            )
+    types = [_types(branch) for branch in query.branches]
+    for branch, own in zip(others, types[1:], strict=True):
+        for place, (one, two) in enumerate(zip(types[0], own, strict=False)):
+            letters = [letter_of(one or "") or " ", letter_of(two or "") or " "]
+            if letters[0] != letters[1] and "".join(sorted(letters)) in _APART:
+                items = branch.node.expressions
+                raise _refused(
+                    statement,
+                    items[min(place, len(items) - 1)],
+                    f"[INCOMPATIBLE_COLUMN_TYPE] column {place + 1} of {what} would be of {one} and of {two}",
+                )
+    operators = [node for node in _around(query.node) if isinstance(node, exp.SetOperation)]
+    compared = all(not isinstance(node, exp.Union) or node.args.get("distinct") for node in operators)
+    if compared and any(map(_is_map, types[0])):
+        raise _refused(statement, first.node, f"{what} compares rows, and maps do not compare")
+
+
+def _types(scope: SelectScope) -> list[str | None]:
+    """The types of a SELECT's columns, as far as these are columns of sources."""
+    if any(makes_columns(item) for item in scope.node.expressions):
+        return []
+    found: list[str | None] = []
+    for output in scope.outputs or ():
+        kinds = {
+            source.table.columns[index].type
+            for source, index in output.origins or ()
+            if source.table is not None
+        }
+        found.append(kinds.pop() if len(kinds) == 1 else None)
+    return found
+
+
+def _is_map(kind: str | None) -> bool:
+    return kind is not None and letter_of(kind) == "p"
+
+
+# ------------------------------------------------------------------------------------------------- subqueries and names
+
+
+def _check_subquery(statement: Statement, query: Query) -> None:
+    """The number of columns of a query among expressions."""
+    parent, width = query.node.parent, _width(query)
+    if width is None or not isinstance(parent, exp.Expr) or isinstance(parent, exp.Exists):
+        return
+    if isinstance(parent, exp.In) and parent.args.get("query") is query.node:
+        left = parent.this.unnest()
+        wanted = len(left.expressions) if isinstance(left, exp.Tuple) else 1
+        if wanted != width:
+            raise _refused(
+                statement, query.node, f"IN compares {_times(wanted)} with a query of {_times(width)}"
+            )
+    elif isinstance(parent, exp.Binary | exp.Alias | exp.Select) and width != 1:
+        if isinstance(parent, exp.Select) and query.node.arg_key != "expressions":
+            return
+        raise _refused(
+            statement, query.node, f"a query that stands for a value gives one column, this one {width}"
+        )
+
+
+def _check_renamed(statement: Statement, source: Source) -> None:
+    """The list of names behind an alias in FROM."""
+    alias = source.node.args.get("alias")
+    names: Sequence[Node] = alias.columns if isinstance(alias, exp.TableAlias) else ()
+    if not names or source.node.args.get("pivots"):
+        return
+    if source.table is not None:
+        width: int | None = len(source.table.columns)
+    else:
+        inner = source.query is not None and (source.query.renamed is None)
+        width = _width(source.query) if inner and source.query is not None else None
+    if width is not None and width != len(names):
+        raise _refused(statement, names[0], f"{_times(len(names))} are named, of {_times(width)}")
+
+
+def _check_names(statement: Statement, query: Query) -> None:
+    """The names of WITH, each of which there is once, and the lists of names behind them."""
+    with_ = arg(query.node, "with")
+    seen = set()
+    for cte in with_.expressions if isinstance(with_, exp.With) else ():
+        name = cte.alias.lower()
+        if name in seen:
+            raise _refused(statement, cte.args["alias"], f"WITH names {cte.alias} twice")
+        seen.add(name)
+    parent = query.node.parent
+    width = None if query.recursive else _width(query)
+    if isinstance(parent, exp.CTE) and query.renamed is not None and width not in {None, len(query.renamed)}:
+        raise _refused(
+            statement,
+            parent.args["alias"],
+            f"{_times(len(query.renamed))} are named, of {_times(width or 0)}",
+        )
+
+
+def _refused(statement: Statement, node: Node, message: str, hint: str | None = None) -> QueryError:
+    return QueryError(message, sql=statement.sql, span=identifier_span(node) or text_span(node), hint=hint)

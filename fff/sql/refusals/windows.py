@@ -1,0 +1,152 @@
+"""What stands over windows and beside aggregates, and the parameters of lambdas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fff.errors import QueryError
+from fff.sql.binder.scopes import QueryTree, SelectScope
+from fff.sql.refusals.generators import name_of, type_of
+from fff.sql.syntax.aggregates import is_aggregate
+from fff.sql.syntax.function_arities import WINDOWLESS
+from fff.sql.syntax.spark_functions import calls_of
+from fff.sql.syntax.statement import Node, Statement, TokenType, exp, identifier_span, text_span
+
+_WINDOWLESS = frozenset(WINDOWLESS.split())
+#: Functions of whole partitions in order, which choose their frames themselves.
+_RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile, exp.Lag, exp.Lead)
+_GROUPINGS = frozenset({"grouping", "grouping_id"})
+_BOUND = frozenset({"UNBOUNDED", "CURRENT ROW"})
+#: Of functions of one lambda, how many parameters it may have.
+_PARAMETERS = {
+    "transform": (1, 2), "filter": (1, 2), "exists": (1,), "forall": (1,), "zip_with": (2,), "map_filter": (2,),
+    "transform_keys": (2,), "transform_values": (2,), "map_zip_with": (3,), "array_sort": (2,),
+}  # fmt: skip
+
+
+def check_windows(tree: QueryTree) -> None:
+    """Raises QueryError, underlined."""
+    _check_calls(tree.statement)
+    for scope in tree.scopes:
+        named = {one.this.name.lower() for one in scope.node.args.get("windows") or ()}
+        sets = _has_sets(scope.node.args.get("group"))
+        for node in _own(scope.node):
+            if isinstance(node, exp.Window) and isinstance(
+                node.this, exp.Func | exp.Filter | exp.IgnoreNulls
+            ):
+                _check_window(tree.statement, scope, node, named)
+            elif isinstance(node, exp.Lambda):
+                _check_lambda(tree.statement, node)
+            elif isinstance(node, exp.Func):
+                _check_function(tree.statement, node, sets=sets)
+        qualify = scope.node.args.get("qualify")
+        asked = [*scope.node.expressions, qualify]
+        if qualify is not None and not any(
+            isinstance(one, exp.Window) for item in asked if item is not None for one in _own(item)
+        ):
+            raise _refused(
+                tree.statement, qualify, "QUALIFY is about windows, and there is none", "use WHERE"
+            )
+
+
+def _own(node: Node) -> Iterator[Node]:
+    """The nodes under one, those of queries inside apart."""
+    for part in node.walk(prune=lambda inner: isinstance(inner, exp.Query) and inner is not node):
+        if part is node or not isinstance(part, exp.Query):
+            yield part
+
+
+def _check_calls(statement: Statement) -> None:
+    """Functions that are nothing over a window, and take no FILTER."""
+    tokens = statement.tokens
+    for at in sorted(set(calls_of(statement))):
+        name = tokens[at].text.lower()
+        opens = at + 1 < len(tokens) and tokens[at + 1].token_type is TokenType.L_PAREN
+        end = statement.closing(at + 1) if opens else -1
+        word = tokens[end + 1].text.upper() if 0 < end < len(tokens) - 1 else ""
+        called = at and tokens[at - 1].token_type is TokenType.DOT
+        if name in _WINDOWLESS and word in {"OVER", "FILTER"} and not called:
+            raise QueryError(
+                f"{name} takes no {word}: it is neither an aggregate nor a function of windows",
+                sql=statement.sql,
+                span=statement.span(at, end + 2),
+            )
+
+
+def _check_window(statement: Statement, scope: SelectScope, window: Node, named: set[str]) -> None:
+    alias = window.args.get("alias")
+    if alias is not None and alias.name.lower() not in named:
+        raise _refused(statement, alias, f"WINDOW defines no {alias.name}")
+    function = window.this
+    while isinstance(function, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
+        function = function.this
+    if isinstance(function.this, exp.Distinct):
+        raise _refused(statement, function.this, "no window function takes DISTINCT")
+    spec = window.args.get("spec")
+    if spec is None:
+        return
+    bounds = [spec.args.get(name) for name in ("start", "end")]
+    offsets = [one for one in bounds if one is not None and str(one).upper() not in _BOUND]
+    if isinstance(function, _RANKS) and offsets:
+        raise _refused(statement, function, f"{name_of(function)} chooses its frame itself")
+    if str(spec.args.get("kind")).upper() != "RANGE" or not offsets:
+        return
+    order = window.args.get("order")
+    by = order.expressions if order is not None else []
+    if len(by) != 1:
+        raise _refused(statement, window, "a RANGE of values needs an ORDER BY of one expression")
+    key = by[0].this.unnest() if isinstance(by[0], exp.Ordered) else by[0]
+    kind = type_of(key, scope) if isinstance(key, exp.Column) else None
+    if kind is not None and str(kind) in {"string", "bool", "binary"}:
+        raise _refused(
+            statement, key, f"a RANGE of values needs numbers or moments, and {key.name} is neither"
+        )
+
+
+def _check_function(statement: Statement, node: Node, *, sets: bool) -> None:
+    name = name_of(node)
+    if name in _GROUPINGS and not sets:
+        raise _refused(statement, node, f"{name} needs GROUP BY with ROLLUP, CUBE or GROUPING SETS")
+    if not is_aggregate(node):
+        return
+    inner = next((one for one in _own(node) if isinstance(one, exp.Window)), None)
+    if inner is not None:
+        raise _refused(
+            statement,
+            inner.this,
+            "a window function cannot stand inside an aggregate",
+            "compute it in a query in FROM",
+        )
+    around = node.parent
+    while isinstance(around, exp.Expr) and not isinstance(around, exp.Query | exp.Filter):
+        around = around.parent
+    if isinstance(around, exp.Filter) and any(one is node for one in around.expression.walk()):
+        raise _refused(statement, node, "FILTER takes no aggregate")
+
+
+def _check_lambda(statement: Statement, node: Node) -> None:
+    call = node.parent
+    name = name_of(call) if isinstance(call, exp.Func) else ""
+    given = len(node.expressions)
+    if name not in _PARAMETERS or given in _PARAMETERS[name]:
+        return
+    takes = " or ".join(map(str, _PARAMETERS[name]))
+    raise _refused(
+        statement,
+        node,
+        f"{name} takes a function of {takes} parameter{'' if takes == '1' else 's'}, not {given}",
+    )
+
+
+def _has_sets(group: Node | None) -> bool:
+    """Whether a GROUP BY is of several sets of keys."""
+    if group is None:
+        return False
+    kinds = (exp.Cube, exp.Rollup, exp.GroupingSets)
+    return any(isinstance(one, kinds) for one in group.walk()) or any(
+        group.args.get(name) for name in ("cube", "rollup", "grouping_sets", "totals")
+    )
+
+
+def _refused(statement: Statement, node: Node, message: str, hint: str | None = None) -> QueryError:
+    return QueryError(message, sql=statement.sql, span=identifier_span(node) or text_span(node), hint=hint)
