@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from fff.access.checked import open_source
 from fff.access.patched import PatchedSource
-from fff.access.stack import open_source
 from fff.access.table_buffer import Key, TableBuffer
 from fff.budget import Budget
 from fff.catalog import Cacheable, SourceAdapter, Table

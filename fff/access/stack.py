@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fff.access.checked import CheckedSource
+from fff.access.checked import open_source
 from fff.access.first_rows import OrderedPrefix
 from fff.access.table_buffer import SharedSource
-from fff.catalog import Cacheable, SourceAdapter, Table
+from fff.catalog import SourceAdapter
 from fff.dataflow.plan.expressions import Expr
 from fff.sql.planner.plan import FirstRows
 
 if TYPE_CHECKING:
-    from fff.access.disk.policy import RowCache
     from fff.access.session_cache import Lease, Use
 
 
@@ -32,11 +31,3 @@ def open_table(
     else:
         source = SharedSource(buffer, (session, use.block), session.asked)
     return source if first is None else OrderedPrefix(source, first, predicates)
-
-
-def open_source(table: Table, adapter: SourceAdapter, disk: RowCache | None) -> SourceAdapter:
-    """What whoever shares a table reads it from: a source whose answers are checked, with what earlier runs have kept of it."""
-    checked = CheckedSource(table, adapter)
-    if disk is None or not isinstance(adapter, Cacheable):
-        return checked
-    return disk.beside(checked, table, adapter) or checked

@@ -157,10 +157,12 @@ class Eddy:
             case LookupRows():
                 return self.lookups.rows(event)
             case LookupEnd():
-                return self.lookups.end(event)
+                return self.lookups.ends([event])
             case LookupAnswers():
+                if not event.rows:
+                    return self.lookups.ends(event.ends)
                 self.lookups.answers(event.rows)
-                self._later.extendleft(reversed(event.ends))
+                self._later.appendleft(LookupAnswers((), event.ends))  # once the rows have done their work
             case ScanEnd():
                 return self._scan_end(event)
             case LookupFailed():
@@ -298,9 +300,16 @@ class Eddy:
         assert event.rows == scan.rows, f"EOT of {scan.plan.name} counts {event.rows} rows, {scan.rows} came"
         if not self.scans.ends_table(event.table, event.index):
             return []
-        scan.state = ScanState.COMPLETE
         stem = self.block.stems[event.table]
-        stem.end(scan.answer)
+        stem.compare(scan.answer)
+        if stem.beyond and any(one.rows for one in self.block.scans[event.table] if one is not scan):
+            # A mirror that lacks rows of another is not known to be whole, nor is the other: EOT of neither.
+            reason = (
+                f"{scan.plan.name}, read whole, lacks {stem.beyond} rows that another scan of the table has"
+            )
+            return self._scan_failed(ScanFailed(event.table, event.index, reason))
+        scan.state = ScanState.COMPLETE
+        stem.complete = True
         self.router.scans_over(event.table, complete=True)
         out = self.scans.stop(event.table)
         out += self.lookups.cancel(event.table)  # everything a lookup could bring is here

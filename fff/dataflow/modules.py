@@ -89,6 +89,14 @@ class Block:
         """How many pages all scans have brought."""
         return sum(scan.pages for scans in self.scans for scan in scans)
 
+    def expected(self, alias: int) -> int:
+        """Rows that the table of an alias is scanned for in all: as it says, or else as many again as have come."""
+        table = self.plan.aliases[alias].table
+        scans = self.scans[table]
+        rows = max((scan.rows for scan in scans), default=0)
+        totals = [scan.total for scan in scans if scan.total is not None]
+        return max(rows, *totals) if totals else 2 * rows if self.scanning(table) else rows
+
     def scans_failed(self, table: int) -> bool:
         """Whether no scan of the table brings anything more, and none has brought all."""
         over = (ScanState.FAILED, ScanState.UNUSED, ScanState.STOPPED)

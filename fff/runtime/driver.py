@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from fff.access.semijoin_feed import FeedBroken
 from fff.budget import Budget, BudgetExhausted
-from fff.catalog import LookupMethod, Page, ScanMethod, SourceAdapter, Table
+from fff.catalog import LookupMethod, Page, Prompt, ScanMethod, SourceAdapter, Table
 from fff.dataflow.eddy import Eddy
 from fff.dataflow.plan.batch import TupleBatch, merge
 from fff.dataflow.plan.events import (
@@ -132,6 +132,7 @@ class BlockDriver:
         self._credits: dict[tuple[int, int], asyncio.Semaphore] = {}
         self._scans: dict[tuple[int, int], asyncio.Task[None]] = {}
         self._lookups: dict[int, asyncio.Task[None]] = {}
+        self._prompt: list[Prompt | None] = []  # by table: those that give answers without a generator
         self._found: list[TupleBatch] = []
         self._fatal: BaseException | None = None
 
@@ -152,6 +153,8 @@ class BlockDriver:
             SourceError: `stop_on_missing` and a source could not be read in full.
             FFFError: whatever an adapter raises that is not a source's failure (a missing secret, say).
         """
+        tables = [access.adapter for access in self.access]
+        self._prompt = [one if isinstance(one, Prompt) else None for one in tables]
         try:
             self._handle(TimePassed(asyncio.get_running_loop().time()))
             self._handle(Start())
@@ -284,7 +287,7 @@ class BlockDriver:
     async def _scan(self, table: int, index: int, credit: asyncio.Semaphore) -> None:
         access = self.access[table]
         method, meter = access.scans[index], access.scan_meters[index]
-        rows, truncated, lacking, gaps = 0, None, None, PageGaps()
+        rows, ready, truncated, lacking, gaps = 0, 0, None, None, PageGaps()
         try:
             asked = access.adapter.scan(
                 access.table, method, access.columns, meter=meter, window=self._window
@@ -315,7 +318,9 @@ class BlockDriver:
                     rows += len(page.rows)
                     told = ScanRows(table, index, page.rows, page.total_rows, page.pages, seconds=waited)
                     self.post(told)
-                    if len(page.rows) >= SMALL_PAGE:
+                    ready += len(page.rows)
+                    if ready >= SMALL_PAGE:
+                        ready = 0
                         await asyncio.sleep(0)  # reading a few more could take long: others have their turn
             if truncated:
                 self._truncated(access, truncated)
@@ -344,7 +349,7 @@ class BlockDriver:
         return found, waited
 
     async def _look_up(self, lookup: Lookup) -> None:
-        access = self.access[lookup.table]
+        access, prompt = self.access[lookup.table], self._prompt[lookup.table]
         method, meter = access.lookups[lookup.index], access.lookup_meters[lookup.index]
         rows, truncated = 0, None
         unanswered: dict[str, list[int]] = {}  # why -> places of keys
@@ -352,20 +357,32 @@ class BlockDriver:
         try:
             await self._held()
             asked_at = clock()
-            asked = access.adapter.lookup(access.table, method, access.columns, lookup.keys, meter=meter)
-            async with _closing(asked) as pages:
-                async for page in pages:
-                    self.answered = True
-                    meter.doubled = meter.doubled or page.doubled
-                    if page.truncated and page.unanswered:
-                        places = unanswered.setdefault(page.truncated, [])
-                        places += [place for place, key in enumerate(lookup.keys) if key in page.unanswered]
-                    else:
-                        truncated = truncated or page.truncated
-                    if len(page.rows):
-                        rows += len(page.rows)
-                        self.post(LookupRows(lookup.request, page.rows))
-                    asked_at += await self._held()
+
+            def take(page: Page) -> None:
+                nonlocal rows, truncated
+                self.answered = True
+                meter.doubled = meter.doubled or page.doubled
+                if page.truncated and page.unanswered:
+                    places = unanswered.setdefault(page.truncated, [])
+                    places += [place for place, key in enumerate(lookup.keys) if key in page.unanswered]
+                else:
+                    truncated = truncated or page.truncated
+                if len(page.rows):
+                    rows += len(page.rows)
+                    self.post(LookupRows(lookup.request, page.rows))
+
+            asked = access.table, method, access.columns, lookup.keys
+            first, rest = await prompt.answer(*asked, meter=meter) if prompt is not None else ((), None)
+            if prompt is None:
+                rest = access.adapter.lookup(*asked, meter=meter)
+            for page in first:
+                take(page)
+                asked_at += await self._held()
+            if rest is not None:
+                async with _closing(rest) as pages:
+                    async for page in pages:
+                        take(page)
+                        asked_at += await self._held()
             if truncated:
                 self._truncated(access, truncated)
                 self.post(LookupFailed(lookup.request, truncated, truncated=True))
@@ -374,7 +391,8 @@ class BlockDriver:
                 for reason, places in unanswered.items():
                     self._truncated(access, reason)
                     self.post(LookupFailed(lookup.request, reason, truncated=True, places=tuple(places)))
-                self.post(LookupEnd(lookup.request, rows, clock() - asked_at))
+                seconds = clock() - asked_at
+                self.post(LookupEnd(lookup.request, rows, seconds, meter.left, meter.each_s))
         except BudgetExhausted as error:
             self.post(LookupFailed(lookup.request, error.reason))
         except SourceError as error:

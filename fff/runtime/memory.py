@@ -12,6 +12,7 @@ import mmap
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from fff.runtime.block_run import RunningBlock
 
 _PAGE = mmap.PAGESIZE
+#: Seconds between two looks: the system takes as long to tell as a lookup takes.
+_LOOK_EVERY_S = 0.002
 
 
 class SpillFiles:
@@ -92,9 +95,14 @@ class MemoryGuard:
         self.files = SpillFiles(self.limit // SPILL_LEAST_SHARE)
         self.peak = 0  # as far as was looked
         self._before = taken()
+        self._look_at = 0.0
 
     def check(self, blocks: Sequence[RunningBlock], results: Spillable | None) -> str | None:
         """Look, and move what is stored to files if that is due; why the run must end, if it must."""
+        now = time.perf_counter()
+        if now < self._look_at:
+            return None
+        self._look_at = now + _LOOK_EVERY_S
         used = self._used()
         if used > SPILL_SHARE * self.limit and self.files.failed is None:
             before = self.files.bytes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import cast
@@ -16,7 +16,7 @@ from fff.access.disk.index import KeptAnswer, KeptKeys, ScanEntry
 from fff.access.disk.store import RowStore
 from fff.access.key_index import KeyIndex, rows_having
 from fff.access.remainder import Patches, patches, put_together
-from fff.catalog import LookupMethod, Page, ScanMethod, SourceAdapter, Table
+from fff.catalog import LookupMethod, Page, Prompt, ScanMethod, SourceAdapter, Table
 from fff.limits import SESSION_BYTES
 from fff.quals import Quals, implied
 from fff.stats import AccessMeter
@@ -59,6 +59,7 @@ class CachedSource:
         self._store = store
         self._table = table
         self._adapter = adapter
+        self._prompt = adapter if isinstance(adapter, Prompt) else None
         self._shape = shape
         self._ttl = ttl
         self._changes = changes and bool(table.primary_key)
@@ -263,29 +264,79 @@ class CachedSource:
         if not left:
             return
         asked = self._columns(needed)
-        fetched, before = self._store.now(), _doubtful(meter)
+        began = self._store.now(), _doubtful(meter)
         pages = self._adapter.lookup(table, method, asked, left, meter=meter)
-        brought: list[pa.RecordBatch] = []
-        whole = True
-        async with aclosing(cast("AsyncGenerator[Page]", pages)) as answered:
+        async with aclosing(
+            self._brought(method.keys, asked, left, (), pages, began=began, meter=meter)
+        ) as answered:
             async for page in answered:
-                whole = whole and page.truncated is None
-                brought.append(page.rows)
                 # Else a row nobody asked for may be one that is known.
                 rows = rows_having(page.rows, method.keys, left) if known else page.rows
                 yield replace(page, rows=rows.select(list(columns)))
+
+    async def answer(
+        self,
+        table: Table,
+        method: LookupMethod,
+        columns: Sequence[str],
+        keys: Sequence[Key],
+        *,
+        meter: AccessMeter,
+    ) -> tuple[Sequence[Page], AsyncGenerator[Page] | None]:
+        """As `Prompt` says: where all or nothing of it is on disk."""
+        needed = tuple(dict.fromkeys((*columns, *method.keys)))
+        if self._prompt is None or await self._covering(method.keys, needed) is not None:
+            return (), self.lookup(table, method, columns, keys, meter=meter)
+        known = self._answered(method.keys, needed, keys)
+        if known:
+            if not all(key in known for key in keys):
+                return (), self.lookup(table, method, columns, keys, meter=meter)
+            meter.cached += len(known)
+            return [Page(pa.concat_batches([rows.select(list(columns)) for rows in known.values()]))], None
+        asked = self._columns(needed)
+        began = self._store.now(), _doubtful(meter)
+        pages, rest = await self._prompt.answer(table, method, asked, keys, meter=meter)
+        some = self._brought(method.keys, asked, keys, pages, rest, began=began, meter=meter)
+        if rest is None:  # no page is waited for
+            pages = [page async for page in some]
+            return [replace(page, rows=page.rows.select(list(columns))) for page in pages], None
+        return (), _selected(some, columns)
+
+    async def _brought(
+        self,
+        names: tuple[str, ...],
+        columns: tuple[str, ...],
+        keys: Sequence[Key],
+        first: Sequence[Page],
+        rest: AsyncIterator[Page] | None,
+        *,
+        began: tuple[float, int],
+        meter: AccessMeter,
+    ) -> AsyncGenerator[Page]:
+        """What the source answers, some of it here and more to come; kept once it is whole."""
+        brought = [page.rows for page in first]
+        whole = all(page.truncated is None for page in first)
+        for page in first:
+            yield page
+        if rest is not None:
+            async with aclosing(cast("AsyncGenerator[Page]", rest)) as answered:
+                async for page in answered:
+                    whole = whole and page.truncated is None
+                    brought.append(page.rows)
+                    yield page
+        fetched, before = began
         if whole and _doubtful(meter) == before:
-            self._keep(method.keys, asked, left, brought, fetched)
+            self._keep(names, columns, keys, brought, fetched)
 
     async def _covering(self, names: tuple[str, ...], needed: Sequence[str]) -> KeyIndex | None:
         """All rows by these columns, where a scan on disk holds them.
 
         Looked for once: later ones are this run's own.
         """
+        if self._is_looked(names, needed):
+            return self._looked[names]
         async with self._loading:
-            if names in self._looked and (
-                self._whole is None or set(needed) <= set(self._whole.schema.names)
-            ):
+            if self._is_looked(names, needed):
                 return self._looked[names]
             kept = None
             if self._whole is None or not set(needed) <= set(self._whole.schema.names):
@@ -299,6 +350,10 @@ class CachedSource:
             index = None if whole is None else await asyncio.to_thread(KeyIndex, whole, names)
             self._looked[names] = index
             return index
+
+    def _is_looked(self, names: tuple[str, ...], needed: Sequence[str]) -> bool:
+        """Whether it is known what a scan on disk has by these columns."""
+        return names in self._looked and (self._whole is None or set(needed) <= set(self._whole.schema.names))
 
     def _answered(
         self, names: tuple[str, ...], needed: Sequence[str], keys: Sequence[Key]
@@ -347,6 +402,12 @@ class CachedSource:
 
     async def close(self) -> None:
         """Nothing of its own to release."""
+
+
+async def _selected(pages: AsyncGenerator[Page], columns: Sequence[str]) -> AsyncGenerator[Page]:
+    async with aclosing(pages):
+        async for page in pages:
+            yield replace(page, rows=page.rows.select(list(columns)))
 
 
 def _doubtful(meter: AccessMeter) -> int:

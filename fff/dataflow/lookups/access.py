@@ -272,26 +272,38 @@ class LookupModule:
         self.asked += len(request.keys)
         return request
 
-    def matching(self, request: KeyRequest, row_keys: Int64) -> Bools:
-        """Which rows of an answer have a key that was asked for; the others are strays (ledger P25)."""
-        first = not request.rows
-        request.rows += len(row_keys)
+    def matching(self, requests: Sequence[KeyRequest], rows: Sequence[int], row_keys: Int64) -> Bools:
+        """Which rows of answers, so many of each, have a key that was asked for; the others are strays (ledger P25)."""
         self.rows += len(row_keys)
-        if len(request.keys) > 1:
-            right: Bools = np.isin(row_keys, request.keys)
-            self.met += len(np.unique(row_keys[right]))
+        if all(len(request.keys) == 1 for request in requests):
+            right: Bools = row_keys == np.repeat([request.keys[0] for request in requests], rows)
+            starts: Int64 = np.cumsum(rows, dtype=np.int64) - rows
+            found = np.add.reduceat(right, starts, dtype=np.int64).tolist()
+            for request, count, hits in zip(requests, rows, found, strict=True):
+                self.met += not request.rows and hits > 0
+                request.rows += count
         else:
-            right = row_keys == request.keys[0]
-            self.met += first and bool(right.any())
-        self.strays += len(row_keys) - int(right.sum())
+            right, start = np.zeros(len(row_keys), np.bool_), 0
+            for request, count in zip(requests, rows, strict=True):
+                part = slice(start, start := start + count)
+                right[part] = np.isin(row_keys[part], request.keys)
+                self.met += len(np.unique(row_keys[part][right[part]]))
+                request.rows += count
+        self.strays += len(row_keys) - int(np.count_nonzero(right))
         return right
 
-    def cover(self, request: KeyRequest) -> Int64:
-        """EOT for every key of the request; returns those that no rival has covered before."""
-        del self.requests[request.number]
-        keys = self._in_flight(request.keys)
+    def cover(self, requests: Sequence[KeyRequest]) -> list[Int64]:
+        """EOT for every key of the requests; returns, for each, those that no rival has covered before."""
+        for request in requests:
+            del self.requests[request.number]
+        parts = [request.keys for request in requests]
+        keys = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        states = self.states(keys)
+        if not (states == KeyState.IN_FLIGHT).all():
+            parts = [self._in_flight(part) for part in parts]
+            keys = np.concatenate(parts)
         self._status.view[keys] = KeyState.COVERED
-        return keys
+        return parts
 
     def covered_by_rival(self, keys: Int64) -> tuple[Int64, list[KeyRequest]]:
         """A rival's EOT for keys: those that were in flight here, and the requests that nothing is left of, now over."""

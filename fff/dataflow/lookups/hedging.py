@@ -87,7 +87,8 @@ class Races:
     def _send(self, method: Method, keys: Int64, *, urgent: bool) -> Lookup:
         """Ask a method at once for keys that nobody has asked it for. There is room for one more request."""
         number = self._methods.next_request
-        return self._methods.send(method, method.module.race(number, keys, self._clock.now, urgent=urgent))
+        request = method.module.race(number, keys, self._clock.now, urgent=urgent)
+        return self._methods.told(method, [self._methods.send(method, request)])[0]
 
     def _left(self) -> int:
         """How many requests may still race others."""

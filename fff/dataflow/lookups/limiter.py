@@ -21,6 +21,8 @@ class Limiter:
         self.ceiling = ceiling
         self.modules: list[LookupModule] = []
         self._usual_s: float | None = None  # that a request keeps its place for
+        self._left: float | None = None  # requests that a quota admits, as the newest answer said
+        self._each_s = 0.0  # seconds that each waits after those
 
     @property
     def under_way(self) -> int:
@@ -44,7 +46,12 @@ class Limiter:
     def load(self, module: LookupModule) -> Load:
         """What stands before one of the modules, in keys of its own."""
         batch = module.plan.batch_size
-        return Load(self.backlog * batch, min(self.allowance, module.plan.window) * batch, batch)
+        window = min(self.allowance, module.plan.window) * batch
+        return Load(self.backlog * batch, window, batch, self._left, self._each_s)
+
+    def told(self, left: float | None, each_s: float) -> None:
+        """What an answer said of a quota."""
+        self._left, self._each_s = left, each_s
 
     def served(self, request: KeyRequest, seconds: float) -> float:
         """How long an answer kept a place, of the seconds since it was asked for: it stood in line with those before it.

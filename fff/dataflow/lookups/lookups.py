@@ -86,9 +86,9 @@ class Lookups:
     def _send_of(self, method: Method) -> tuple[list[Instruction], bool]:
         module = method.module
         method.demand.look(module.queued_keys, self.clock.now)
-        out: list[Instruction] = []
         if not module.pending:
-            return out, False
+            return [], False
+        sent: list[KeyRequest] = []
         spared = False
         needed = 0  # keys that have their turn, and somebody alive waits for
         while module.pending and module.room:
@@ -105,8 +105,8 @@ class Lookups:
             assert request is not None
             needed -= len(request.keys)
             method.demand.sent(module.pending)
-            out.append(self.methods.send(method, request))
-        return out, spared
+            sent.append(self.methods.send(method, request))
+        return [*self.methods.told(method, sent)], spared
 
     def _worth_waiting(self, method: Method) -> bool:
         """Whether a batch that is not full had better wait for more keys; sets the alarm if only for a time.
@@ -167,13 +167,7 @@ class Lookups:
         rows = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
         numbers = self.block.stems[table].number(rows)
         keys = module.row_keys(numbers)
-        ends = np.cumsum([len(batch) for batch in batches])
-        right = np.concatenate(
-            [
-                module.matching(request, keys[end - len(batch) : end])
-                for (request, batch), end in zip(answers, ends, strict=True)
-            ]
-        )
+        right = module.matching([request for request, _ in answers], [len(batch) for batch in batches], keys)
         if not right.all():
             kept = np.flatnonzero(right)
             rows = rows.take(pa.array(kept))
@@ -197,24 +191,46 @@ class Lookups:
         for (table, index), answers in together.items():
             self._answered(table, self.block.lookups[table][index], answers)
 
-    def end(self, event: LookupEnd) -> list[Instruction]:
-        """EOT of a request, for its lookup and for every rival."""
-        asked = self.asked(event.request)
-        if asked is None:
+    def ends(self, events: Sequence[LookupEnd]) -> list[Instruction]:
+        """EOTs of requests, for their lookups and for every rival."""
+        out: list[Instruction] = []
+        together: list[tuple[KeyRequest, LookupEnd]] = []
+        of: Method | None = None
+        for event in events:
+            method = self.methods.sender(event.request)
+            if method is None:
+                continue
+            if of is not None and (method is not of or self.methods.rivals.of(of.table, of.index)):
+                out += self._ended(of, together)  # what a rival wins may end those that follow
+                together = []
+                if self.methods.sender(event.request) is None:
+                    continue
+            of = method
+            together.append((method.module.requests[event.request], event))
+        return out if of is None else out + self._ended(of, together)
+
+    def _ended(self, method: Method, ended: Sequence[tuple[KeyRequest, LookupEnd]]) -> list[Instruction]:
+        """EOTs of requests of one method."""
+        if not ended:
             return []
-        table, index, module, request = asked
-        assert event.rows == request.rows, (
-            f"EOT of {module.plan.name} counts {event.rows} rows, {request.rows} came"
-        )
-        keys = module.cover(request)
-        method = self.methods.over(request)
+        table, index, module = method.table, method.index, method.module
         method.heard(self.clock.now)
-        method.times.observe(len(request.keys), event.seconds)
+        limiter = self.block.limiters[table][index]
+        seconds = []
+        for request, event in ended:
+            assert event.rows == request.rows, (
+                f"EOT of {module.plan.name} counts {event.rows} rows, {request.rows} came"
+            )
+            self.methods.over(request)
+            method.times.observe(len(request.keys), event.seconds)
+            limiter.told(event.left, event.each_s)
+            seconds.append(limiter.served(request, event.seconds))
+        module.answered += len(ended)
+        module.served_s += sum(seconds)
+        parts = module.cover([request for request, _ in ended])
+        keys = parts[0] if len(parts) == 1 else np.concatenate(parts)
         self.block.stems[table].covered += len(keys)
-        served = self.block.limiters[table][index].served(request, event.seconds)
-        module.answered += 1
-        module.served_s += served
-        self.router.release(table, index, keys, served)
+        self.router.release(table, index, keys, [len(part) for part in parts], seconds)
         return self._won(table, index, keys)
 
     def _won(self, table: int, index: int, keys: Int64) -> list[Instruction]:
@@ -229,7 +245,7 @@ class Lookups:
                     loser.times.observe(len(request.keys), age)
                 out.append(CancelLookup(request.number))
             if len(covered):
-                self.router.release(table, rival, covered)
+                self.router.release(table, rival, covered, [len(covered)], [0.0])
         return out
 
     # ---------------------------------------------------------------------------------------------------- failures

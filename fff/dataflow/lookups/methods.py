@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
 
 from fff.dataflow.lookups.access import KeyRequest, LookupModule
 from fff.dataflow.lookups.equivalents import Rivals
@@ -120,13 +123,24 @@ class Methods:
             for rival in self.rivals.of(method.table, method.index):
                 yield method, self._of[method.table, rival]
 
-    def send(self, method: Method, request: KeyRequest) -> Lookup:
+    def send(self, method: Method, request: KeyRequest) -> KeyRequest:
         """The next request goes out."""
         self.next_request += 1
         self._sent_by[request.number] = method
         request.beside = self.limiters[method.table][method.index].under_way
-        keys = tuple(method.module.values(key) for key in request.keys.tolist())
-        return Lookup(request.number, method.table, method.index, keys)
+        return request
+
+    @staticmethod
+    def told(method: Method, requests: Sequence[KeyRequest]) -> list[Lookup]:
+        """What the runtime is to ask."""
+        if not requests:
+            return []
+        columns = method.module.columns(np.concatenate([request.keys for request in requests]))
+        keys = zip(*(column.to_pylist() for column in columns), strict=True)
+        return [
+            Lookup(request.number, method.table, method.index, tuple(islice(keys, len(request.keys))))
+            for request in requests
+        ]
 
     def sender(self, number: int) -> Method | None:
         """Who sent a request that is under way; None when it is over or cancelled."""

@@ -81,19 +81,21 @@ class ParkedGroup:
             yield slice(start, end)
             start, before = end, int(ends[end - 1])
 
-    def spare(self, keys: Int64) -> int:
-        """Nobody needs to wait for these keys any more, though they have not been asked for: how many tuples did."""
+    def spare(self, keys: Int64) -> None:
+        """Nobody needs to wait for these keys any more, though they have not been asked for."""
         self._spared = True
-        return self.release(keys)
+        self.release(keys)
 
-    def release(self, keys: Int64) -> int:
-        """The lookups of these keys (distinct) have ended: how many tuples waited for them."""
-        places = self.places(keys)
+    def release(self, keys: Int64) -> Int64:
+        """The lookups of these keys (distinct) have ended: how many tuples waited for each."""
+        positions, places = self._index.match(keys)
+        here = ~self._gone.view[places]
+        positions, places = positions[here], places[here]
         self._gone.view[places] = True
         self.live -= len(places)
         if self._stamps.length > max(_COMPACT_PLACES, 4 * self.live):
             self._compact()
-        return len(places)
+        return np.bincount(positions, minlength=len(keys))
 
     def _compact(self) -> None:
         kept = self.alive()

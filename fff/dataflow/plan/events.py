@@ -102,11 +102,15 @@ class LookupEnd:
     """EOT for every key of `request`, keys without a single row included. `rows` counts the request's rows in all.
 
     `seconds` from asking to EOT by the runtime's clock, 0.0 where it has none: part of the event, so that a replay is exact.
+    `left`, `each_s`: requests that the host's quota still admits, and the seconds that each waits after those; None where no
+    quota is known.
     """
 
     request: int
     rows: int
     seconds: float = 0.0
+    left: float | None = None
+    each_s: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ Where Spark raises an error on a row (overflow, division by zero, a cast), the r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -259,6 +260,7 @@ def _strictly(
 
 #: Calls that evaluate their divisor first, and those that evaluate all arguments, whichever is NULL.
 _RIGHT_FIRST = frozenset({"divide", "div", "remainder", "pmod", "try_divide", "try_remainder"})
+_RIGHT_FIRST |= {"wide_divide", "wide_remainder", "wide_pmod", "try_wide_divide", "try_wide_remainder"}
 _EAGER = frozenset({"greatest", "least", "concat", "concat_ws", "array", "map", "struct", "identical"})
 
 
@@ -331,8 +333,15 @@ def _compare(op: str, left: Value, right: Value, length: int) -> Value:
     return _COMPARE[op](left, right)
 
 
+#: What is not so where a number, or a NaN, is above one that is no NaN.
+_BELOW = {">": "<=", ">=": "<"}
+
+
 def _compare_floats(op: str, left: Value, right: Value) -> Value:
     """IEEE comparison mended to Spark's total order: NaN equals NaN and is above everything else."""
+    if isinstance(right, pa.Scalar) and right.is_valid and not math.isnan(right.as_py()):
+        below = _BELOW.get(op)
+        return _COMPARE[op](left, right) if below is None else pc.invert(_COMPARE[below](left, right))
     plain = _COMPARE[op](left, right)
     nan_left, nan_right = pc.is_nan(left), pc.is_nan(right)
     if op in ("=", "<="):

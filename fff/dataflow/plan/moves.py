@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from fff.dataflow.plan.state import TupleState
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(NamedTuple):
     """One destination: a selection module, or the SteM of `alias`.
 
     `lookup` is the index access method that a probe goes on to when the SteM cannot answer it alone. On an alias that is
@@ -52,12 +52,15 @@ class Outcome:
 class Load:
     """What stands before a move: keys waiting or under way, and how many may be under way at once (None: any number).
 
-    `batch`: keys that one request carries.
+    `batch`: keys that one request carries. `left`: requests that the host's quota still admits at once; each after those is
+    waited for `each_s` seconds. None where no quota is known.
     """
 
     backlog: int = 0
     window: int | None = None
     batch: int = 1
+    left: float | None = None
+    each_s: float = 0.0
 
     @property
     def room(self) -> int | None:
@@ -106,6 +109,7 @@ class Offer:
     """A batch of `size` tuples of one state with a choice of moves.
 
     `urgent`: the user wants these first (ledger R8). `pages`: how many all scans of the block have brought so far.
+    `expected`: rows that the scan which begins their chain brings in all; while it does not say, as many again as have come.
     """
 
     state: TupleState
@@ -114,3 +118,4 @@ class Offer:
     load: Callable[[Move], Load]
     urgent: bool = False
     pages: Callable[[], int] = lambda: 0
+    expected: Callable[[], int] = lambda: 0

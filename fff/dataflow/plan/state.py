@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
 def bits(mask: int) -> tuple[int, ...]:
@@ -10,8 +10,7 @@ def bits(mask: int) -> tuple[int, ...]:
     return tuple(index for index in range(mask.bit_length()) if mask >> index & 1)
 
 
-@dataclass(frozen=True, slots=True)
-class TupleState:
+class TupleState(NamedTuple):
     """The aliases a tuple spans and the predicates it has passed, as bitmaps.
 
     The members of an equality class that lie inside the span are equal and not NULL: every concatenation sees to it, so

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -96,19 +96,26 @@ class Parking(ABC):
                 self.block.missing.key(table, bindings[place].lookup, module, key, reason)
         return parked
 
-    def release(self, table: int, lookup: int, keys: Int64, seconds: float = 0.0) -> None:
-        """EOT of these keys: the tuples parked on them have had every match, and share the seconds it took."""
+    def release(
+        self, table: int, lookup: int, keys: Int64, parts: Sequence[int], seconds: Sequence[float]
+    ) -> None:
+        """EOT of these keys, so many by each answer: the tuples parked on them have had every match, and share the seconds it took."""
         ended = [
             (alias, group, self._ended(alias, group, keys)) for alias, group in self._groups(table, lookup)
         ]
-        groups = [(alias, group, group.release(keys), unmatched) for alias, group, unmatched in ended]
-        total = sum(released for _, _, released, _ in groups)
-        for alias, group, released, unmatched in groups:
-            if released:
-                cost = seconds * released / total
-                self._learn(Outcome(group.state, Move(alias, lookup), released, 0, cost=cost))
+        starts: Int64 = np.cumsum(parts, dtype=np.int64) - parts
+        groups = []
+        for alias, group, unmatched in ended:
+            waited = np.append(group.release(keys), 0)  # of the last parts there may be no keys
+            groups.append((Move(alias, lookup), group, _sums(waited, starts, parts), unmatched))
+        for number, took in enumerate(seconds):
+            total = sum(released[number] for _, _, released, _ in groups)
+            for move, group, released, _ in groups:
+                if here := released[number]:
+                    self._learn(Outcome(group.state, move, here, 0, cost=took * here / total))
+        for move, _, _, unmatched in groups:
             if unmatched is not None:
-                self._unmatched(unmatched, Move(alias, lookup))
+                self._unmatched(unmatched, move)
 
     def _ended(self, alias: int, group: ParkedGroup, keys: Int64) -> TupleBatch | None:
         """Those who wait for these keys of a right side and have had no match."""
@@ -233,3 +240,9 @@ class Parking(ABC):
         for alias in self.block.stems[table].aliases:
             for group in self.parked.before(alias, lookup):
                 yield alias, group
+
+
+def _sums(counts: Int64, starts: Int64, parts: Sequence[int]) -> list[int]:
+    """The sums of parts of an array, which ends with a 0 that is of none."""
+    sums = np.add.reduceat(counts, starts)
+    return np.where(np.asarray(parts) > 0, sums, 0).tolist()  # type: ignore[no-any-return]

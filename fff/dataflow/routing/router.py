@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -134,7 +135,9 @@ class Router(Parking):
         elif self._pulling is None:
             move = self.policy.choose(batch.state, moves, self._rng)
         else:
-            offer = Offer(batch.state, moves, len(batch), self.load, urgent, self.block.pages)
+            first = batch.state.span.bit_length() - 1
+            expected = partial(self.block.expected, first)
+            offer = Offer(batch.state, moves, len(batch), self.load, urgent, self.block.pages, expected)
             taken = self._pulling.take(offer, self._rng)
             if taken is None and self._looking_up():
                 self.waiting.hold(batch, urgent=urgent)
@@ -261,17 +264,22 @@ class Router(Parking):
         ]
         late = stem.late(alias, batch.stamps) if self.block.fires[alias] else None
         within = None if links else self.block.within(batch, alias)
-        counts = stem.pair_counts(links, len(batch), within)
-        pairs = np.cumsum(counts if late is None else counts * late)
-        if len(batch) > 1 and pairs[-1] > PROBE_PAIRS:
-            size = max(1, int(np.searchsorted(pairs, PROBE_PAIRS)))
-            batch, rest = batch.split(size)
-            self.waiting.push(rest, urgent=urgent, back=True)
-        places = np.arange(len(batch)) if late is None else np.flatnonzero(late[: len(batch)])
-        links = [(column, numbers[places]) for column, numbers in links]
-        within = None if within is None else within.take(places)
-        positions, rows = stem.match(links, len(places), within)
-        positions = places[positions]
+        if len(batch) > 1 and stem.exceeds(PROBE_PAIRS, links, len(batch)):
+            counts = stem.pair_counts(links, len(batch), within)
+            pairs = np.cumsum(counts if late is None else counts * late)
+            if pairs[-1] > PROBE_PAIRS:
+                size = max(1, int(np.searchsorted(pairs, PROBE_PAIRS)))
+                batch, rest = batch.split(size)
+                self.waiting.push(rest, urgent=urgent, back=True)
+                links = [(column, numbers[:size]) for column, numbers in links]
+                late = None if late is None else late[:size]
+                within = None if within is None else within.take(np.arange(size))
+        places = None if late is None else late.nonzero()[0]
+        if places is not None:
+            links = [(column, numbers[places]) for column, numbers in links]
+            within = None if within is None else within.take(places)
+        positions, rows = stem.match(links, len(batch) if places is None else len(places), within)
+        positions = positions if places is None else places[positions]
         mask = stem.passing(alias, rows)
         if mask is not None and not mask.all():
             positions, rows = positions[mask], rows[mask]

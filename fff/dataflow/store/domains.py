@@ -28,6 +28,7 @@ _SHIFT = np.uint64(32)
 _SLOT = np.dtype(np.int32)
 _TAIL_MASKS = np.array([0] + [(1 << (8 * n)) - 1 for n in range(1, 9)], np.uint64)
 _MOVED_AT_ONCE = 1 << 14  # codes that move to larger slots without being noticed
+_FEW = 16  # codes that are found sooner one by one than all at once
 _LONGEST_WORDS = 32  # strings over 256 bytes are hashed one by one
 
 
@@ -83,7 +84,7 @@ class CodeTable:
         pending: Int64 | None = None  # at first all
         wanted = codes
         slots = _places(codes, self._slots)
-        while len(wanted):
+        while len(wanted) > _FEW:
             found = self._slots[slots]
             free = (found == 0).nonzero()[0]
             if len(free):
@@ -99,6 +100,27 @@ class CodeTable:
             miss = (~hit).nonzero()[0]
             pending, wanted = pending[miss], wanted[miss]
             slots = (slots[miss] + 1) & (len(self._slots) - 1)
+        if len(wanted):
+            last = self._numbered_singly(wanted.tolist(), slots.tolist())
+            numbers[slice(None) if pending is None else pending] = last
+        return numbers
+
+    def _numbered_singly(self, codes: list[int], slots: list[int]) -> list[int]:
+        """The same for a few codes: NumPy has its price whatever the length of an array."""
+        table, known, mask = self._slots.data, self.by_number.view.data, len(self._slots) - 1
+        here, new, numbers = len(known), list[int](), list[int]()
+        for code, first in zip(codes, slots, strict=True):
+            slot, number = first, table[first] - 1
+            while number >= 0 and (known[number] if number < here else new[number - here]) != code:
+                slot = (slot + 1) & mask
+                number = table[slot] - 1
+            if number < 0:
+                number = here + len(new)
+                table[slot] = number + 1
+                new.append(code)
+            numbers.append(number)
+        if new:
+            self.by_number.append(np.array(new, np.int64))
         return numbers
 
     def _find(self, table: _Slots, codes: Int64) -> Int64:

@@ -28,6 +28,7 @@ class NumberIndex:
         self._head = Growable(np.int32, -1)
         self._next = Growable(np.int32, -1)  # by row
         self._count = Growable(np.int32)  # rows per number, chained and settled
+        self._most = 0  # rows that a number has, at most
         self._distinct = 0  # Invariant: numbers with count > 0, of the rows taken in
         self._settled = 0  # rows below this one are in runs, the others in chains
         self._run_rows = EMPTY
@@ -42,6 +43,12 @@ class NumberIndex:
         """How many numbers have a row."""
         self._catch_up()
         return self._distinct
+
+    @property
+    def most(self) -> int:
+        """How many rows a number has at most."""
+        self._catch_up()
+        return self._most
 
     def _catch_up(self) -> None:
         first = self._next.length
@@ -89,7 +96,8 @@ class NumberIndex:
         count = self._count.view
         before = count[numbers]
         self._distinct += len(before) - int(np.count_nonzero(before))
-        count[numbers] = before + more
+        count[numbers] = after = before + more
+        self._most = max(self._most, int(after.max(initial=0)))
 
     def _settle(self) -> None:
         order = np.argsort(self._numbers.view, kind="stable")
@@ -119,6 +127,8 @@ class NumberIndex:
             entries = _at(self._head.view, numbers, -1)
             positions = (entries >= 0).nonzero()[0]
             entries = entries[positions]
+            if self._most == 1 and not found:
+                return positions, entries
             while len(entries):
                 found_at.append(positions)
                 found.append(entries)

@@ -25,6 +25,12 @@ class JointIndex:
         self._numbers = Growable(np.int64)
         self._index = NumberIndex(self._numbers)
 
+    @property
+    def most(self) -> int:
+        """How many rows agree on all columns at most."""
+        self._catch_up()
+        return self._index.most
+
     def counts(self, links: Sequence[tuple[int, Int64]]) -> Int64:
         """How many rows each prober matches."""
         return self._index.counts(self._find(links))
@@ -33,14 +39,18 @@ class JointIndex:
         """All pairs (prober position, row) that agree on every column."""
         return self._index.match(self._find(links))
 
-    def _find(self, links: Sequence[tuple[int, Int64]]) -> Int64:
-        """The number of each prober's combination, -1 of one that no row has. Takes in the rows stored since."""
+    def _catch_up(self) -> None:
+        """Take in the rows stored since."""
         first = self._numbers.length
         if first < self._columns[0].length:
             numbers, *more = (column.view[first:] for column in self._columns)
             for pairs, other in zip(self._pairs, more, strict=True):
                 numbers = pairs.number(numbers, other)
             self._numbers.append(numbers)
+
+    def _find(self, links: Sequence[tuple[int, Int64]]) -> Int64:
+        """The number of each prober's combination, -1 of one that no row has."""
+        self._catch_up()
         (_, wanted), *others = links
         for pairs, (_, other) in zip(self._pairs, others, strict=True):
             wanted = pairs.find(wanted, other)

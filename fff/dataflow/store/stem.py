@@ -63,7 +63,7 @@ class SteM:
         self._joint: dict[tuple[int, ...], JointIndex] = {}  # by columns
         self.complete = False  # EOT(true) is in: every row of the table has arrived
         self.coverage = Coverage()  # EOT of predicates: every row of these extents has arrived
-        #: Rows that the scan which brought this EOT did not have, as far as that can be counted.
+        #: Rows that the scan which was read whole last did not have, as far as that can be counted.
         self.beyond = 0
         self.forgotten = 0  # rows that were stored and are no more: the first ones
         self._had = {
@@ -81,9 +81,8 @@ class SteM:
     def __len__(self) -> int:
         return self.forgotten + self.sequence.length
 
-    def end(self, answer: Answer) -> None:
-        """Take in the EOT of a scan: its answer is the table."""
-        self.complete = True
+    def compare(self, answer: Answer) -> None:
+        """Count the rows that a scan which was read whole does not have."""
         if self.identity.by_answer:
             self.beyond = max(0, len(self) - answer.rows)
 
@@ -198,10 +197,19 @@ class SteM:
 
     def older(self, alias: int, rows: Int64, stamps: Int64, positions: Int64) -> Bools | None:
         """Which rows of the alias are older than the stamp at their position; None when all rows are."""
-        if stamps.min() > self.stamps(alias, np.array([len(self) - 1]))[0]:
+        before, behind = self._built_before(alias, stamps.min()), self._built_before(alias, stamps.max())
+        if before == len(self):
             return None
-        older: Bools = self.stamps(alias, rows) < stamps[positions]
+        older: Bools = rows < before
+        if before < behind:  # some were built between those that ask
+            unclear = (~older & (rows < behind)).nonzero()[0]
+            older[unclear] = self.stamps(alias, rows[unclear]) < stamps[positions[unclear]]
         return older
+
+    def _built_before(self, alias: int, stamp: np.int64) -> int:
+        """Rows below this number are older than a stamp, as the alias; the others are not."""
+        sequence = -((alias - int(stamp)) >> ALIAS_BITS)  # rounded up
+        return self.forgotten + int(np.searchsorted(self.sequence.view, sequence))
 
     def index(self, column: int) -> NumberIndex:
         """The index on a compared column, made on first use (T15)."""
@@ -229,11 +237,17 @@ class SteM:
             self._widest[below, above] = len(self), most
         return most
 
+    def exceeds(self, pairs: int, links: Sequence[tuple[int, Int64]], probes: int) -> bool:
+        """Whether so many probers may have more than so many matches; quick to tell where one index knows."""
+        joint = self._joint.get(tuple(column for column, _ in links))
+        if joint is None and len(links) != 1:
+            return True
+        return (self.index(links[0][0]) if joint is None else joint).most * probes > pairs
+
     def pair_counts(
         self, links: Sequence[tuple[int, Int64]], probes: int, within: Within | None = None
     ) -> Int64:
         """For each prober an upper bound of its matches. `links` are (own column, numbers of the probers)."""
-        assert not self.forgotten, "rows are probed that are gone"
         if within is not None:
             return self.runs(within.column).counts(within)
         if not links:
@@ -256,6 +270,7 @@ class SteM:
         self, links: Sequence[tuple[int, Int64]], probes: int, within: Within | None = None
     ) -> tuple[Int64, Int64]:
         """Pairs (prober position, row) that agree on every link; without a link every pair within the bounds."""
+        assert not self.forgotten, "rows are probed that are gone"
         if within is not None:
             return self.runs(within.column).match(within)
         if not links:
