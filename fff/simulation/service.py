@@ -137,6 +137,25 @@ class OneProcessor:
         self._engine_s += seconds
 
 
+class SimulatedQuota:
+    """Admits `limit` requests at once, and as many more in each `per` seconds, evenly; what is not used is kept up to `limit`."""
+
+    def __init__(self, limit: int, per: float) -> None:
+        self._limit = limit
+        self.each_s = per / limit
+        self._full_at = 0.0  # when all of it is there again
+
+    def left(self, now: float) -> float:
+        """How much of it is there; below 0 where requests wait for it."""
+        return self._limit - max(0.0, self._full_at - now) / self.each_s
+
+    async def take(self) -> None:
+        """Wait for a request's turn."""
+        now = asyncio.get_running_loop().time()
+        self._full_at = max(self._full_at, now) + self.each_s
+        await asyncio.sleep(max(0.0, -self.left(now) * self.each_s))
+
+
 class Server:
     """Serves one access method: as many requests at once as have a place in line, the others wait.
 
@@ -146,6 +165,7 @@ class Server:
         stalls: when nothing moves.
         processor: what serving occupies; None where the server has a processor of its own for each request.
         rng: for the latencies.
+        quota: what a request has to wait for besides; servers of one host share it.
     """
 
     def __init__(
@@ -155,7 +175,10 @@ class Server:
         stalls: Sequence[Stall],
         processor: OneProcessor | None,
         rng: random.Random,
+        *,
+        quota: SimulatedQuota | None = None,
     ) -> None:
+        self.quota = quota
         self._latency = latency
         self._line = line
         self._stalls = sorted(stalls, key=lambda stall: stall.start)
@@ -169,6 +192,8 @@ class Server:
 
     async def serve(self) -> None:
         """Take the time of one request, whose place in line is held."""
+        if self.quota is not None:
+            await self.quota.take()
         now = asyncio.get_running_loop().time()
         seconds = self._latency.seconds(now, self._rng)
         if self._processor is not None:

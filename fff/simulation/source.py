@@ -13,7 +13,16 @@ from fff.catalog import LookupMethod, Page, ScanMethod, Table
 from fff.errors import SourceError
 from fff.schema import Field, spark_type
 from fff.simulation.recorder import RunRecorder
-from fff.simulation.service import AT_ONCE, NEVER, Latency, OneProcessor, RandomFailures, Server, Stall
+from fff.simulation.service import (
+    AT_ONCE,
+    NEVER,
+    Latency,
+    OneProcessor,
+    RandomFailures,
+    Server,
+    SimulatedQuota,
+    Stall,
+)
 from fff.stats import AccessMeter
 
 
@@ -41,7 +50,8 @@ class SimulatedLookup:
     """An index: all rows with given values of `keys`; at most `concurrency` requests are served at once.
 
     `called`: its name, where several lookups of a table take the same keys. `host`: lookups of one host share its
-    `concurrency`, which is the same for all of them; without one a lookup is a host of its own.
+    `concurrency`, which is the same for all of them, and its `quota`, so many requests in so many seconds; without one a
+    lookup is a host of its own.
     """
 
     keys: tuple[str, ...]
@@ -52,6 +62,7 @@ class SimulatedLookup:
     failures: RandomFailures = NEVER
     called: str = ""
     host: str = ""
+    quota: tuple[int, float] | None = None
 
     @property
     def name(self) -> str:
@@ -173,6 +184,8 @@ class SimulatedSource:
                 await server.serve()
             finally:
                 now = self._recorder.answered(meter)
+        if server.quota is not None:
+            meter.left, meter.each_s = max(0.0, server.quota.left(now)), server.quota.each_s
         if lookup.failures.strike(now, _rng(self._seed, table.name, lookup.name, repr(keys))):
             meter.failed += 1
             raise SourceError("the lookup failed", source=self.name, table=table.name)
@@ -197,6 +210,7 @@ def servers_of(
     """A server for each access method, by the names of table and method; each draws a sequence of its own from the seed."""
     servers = {}
     lines: dict[str, asyncio.Semaphore] = {}
+    quotas: dict[str, SimulatedQuota] = {}
     for table in tables:
         for scan in table.scans:
             servers[table.name, scan.name] = Server(
@@ -204,12 +218,16 @@ def servers_of(
             )
         for lookup in table.lookups:
             line = asyncio.Semaphore(lookup.concurrency)
+            quota = None if lookup.quota is None else SimulatedQuota(*lookup.quota)
+            if lookup.host and quota is not None:
+                quota = quotas.setdefault(lookup.host, quota)
             servers[table.name, lookup.name] = Server(
                 lookup.latency,
                 lines.setdefault(lookup.host, line) if lookup.host else line,
                 lookup.stalls,
                 processor,
                 _rng(seed, table.name, lookup.name),
+                quota=quota,
             )
     return servers
 

@@ -55,6 +55,7 @@ class Adaptive:
     def __init__(
         self, plan: BlockPlan | None = None, prefer: Preference = "balanced", past: Past | None = None
     ) -> None:
+        self._thrifty = prefer != "fast"
         self._scarcity = Scarcity(plan, prefer)
         self._accelerators = Accelerators(plan, prefer)
         self._rival_scans = RivalScans(plan, prefer)
@@ -103,12 +104,15 @@ class Adaptive:
         costs = self.beliefs.costs
         if not any(move.lookup is not None or (costs and move in costs) for move in moves):
             return self._probe(state, moves, offer.size, rng), offer.size
+        unread = self._unread(moves) if self._thrifty else None
+        if unread is not None:
+            return unread, offer.size
         before = self._solved.get(state)
         least = 1 if before is None else 1 + int(THINKING_S / max(abs(before.value), PROBE_S))
         gone, known = self._gone.get(state, 0), self._fates.get(state, 0.0)
         size = min(max(least, int(known * CAUTION), int((gone - known) * SPREAD)), offer.size)
         self._lattice.offer(state, moves)
-        valued = self._decide(state, size, lambda: self._priced(state, moves, offer.load, rng), least)
+        valued = self._decide(state, size, lambda: self._priced(offer, moves, rng), least)
         for place, (_, move) in enumerate(valued.moves):
             load = offer.load(move)
             room = offer.size if load.room is None else load.room
@@ -121,6 +125,17 @@ class Adaptive:
             return move, size
         return None
 
+    def _unread(self, moves: tuple[Move, ...]) -> Move | None:
+        """A probe of a scanned table of which nothing is known: it is free, and who has no partner there need not be asked for."""
+        return next(
+            (
+                move
+                for move in moves
+                if move.lookup is None and move.predicate is None and not self.beliefs.met(move)
+            ),
+            None,
+        )
+
     def _fair(self, valued: Valued, place: int, load: Callable[[Move], Load]) -> bool:
         """Whether another move than the best is worth it, as it need not wait."""
         if not valued.bills:
@@ -128,22 +143,22 @@ class Adaptive:
         idle, _ = self._scarcity.place(valued.moves[place][1], load)
         return self._scarcity.fair(valued.bills[0], valued.bills[place], idle)
 
-    def _priced(
-        self, state: TupleState, moves: tuple[Move, ...], load: Callable[[Move], Load], rng: random.Random
-    ) -> dict[TupleState, Valued]:
+    def _priced(self, offer: Offer, moves: tuple[Move, ...], rng: random.Random) -> dict[TupleState, Valued]:
         """Every state from here on, solved at the prices of what is scarce; which learn from it."""
-        draw, scarcity = self.beliefs.draw(rng), self._scarcity
+        state, draw, scarcity = offer.state, self.beliefs.draw(rng), self._scarcity
         usual = self.beliefs.request_s
 
         def taken(here: TupleState, move: Move) -> tuple[Sequence[tuple[int, float]], float]:
             seconds, fan_out = draw(here, move)
-            where, at_once = scarcity.place(move, load)
+            where, at_once = scarcity.place(move, offer.load)
             if move.lookup is None:
                 return ((SPENT, seconds), (where, seconds / at_once)), fan_out
             plan = scarcity.lookup(move)
             requests = draw.keys(here, move) / (1 if plan is None else plan.batch_size)
             spent = requests * usual * scarcity.worth(move)
-            return ((SPENT, spent), (where, seconds / at_once), (ENGINE, requests * ENGINE_S)), fan_out
+            busy = ((SPENT, spent), (where, seconds / at_once), (ENGINE, requests * ENGINE_S))
+            quota = scarcity.quota(move, offer.load)
+            return busy if quota is None else (*busy, (quota[0], requests * quota[1])), fan_out
 
         below = self._lattice.below(state)
         known = {(here, move): taken(here, move) for here, steps in below for move, _ in steps}
@@ -161,6 +176,7 @@ class Adaptive:
         # Beliefs move while prices are learnt: a step each time would never catch up within some hundred
         # tuples.
         steps = max(1, (STEPS if scarcity.knows(state) else FIRST_STEPS) // len(below))
+        scarcity.expect(state, max(offer.size, offer.expected() - self._begun.get(state, 0)))
         for _ in range(steps):
             solved = bills(scarcity.prices())
             scarcity.learn(state, least[state].bills[0], solved[state].bills[0], self._begun)

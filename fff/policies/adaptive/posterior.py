@@ -240,6 +240,10 @@ class Beliefs:
         """One belief out of those that the observations leave possible, on the hopeful side."""
         return Draw(self, rng)
 
+    def met(self, move: Move) -> bool:
+        """Whether anything is known of what a move finds."""
+        return move in self.anywhere and self.anywhere[move].fan_out.taken > 0
+
     def here(self, state: TupleState, move: Move) -> _Counts | None:
         """What is known of a move in one state."""
         return self._here.get((state, move))

@@ -1,18 +1,20 @@
 """What is scarce: requests to pay for, and the time of whatever holds requests back; and what each is worth.
 
-Every way of a tuple to the end has a bill: what it spends (requests, in seconds of a usual one), and how long
-it keeps each resource busy: a limiter (a host and who asks there), a module that serves few tuples at once,
-the engine's own processor. Spending least, and being through first, are the ends of one linear program: the
-least of spend + time, where time is that of the busiest resource. Its dual prices the resources, and they are
-learnt while running by multiplicative weights (Arora, Hazan & Kale 2012): what the cheapest way at these
-prices keeps busier than the others becomes dearer. Where one resource serves all, its price is the same
-whatever is asked, and all preferences choose alike.
+Every way of a tuple to the end has a bill: what it spends (requests, in seconds of a usual one), and how
+long it keeps each resource busy: a limiter (a host and who asks there), a module that serves few tuples at
+once, the engine's own processor; and a quota, which is busy for those requests that it will not admit at
+once, if all tuples that are expected go the same way. Spending least, and being through first, are the ends
+of one linear program: the least of spend + time, where time is that of the busiest resource. Its dual prices
+the resources, and they are learnt while running by multiplicative weights (Arora, Hazan & Kale 2012): what
+the cheapest way at these prices keeps busier than the others becomes dearer. Where one resource serves all,
+its price is the same whatever is asked, and all preferences choose alike.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping
+from operator import mul
 
 from fff.dataflow.plan.moves import Load, Move
 from fff.dataflow.plan.plan import BlockPlan, LookupPlan
@@ -27,6 +29,9 @@ ENGINE_S = 5e-4
 SPENDING: dict[Preference, float] = {"fast": 0.02, "balanced": 1.0, "cheap": 1.0}
 #: Of a step of the weights, and the least that a weight may be beside the largest.
 _STEP, _FLOOR = 0.2, 1e-3
+#: Of a quota, the share that is kept for what was not foreseen: a request too many waits for as long as many
+#: others take.
+_RESERVE = 0.3
 #: With a stated price, what all money together counts for beside a request: it is never given for time, but
 #: under `fast`.
 _MONEY = 1e3
@@ -44,6 +49,8 @@ class Scarcity:
         self._weights: list[float] = [1.0]  # of the resources, from ENGINE on
         self._least: dict[TupleState, Bill] = {}  # of a new tuple that goes the way that spends least
         self._bills: dict[TupleState, Bill] = {}  # and of one that goes as it would now
+        self._left: dict[int, float] = {}  # by place of a quota: seconds of it that no request waits for
+        self._to_come: dict[TupleState, int] = {}  # new tuples that are expected
         lookups = [] if plan is None else [lookup for table in plan.tables for lookup in table.lookups]
         self._dearest = max((lookup.price for lookup in lookups), default=0.0)
 
@@ -55,7 +62,7 @@ class Scarcity:
     @property
     def alone(self) -> bool:
         """Whether all that was seen so far shares one resource, beside the engine's processor."""
-        return self.width <= ENGINE + 2
+        return self.width - len(self._left) <= ENGINE + 2
 
     def lookup(self, move: Move) -> LookupPlan | None:
         """The method that a move asks."""
@@ -76,13 +83,24 @@ class Scarcity:
         window = load(move).window if plan is None else plan.ceiling or plan.window
         if window is None:
             return ENGINE, 1.0
-        name: Hashable = move if move.lookup is None else self.limiter(move)
+        return self._place(move if move.lookup is None else self.limiter(move)), float(window)
+
+    def quota(self, move: Move, load: Callable[[Move], Load]) -> tuple[int, float] | None:
+        """The quota that a request counts for, and the seconds that it waits where nothing is left; None where none is known."""
+        told = load(move)
+        if told.left is None:
+            return None
+        place = self._place(("quota", self.limiter(move)))
+        self._left[place] = told.left * told.each_s * (1 - _RESERVE)
+        return place, told.each_s
+
+    def _place(self, name: Hashable) -> int:
         if name not in self._places:
             self._places[name] = self.width
             self._weights.append(max(self._weights))
             self._least.clear()
             self._bills.clear()
-        return self._places[name], float(window)
+        return self._places[name]
 
     def worth(self, move: Move) -> float:
         """What a request counts for."""
@@ -109,6 +127,10 @@ class Scarcity:
         """Whether prices rest on tuples of this state too."""
         return state in self._bills
 
+    def expect(self, state: TupleState, number: int) -> None:
+        """So many new tuples of a state are still to come, or wait."""
+        self._to_come[state] = number
+
     def learn(self, state: TupleState, least: Bill, bill: Bill, numbers: Mapping[TupleState, int]) -> None:
         """What new tuples of a state would keep busy; `numbers`: how many there have been of each."""
         self._least[state], self._bills[state] = least, bill
@@ -116,6 +138,8 @@ class Scarcity:
         for one, taken in self._bills.items():
             for place, seconds in enumerate(taken[ENGINE:]):
                 busy[place] += max(1, numbers.get(one, 0)) * seconds
+        for quota in self._left:
+            busy[quota - ENGINE] *= self._excess(self._bills, quota)
         longest = max(busy)
         if longest <= 0:
             return
@@ -127,7 +151,17 @@ class Scarcity:
     def _scale(self, bills: dict[TupleState, Bill]) -> tuple[float, float]:
         """What a new tuple spends, and its share of the time of the busiest resource: the greatest of any state."""
         spent = max((bill[SPENT] for bill in bills.values()), default=0.0)
-        return spent, max((max(bill[ENGINE:]) for bill in bills.values()), default=0.0)
+        shares = [self._excess(bills, place) for place in range(ENGINE, self.width)]
+        time = max((max(map(mul, bill[ENGINE:], shares)) for bill in bills.values()), default=0.0)
+        return spent, time
+
+    def _excess(self, bills: Mapping[TupleState, Bill], place: int) -> float:
+        """Of what a resource will be asked for the share that has to wait for it: all, but where it is a quota."""
+        left = self._left.get(place)
+        if left is None:
+            return 1.0
+        need = sum(self._to_come.get(state, 0) * bill[place] for state, bill in bills.items())
+        return max(0.0, 1.0 - left / need) if need else 0.0
 
     def fair(self, better: Bill, other: Bill, idle: int) -> bool:
         """Whether to go the other way at once, by a resource that is idle, rather than wait for the better one.
@@ -146,6 +180,5 @@ class Scarcity:
             for place, (weight, one, another) in enumerate(kept, ENGINE)
             if place != idle
         )
-        if self._prefer == "fast":
-            return gain > 0
-        return (other[SPENT] - better[SPENT]) / spent <= gain / time
+        more = SPENDING[self._prefer] * (other[SPENT] - better[SPENT]) / spent
+        return gain > 0 and more <= gain / time if self._prefer == "fast" else more <= gain / time
