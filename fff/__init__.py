@@ -17,7 +17,7 @@
                                  |
              Python, or the terminal                                            fff.api, fff_cli
 
-    catalog     what sources offer, and the two calls by which the engine reads them
+    catalog/    what sources offer, and the two calls by which the engine reads them
     federation  the stages put together for many statements; `opening` makes one from spec files
     execution   one run of one statement
     forecast/   what a statement will ask of its sources, before it is run
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
         connect_async,
         show,
     )
-    from fff.api.spark_data_source import spark_data_source
     from fff.errors import (
         FFFError,
         InfeasibleQuery,
@@ -69,6 +68,8 @@ if TYPE_CHECKING:
         UsageError,
     )
     from fff.frames.lookup import lookup
+    from fff.frames.spark_data_source import spark_data_source
+    from fff.frames.stages import read
     from fff.stats import Missing, Snapshot
 
 __all__ = [
@@ -94,6 +95,7 @@ __all__ = [
     "connect",
     "connect_async",
     "lookup",
+    "read",
     "show",
     "spark_data_source",
     "sql",
@@ -103,7 +105,8 @@ __all__ = [
 #: costs nothing.
 _HOMES = {
     "lookup": "fff.frames.lookup",
-    "spark_data_source": "fff.api.spark_data_source",
+    "read": "fff.frames.stages",
+    "spark_data_source": "fff.frames.spark_data_source",
     "Missing": "fff.stats",
     "Snapshot": "fff.stats",
 }

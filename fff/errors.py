@@ -157,6 +157,8 @@ class SourceError(FFFError):
         return f"{super().render()}\n  {self._next_step()}"
 
     def _next_step(self) -> str:
+        if self.url is not None and "://" not in self.url:
+            return "look into the file; a spec of `type: files` can say its format, delimiter, encoding and columns"
         unreached = self.reason.startswith("cannot connect")
         if self.status is None and self.attempts == 1 and not unreached:
             return "correct the source's spec; `fff source test FILE` tries it out"

@@ -33,9 +33,9 @@ from fff.runtime.driver import Meters
 from fff.runtime.ending import Ending
 from fff.runtime.memory import MemoryGuard
 from fff.schema import BOUND, Field, result_field
-from fff.sql import Prepared
 from fff.sql.analysis.priorities import priority
 from fff.sql.analysis.soundness import AnswerBounds, causes_among
+from fff.sql.planner.plan import Prepared
 from fff.stats import MemoryStats, Missing, RunOutcome, Snapshot, SparkStats
 
 if TYPE_CHECKING:
@@ -226,6 +226,8 @@ class Execution:
         assert query is not None
         with SparkSink(spark, query, self._blocks, self._started) as sink:
             self._spark_sink = sink
+            if spark.ready():  # then what it refuses costs no request
+                await sink.check()
             beside = asyncio.create_task(sink.beside(self._abort, refresh=self.options.refresh))
             try:
                 await self._run_blocks()

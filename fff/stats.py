@@ -62,6 +62,8 @@ class AccessMeter:
     busy_s: float = 0.0  # time during which at least one request was in flight
     slowest_s: float = 0.0  # that one request took, as far as that was noted
     total_rows: int | None = None  # the source's own total, where it tells one
+    left: float | None = None  # requests that the host's quota still admits; None: no quota is known
+    each_s: float = 0.0  # seconds that each waits after those
     warnings: dict[str, int] = field(default_factory=dict)  # message -> how often
     waited: dict[str, float] = field(
         default_factory=dict

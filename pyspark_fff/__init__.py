@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from fff.api.spark_data_source import FFFDataSource as DefaultSource
+from fff.frames.spark_data_source import FFFDataSource as DefaultSource
 
 __all__ = ["DefaultSource"]

@@ -1,7 +1,7 @@
 """FFF as a Python library: `fff.connect`, `fff.connect_async` and what they give back.
 
 In: spec files, options, SQL.
-Out: results, batches and snapshots, for blocking and for asynchronous code; Spark's data source.
+Out: results, batches and snapshots, for blocking and for asynchronous code.
 
     blocking           `fff.connect`: the same for code that blocks, in scripts, notebooks and threads.
     iterators          Statements that are iterated over
@@ -12,8 +12,6 @@ Out: results, batches and snapshots, for blocking and for asynchronous code; Spa
     result             What a statement gave: rows as an Arrow table
     run                One statement under way.
     running            `fff.connect_async`: statements as coroutines and asynchronous iterators of the
-    spark_data_source  The Spark data source `fff`
-    spark_filters      Conditions that Spark hands down to it
 
 The words are explained in docs/glossary.md.
 """

@@ -15,7 +15,10 @@ from fff.stats import AccessMeter
 
 @dataclass(frozen=True)
 class StatementPart:
-    """A part of the scan of a table. Can be pickled; what the source knows of it is the source's own."""
+    """A part of the scan of a table. Can be pickled; what the source knows of it is the source's own.
+
+    `share` None: all that the scan gives under `quals`, each row as often as it comes.
+    """
 
     table: str
     scan: str
@@ -69,15 +72,20 @@ class _PartOfSource:
         self._table = table
         self._part = part
         scans = tuple(method for method in table.scans if method.name == part.scan)
-        self.tables: Sequence[Table] = [replace(table, scans=scans, lookups=())]
+        keys = (
+            () if part.share is None else table.primary_key
+        )  # of a row that changes meanwhile both versions
+        self.tables: Sequence[Table] = [replace(table, scans=scans, lookups=(), primary_key=keys)]
 
     def scan(
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
     ) -> AsyncIterator[Page]:
         """The rows of the part."""
+        table = replace(self._table, quals=self._part.quals)  # pages were counted under them
+        if self._part.share is None:
+            return self._whole.scan(table, method, columns, meter=meter, window=window)
         if not isinstance(self._whole, Divisible):
             raise InvariantError(f"{self.name} has no parts")
-        table = replace(self._table, quals=self._part.quals)  # pages were counted under them
         return self._whole.scan_part(table, method, columns, self._part.share, meter=meter, window=window)
 
     def lookup(

@@ -14,6 +14,7 @@ from fff.errors import UsageError
 from fff.frames.asking import KeyQuestion, found_table
 from fff.opening import Source, open_federation
 from fff.options import DEFAULT_POLICY, Preference, RunOptions
+from fff.spark.messages import one_message
 
 if TYPE_CHECKING:
     from fff.catalog import Table
@@ -92,7 +93,7 @@ def lookup(
             found = await found_table(federation, table)
             named = [_named(name, [one.name for one in found.columns], table) for name in pairs.values()]
             wanted = _wanted(found, named, columns)
-            tasks = min(partitions or _slots(frame), found.most_shares)
+            tasks = min(partitions or slots_of(frame.sparkSession), found.most_shares)
             specs = tuple(federation.catalog.specs())
             question = KeyQuestion(specs, found.full_name, tuple(named), wanted, tasks, options)
             question.check(federation.catalog.adapter_of(found), found, arrow_schema(keys.schema))
@@ -134,8 +135,6 @@ def _asked(keys: Any, question: KeyQuestion, table: Table) -> Any:
     arrow = arrow_schema(schema)
 
     def ask(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
-        from fff.api.spark_data_source import one_message  # noqa: PLC0415 - in a process of Spark
-
         with one_message():
             yield from question.answers(batches, arrow)
 
@@ -154,8 +153,6 @@ def _checked(asked: Any, question: KeyQuestion) -> Any:
     """
 
     def check(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
-        from fff.api.spark_data_source import one_message  # noqa: PLC0415 - in a process of Spark
-
         with one_message():
             yield from question.checked(batches)
 
@@ -199,9 +196,9 @@ def _wanted(table: Table, on: Sequence[str], columns: Sequence[str] | None) -> t
     return tuple(_named(name, known, table.full_name) for name in columns)
 
 
-def _slots(frame: Any) -> int:
+def slots_of(spark: Any) -> int:
     """How many tasks the cluster runs at once; a server of Spark Connect does not say."""
-    context = getattr(frame.sparkSession, "sparkContext", None)
+    context = getattr(spark, "sparkContext", None)
     return int(getattr(context, "defaultParallelism", _TASKS))
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from fff.dataflow.arrays import Spill
 from fff.limits import LATE_ROWS, READY_BATCHES
 from fff.result.projection import UnionRows
-from fff.sql import Prepared
+from fff.sql.planner.plan import Prepared
 
 
 class RowSink:

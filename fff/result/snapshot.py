@@ -226,7 +226,7 @@ def warnings_of(blocks: Sequence[RunningBlock], meters: Meters) -> tuple[str, ..
                     notes.append(f"{access.table.source}.{lookup.name}: all {lookup.asked} keys {silence}")
             if table.conflict is not None:
                 notes.append(_conflict(table.conflict, access.table))
-            if table.beyond:
+            if table.beyond and table.complete:  # else it is among what is missing
                 note = (
                     f"{access.table.full_name}: {table.beyond} rows came that a scan of it, read whole, does not "
                     "have: its ways of access disagree, or it changed meanwhile"

@@ -73,6 +73,7 @@ class SparkSink:
         self._uncounted = False
         self._partial: PartialSource | None = None
         self._schema: pa.Schema | None = None  # of the result, as far as Spark was asked for it
+        self._checked = False
         self._measured: tuple[float, int] | None = None  # seconds of the last refresh, and rows it was over
 
     def __enter__(self) -> Self:
@@ -122,18 +123,22 @@ class SparkSink:
         if refresh:  # before the first rows, all of which it must see
             self._partial = PartialSource.of(self._query, self._blocks)
         await self._await_spark()
-        self.stats = replace(self.stats, start_s=self._spark.start_s)
-        empty = {view: spool.schema.empty_table() for view, spool in self._spools.items()}
         try:
-            # Types and function names are Spark's to judge: as soon as it is up, and long before the last
-            # row.
-            described = await self._ask(self._spark.check, self._query.sql, empty)
+            await self.check()
         except FFFError as error:
             failed(error)
             return
-        self._schema = _described(described)
         if refresh:
             await self._refresh()
+
+    async def check(self) -> None:
+        """Let Spark, which is up, judge the query, once: types and names of functions are its to judge. Raises SparkError."""
+        if self._checked:
+            return
+        self._checked = True
+        self.stats = replace(self.stats, start_s=self._spark.start_s)
+        empty = {view: spool.schema.empty_table() for view, spool in self._spools.items()}
+        self._schema = _described(await self._ask(self._spark.check, self._query.sql, empty))
 
     async def _await_spark(self) -> None:
         """Wait until Spark is up; until then, show what groups can be had without it."""

@@ -1,4 +1,4 @@
-"""`python -m fff.spark`: asks Spark how many arguments each function takes, and of which types; writes it down.
+"""`python -m fff.spark`: asks Spark how many arguments each function takes, of which types, and whether over a window; writes it down.
 
 The answers, `fff/sql/syntax/function_arities.py` and `fff/sql/scalars/argument_types.py`, are checked in:
 what is wrong is told before Spark is up.
@@ -28,6 +28,10 @@ _HEAD = '''"""How many arguments Spark's functions take. Written by `python -m f
 SPARK_VERSION = "{version}"
 ARITIES = """
 {lines}
+"""
+#: Functions that are nothing over a window.
+WINDOWLESS = """
+{windowless}
 """
 '''
 _TYPES_FILE = Path(fff.sql.__file__).parent / "scalars" / "argument_types.py"
@@ -94,6 +98,17 @@ def arities(refusal: Callable[[str], str]) -> dict[str, str]:
     return found
 
 
+def windowless(counts: Mapping[str, str], refusal: Callable[[str], str]) -> list[str]:
+    """The functions that Spark refuses over a window, whatever they are given."""
+    found = []
+    for name in sorted(SPARK_FUNCTIONS - _NO_CALLS):
+        numbers = [int(one.rstrip("+")) for one in counts.get(name, "1,2,3").split(",")]
+        told = [refusal(f"{_call(name, number)} OVER (ORDER BY 1)") for number in numbers]
+        if all("UNSUPPORTED_EXPR_FOR_WINDOW" in one for one in told):
+            found.append(name)
+    return found
+
+
 def refusal(engine: SparkEngine, sql: str) -> str:
     """What Spark says of a query that it refuses; nothing where it does not."""
     try:
@@ -136,8 +151,9 @@ def main() -> None:
         engine.frame(PROBED).createOrReplaceTempView("probed")
         prober = Prober(lambda calls: engine.judged(calls, "probed"))
         types, pairs = argument_types(prober, found), prober.incomparable()
+        alone = windowless(found, lambda sql: refusal(engine, sql))
     counts = _lines(f"{name}:{counts}" for name, counts in found.items())
-    _FILE.write_text(_HEAD.format(version=version, lines=counts), encoding="utf-8")
+    _FILE.write_text(_HEAD.format(version=version, lines=counts, windowless=_lines(alone)), encoding="utf-8")
     _TYPES_FILE.write_text(
         _TYPES_HEAD.format(version=version, lines=_lines(types), pairs=_lines(pairs)), encoding="utf-8"
     )

@@ -27,10 +27,15 @@ from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 from pyspark.sql.classic import dataframe as _dataframe  # noqa: F401 - imported now, not by the first query
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.conversion import SparkConversionMixin
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructField, StructType, VariantType
+
+try:  # since Spark 4.2
+    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
+except ImportError:
+    ReadAllAvailable = ReadMaxRows = SupportsTriggerAvailableNow = object
 
 from fff.errors import SparkError
 from fff.spark.converters import OnlyFor
@@ -48,8 +53,12 @@ __all__ = [
     "SESSION_CONF",
     "DataSource",
     "DataSourceReader",
+    "DataSourceStreamReader",
     "InputPartition",
+    "ReadAllAvailable",
+    "ReadMaxRows",
     "Session",
+    "SupportsTriggerAvailableNow",
     "active_session",
     "arrow_schema",
     "attach",

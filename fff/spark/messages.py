@@ -1,8 +1,13 @@
-"""What is told of Spark's messages."""
+"""What is told of Spark's messages, and to Spark of ours."""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fff.errors import FFFError
 
 _PLAN_OR_PLACE = re.compile(
     r"(?:\.?\s*SQLSTATE: \w+.*|;\s*line \d+ pos \d+.*|\n\s*== SQL.*|\n\s*\n\s*JVM stacktrace:.*)", re.DOTALL
@@ -18,3 +23,13 @@ def short(message: str) -> str:
     message = message if rpc is None else rpc["details"]
     text = _JAVA_CLASS.sub("", _PLAN_OR_PLACE.sub("", message.strip())).strip()
     return f"Spark: {text.partition(chr(10))[0]}"
+
+
+@contextmanager
+def one_message() -> Iterator[None]:
+    """Errors of FFF reach the job as their message, without the stack of this process, which ends with them."""
+    try:
+        yield
+    except FFFError:
+        os.environ["SPARK_HIDE_TRACEBACK"] = "1"
+        raise

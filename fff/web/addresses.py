@@ -6,6 +6,8 @@ import ipaddress
 from functools import lru_cache
 from urllib.parse import urlsplit, urlunsplit
 
+#: How the URLs of SOCKS proxies begin.
+SOCKS = ("socks5://", "socks5h://", "socks4://", "socks4a://")
 #: Addresses that no name of a public host leads to, but for one that is to reach somebody else's network from inside.
 _PRIVATE = [
     ipaddress.ip_network(text)

@@ -399,6 +399,7 @@ class WebClient:
         status, policy, wall = response.status, req.policy, self.clock.wall()
         quotas_left = quotas(response.headers, policy, wall)
         limiter.observe(permit, quotas_left)
+        meter.left, meter.each_s = limiter.left()
         if policy.wait_in_body is not None and not response.renewed:
             limiter.pause(policy.wait_in_body(response.body) or 0.0)
         action = None if response.verdict is None else response.verdict.action

@@ -1,6 +1,6 @@
 """The border to the network: one request goes out, one answer comes back, read to its end.
 
-The only importer of aiohttp. Everything it raises becomes a WireError here. What stands in for the network (a
+The only importer of aiohttp and aiohttp-socks. Everything it raises becomes a WireError here. What stands in for the network (a
 replay, a simulated server) is another `Transport`.
 """
 
@@ -12,10 +12,11 @@ import json
 import re
 import socket
 import ssl
+import sys
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
-from types import SimpleNamespace
 from typing import Protocol
 from urllib.parse import urlencode
 from urllib.request import getproxies_environment, proxy_bypass
@@ -24,7 +25,7 @@ import aiohttp
 from aiohttp.client_exceptions import UnixClientConnectorError
 from yarl import URL
 
-from fff.web.addresses import is_private_address, is_private_name
+from fff.web.addresses import SOCKS, is_private_address, is_private_name
 from fff.web.body import ACCEPT_ENCODING, BodyError, BodyReader
 from fff.web.retry import is_whole
 from fff.web.types import Arrivals, HostPolicy, NetworkRoute, Request
@@ -122,7 +123,7 @@ class Network:
     def __init__(self, user_agent: str = USER_AGENT) -> None:
         self._user_agent = user_agent
         #: By whether private addresses will do, and the Unix socket.
-        self._sessions: dict[tuple[bool, str | None], aiohttp.ClientSession] = {}
+        self._sessions: dict[tuple[bool, str | None, str | None], aiohttp.ClientSession] = {}
         self._proxies = getproxies_environment()
         self._trusts: dict[NetworkRoute, ssl.SSLContext | bool] = {}
         self._resolver: PublicResolver | None = None
@@ -145,25 +146,26 @@ class Network:
         clock = asyncio.get_running_loop().time
         started = clock()
         head_sent: list[bool] = []
+        _HEADS.set(head_sent)
         try:
             url = URL(out.url, encoded=True)
             route = policy.route
             proxy = self._proxy_of(url, route)
+            through = proxy if proxy and proxy.startswith(SOCKS) else None
             private = bool(proxy) or policy.private_network or is_private_name(url.host or "")
             limit = asyncio.timeout(policy.total_timeout if out.seconds is None else out.seconds)
             async with (
                 limit,
-                self._open(private, route.unix_socket).request(
+                self._open(private, route.unix_socket, through).request(
                     out.method,
                     url,
                     headers=out.headers,
                     json=out.json,
                     data=out.form,
-                    proxy=proxy,
+                    proxy=None if through else proxy,
                     ssl=self._trust(route),
                     allow_redirects=False,
                     timeout=timeout,
-                    trace_request_ctx=head_sent,
                 ) as answer,
             ):
                 first_byte = clock() - started
@@ -206,6 +208,8 @@ class Network:
                 hint = "if the host is meant to be there, say so in the spec: client.private_network: true"
                 raise WireError(f"refused to connect: {error.os_error}", again=False, hint=hint) from error
             raise WireError(f"cannot connect: {_refusal(error)}", again=True) from error
+        except _socks_failures() as error:
+            raise WireError(f"the proxy refuses: {_plain(error)}", again=True) from error
         except (aiohttp.ClientError, OSError) as error:
             raise WireError(f"connection broken: {_plain(error)}", again=True) from error
 
@@ -218,12 +222,12 @@ class Network:
             proxy = self._proxies.get(url.scheme) or self._proxies.get("all")
         if proxy and "://" not in proxy:
             proxy = f"http://{proxy}"
-        if proxy and not proxy.startswith(("http://", "https://")):
+        if proxy and not proxy.startswith(("http://", "https://", *SOCKS)):
             kind = proxy.partition("://")[0]
             raise WireError(
                 f"no way through a proxy of kind {kind!r}",
                 again=False,
-                hint="name an HTTP proxy in HTTPS_PROXY or in the spec, or none: client.network.proxy: none",
+                hint="name an HTTP or SOCKS proxy in HTTPS_PROXY or in the spec, or none: client.network.proxy: none",
             )
         return proxy or None
 
@@ -247,33 +251,59 @@ class Network:
             self._trusts[route] = known
         return known
 
-    def _open(self, private: bool, unix_socket: str | None) -> aiohttp.ClientSession:
-        session = self._sessions.get((private, unix_socket))
+    def _open(self, private: bool, unix_socket: str | None, through: str | None) -> aiohttp.ClientSession:
+        session = self._sessions.get((private, unix_socket, through))
         if session is None or session.closed:
-            trace = aiohttp.TraceConfig()
-            trace.on_request_headers_sent.append(_note_head)
             if not private and self._resolver is None:
                 self._resolver = PublicResolver(aiohttp.DefaultResolver())
-            connector: aiohttp.BaseConnector = (
-                aiohttp.TCPConnector(
+            connector: aiohttp.BaseConnector
+            if through is not None:
+                connector = _socks(through)
+            elif unix_socket is not None:
+                connector = aiohttp.UnixConnector(unix_socket, limit=0, limit_per_host=0)
+            else:
+                connector = aiohttp.TCPConnector(
                     limit=0,
                     limit_per_host=0,
                     ttl_dns_cache=300,
                     resolver=None if private else self._resolver,
                 )
-                if unix_socket is None
-                else aiohttp.UnixConnector(unix_socket, limit=0, limit_per_host=0)
-            )
-            session = self._sessions[private, unix_socket] = aiohttp.ClientSession(
+            session = self._sessions[private, unix_socket, through] = aiohttp.ClientSession(
                 connector=connector,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
-                trace_configs=[trace],
+                request_class=_NotedRequest,
                 headers={"User-Agent": self._user_agent, "Accept-Encoding": ACCEPT_ENCODING},
             )
             # aiohttp silently sends again over a new connection; every request must count against the budget.
             session._retry_connection = False  # noqa: SLF001 - no public switch
         return session
+
+
+def _socks(proxy: str) -> aiohttp.BaseConnector:
+    """What connects through a SOCKS proxy, which looks names up. Raises WireError."""
+    try:
+        import aiohttp_socks  # noqa: PLC0415 - an extra
+
+        kind, _, rest = proxy.partition("://")
+        found: aiohttp.BaseConnector = aiohttp_socks.ProxyConnector.from_url(
+            f"{kind[:6]}://{rest}", rdns=True, limit=0, limit_per_host=0
+        )
+    except ImportError as error:
+        hint = "pip install 'fff[socks]'"
+        raise WireError(
+            "no way through a SOCKS proxy without aiohttp-socks", again=False, hint=hint
+        ) from error
+    except ValueError as error:
+        raise WireError("the SOCKS proxy is no usable URL", again=False) from error
+    return found
+
+
+def _socks_failures() -> tuple[type[Exception], ...]:
+    """What a connection through a SOCKS proxy raises."""
+    library = sys.modules.get("aiohttp_socks")
+    names = ("ProxyError", "ProxyConnectionError", "ProxyTimeoutError")
+    return () if library is None else tuple(getattr(library, name) for name in names)
 
 
 @lru_cache(maxsize=64)
@@ -306,9 +336,16 @@ class PublicResolver(aiohttp.abc.AbstractResolver):
         await self._inner.close()
 
 
-async def _note_head(_session: object, context: SimpleNamespace, _sent: object) -> None:
-    """The head of a request goes out."""
-    context.trace_request_ctx.append(True)
+#: Told by the request that a task is about: its head goes out.
+_HEADS: ContextVar[list[bool]] = ContextVar("_HEADS")
+
+
+class _NotedRequest(aiohttp.ClientRequest):
+    """A request that notes when it has a connection and goes out: aiohttp's own traces cost a tenth of a small request."""
+
+    async def send(self, conn: aiohttp.connector.Connection) -> aiohttp.ClientResponse:
+        _HEADS.get().append(True)
+        return await super().send(conn)
 
 
 async def _body(

@@ -180,6 +180,12 @@ class Request:
     judge: Callable[[Response], Verdict | None] | None = None  # reads what a body says of its own answer
     yields: bool = False  # told to slow down it is not tried again: somebody else may ask instead
 
+    def but(self, **changed: object) -> Request:
+        """The same with other values of some fields; quicker than `replace`, as lookups make one for each key."""
+        request = object.__new__(Request)
+        request.__dict__.update(self.__dict__, **changed)
+        return request
+
 
 @dataclass(frozen=True)
 class Response:

@@ -178,6 +178,20 @@ class HostLimiter:
         """Seconds until a request that comes now may start, as far as that is known: 0 where only others are before it."""
         return self._obstacle(self._clock.now())[1] or 0.0
 
+    def left(self) -> tuple[float | None, float]:
+        """Requests that may still start at once under the slowest of the quotas, and the seconds that each waits after those.
+
+        None and 0 where no quota is known.
+        """
+        now = self._clock.now()
+        rests = [(float(window.left(now)), window.each_s) for window in self._windows.values()]
+        rests += [
+            (max(0.0, one.left), one.each_s(now))
+            for one in self._budgets.values()
+            if one.left is not None and now < one.ends
+        ]
+        return max(rests, key=lambda rest: rest[1], default=(None, 0.0))
+
     def release(self, permit: Permit) -> None:
         """The request is over: the next waiter starts at once."""
         self._in_flight -= 1
@@ -207,8 +221,7 @@ class HostLimiter:
         if permit.serial > self._wave:  # others tell of the time before the cut
             self._crowd.admitted(permit.level, self._in_flight)
         if self._saturated and permit.serial > self._shut:
-            told = bool(self._budgets)
-            self._pace.resume(permit.started, closed=self._closed, refused=self._refused, told=told)
+            self._pace.resume(permit.started, closed=self._closed, refused=self._refused, told=self._counted)
             self._saturated = permit.serial <= self._wave
             if self._saturated:  # some of those that went first were admitted, and others not
                 self._shut = self._wave
@@ -246,12 +259,17 @@ class HostLimiter:
                 self._pace.restart()
         else:
             self._closed = self._clock.now() if self._saturated else None
-            several = told and self._refusals == 1 and not self._budgets
+            several = told and self._refusals == 1 and not self._counted
             self._saturate(min(self.limit, self._pace.admissions) if several else 1)
             self._refused = True
         self._doubt = None
         self.pause(wait)
         return 0.0
+
+    @property
+    def _counted(self) -> bool:
+        """Whether the server tells what is left of a quota."""
+        return any(budget.counts for budget in self._budgets.values())
 
     def unanswered(self, permit: Permit) -> None:
         """No answer came in time: the host may be overrun."""

@@ -66,13 +66,22 @@ class SlidingLimit:
 
     def delay(self, now: float) -> float:
         """Seconds until the next request may start; 0 for now."""
+        return 0.0 if self.left(now) > 0 else self._ends[0][0] - now
+
+    @property
+    def each_s(self) -> float:
+        """Seconds that a request waits for where all are used up, in the long run."""
+        return self._window.per / self._window.limit
+
+    def left(self, now: float) -> int:
+        """How many may start now."""
         while self._ends and (
             self._ends[0][0] <= now or self._held.get(self._ends[0][1]) != self._ends[0][0]
         ):
             end, serial = heapq.heappop(self._ends)
             if self._held.get(serial) == end:
                 del self._held[serial]
-        return 0.0 if len(self._held) < self._window.limit else self._ends[0][0] - now
+        return self._window.limit - len(self._held)
 
     def start(self, serial: int, now: float) -> None:
         """A request starts."""

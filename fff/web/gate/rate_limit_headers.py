@@ -82,6 +82,7 @@ class Remaining:
         self.left: float | None = None  # starts that will be admitted; None: not known
         self.ends = float("-inf")  # steady time at which the window ends
         self.limit: float | None = None
+        self._window: float | None = None  # its length
         self._newest = 0  # number of the newest request whose answer was taken in
         self._told = 0.0  # what that answer told
         self._most = 0.0  # the most that any answer told
@@ -91,6 +92,7 @@ class Remaining:
     def observe(self, quota: Quota, serial: int, others: int, now: float) -> None:
         """An answer to request `serial` tells of the quota while `others` are in flight."""
         self.limit = quota.limit or self.limit
+        self._window = quota.window or self._window
         reset = quota.reset if quota.reset is not None else quota.window
         if quota.remaining is None or reset is None or serial < self._newest:
             return
@@ -107,6 +109,11 @@ class Remaining:
         high = quota.remaining - int(_RESERVE * self._most)  # answers overtake each other
         low = high - others
         self.left = low if self.left is None else min(max(self.left, low), high)
+
+    @property
+    def counts(self) -> bool:
+        """Whether some answer told of requests that are left: a refusal's 0 alone is no more than a refusal."""
+        return self._most > 0
 
     def start(self) -> None:
         """A request starts."""
@@ -127,6 +134,10 @@ class Remaining:
     def exhausted(self, others: int) -> bool:
         """Whether nothing is left for certain: no answer on its way can tell of more."""
         return self.left is not None and self.left < 1 and (not others or self._told < 1)
+
+    def each_s(self, now: float) -> float:
+        """Seconds that a request waits for where all are used up: a share of the window, or of what is left of it."""
+        return (self._window or self.ends - now) / max(1.0, self.limit or self._most)
 
     def even_rate(self, now: float) -> float:
         """Requests a second that spread what is left over the time to the end of the window; 0 where unknown."""

@@ -10,16 +10,19 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from fff.api.spark_filters import narrowed, within
-from fff.errors import FFFError, QueryError, SourceError, UsageError
+from fff.errors import QueryError, SourceError, UsageError
+from fff.frames.spark_filters import narrowed, within
 from fff.spark.bridge import DataSource, DataSourceReader, InputPartition, arrow_schema, use_this_python
+from fff.spark.messages import one_message
+
+if TYPE_CHECKING:
+    from fff.frames.spark_stream import ChangesReader, StreamedTable
 
 RecordBatch: TypeAlias = pa.RecordBatch
 T = TypeVar("T")
@@ -34,7 +37,10 @@ _STATEMENT: Mapping[str, Callable[[str], object]] = {
     "memory_limit": str,
     "on_source_error": str,
 }
-_OPTIONS = ("sources", "query", "table", "path", *_STATEMENT, "partitions", "param.NAME")
+_STREAM = ("poll_interval", "max_rows_per_trigger")
+_OPTIONS = ("sources", "query", "table", "path", *_STATEMENT, "partitions", *_STREAM, "param.NAME")
+#: Seconds between two requests of a stream for what has changed, where nothing else is said.
+_POLL_S = 10.0
 _PARAM = "param."
 #: What plans a read where `spark.sql.python.filterPushdown.enabled` is on. Elsewhere Spark refuses a reader
 #: that takes conditions.
@@ -102,6 +108,25 @@ class Job:
             seen.add(one.name.lower())
         return ", ".join(f"`{one.name.replace('`', '``')}` {one.type}" for one in fields), spared
 
+    def streamed(self, options: Mapping[str, str]) -> StreamedTable:
+        """The table whose changes a stream gives. Raises UsageError."""
+        from fff.frames.spark_stream import StreamedTable  # noqa: PLC0415 - as above
+
+        name = options.get("table") or options.get("path")
+        if not name:
+            raise UsageError(
+                "a stream gives the changes of one table", hint='.load("source.table"), and join in the job'
+            )
+        limit = options.get("max_rows_per_trigger")
+        return StreamedTable(
+            self.sources,
+            name,
+            self.settings,
+            None if limit is None else _read("max_rows_per_trigger", int, limit),
+            _read("poll_interval", float, options.get("poll_interval", str(_POLL_S))),
+            self.partitions,
+        )
+
     def where(self, filters: Sequence[Any]) -> Job:
         """The same for rows alone for which conditions may hold, as those of pyspark.sql.datasource."""
         sql, params = narrowed(self.sql, self.params, filters)
@@ -165,6 +190,16 @@ class FFFDataSource(DataSource):  # type: ignore[misc]  # pyspark is not type-ch
         with one_message():
             return kind(Job.of(self.options), schema)
 
+    def streamReader(self, schema: Any) -> ChangesReader:  # noqa: N802 - Spark's name
+        """What reads the changes of a table."""
+        from fff.frames.spark_stream import ChangesReader  # noqa: PLC0415 - as above
+
+        with one_message():
+            wanted = arrow_schema(schema)
+            return ChangesReader(
+                Job.of(self.options).streamed(self.options), lambda batch: _cast(batch, wanted)
+            )
+
 
 class FFFReader(DataSourceReader):  # type: ignore[misc]  # pyspark is not type-checked
     """Reads one query, in one or several parts."""
@@ -218,7 +253,7 @@ def _read(name: str, read: Callable[[str], T], text: str) -> T:
 
 def _params(options: Mapping[str, str], sql: str) -> dict[str, object]:
     """Values as the command line reads them. Spark makes options lower case, so names are told by the SQL."""
-    from fff.sql import parameter_names  # noqa: PLC0415
+    from fff.sql.planner.prepare import parameter_names  # noqa: PLC0415
     from fff.sql.syntax.param_types import inferred, typed  # noqa: PLC0415
 
     values = {name.removeprefix(_PARAM): text for name, text in options.items() if name.startswith(_PARAM)}
@@ -248,13 +283,3 @@ def _cast(batch: RecordBatch, schema: pa.Schema) -> RecordBatch:
                 hint="leave the schema to FFF",
             ) from error
     return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-@contextmanager
-def one_message() -> Iterator[None]:
-    """Errors of FFF reach the job as their message, without the stack of this process, which ends with them."""
-    try:
-        yield
-    except FFFError:
-        os.environ["SPARK_HIDE_TRACEBACK"] = "1"
-        raise

@@ -1,0 +1,221 @@
+"""`fff.read`: a join of several web tables read by the tasks of a Spark job, stage by stage."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fff.api.loop import LoopThread
+from fff.dataflow.plan.expressions import columns_of
+from fff.errors import QueryError, UsageError
+from fff.frames.asking import quoted_name
+from fff.frames.lookup import lookup, slots_of
+from fff.opening import Source, open_federation
+from fff.options import DEFAULT_POLICY, Preference, SpecText
+from fff.sql import parameter_names
+from fff.sql.planner.plan import BlockQuery, LookupBinding
+from fff.sql.syntax.parse import parse_statement
+from fff.sql.syntax.statement import exp, quote
+
+_HINT = "read it by one task: spark.read.format('fff').option('query', …)"
+#: What types of values are called in the options of the data source.
+_KINDS: Mapping[type, str] = {bool: "boolean", int: "int", float: "double", str: "string", dt.date: "date"}
+
+
+@dataclass(frozen=True)
+class ReadStage:
+    """One table of a join: read whole, under its own conditions, or looked up by keys that an earlier one has.
+
+    Attributes:
+        alias, table: what the statement calls it, and its name.
+        columns: those that are needed.
+        conditions: of this table alone, as they are written.
+        keys: the alias whose rows have the keys, and by column of the table the column of that; None: it is
+            read.
+    """
+
+    alias: str
+    table: str
+    columns: tuple[str, ...]
+    conditions: tuple[str, ...]
+    keys: tuple[str, Mapping[str, str]] | None
+
+
+def read(
+    text: str,
+    params: Mapping[str, object] | None = None,
+    /,
+    *,
+    spark: Any,
+    sources: Sequence[Source] = (),
+    partitions: int | None = None,
+    policy: str = DEFAULT_POLICY,
+    prefer: Preference = "balanced",
+) -> Any:
+    """A Spark frame of one statement over several web tables, which the tasks of the job read.
+
+    As in `fff.read("SELECT … FROM town.crime JOIN town.incomes …", spark=spark)`.
+
+    Tables that are scanned are divided among tasks by their pages, where those can be asked for one
+    by one. For those that are looked up the keys are exchanged between tasks, so that each is asked
+    for once. That is done here, table after table; their rows stay with the executors. Spark runs
+    the statement over them, as often as the frame is used.
+
+    Args:
+        text: one SELECT whose tables are joined by equality; what is above the join is Spark's.
+        params: values of its `:name` parameters.
+        spark: the session, of its own or of Spark Connect.
+        sources: spec files and folders, which the tasks find in the same place; the usual ones without any.
+        partitions: the tasks that read side by side; as many as the cluster runs at once unless it is said.
+        policy: the routing policy of the tasks.
+        prefer: time against number of requests, as for `fff.connect`.
+
+    Raises:
+        QueryError: the SQL is wrong, or no such join.
+        UsageError: a spec that is not a file, a parameter without a value.
+        PySparkException: a source could not be read in full.
+    """
+    if any(isinstance(one, SpecText) for one in sources):
+        raise UsageError("sources are files and folders here, which the tasks find in the same place")
+
+    async def plan() -> list[ReadStage]:
+        federation = open_federation(sources, cache=False)
+        try:
+            await federation.discover(text)
+            prepared = federation.prepare(text, params)
+            if len(prepared.blocks) != 1:
+                raise QueryError(
+                    "only tables of one FROM clause are read stage by stage", sql=text, hint=_HINT
+                )
+            return stages_of(text, prepared.only_block)
+        finally:
+            await federation.close()
+
+    loop = LoopThread()  # this may be a notebook, whose thread has a loop that runs
+    try:
+        stages = loop.run(plan())
+    finally:
+        loop.stop()
+    rows: dict[str, Any] = {}
+    for stage in stages:
+        if stage.keys is None:
+            slots = partitions or slots_of(spark)
+            reader = spark.read.format("fff").option("partitions", slots).option("policy", policy)
+            if sources:
+                reader = reader.option("sources", os.pathsep.join(str(one) for one in sources))
+            frame = _scanned(stage, reader, params or {})
+        else:
+            alias, on = stage.keys
+            keys = rows[alias].select(
+                *(rows[alias][quote(theirs)].alias(ours) for ours, theirs in on.items())
+            )
+            frame = lookup(
+                keys.distinct(), stage.table, on=list(on), how="inner",
+                columns=[name for name in stage.columns if name not in on],
+                sources=sources, partitions=partitions, policy=policy, prefer=prefer,
+            )  # fmt: skip
+        # At once: two stages of a job that both want these rows would ask for them side by side.
+        rows[stage.alias] = _kept(frame, stage, spark, params or {}).localCheckpoint(eager=True)
+    frames = {f"t{place}": rows[stage.alias] for place, stage in enumerate(stages)}
+    names = {stage.alias.lower(): f"t{place}" for place, stage in enumerate(stages)}
+    return spark.sql(over_frames(text, names), args=dict(params or {}) or None, **frames)
+
+
+def stages_of(text: str, block: BlockQuery) -> list[ReadStage]:
+    """The tables of a join in the order in which they are read. Raises QueryError where it is no such join."""
+    plan = block.plan
+    names = [alias.name for alias in plan.aliases]
+    written = [node.alias_or_name.lower() for node in parse_statement(text).tree.find_all(exp.Table)]
+    tables = [block.tables[alias.table].full_name for alias in plan.aliases]
+    twice = next((one for one in tables if tables.count(one) > 1), None)
+    if block.feeds or plan.recursion or sorted(written) != sorted(name.lower() for name in names):
+        raise QueryError("only tables of one FROM clause are read stage by stage", sql=text, hint=_HINT)
+    if twice is not None:
+        raise QueryError(f"{twice} is named twice, and would be asked for twice", sql=text, hint=_HINT)
+    stages: list[ReadStage] = []
+    for place in block.order:
+        alias = plan.aliases[place]
+        keys = None
+        if not alias.active:
+            done = {stage.alias for stage in stages}
+            known = [_keys(one, done) for one in block.bindings if one.alias == place]
+            keys = next((one for one in known if one is not None), None)
+            if keys is None:
+                raise QueryError(
+                    f"the keys of {tables[place]} are not columns of one table before it",
+                    sql=text,
+                    hint=_HINT,
+                )
+        own = [
+            one.text
+            for one in block.conjuncts
+            if one.expr is not None and one.on is None and not one.derived and alias.kind == "inner"
+            and {column.alias for column in columns_of(one.expr)} == {place}
+        ]  # fmt: skip
+        columns = tuple(field.name for field in plan.tables[alias.table].columns)
+        stages.append(ReadStage(names[place], tables[place], columns, tuple(own), keys))
+    return stages
+
+
+def over_frames(text: str, names: Mapping[str, str]) -> str:
+    """The statement with a name in braces in the place of each table, by what the statement calls that."""
+    parts, end = [], 0
+    tables = parse_statement(text).tree.find_all(exp.Table)
+    for node in sorted(tables, key=lambda one: int(one.this.meta["start"])):
+        source = node.args.get("db") or node.this
+        alias = "" if node.alias else f" AS {quote(node.name)}"
+        parts += [
+            _escaped(text[end : source.meta["start"]]),
+            f"{{{names[node.alias_or_name.lower()]}}}{alias}",
+        ]
+        end = node.this.meta["end"] + 1
+    return "".join([*parts, _escaped(text[end:])])
+
+
+def _keys(binding: LookupBinding, done: set[str]) -> tuple[str, dict[str, str]] | None:
+    """The alias that has a lookup's keys, and its columns by those of the table."""
+    for alias in sorted(done):
+        found = {
+            key.column: column.removeprefix(f"{alias}.")
+            for key in binding.keys
+            for column in key.columns
+            if column.startswith(f"{alias}.")
+        }
+        if len(found) == len(binding.keys):
+            return alias, found
+    return None
+
+
+def _scanned(stage: ReadStage, reader: Any, params: Mapping[str, object]) -> Any:
+    """What the tasks read of a table, its pages divided among them."""
+    sendable = {name: value for name, value in params.items() if type(value) in _KINDS}
+    columns = ", ".join(quote(name) for name in stage.columns) or "1 AS `1`"
+    sql = f"SELECT {columns} FROM {quoted_name(stage.table)} AS {quote(stage.alias)}"  # noqa: S608 - quoted
+    conditions = [f"({one})" for one in stage.conditions if _named(one) <= sendable.keys()]
+    if conditions:
+        sql += f" WHERE {' AND '.join(conditions)}"
+    for name in parameter_names(sql):
+        reader = reader.option(f"param.{name}:{_KINDS[type(sendable[name])]}", str(sendable[name]))
+    return reader.option("query", sql).load()
+
+
+def _kept(frame: Any, stage: ReadStage, spark: Any, params: Mapping[str, object]) -> Any:
+    """The rows of a table that fulfil its own conditions: of others no keys are to be asked for."""
+    for condition in stage.conditions:
+        wanted = {name: params[name] for name in _named(condition)}
+        sql = f"SELECT * FROM {{rows}} AS {_escaped(quote(stage.alias))} WHERE {_escaped(condition)}"  # noqa: S608
+        frame = spark.sql(sql, args=wanted or None, rows=frame)
+    return frame
+
+
+def _named(condition: str) -> frozenset[str]:
+    """The parameters that a condition names."""
+    return parameter_names(f"SELECT {condition}")
+
+
+def _escaped(text: str) -> str:
+    """As text that is formatted."""
+    return text.replace("{", "{{").replace("}", "}}")
