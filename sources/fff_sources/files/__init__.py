@@ -1,5 +1,6 @@
-"""Files on the web and of this machine: CSV, TSV, JSON, NDJSON, Parquet and Arrow, packed or not; one table from one or several.
+"""Files on the web and of this machine: CSV, TSV, JSON, NDJSON, Parquet, Arrow and spreadsheets, packed or not; one table from one or several.
 
+excel   Spreadsheets, read into CSV.
 kinds   Columns and types out of what a file holds.
 local   Files of this machine, read into what a web server would have answered.
 named   Files of this machine that a statement names: csv.`companies.csv`, 'companies.csv', stdin.

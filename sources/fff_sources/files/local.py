@@ -72,12 +72,14 @@ class LocalFiles:
     Args:
         source, table: for errors.
         max_body: bytes, after unpacking.
+        unzip: whether a zip file stands for the file in it; spreadsheets are zip files themselves.
     """
 
-    def __init__(self, source: str, table: str, max_body: int) -> None:
+    def __init__(self, source: str, table: str, max_body: int, *, unzip: bool = True) -> None:
         self._source = source
         self._table = table
         self._max_body = max_body
+        self._unzip = unzip
 
     async def __call__(self, ask: Ask, arriving: Arriving | None = None) -> Response:
         """The file that a question names by its path. Raises SourceError."""
@@ -96,7 +98,7 @@ class LocalFiles:
                     body = file.read(self._max_body + 1)
             if body.startswith(_ZSTD):
                 body = pa.CompressedInputStream(pa.BufferReader(body), "zstd").read(self._max_body + 1)
-            elif body.startswith(_ZIP):
+            elif self._unzip and body.startswith(_ZIP):
                 body = self._unzipped(body)
         except OSError as error:
             raise self._error(f"{path}: {error.strerror or error}", "name a file that can be read") from error

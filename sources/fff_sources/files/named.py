@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import difflib
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +23,7 @@ from fff_sources.files.spec import FilesSpec, FileTable, format_of_name
 #: The source of files that are named without a format.
 FILES = "local"
 #: The sources, beside it, whose tables are files of a format: what stands before the name.
-FORMATS = ("csv", "tsv", "json", "ndjson", "parquet", "arrow")
+FORMATS = ("csv", "tsv", "json", "ndjson", "parquet", "arrow", "excel")
 #: The table of what is piped in.
 STANDARD_INPUT = "stdin"
 
@@ -71,8 +73,22 @@ class NamedFiles:
             self._places[known] = place
         return next(table for table in self.tables if table.name == known)
 
+    def absent(self, name: str) -> str | None:
+        """That there is no such file, of a name behind a format, or like that of a file or of one that is there."""
+        if name.lower() == STANDARD_INPUT and self.name == FILES:
+            return "nothing is piped in"
+        path, close = self._cwd / name, []
+        with contextlib.suppress(OSError):
+            files = [one.name for one in path.parent.iterdir() if format_of_name(one.name)]
+            close = difflib.get_close_matches(path.name, files, cutoff=0.7)
+        if self.name == FILES and not close and format_of_name(name) is None and "/" not in name:
+            return None
+        meant = [str(Path(name).with_name(one)) for one in close]
+        told = f"; did you mean {' or '.join(meant)}?" if meant else ""
+        return f"there is no such file (relative paths start at {self._cwd}){told}"
+
     def _is_file(self, place: str) -> bool:
-        if place.lower().endswith((".yaml", ".yml")):  # a spec, which -s takes
+        if not place or place.lower().endswith((".yaml", ".yml")):  # a spec, which -s takes
             return False
         try:
             files = expanded(place, self._cwd)
@@ -90,7 +106,7 @@ class NamedFiles:
                 self._keep(name, source)
 
     def read_as_text(self, table: Table, columns: Collection[str]) -> bool:
-        """Only the cells of CSV are text before they are anything else.
+        """Only the cells of CSV, and of spreadsheets read into it, are text before they are anything else.
 
         What is being read goes on as it is.
         """

@@ -21,15 +21,16 @@ from fff.stats import AccessMeter
 from fff.web.types import HostPolicy, Response
 from fff_sources.adapter import SourceContext
 from fff_sources.files import kinds
+from fff_sources.files.excel import Sheet
 from fff_sources.files.local import STDIN, LocalFiles, expanded, is_local
 from fff_sources.files.spec import FilesSpec, FileTable, format_of, hosts_of, read_files, urls_of
-from fff_sources.http.fetch import Fetch, Incoming, Reading, cancel
+from fff_sources.http.fetch import Fetch, Reading
 from fff_sources.http.paging.paginators import Ask
 from fff_sources.http.response import infer
 from fff_sources.http.response.bodies import BodyFormat
 from fff_sources.http.response.jsonpath import JsonPath, literal_path, parse_path
 from fff_sources.http.response.records import Origin
-from fff_sources.http.response.streaming import GZIP, Arriving
+from fff_sources.http.response.streaming import GZIP, Arriving, Incoming, cancel
 from fff_sources.http.source import HttpSource, access_of
 from fff_sources.http.spec import spec
 from fff_sources.http.tables import FoundTable, HttpAccess, PlannedTable, place_of
@@ -111,7 +112,7 @@ class FilesSource(HttpSource):
         """The source with these columns (in lower case) of a table as the text that the cells of CSV are; itself where they are."""
         table, fields = self._declared.tables[name], self._planned[name].table.columns
         other = [one for one in fields if one.name.lower() in columns and one.type != "string"]
-        if not other or format_of(table) not in ("csv", "tsv"):
+        if not other or format_of(table) not in ("csv", "tsv", "excel"):
             return self
         changed = copy.copy(self)
         changed._planned = dict(self._planned)  # noqa: SLF001 - of the same class
@@ -142,8 +143,11 @@ class FilesSource(HttpSource):
         response = await reading.fetch(Ask(url=url))
         client = self.http.client
         origin = Origin(self.name, name, response.url, shown=client.shown, redact=client.redactor.text)
-        with reading.body.explained(response, origin):
-            columns = _columns(reading, response)
+        if isinstance(reading.fetch, Sheet):
+            columns = infer.reachable(infer.bounded(reading.fetch.kinds))
+        else:
+            with reading.body.explained(response, origin):
+                columns = _columns(reading, response)
         if not columns:
             piped = url == STDIN
             said = "nothing is piped in" if piped else "the file holds nothing to tell columns from"
@@ -203,8 +207,16 @@ class FilesSource(HttpSource):
         """The reading of one file."""
         reading = self.http.reading(planned, method.name, access_of(method), columns, (), meter=meter)
         name, policy = planned.table.name, self.http.policy
-        fetch = LocalFiles(self.name, name, policy.max_body) if is_local(url, self._base) else reading.fetch
-        return replace(reading, fetch=_Unpacked(fetch, policy, self.name, name))
+        declared = self._declared.tables[name]
+        sheet = format_of(declared) == "excel"
+        local = is_local(url, self._base)
+        fetch: Fetch = (
+            LocalFiles(self.name, name, policy.max_body, unzip=not sheet) if local else reading.fetch
+        )
+        fetch = _Unpacked(fetch, policy, self.name, name)
+        if sheet:
+            fetch = Sheet(fetch, declared.sheet, policy.max_body, self.name, name)
+        return replace(reading, fetch=fetch)
 
 
 class _Unpacked:
@@ -259,10 +271,11 @@ def _in_url(secret: str) -> str:
 def _endpoint(table: FileTable) -> spec.Endpoint:
     form = format_of(table)
     parts: dict[str, object] = {"path": "", "data_selector": table.data_selector}
-    parts["format"] = {"tsv": "csv", "arrow": "parquet"}.get(form or "", form)
+    parts["format"] = {"tsv": "csv", "excel": "csv", "arrow": "parquet"}.get(form or "", form)
     parts["delimiter"] = table.delimiter or ("\t" if form == "tsv" else ",")
     parts["paginator"] = "single_page"
-    parts |= {"comment": table.comment, "encoding": table.encoding, "skip_rows": table.skip_rows}
+    encoding = "utf-8" if form == "excel" else table.encoding
+    parts |= {"comment": table.comment, "encoding": encoding, "skip_rows": table.skip_rows}
     return spec.Endpoint.model_validate(parts)
 
 

@@ -28,6 +28,11 @@ _FORMATS = {
     ".pq": "parquet",
     ".arrow": "arrow",
     ".feather": "arrow",
+    ".xlsx": "excel",
+    ".xlsm": "excel",
+    ".xlsb": "excel",
+    ".xls": "excel",
+    ".ods": "excel",
 }
 _PACKED = (".gz", ".gzip", ".zip", ".zst")
 
@@ -53,7 +58,8 @@ class FileTable(spec.Spec):
     path: str | None = None
     paths: tuple[str, ...] = ()
     values: dict[str, tuple[spec.Text, ...]] | None = None
-    format: Literal["csv", "tsv", "json", "ndjson", "parquet", "arrow"] | None = None
+    format: Literal["csv", "tsv", "json", "ndjson", "parquet", "arrow", "excel"] | None = None
+    sheet: str | None = None
     delimiter: spec.Delimiter | None = None
     comment: spec.Delimiter | None = None
     skip_rows: spec.SkipRows = 0
@@ -139,12 +145,17 @@ def _problem(table: FileTable, base_url: str) -> tuple[str, str | None] | None:
             "write url: instead, or give the files of this machine a source of their own",
         )
     if format_of(table) is None:
-        return "its URL does not tell the format", "add format: csv, tsv, json, ndjson, parquet or arrow"
+        return (
+            "its URL does not tell the format",
+            "add format: csv, tsv, json, ndjson, parquet, arrow or excel",
+        )
     if table.delimiter is not None and format_of(table) not in ("csv", "tsv"):
         return "a delimiter is of csv alone", None
     if table.comment is not None and format_of(table) not in ("csv", "tsv"):
         return "comments are of csv alone", None
-    if table.encoding is not None and format_of(table) in ("parquet", "arrow"):
+    if table.sheet is not None and format_of(table) != "excel":
+        return "a sheet is of excel alone", None
+    if table.encoding is not None and format_of(table) in ("parquet", "arrow", "excel"):
         return f"an encoding is of text, which {format_of(table)} is not", None
     missing = [name for name in table.primary_key if table.columns is not None and name not in table.columns]
     return (f"{missing[0]!r} is not a column", None) if missing else None

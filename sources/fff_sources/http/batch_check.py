@@ -8,16 +8,17 @@ method and no more:
 * while no answer has rows of two keys, or of one that was neither the first nor the last: one request an
   answer, four at most;
 * when keys of an answer bring nothing, the first time and when their share jumps: one of several
-  alone, all of them turned round in one request, with a key or two that brought rows; three times at most;
+  alone, all of them in other places of one request, between keys that brought rows; three times at most;
 * the first time that an answer looks cut (as long as the longest before, or a round number of rows, or with
   fewer rows of its last key than of any other): that key alone and, where that is whole, the one of the
-  fewest rows; or one without rows. One row for every key is no sign of anything.
+  fewest rows; or those without rows. One row for every key is no sign of anything.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ Ask = Callable[[Sequence[Key]], AsyncGenerator[Page]]
 
 _EMPTY_CHECKS = 3  # answers without any row that are checked; a source may well have nothing for many keys
 _SAMPLES = 3  # times that keys without rows are asked for again
+_SHIFTS = 4  # keys with rows, at most, before or behind those without when they are asked for again
 _JUMP = 0.25  # by which the share of keys without rows has risen
 _ROUND = frozenset({10, 20, 25, 30, 50, 100, 200, 250, 500, 1000, 2000, 2500, 5000, 10_000})
 
@@ -112,8 +114,10 @@ class BatchTrust:
             await self._judge_places(asked, answered, ask)
         if self._refused is None and self._proved and not self._is_list:
             empty = [key for key in asked if key not in answered]
+            rows = sum(answered.values())
+            again, self._longest = rows == self._longest, max(rows, self._longest)
             if not await self._judge_empty(asked, answered, empty, ask):
-                await self._judge_length(asked, answered, empty, answer.last, ask)
+                await self._judge_length(asked, answered, empty, answer.last, ask, again=again)
 
     async def _found(self, keys: Sequence[Key], ask: Ask) -> Counter[Key]:
         """The rows of some keys; none where that cannot be found out."""
@@ -163,17 +167,21 @@ class BatchTrust:
         middle = len(empty) // 2
         # One that is alone in bringing nothing stands elsewhere, among fewer, in the second request.
         if len(empty) == 1 or not await self._has_more(asked, counts, empty[middle : middle + 1], ask):
-            # Keys with rows at both ends: whoever drops one place of every request drops another key here.
-            ends = {*list(counts)[:1], *list(counts)[-1:]}
-            again = [key for key in asked[::-1] if key in ends or key in set(empty)]
-            await self._has_more(asked, counts, again, ask)
+            await self._has_more(asked, counts, _elsewhere(asked, list(counts), empty), ask)
         return True
 
     async def _judge_length(
-        self, asked: Sequence[Key], counts: dict[Key, int], empty: Sequence[Key], last: Key | None, ask: Ask
+        self,
+        asked: Sequence[Key],
+        counts: dict[Key, int],
+        empty: Sequence[Key],
+        last: Key | None,
+        ask: Ask,
+        *,
+        again: bool,
     ) -> None:
+        """Whether an answer was cut, where it looks so; `again`: it is as long as the longest before."""
         rows = sum(counts.values())
-        again, self._longest = rows == self._longest, max(rows, self._longest)
         others = [count for key, count in counts.items() if key != last]
         cut = last in counts and others and counts[last] < min(others)
         one_each = rows == len(asked) and not empty
@@ -181,7 +189,7 @@ class BatchTrust:
             return
         self._length_checked = True
         if rows == len(counts):  # what was cut off then is all of a key
-            await self._has_more(asked, counts, empty[len(empty) // 2 :][:1], ask)
+            await self._has_more(asked, counts, empty, ask)
         elif last is not None and last in counts and not await self._has_more(asked, counts, [last], ask):
             fewest = min(counts, key=lambda key: counts[key])  # where rows of the keys take turns
             if counts[fewest] < counts[last]:
@@ -209,6 +217,22 @@ class BatchTrust:
     def _refuse(self, message: str, size: int) -> None:
         hint = f"declare batch.size: {size} for this lookup" if size > 1 else _ONE_BY_ONE
         self._refused = message, hint
+
+
+def _elsewhere(asked: Sequence[Key], full: Sequence[Key], empty: Sequence[Key]) -> list[Key]:
+    """Keys without rows turned round, between as few as may be that have some: none where it stood, from either end.
+
+    So whoever drops one place of every request drops another key, and whoever cuts answers short cuts less.
+    """
+    stood = {(key, place) for place, key in enumerate(asked)}
+    stood |= {(key, place - len(asked)) for place, key in enumerate(asked)}
+    ways = itertools.product(range(min(len(full), _SHIFTS) + 1), repeat=2)
+    for before, behind in sorted((way for way in ways if sum(way) <= len(full)), key=sum):
+        again = [*full[::-1][:before], *empty[::-1], *full[:behind]]
+        places = ((key, place) for place, key in enumerate(again))
+        if not any((key, place) in stood or (key, place - len(again)) in stood for key, place in places):
+            return again
+    return [*full[-1:], *empty[::-1], *full[: len(full) > 1]]
 
 
 _ONE_BY_ONE = (

@@ -6,7 +6,6 @@ import io
 from collections.abc import Sequence
 
 import pyarrow as pa
-import pyarrow.parquet as papq
 
 PARQUET = b"PAR1"
 ARROW_FILE = b"ARROW1"
@@ -15,6 +14,8 @@ ARROW_FILE = b"ARROW1"
 def read_schema(body: bytes) -> pa.Schema:
     """The columns of a file. Raises pa.ArrowException."""
     if body.startswith(PARQUET):
+        import pyarrow.parquet as papq  # noqa: PLC0415 - with all its file systems it takes long to load
+
         return papq.read_schema(io.BytesIO(body))
     return _arrow(body).schema
 
@@ -25,6 +26,8 @@ def read_columns(body: bytes, names: Sequence[str]) -> pa.Table:
     Raises pa.ArrowException, KeyError for a column that is not there.
     """
     if not _is_arrow(body):
+        import pyarrow.parquet as papq  # noqa: PLC0415 - as above
+
         return papq.read_table(io.BytesIO(body), columns=list(names), use_threads=False).combine_chunks()
     return _arrow(body).read_all().select(list(names)).combine_chunks()
 

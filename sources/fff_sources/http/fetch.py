@@ -9,15 +9,13 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-import pyarrow as pa
-
 from fff.budget import BudgetExhausted
 from fff.catalog import Page
 from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff.web.types import Response
 from fff_sources.http.paging import paginators
-from fff_sources.http.paging.consistency import Gaps, Moved, Records, Repeats, Totals
+from fff_sources.http.paging.consistency import NOT_EXHAUSTIVE, Gaps, Moved, Records, Repeats, Totals, marks
 from fff_sources.http.paging.factory import (
     WORDED,
     bound_of,
@@ -39,11 +37,10 @@ from fff_sources.http.paging.partitions import FirstPage, ScanPart, divided
 from fff_sources.http.response.bodies import BodyDecoder, DecodedBlock, Opened, is_blank
 from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.response.records import Origin
-from fff_sources.http.response.streaming import LINES, Arriving, Piece
+from fff_sources.http.response.streaming import LINES, Arriving, Incoming, Piece, cancel
 from fff_sources.http.response.values import shown
-from fff_sources.http.response.verdicts import ENVELOPED, SpokenVerdict, part_by, said_around
+from fff_sources.http.response.verdicts import ENVELOPED, Rules, SpokenVerdict, part_by, said_around
 from fff_sources.http.spec import spec
-from fff_sources.http.tables import NOT_EXHAUSTIVE
 
 
 class Fetch(Protocol):
@@ -51,14 +48,6 @@ class Fetch(Protocol):
 
     async def __call__(self, ask: Ask, arriving: Arriving | None = None) -> Response:
         """The answer, whose body `arriving` hears of before; raises SourceError."""
-
-
-@dataclass(frozen=True)
-class Incoming:
-    """An answer under way, and its body as far as it is there."""
-
-    answer: asyncio.Future[Response]
-    arriving: Arriving | None = None
 
 
 @dataclass
@@ -76,6 +65,7 @@ class Reading:
     body: BodyDecoder
     fetch: Fetch
     meter: AccessMeter
+    judge: Rules | None  # who reads what bodies say of their own answers, where the spec says how
     empty: frozenset[int]
     shown: Callable[[str], str]
     redact: Callable[[str], str]
@@ -87,8 +77,8 @@ class Reading:
     key: tuple[str, ...] = ()
     projected: bool = False
     _repeats: Repeats = field(init=False)
-    _gaps: Gaps = field(default_factory=Gaps)
-    _totals: Totals = field(default_factory=Totals)
+    _gaps: Gaps = field(init=False)
+    _totals: Totals = field(init=False)
     _moved: Moved = field(init=False)
     _records: int = 0
     _pages: int = 0
@@ -99,7 +89,15 @@ class Reading:
 
     def __post_init__(self) -> None:
         self._repeats = Repeats(projected=self.projected)
-        self._moved = Moved(self.key)
+        self._gaps, self._totals, self._moved = Gaps(), Totals(), Moved(self.key)
+
+    def again(self, fetch: Fetch, fill: Mapping[str, object] | None) -> Reading:
+        """The same for another key; of a reading that has not begun, as most of it is the same for all keys."""
+        reading = object.__new__(Reading)
+        reading.__dict__.update(self.__dict__)
+        reading.fetch, reading.fill = fetch, fill
+        reading.__post_init__()
+        return reading
 
     def send(self, ask: Ask) -> Incoming:
         """Ask; large bodies of lines can be read while they come."""
@@ -116,17 +114,29 @@ class Reading:
             )
         return Incoming(asyncio.ensure_future(self.fetch(ask, arriving)), arriving)
 
-    async def pages(self, window: int, first: Response | Incoming | None = None) -> AsyncGenerator[Page]:
+    async def answer(self) -> tuple[list[Page], AsyncGenerator[Page] | None]:
+        """The pages of a lookup's first answer, and all that follow; None for these where there are none, as mostly."""
+        paginator = make_paginator(self.endpoint)
+        ask = paginator.start()
+        response = await self.fetch(ask)
+        await asyncio.sleep(0)  # whoever got the freed place sends first
+        pages, following, _ = self._taken(response, paginator, ask)
+        if following is not None:
+            return pages, self.pages(1, went=(paginator, following))
+        return [*pages, *self._last()], None
+
+    async def pages(
+        self, window: int, first: Response | Incoming | None = None, went: tuple[Paginator, Ask] | None = None
+    ) -> AsyncGenerator[Page]:
         """Every page. Pages that do not depend on one another are fetched up to `window` at once.
 
         The first page is handed over before anything else is sent, so that whoever needs no more pays for no
-        more. `first` is its answer where that is there already, or under way.
+        more. `first` is its answer where that is there already, or under way; `went`: what to ask next.
         """
-        paginator = make_paginator(self.endpoint)
-        ask: Ask | None = paginator.start()
-        assert ask is not None
+        paginator = make_paginator(self.endpoint) if went is None else went[0]
+        ask: Ask | None = paginator.start() if went is None else went[1]
         ahead: Incoming | None = None
-        limit, bound = max_pages(self.endpoint), bound_of(self.endpoint)
+        limit = max_pages(self.endpoint)
         try:
             while ask is not None:
                 arriving = None
@@ -143,29 +153,11 @@ class Reading:
                     response = await ahead.answer
                 ahead = None
                 await asyncio.sleep(0)  # whoever got the freed place sends first; this can be read meanwhile
-                pages, answer = self._read(response, paginator, arriving)
-                following, rest, truncated = None, None, None
-                try:
-                    following, rest = self._plan(
-                        paginator, ask, answer, pages, independent=self._pages == 1 and window > 1
-                    )
-                    if following is None:
-                        truncated = overlooked(self.endpoint, answer, self._totals, self._records)
-                except CutShortError as error:
-                    truncated = str(error)
-                if following is not None and limit is not None and self._pages >= limit:
-                    truncated, following, rest = f"stopped after {limit} pages (max_pages)", None, None
-                if following is not None and bound is not None and following.position >= bound:
-                    truncated, following, rest = f"stopped at {bound} (maximum in the spec)", None, None
-                if following is None and truncated is None and self._cut is not None:
-                    truncated = self._says(self._cut)
+                pages, following, rest = self._taken(response, paginator, ask, arriving, window)
                 if rest is None and following is not None and window > 1 and self._pages > 1:
                     ahead = self.send(following)
                 for page in pages:
-                    yield page if page.order == self.order else replace(page, order=self.order)
-                if truncated is not None:
-                    self._truncated = True
-                    yield Page(self.body.empty(), truncated)
+                    yield page
                 if rest is not None:
                     async with contextlib.aclosing(
                         self._concurrent(paginator, rest, window, limit)
@@ -174,8 +166,8 @@ class Reading:
                             yield page
                     break
                 ask = following
-            if (complaint := self._complaint()) is not None:
-                yield Page(self.body.empty(), complaint, doubled=complaint != NOT_EXHAUSTIVE)
+            for page in self._last():
+                yield page
         finally:
             if ahead is not None:
                 await cancel([ahead.answer])
@@ -199,8 +191,8 @@ class Reading:
         async with contextlib.aclosing(self._concurrent(paginator, part.asks, window, None)) as others:
             async for page in others:
                 yield page
-        if (complaint := self._complaint(part.share)) is not None:
-            yield Page(self.body.empty(), complaint, doubled=complaint != NOT_EXHAUSTIVE)
+        for page in self._last(part.share):
+            yield page
 
     async def divide(self, parts: int) -> list[ScanPart]:
         """The scan in parts of about the same length, after its first page; one part where there is no total."""
@@ -266,6 +258,44 @@ class Reading:
         finally:
             await cancel(running)
 
+    def _taken(
+        self,
+        response: Response,
+        paginator: Paginator,
+        ask: Ask,
+        arriving: Arriving | None = None,
+        window: int = 1,
+    ) -> tuple[list[Page], Ask | None, Sequence[Ask] | None]:
+        """The pages of an answer that were not handed on before, and what is to be asked next: one after another, or all."""
+        limit, bound = max_pages(self.endpoint), bound_of(self.endpoint)
+        pages, answer = self._read(response, paginator, arriving)
+        following, rest, truncated = None, None, None
+        try:
+            following, rest = self._plan(
+                paginator, ask, answer, pages, independent=self._pages == 1 and window > 1
+            )
+            if following is None:
+                truncated = overlooked(self.endpoint, answer, self._totals, self._records)
+        except CutShortError as error:
+            truncated = str(error)
+        if following is not None and limit is not None and self._pages >= limit:
+            truncated, following, rest = f"stopped after {limit} pages (max_pages)", None, None
+        if following is not None and bound is not None and following.position >= bound:
+            truncated, following, rest = f"stopped at {bound} (maximum in the spec)", None, None
+        if following is None and truncated is None and self._cut is not None:
+            truncated = self._says(self._cut)
+        if self.order is not None:
+            pages = [replace(page, order=self.order) for page in pages]
+        if truncated is not None:
+            self._truncated = True
+            pages.append(Page(self.body.empty(), truncated))
+        return pages, following, rest
+
+    def _last(self, share: PageRange | None = None) -> list[Page]:
+        """After all pages: what is wrong with them together."""
+        found = self._complaint(share)
+        return [] if found is None else [Page(self.body.empty(), found, doubled=found != NOT_EXHAUSTIVE)]
+
     def _plan(
         self, paginator: Paginator, ask: Ask, answer: PageAnswer, pages: Sequence[Page], *, independent: bool
     ) -> tuple[Ask | None, Sequence[Ask] | None]:
@@ -303,7 +333,7 @@ class Reading:
         self._repeats.check(
             self._records_of(answer),
             answer.records,
-            lambda: _marks(pages, self.key),
+            lambda: marks(pages, self.key),
             ignored + paginator.remedy,
             bounded=total is not None and total.exact,
         )
@@ -449,23 +479,12 @@ class Reading:
         if self._truncated:
             return None
         if share is None:
-            return self._totals.complaint(self._records, self._pages) or self._repetition()
+            so_far = self._records, self._pages
+            return self._totals.complaint(*so_far) or self._moved.complaint(self._totals.rows, *so_far)
         # Rows that were added meanwhile come with the last part.
         if self._records < share.records or (self._records > share.records > 0 and not share.is_last):
             return f"a part of the pages should hold {share.records} rows and gave {self._records}"
         return None
-
-    def _repetition(self) -> str | None:
-        """Rows that came twice where others should have, which the number of all rows does not show."""
-        rows = self._totals.rows
-        repeated = self._moved.count() if rows is not None and self._pages > 1 else 0
-        if not repeated or rows is None or self._records - repeated >= rows:
-            return None
-        were = "row was" if repeated == 1 else "rows were"
-        return (
-            f"{repeated} {were} on two pages, so that {self._records - repeated} came of the {rows} that the source speaks of: "
-            "it may have changed while it was read, or sort its pages anew"
-        )
 
     def _error(self, message: str, url: str, hint: str | None = None) -> SourceError:
         return SourceError(
@@ -478,23 +497,3 @@ _NO_CONTENT = 204
 _SHOWN = 200  # characters of what a source says
 _NAMED = frozenset({"json", "ndjson"})  # formats in which every record names its members
 _DRIFT_CERTAIN = 10  # records of a page that all lack a member; fewer may well have no value for it
-
-
-def _marks(pages: Sequence[Page], key: Sequence[str]) -> list[int]:
-    """What tells the rows from any others by their key; nothing where that is not known of all."""
-    marks: list[int] = []
-    for page in pages if key else ():
-        columns = [page.rows.column(name) for name in key]
-        if any(column.null_count or pa.types.is_nested(column.type) for column in columns):
-            return []
-        marks += map(hash, zip(*(column.to_pylist() for column in columns), strict=True))
-    return marks
-
-
-async def cancel(
-    tasks: Sequence[asyncio.Future[Response]] | Mapping[asyncio.Task[Response], Ask],
-) -> None:
-    """End requests that are under way."""
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

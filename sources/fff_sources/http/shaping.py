@@ -23,6 +23,40 @@ class PackedError(ValueError):
     """What should be packed as the spec says is not."""
 
 
+def rows_of(records: Raw | bytes) -> bytes:
+    """Objects of arrays as one object for each place in these; a member that is no array stands in every one.
+
+    Raises MalformedJSON where the arrays of an object differ in length.
+    """
+    rows: list[dict[str, Raw]] = []
+    for record in decode(records, type=list[dict[str, Raw]]):
+        arrays = {name: decode(raw, type=list[Raw]) for name, raw in record.items() if kind_of(raw) == "["}
+        lengths = {len(items) for items in arrays.values()}
+        if len(lengths) > 1:
+            raise MalformedJSON(
+                f"arrays of {min(lengths)} and of {max(lengths)} values are no columns of one table"
+            )
+        rest = {name: raw for name, raw in record.items() if name not in arrays}
+        rows += [
+            {**rest, **{name: items[place] for name, items in arrays.items()}}
+            for place in range(max(lengths, default=0))
+        ]
+    return encode(rows)
+
+
+def named_rows(records: Raw | bytes) -> bytes:
+    """Arrays as objects: the first one holds the names.
+
+    Raises MalformedJSON where one has not as many members.
+    """
+    rows = decode(records, type=list[list[Raw]])
+    names = [decode(name, type=str) for name in rows[0]] if rows else []
+    odd = next((len(row) for row in rows if len(row) != len(names)), None)
+    if odd is not None:
+        raise MalformedJSON(f"a row of {odd} values under a header of {len(names)}")
+    return encode([dict(zip(names, row, strict=True)) for row in rows[1:]])
+
+
 def entries(records: Raw | bytes, members: frozenset[str]) -> bytes:
     """Objects as one record for each of their members, which has its key under `@key`.
 
@@ -36,6 +70,28 @@ def entries(records: Raw | bytes, members: frozenset[str]) -> bytes:
         for key, raw in one.items():
             inner = decode(raw, type=dict[str, Raw]) if kind_of(raw) == "{" else {VALUE: raw}
             rows.append(dict(inner) if wanted and wanted.isdisjoint(inner) else {**inner, KEY: key})
+    return encode(rows)
+
+
+class OtherNumberError(ValueError):
+    """An answer by position has not as many records as keys were asked for."""
+
+
+def by_position(records: Raw | bytes, member: str, keys: Sequence[object]) -> bytes:
+    """Records with the key of their place, where they do not have it themselves; null is none, and a list is several.
+
+    Raises OtherNumberError.
+    """
+    places = decode(records, type=list[Raw])
+    if len(places) != len(keys):
+        raise OtherNumberError(f"the answer has {len(places)} records for {len(keys)} keys: whose is which?")
+    rows: list[dict[str, object]] = []
+    for place, key in zip(places, keys, strict=True):
+        kind = kind_of(place)
+        found = decode(place, type=list[Raw]) if kind == "[" else [place] if kind != "n" else []
+        for one in found:
+            inner = decode(one, type=dict[str, Raw]) if kind_of(one) == "{" else {VALUE: one}
+            rows.append({member: key, **inner})
     return encode(rows)
 
 

@@ -22,7 +22,7 @@ from fff_sources.http.fetch import Reading
 from fff_sources.http.fingerprint import fingerprint
 from fff_sources.http.paging.partitions import ScanPart, is_divisible
 from fff_sources.http.paging.windows import WindowsLeft, asking, windows_of, within
-from fff_sources.http.request.keys import Key, as_sent, carried, quals_as_sent
+from fff_sources.http.request.keys import Key, as_sent, carried, is_plain, quals_as_sent
 from fff_sources.http.spec import spec
 from fff_sources.http.spec.cost import cost_problems, price_of
 from fff_sources.http.spec.functions import single_values
@@ -212,6 +212,24 @@ class HttpSource:
             async with contextlib.aclosing(pages):
                 async for page in pages:
                     yield page
+
+    async def answer(
+        self,
+        table: Table,
+        method: LookupMethod,
+        columns: Sequence[str],
+        keys: Sequence[tuple[object, ...]],
+        *,
+        meter: AccessMeter,
+    ) -> tuple[Sequence[Page], AsyncGenerator[Page] | None]:
+        """As `Prompt` says: of one key that goes into its request as it is."""
+        access = access_of(method)
+        planned = self._narrowed(table)
+        sent = as_sent(planned.table, method.keys, keys)
+        apart = access.variants or access.words is not None or table.function
+        if apart or len(sent) > 1 or not is_plain(access, sent[0]):
+            return (), self.lookup(table, method, columns, keys, meter=meter)
+        return await self.http.reading(planned, method.name, access, columns, sent, meter=meter).answer()
 
     async def _looked_up(
         self,

@@ -6,7 +6,8 @@ import itertools
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, Protocol, Self, runtime_checkable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkable
 
 import pyarrow as pa
 
@@ -15,6 +16,7 @@ from fff.quals import ChangesSince, Quals
 from fff.schema import Field, arrow_type, is_sorted_alike
 from fff.web.types import Response
 from fff_sources.http import templates
+from fff_sources.http.paging.consistency import NOT_EXHAUSTIVE
 from fff_sources.http.response.jsonpath import JsonPath, literal_path, parse_path
 from fff_sources.http.response.values import from_text
 from fff_sources.http.spec import spec
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from fff_sources.http.response.bodies import BodyDecoder
 
 _WITHOUT_NAN = frozenset({"json", "ndjson"})
+_SHOWN = 5  # values that are shown of many
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,15 @@ class PlannedTable:
     paths: Mapping[str, JsonPath]  # column -> place in a record
     declared: bool = True  # whether a spec says where the columns are, and not the table's first page
     readers: dict[tuple[str, tuple[str, ...], bool], BodyDecoder] = field(default_factory=dict, compare=False)
+    #: Kept for `fetch`, by the same names: its `Reading`s of one key each, to be had again for another.
+    readings: dict[tuple[str, tuple[str, ...], bool], Any] = field(default_factory=dict, compare=False)
+    #: Kept for `requests`, by access method: the `RequestPattern` in which other keys change but the key.
+    patterns: dict[int, Any] = field(default_factory=dict, compare=False)
+
+    @cached_property
+    def no_rows(self) -> frozenset[int]:
+        """The statuses that are answers without any rows."""
+        return frozenset(rule.status_code for rule in self.spec.on_status)
 
 
 @dataclass(frozen=True)
@@ -282,10 +294,6 @@ def _notes(declared: spec.TableSpec, values: Mapping[str, Sequence[object]]) -> 
 def unasked(said: spec.Windows) -> str:
     """Why a scan in windows does not have all rows."""
     return f"rows without {said.column} are not asked for (say how under windows.nulls)"
-
-
-_SHOWN = 5
-NOT_EXHAUSTIVE = "the source gives the best matches alone, not all there are (exhaustive: false)"
 
 
 def place_of(column: str, part: spec.ColumnSpec) -> JsonPath:

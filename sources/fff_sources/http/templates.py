@@ -59,7 +59,18 @@ def segment(text: str) -> str:
     """A value as one URL path segment, or a part of it."""
     if text in (".", ".."):  # these would climb the path; percent-escaped they are names
         return text.replace(".", "%2E")
-    return quote(text, safe="")
+    return text if text.isalnum() and text.isascii() else quote(text, safe="")
+
+
+def pieces(template: str) -> tuple[str | tuple[str, int], ...]:
+    """A template as its texts, and its columns with the places that their values take at least."""
+    found: list[str | tuple[str, int]] = []
+    at = 0
+    for match in _PART.finditer(template):
+        found.append(template[at : match.start()])
+        found.append(match[0][0] if match[1] is None else (match[1], int(match[2] or 0)))
+        at = match.end()
+    return (*found, template[at:])
 
 
 def text_of(value: object) -> str:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from fff.errors import FFFError, UsageError
 from fff_sources.importing.airbyte.drafts import plain_streams
-from fff_sources.importing.documents import format_of, load_text, read_file
+from fff_sources.importing.documents import format_of, read_file
 from fff_sources.importing.fidelity import FidelityReport
-from fff_sources.importing.translate import import_data
+from fff_sources.importing.translate import data_of, import_data
 
-_ENDINGS = frozenset({".yaml", ".yml", ".json", ".har"})
+_ENDINGS = frozenset({".yaml", ".yml", ".json", ".har", ".py"})
 
 
 def count_folder(folder: Path, kind: str | None) -> Iterator[str]:
@@ -22,11 +22,13 @@ def count_folder(folder: Path, kind: str | None) -> Iterator[str]:
     counts: dict[str, Counter[str]] = {}
     for file in sorted(one for one in folder.rglob("*") if one.suffix in _ENDINGS and one.is_file()):
         try:
-            data = load_text(read_file(file), str(file))
+            data = data_of(read_file(file), str(file))
         except FFFError:
             counts.setdefault("unreadable", Counter())["documents"] += 1
             continue
         found = kind or format_of(data)
+        if found is None and file.suffix == ".py":
+            continue  # a program that configures nothing
         if found is None:
             counts.setdefault("of no known format", Counter())["documents"] += 1
             continue

@@ -15,7 +15,7 @@ from fff_sources.authoring.sampling.credentials import proof_of
 from fff_sources.document import parse_document
 from fff_sources.http.response.json import MalformedJSON, decode
 
-FORMATS = ("airbyte", "har", "openapi", "postman")
+FORMATS = ("airbyte", "coral", "dlt", "har", "openapi", "postman")
 KNOWN = f"known: {', '.join(FORMATS)}; say which with --from"
 LARGEST = 64 * 2**20  # bytes of a document
 _DEEPEST = 200  # levels of a document
@@ -49,6 +49,10 @@ def format_of(data: Mapping[str, Any]) -> str | None:
         return "har"
     if isinstance(data.get("item"), list) and isinstance(info, dict):
         return "postman"
+    if isinstance(data.get("dlt"), list) and data["dlt"]:
+        return "dlt"
+    if "dsl_version" in data and isinstance(data.get("tables"), list):
+        return "coral"
     if data.get("type") == "DeclarativeSource" or ({"streams", "check"} <= data.keys()):
         return "airbyte"
     return None

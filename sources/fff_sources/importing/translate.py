@@ -16,6 +16,8 @@ from fff_sources.authoring.sampling.address import source_name
 from fff_sources.authoring.yamltext import yaml_text
 from fff_sources.document import parse_document
 from fff_sources.importing.airbyte.drafts import drafts_of_manifest
+from fff_sources.importing.coral import drafts_of_coral
+from fff_sources.importing.dlt import configurations, drafts_of_dlt
 from fff_sources.importing.documents import KNOWN, format_of, is_address, load_text
 from fff_sources.importing.fidelity import FidelityReport
 from fff_sources.importing.har import drafts_of_har
@@ -60,12 +62,19 @@ def import_document(
     Raises:
         UsageError: it is not of the format, of none that is known, or nothing of it can be translated.
     """
-    data = load_text(text, where)
+    data = data_of(text, where, kind)
     kind = kind or format_of(data)
     if kind is None:
         raise UsageError(f"{where}: no format that can be imported is to be seen in it", hint=KNOWN)
     report = FidelityReport(kind, shown)
     return import_data(data, where, report, name=name, base=base)
+
+
+def data_of(text: str, where: str, kind: str | None = None) -> dict[str, Any]:
+    """A document as data; programs are read for what they configure, and never run. Raises UsageError."""
+    if kind == "dlt" or (kind is None and urlsplit(where).path.endswith(".py")):
+        return configurations(text, where)
+    return load_text(text, where)
 
 
 def import_data(
@@ -95,6 +104,10 @@ def _drafts(
     match kind:
         case "airbyte":
             return drafts_of_manifest(data, name, report)
+        case "coral":
+            return drafts_of_coral(data, name, report)
+        case "dlt":
+            return drafts_of_dlt(data, name, report)
         case "openapi":
             return drafts_of_openapi(data, name, report, base)
         case "har":
@@ -182,7 +195,9 @@ def _name(data: Mapping[str, Any], where: str) -> str:
     spec, info = data.get("spec"), data.get("info")
     documented = str(spec.get("documentation_url") or "") if isinstance(spec, dict) else ""
     titled = str(info.get("title") or info.get("name") or "") if isinstance(info, dict) else ""
+    called = data.get("name") if "dsl_version" in data else ""
     for text in (
+        called if isinstance(called, str) else "",
         plain,
         documented.rstrip("/").rpartition("/")[2] if "/sources/" in documented else "",
         titled,

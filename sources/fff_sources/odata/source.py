@@ -7,14 +7,14 @@ from collections.abc import Collection, Mapping
 from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff_sources.adapter import SourceContext
-from fff_sources.http.response.jsonpath import literal_path
+from fff_sources.http.response.jsonpath import JsonPath, literal_path
 from fff_sources.http.response.markup import MalformedMarkupError
 from fff_sources.http.source import HttpSource
 from fff_sources.http.spec import spec
-from fff_sources.http.tables import FoundTable, HttpAccess, Question
+from fff_sources.http.tables import FoundTable, HttpAccess, Question, place_of
 from fff_sources.odata import metadata
 from fff_sources.odata.edm import Property, edm_of
-from fff_sources.odata.spec import ODataSpec, ODataTable, read_odata
+from fff_sources.odata.spec import ODataColumn, ODataSpec, ODataTable, read_odata
 from fff_sources.odata.words import ODataWords
 
 _METADATA = Question("$metadata", headers={"Accept": "application/xml"})
@@ -83,7 +83,9 @@ class ODataSource(HttpSource):
         own = table.columns or {}
         properties = dict(zip(own, entities.properties, strict=True)) if own else _by_column(entities)
         columns = {
-            column: (own[column].type if own else prop.spark, literal_path(prop.name))
+            column: (own[column].type, _place(column, own[column]))
+            if own
+            else (prop.spark, literal_path(prop.name))
             for column, prop in properties.items()
         }
         named = {prop.name: column for column, prop in properties.items()}
@@ -193,11 +195,24 @@ def _endpoint(paginator: dict[str, object]) -> spec.Endpoint:
 
 def _declared_set(name: str, table: ODataTable) -> metadata.EntitySet:
     """An entity set as the spec declares it, so that nothing need be asked."""
-    properties = tuple(
-        Property(column.path or name, column.edm or edm_of(column.type.strip().lower()))
-        for name, column in (table.columns or {}).items()
-    )
+    properties = tuple(_declared_property(name, column) for name, column in (table.columns or {}).items())
     return metadata.EntitySet(table.entity_set or name, (), properties)
+
+
+def _place(name: str, column: ODataColumn) -> JsonPath:
+    """Where a column is in an entity; what begins with @ is an annotation, whose name has dots."""
+    path = column.path or name
+    literal = path.startswith("@") or column.path is None
+    return place_of(path, column.model_copy(update={"path": None})) if literal else place_of(name, column)
+
+
+def _declared_property(name: str, column: ODataColumn) -> Property:
+    """The property that a column is; one that is cut out of a property's text, or stands in a list, is asked by nothing."""
+    place = _place(name, column)
+    names = [step.name for step in place.steps if step.kind == "name"]
+    if place.pattern is not None or len(names) < len(place.steps) or names[0].startswith("@"):
+        return Property(names[0] if names else name, None)
+    return Property("/".join(names), column.edm or edm_of(column.type.strip().lower()))
 
 
 def _by_column(entities: metadata.EntitySet) -> dict[str, Property]:

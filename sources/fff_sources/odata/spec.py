@@ -12,7 +12,7 @@ from fff_sources.odata.edm import edm_of
 
 
 class ODataColumn(spec.ColumnSpec):
-    """A property declared by hand; `path` is the property's name where it differs, `edm` its OData type."""
+    """A property declared by hand; `path` is where it is in an entity, `edm` its OData type."""
 
     edm: str | None = None
 

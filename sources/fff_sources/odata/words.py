@@ -61,7 +61,9 @@ class ODataWords:
     def question(self, columns: Sequence[str], keys: Sequence[Key], asked: Mapping[str, str]) -> Question:
         """The request: only the columns that are needed, of the rows that are asked for."""
         wanted = list(columns) or [*self.keys, *self.properties][:1]
-        params = {"$select": ",".join(dict.fromkeys(self.properties[name].name for name in wanted))}
+        members = dict.fromkeys(self.properties[name].name.partition("/")[0] for name in wanted)
+        selected = [name for name in members if not name.startswith("@")]  # annotations come unasked
+        params = {"$select": ",".join(selected)} if selected else {}
         conditions = [f"({self.condition})"] if self.condition is not None else []
         if keys:
             conditions.append(self._bound(keys))

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fff.catalog import Page
 from fff_sources.http.paging.paginators import PageAnswer, PaginationError, Told
 from fff_sources.http.response.json import (
     Decoder,
@@ -28,6 +29,7 @@ from fff_sources.http.response.json import (
 )
 from fff_sources.http.response.jsonpath import JsonPath, kind_of
 
+NOT_EXHAUSTIVE = "the source gives the best matches alone, not all there are (exhaustive: false)"
 _CERTAIN = 10  # different records of a page that all came before, where none ever came twice: no chance
 _STALE = 100  # pages in a row that bring nothing new, before the source counts as going round
 _STALE_LONG = (
@@ -220,6 +222,17 @@ class Moved:
             self._pages.append(rows)
             self._bytes += rows.nbytes
 
+    def complaint(self, rows: int | None, records: int, pages: int) -> str | None:
+        """Rows that came twice where others should have, which the number of all `rows` does not show."""
+        repeated = self.count() if rows is not None and pages > 1 else 0
+        if not repeated or rows is None or records - repeated >= rows:
+            return None
+        were = "row was" if repeated == 1 else "rows were"
+        return (
+            f"{repeated} {were} on two pages, so that {records - repeated} came of the {rows} that the source speaks of: "
+            "it may have changed while it was read, or sort its pages anew"
+        )
+
     def count(self) -> int:
         """How many rows a page before had as well; a key with a NULL in it tells nothing."""
         if not self._pages:
@@ -314,3 +327,14 @@ class Totals:
 
 def _other(numbers: Sequence[int]) -> int:
     return next(one for one in reversed(numbers) if one != numbers[0])
+
+
+def marks(pages: Sequence[Page], key: Sequence[str]) -> list[int]:
+    """What tells the rows from any others by their key; nothing where that is not known of all."""
+    found: list[int] = []
+    for page in pages if key else ():
+        columns = [page.rows.column(name) for name in key]
+        if any(column.null_count or pa.types.is_nested(column.type) for column in columns):
+            return []
+        found += map(hash, zip(*(column.to_pylist() for column in columns), strict=True))
+    return found

@@ -133,6 +133,10 @@ class ToldMore:
         return repr(self.perhaps_next[0]) if self.perhaps_next and received and not known else None
 
 
+#: What most answers to lookups say.
+_SILENT = ToldMore()
+
+
 def _part_of(total: Total | None, received: int) -> str | None:
     if total is None or total.rows <= received:
         return None
@@ -163,7 +167,7 @@ def told_more(body: bytes, selector: JsonPath, headers: Mapping[str, str] | None
     objects = list(objects_of(headers or {}))
     with contextlib.suppress(MalformedJSON):  # whoever reads the records says so
         objects = [*objects_around(body, selector), *objects] if body.strip() else objects
-    return _Words(objects, counted=selector.single).told() if objects else ToldMore()
+    return _Words(objects, counted=selector.single).told() if objects else _SILENT
 
 
 class _Words:

@@ -46,6 +46,11 @@ class Ask:
         default_factory=dict
     )  # parameters as JSON has them, where that is not text
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is parameters and nothing else."""
+        return self.url is None and self.body is None and self.only is None and self.method is None
+
 
 @dataclass(frozen=True)
 class PageAnswer:

@@ -62,6 +62,8 @@ class Authenticator:
 
     async def credentials(self, policy: HostPolicy, meter: AccessMeter, now: float) -> Credentials:
         """What to send along. Raises SecretError, or SourceError where no token can be had."""
+        if self._known is not None and now < self._ends:
+            return self._known
         async with self._lock:  # one fetch of a token serves everybody who waits for it
             if self._known is None or now >= self._ends:
                 if isinstance(self._auth, FETCHED):

@@ -56,6 +56,8 @@ class CredentialPool:
 
     async def answer(self, make: Make, policy: HostPolicy, meter: AccessMeter) -> Response:
         """The answer to a request. Raises SourceError where no credential brings one."""
+        if len(self._members) == 1:
+            return await self._sent(self._members[0], make, meter, last=True)
         tried: list[_Member] = []
         refused: list[_Member] = []
         while True:
@@ -96,7 +98,14 @@ class CredentialPool:
 
     async def _freest(self, members: Sequence[_Member], policy: HostPolicy, meter: AccessMeter) -> _Member:
         """The one whose next request may start first; of those that may at once, the one that is used least."""
-        each = [(await self._free_in(one, policy, meter), one.taken, one.number, one) for one in members]
+        each = []
+        for one in members:
+            try:
+                each.append((await self._free_in(one, policy, meter), one.taken, one.number, one))
+            except SourceError:  # it cannot log in: another one asks, and nobody tries that again
+                if one is members[-1] and not each:
+                    raise
+                self._put_aside(one, meter)
         return min(each)[-1]
 
     async def _free_in(self, member: _Member, policy: HostPolicy, meter: AccessMeter) -> float:

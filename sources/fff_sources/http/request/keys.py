@@ -59,6 +59,13 @@ def carried(access: HttpAccess, keys: Sequence[Key], batch_size: int) -> Carried
     return keys_sent
 
 
+def is_plain(access: HttpAccess, key: Key) -> bool:
+    """Whether a key goes into a request as any other: nothing about it is odd, for a batch or for a path."""
+    separator = None if access.batch is None else access.batch.separator
+    texts = [templates.text_of(value) for value in key]
+    return all(text.strip(".") and (separator is None or separator not in text) for text in texts)
+
+
 _PROVES_NOTHING = "an answer without rows proves nothing"
 
 

@@ -22,6 +22,7 @@ class KeyValue:
     items: list[object]
     texts: list[str]
     separator: str | None
+    listed: list[object] | None = None  # in a JSON body, whatever their number
 
     @property
     def text(self) -> str:
@@ -36,6 +37,8 @@ class KeyValue:
     @property
     def json(self) -> object:
         """In a JSON body: the value, or the list of them."""
+        if self.listed is not None:
+            return self.listed
         if self.separator is not None:
             return self.text
         return self.items[0] if len(self.items) == 1 else list(map(templates.json_value, self.items))
@@ -60,10 +63,19 @@ def key_values(access: HttpAccess, keys: Sequence[tuple[object, ...]]) -> dict[s
     values = {}
     for position, name in enumerate(access.keys):
         items = [key[position] for key in keys]
-        values[name] = KeyValue(items, list(map(templates.text_of, items)), separator)
+        listed = None if access.batch is None else _listed(access.batch, name, items)
+        values[name] = KeyValue(items, list(map(templates.text_of, items)), separator, listed)
     for name, value in access.constants.items():
         values[name] = KeyValue([value], [templates.text_of(value)], None)
     return values
+
+
+def _listed(batch: spec.Batch, name: str, items: Sequence[object]) -> list[object] | None:
+    """The keys of a batch as the list that a body wants; None where it is no list of a certain shape."""
+    if not batch.is_list:
+        return None
+    values = list(map(templates.json_value, items))
+    return values if batch.each is None else [templates.fill_json(batch.each, {name: one}) for one in values]
 
 
 def qualifying(table: Table, quals: Quals, declared: spec.Params) -> dict[str, SentValue]:

@@ -37,6 +37,37 @@ class HostParts:
     base_url: str
     headers: Mapping[str, str]
     params: spec.Params
+    moved: bool  # whether the base URL is the variable's: then other hosts of the source are there, too
+
+
+@dataclass(frozen=True)
+class RequestPattern:
+    """What the requests of a lookup have in common where nothing but the key changes: the rest is made once."""
+
+    access: HttpAccess
+    base_url: str
+    path: tuple[str | tuple[str, int], ...]  # texts, and keys with the places that they take at least
+    params: tuple[tuple[str, str], ...]  # before those that carry keys
+    asked: Mapping[str, str]  # after them: what the paginator asks for
+    first: Request
+
+    def request(
+        self, key: tuple[object, ...], credentials: Credentials, memory: ResponseMemory | None
+    ) -> Request:
+        """The request for a key."""
+        access = self.access
+        texts = dict(zip(access.keys, map(templates.text_of, key), strict=True))
+        path = "".join(
+            part if isinstance(part, str) else templates.segment(texts[part[0]]).zfill(part[1])
+            for part in self.path
+        )
+        said = [(access.params[name], text) for name, text in texts.items() if name in access.params]
+        return self.first.but(
+            url=_join(self.base_url, path),
+            params=(*self.params, *said, *self.asked.items()),
+            credentials=credentials,
+            memory=memory,
+        )
 
 
 class Requests:
@@ -80,6 +111,7 @@ class Requests:
                     if not self._secrets.lacks(text)
                 },
                 declared.params,
+                bool(override),
             )
         return self._host
 
@@ -99,6 +131,57 @@ class Requests:
 
         Raises SourceError, SecretError.
         """
+        plain = question is None and ask.is_plain and len(keys) == 1 and not planned.table.quals
+        known: RequestPattern | None = planned.patterns.get(id(access)) if plain else None
+        if known is not None and known.access is access and known.asked == ask.params:
+            return known.request(keys[0], credentials, memory)
+        request = self._made(
+            planned,
+            access,
+            keys,
+            ask,
+            columns=columns,
+            credentials=credentials,
+            memory=memory,
+            question=question,
+        )
+        if plain and (pattern := self._pattern(planned, access, ask, request)) is not None:
+            again = pattern.request(keys[0], credentials, memory)
+            if (again.url, again.params) == (request.url, request.params):
+                planned.patterns[id(access)] = pattern
+        return request
+
+    def _pattern(
+        self, planned: PlannedTable, access: HttpAccess, ask: Ask, request: Request
+    ) -> RequestPattern | None:
+        """What requests for other keys are made by; None where more of them may change than the keys themselves."""
+        host, endpoint = self.host(), access.endpoint
+        texts = [*host.headers.values(), *endpoint.headers.values()]
+        for declared in (*host.params.values(), *endpoint.params.values()):
+            texts += declared if isinstance(declared, list) else [declared or ""]
+        told = planned.table.quals or access.words is not None or access.variant or access.variants
+        if told or endpoint.select or endpoint.body is not None or endpoint.body_paths:
+            return None
+        if any("{" in text or "}" in text for text in texts) or endpoint.job is not None:
+            return None
+        before = len(request.params) - len(ask.params) - sum(key in access.params for key in access.keys)
+        path = templates.pieces(self._secrets.fill(endpoint.path or ""))
+        return RequestPattern(
+            access, host.base_url, path, request.params[: max(0, before)], ask.params, request
+        )
+
+    def _made(
+        self,
+        planned: PlannedTable,
+        access: HttpAccess,
+        keys: Sequence[tuple[object, ...]],
+        ask: Ask,
+        *,
+        columns: Sequence[str],
+        credentials: Credentials,
+        memory: ResponseMemory | None,
+        question: Question | None,
+    ) -> Request:
         host = self.host()
         endpoint, fill = access.endpoint, self._secrets.fill
         values = key_values(access, keys)
@@ -130,6 +213,8 @@ class Requests:
             path = fill(endpoint.path or "")
             if "{" in path or "}" in path:
                 path = templates.fill_text(path, {name: value.segment for name, value in values.items()})
+            if host.moved and path.startswith(_WHOLE) and host_allowed(path, self._policy.allowed_hosts):
+                path = urlsplit(path)._replace(scheme="", netloc="").geturl()
             url = _join(host.base_url, path)
             declared = {**host.params, **endpoint.params}
             if ask.only is not None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import pyarrow as pa
 
+from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff.web.types import Response
 from fff_sources.http.columnar import read_columns
@@ -17,20 +20,31 @@ from fff_sources.http.response import markup
 from fff_sources.http.response.csv_text import (
     begins_with_types,
     header_of,
+    newlines,
     read_cells,
     uncommented,
     without_rows,
 )
-from fff_sources.http.response.json import MalformedJSON, Raw, decode, encode
+from fff_sources.http.response.json import MalformedJSON, Raw, array_of, decode, encode, join
 from fff_sources.http.response.jsonpath import WHOLE, Envelope, JsonPath, envelope, first, kind_of, walk
-from fff_sources.http.response.records import Batch, Origin, RecordDecoder, join
+from fff_sources.http.response.records import Batch, Origin, RecordDecoder
 from fff_sources.http.response.values import shown
-from fff_sources.http.shaping import entries, exploded, listed
+from fff_sources.http.shaping import (
+    OtherNumberError,
+    by_position,
+    entries,
+    exploded,
+    listed,
+    named_rows,
+    rows_of,
+)
 
 _BLOCK = 4_000  # records that are taken apart at a time, where they need care
 _ROWS = 16 * _BLOCK  # rows that are handed on at a time
 _LOOKED_AT = 2**16  # bytes of an answer that are looked at to show some of it
 _SHOWN = 200  # characters of it that are shown
+_SMALL = 2**16  # bytes below which it has no more records than are handed on at a time
+_MARK = b'["\\ue0001records\\ue0001"]'  # stands for the records where what is around them is read
 _LARGE = 2**21  # bytes from which a body is read in blocks
 
 
@@ -58,16 +72,15 @@ class BodyFormat:
     explode: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Opened:
+class Opened(NamedTuple):
     """An answer in UTF-8, taken apart along the way to its records."""
 
     text: bytes
     envelope: Envelope
+    rows: Batch | None = None  # where the records had to be read to know where they are
 
 
-@dataclass(frozen=True)
-class DecodedBlock:
+class DecodedBlock(NamedTuple):
     """Some records of one answer: their rows, and how many records they were before bad ones were dropped."""
 
     rows: Batch
@@ -76,17 +89,22 @@ class DecodedBlock:
 
 @dataclass(frozen=True)
 class _Part:
-    """Records that come together, as a JSON array, which lines of JSON are if each is sound; how many stand before them."""
+    """Records that come together, as a JSON array or as lines of JSON; how many stand before these."""
 
-    records: Raw | bytes
+    array: Raw | bytes = b""
     lines: bytes | None = None
     before: int = 0
     counted: int | None = None  # of the source's own records, where these were made of them
+    rows: Batch | None = None  # where they have been read
+
+    def records(self) -> Raw | bytes:
+        """A JSON array, which lines make if each is sound."""
+        return self.array if self.lines is None else array_of(self.lines)
 
     @property
     def large(self) -> bool:
         """Whether they are too many to be taken apart together."""
-        return len(memoryview(self.records)) >= _LARGE
+        return len(memoryview(self.array)) >= _LARGE
 
     def arrays(self) -> Iterator[Raw | bytes]:
         """The records as JSON arrays of a bounded number. Raises MalformedJSON."""
@@ -97,11 +115,52 @@ class _Part:
                 _check_lines(some, self.before + start)
                 yield join(some)
         elif self.large:
-            raws = decode(self.records, type=list[Raw])
+            raws = decode(self.array, type=list[Raw])
             for start in range(0, len(raws), _BLOCK):
                 yield join(raws[start : start + _BLOCK])
         else:
-            yield self.records
+            yield self.array
+
+
+class Explained:
+    """Turns everything that reading a body can end with into a SourceError. No generator: every answer goes through it."""
+
+    def __init__(self, form: BodyFormat, answer: Response, origin: Origin) -> None:
+        self._form = form
+        self._answer = answer
+        self._origin = origin
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if error is not None and (explained := self._explained(error)) is not None:
+            raise explained from None  # the cause would show the answer as it came, secrets and all
+
+    def _explained(self, error: BaseException) -> SourceError | None:
+        name, origin, body = self._form.name, self._origin, self._answer.body
+        match error:
+            case MalformedJSON() | UnicodeDecodeError() | pa.ArrowException() | markup.MalformedMarkupError():
+                kind = self._answer.headers.get("content-type", "no content type").split(";", maxsplit=1)[0]
+                problem, hint = diagnosis(body, name, self._form.encoding, str(error))
+                said = origin.redact(problem or _short(error))
+                return origin.error(f"the answer is not valid {name} ({kind}): {said}", hint)
+            case _NoRecords():
+                said = shown(origin.redact(body[:_LOOKED_AT].decode("utf-8", "replace")), _SHOWN)
+                told = origin.redact(members_told(body))
+                hint = f"data_selector must name the place of the records in the answer, which {told}begins {said}"
+                return origin.error(str(error), hint)
+            case OtherNumberError():
+                return origin.error(str(error), "leave out answers: by_position, or make batch.size smaller")
+            case TooManyColumnsError():
+                hint = (
+                    "declare those that are needed under columns; where the names are data, data_selector: '*' "
+                    "takes each value for a record"
+                )
+                return origin.error(str(error), hint)
+            case RecursionError():  # its context would be a thousand lines
+                return origin.error(f"the answer is not readable {name}: nested too deeply")
+        return None
 
 
 class BodyDecoder:
@@ -117,7 +176,17 @@ class BodyDecoder:
         self._decoder = decoder
         lists = (one for one in decoder.columns if pa.types.is_list(one.field.arrow))
         self._listed = [one.path for one in lists if one.path.steps]
+        odd = form.columnar or form.headed or form.entries or form.explode
+        self._is_plain = form.name == "json" and not odd
+        self._guesses = self._is_plain
         self._markup: tuple[Response, bytes] | None = None  # the last answer, and what it is as JSON
+        self._asked: tuple[str, Sequence[object]] | None = None  # by position: whose records are which
+
+    def by_position(self, member: str, keys: Sequence[object]) -> BodyDecoder:
+        """The same for an answer whose first record is that of the first key, and so on; they get it as a member."""
+        reader = copy.copy(self)
+        reader._asked = member, keys  # noqa: SLF001 - of the same class
+        return reader
 
     def blocks(
         self,
@@ -138,6 +207,14 @@ class BodyDecoder:
         if is_blank(answer.body):
             return
         with self.explained(answer, origin):
+            if opened is not None and self._is_plain and self._asked is None:  # the way of most answers
+                records = self._records(opened)
+                if len(memoryview(records)) < _SMALL:
+                    rows, count = self._decoder.decode(records, meter=meter, origin=origin, fill=fill)
+                    if missed and rows.num_rows:
+                        self._decoder.note_missed(lambda: records, rows, opened.envelope, meter, origin)
+                    yield DecodedBlock(rows, count)
+                    return
             if self._form.name == "csv":
                 body = self.text(answer) if line else self.table_text(answer)
                 yield from self._csv(body, meter, origin, fill or {})
@@ -147,9 +224,9 @@ class BodyDecoder:
                 opened = opened or self.open(answer)
                 for part in self._parts(opened, line):
                     counted = part.counted
-                    for records, rows, count in self._read(part, meter, origin, fill):
+                    for some, rows, count in self._read(part, meter, origin, fill):
                         if missed and rows.num_rows:
-                            self._decoder.note_missed(records, rows, opened.envelope, meter, origin)
+                            self._decoder.note_missed(some.records, rows, opened.envelope, meter, origin)
                         for at in range(0, max(count, 1), _ROWS):
                             block = rows if count <= _ROWS else rows.slice(at, _ROWS)
                             own = min(count - at, _ROWS)
@@ -160,48 +237,26 @@ class BodyDecoder:
 
     def _read(
         self, part: _Part, meter: AccessMeter, origin: Origin, fill: Mapping[str, object] | None
-    ) -> Iterator[tuple[Raw | bytes, Batch, int]]:
+    ) -> Iterator[tuple[_Part, Batch, int]]:
         """Records, their rows, and how many records they were."""
         if part.large or part.lines is not None:
-            rows = None
+            rows = part.rows
             with contextlib.suppress(MalformedJSON):
-                rows = self._decoder.fast(part.records, fill or {})
-            # As many as lines: else one is broken, which need not show where lines are joined.
-            if rows is not None and (part.lines is None or rows.num_rows == part.lines.count(b"\n") + 1):
-                yield part.records, rows, rows.num_rows
+                text = part.array if part.lines is None else part.lines
+                if rows is None:
+                    rows = self._decoder.fast(text, fill or {}, lines=part.lines is not None)
+            # As many as lines: else one is broken, which need not show where it goes on in the next one.
+            if rows is not None and (part.lines is None or rows.num_rows == newlines(part.lines) + 1):
+                yield part, rows, rows.num_rows
                 return
         for records in part.arrays():
             rows, count = self._decoder.decode(records, meter=meter, origin=origin, fill=fill)
-            yield records, rows, count
+            yield replace(part, array=records, lines=None), rows, count
             origin = origin.after(count)
 
-    @contextlib.contextmanager
-    def explained(self, answer: Response, origin: Origin) -> Iterator[None]:
+    def explained(self, answer: Response, origin: Origin) -> Explained:
         """Turns everything that reading a body can end with into a SourceError."""
-        try:
-            yield
-        except (MalformedJSON, UnicodeDecodeError, pa.ArrowException, markup.MalformedMarkupError) as error:
-            kind = answer.headers.get("content-type", "no content type").split(";", maxsplit=1)[0]
-            problem, hint = diagnosis(answer.body, self._form.name, self._form.encoding, str(error))
-            text = f"the answer is not valid {self._form.name} ({kind}): {origin.redact(problem or _short(error))}"
-            raise origin.error(
-                text, hint
-            ) from None  # the cause would show the answer as it came, secrets and all
-        except _NoRecords as error:
-            said = shown(origin.redact(answer.body[:_LOOKED_AT].decode("utf-8", "replace")), _SHOWN)
-            told = origin.redact(members_told(answer.body))
-            hint = (
-                f"data_selector must name the place of the records in the answer, which {told}begins {said}"
-            )
-            raise origin.error(str(error), hint) from None
-        except TooManyColumnsError as error:
-            hint = (
-                "declare those that are needed under columns; where the names are data, data_selector: '*' "
-                "takes each value for a record"
-            )
-            raise origin.error(str(error), hint) from None
-        except RecursionError:  # its context would be a thousand lines
-            raise origin.error(f"the answer is not readable {self._form.name}: nested too deeply") from None
+        return Explained(self._form, answer, origin)
 
     def empty(self) -> Batch:
         """No rows."""
@@ -252,8 +307,35 @@ class BodyDecoder:
     def open(self, answer: Response) -> Opened:
         """The text of an answer, and what stands around its records."""
         text = self.text(answer)
-        lines = self._form.name == "ndjson" or not text
-        return Opened(text, Envelope((), None, WHOLE) if lines else envelope(text, self._form.selector))
+        if self._form.name == "ndjson" or not text:
+            return Opened(text, Envelope((), None, WHOLE))
+        return self._guessed(text) or Opened(text, envelope(text, self._form.selector))
+
+    def _guessed(self, text: bytes) -> Opened | None:
+        """A large body whose records are read at once, where they are likely to stand; None where they do not.
+
+        What has a value in their place is sound, and they are an array: so the body is as it seems.
+        """
+        steps = self._form.selector.steps
+        if len(text) < _LARGE or not self._guesses or not steps or self._decoder.filled:
+            return None
+        start, end = text.find(b"[", text.find(encode(steps[-1].name))), text.rfind(b"}]") + 2
+        if (
+            not 0 < start < end
+            or len(text) - (end - start) > _LOOKED_AT
+            or _MARK in text[:start] + text[end:]
+        ):
+            return None
+        around = b"".join((text[:start], _MARK, text[end:]))
+        with contextlib.suppress(MalformedJSON):
+            found = envelope(around, self._form.selector)
+            if found.place is not None and not found.rest.steps and bytes(found.place) == _MARK:
+                records = Raw(memoryview(text)[start:end])
+                rows = self._decoder.fast(records, {})
+                if rows is not None:
+                    return Opened(text, found._replace(place=records), rows)
+        self._guesses = False  # others are not likely to be of another kind
+        return None
 
     def arrays(self, opened: Opened, line: int = 0) -> Iterator[Raw | bytes]:
         """The records as JSON arrays of a bounded number."""
@@ -262,8 +344,7 @@ class BodyDecoder:
 
     def _parts(self, opened: Opened, line: int) -> Iterator[_Part]:
         if self._form.name == "ndjson":
-            lines = opened.text.strip()
-            yield _Part(b"".join((b"[", lines.replace(b"\n", b","), b"]")), lines, line)
+            yield _Part(lines=opened.text.strip(), before=line)
             return
         records = self._records(opened)
         if self._form.columnar:
@@ -276,10 +357,13 @@ class BodyDecoder:
             records = named_rows(records)
         elif self._form.entries:
             records = entries(records, self.members)
+        if self._asked is not None:
+            yield _Part(by_position(records, *self._asked), counted=len(self._asked[1]))
+            return
         if self._form.name == "xml" and self._listed:
             records = listed(records, self._listed)
         if not self._form.explode:
-            yield _Part(records)
+            yield _Part(records, rows=opened.rows)
             return
         whole = decode(records, type=list[Raw])
         yield _Part(exploded(whole, self._form.explode), counted=len(whole))
@@ -346,7 +430,7 @@ class BodyDecoder:
             ]
             rows = self._decoder.from_texts(cells, chunk.num_rows, meter=meter, origin=origin, fill=fill)
             yield DecodedBlock(rows, chunk.num_rows)
-            origin = replace(origin, start=origin.start + chunk.num_rows)
+            origin = origin.after(chunk.num_rows)
 
     def _parquet(self, body: bytes) -> DecodedBlock:
         names = [column.path.steps[0].name for column in self._decoder.columns]
@@ -361,40 +445,6 @@ class BodyDecoder:
             else pa.RecordBatch.from_struct_array(pa.array([{}] * table.num_rows, pa.struct([])))
         )
         return DecodedBlock(rows, rows.num_rows)
-
-
-def rows_of(records: Raw | bytes) -> bytes:
-    """Objects of arrays as one object for each place in these; a member that is no array stands in every one.
-
-    Raises MalformedJSON where the arrays of an object differ in length.
-    """
-    rows: list[dict[str, Raw]] = []
-    for record in decode(records, type=list[dict[str, Raw]]):
-        arrays = {name: decode(raw, type=list[Raw]) for name, raw in record.items() if kind_of(raw) == "["}
-        lengths = {len(items) for items in arrays.values()}
-        if len(lengths) > 1:
-            raise MalformedJSON(
-                f"arrays of {min(lengths)} and of {max(lengths)} values are no columns of one table"
-            )
-        rest = {name: raw for name, raw in record.items() if name not in arrays}
-        rows += [
-            {**rest, **{name: items[place] for name, items in arrays.items()}}
-            for place in range(max(lengths, default=0))
-        ]
-    return encode(rows)
-
-
-def named_rows(records: Raw | bytes) -> bytes:
-    """Arrays as objects: the first one holds the names.
-
-    Raises MalformedJSON where one has not as many members.
-    """
-    rows = decode(records, type=list[list[Raw]])
-    names = [decode(name, type=str) for name in rows[0]] if rows else []
-    odd = next((len(row) for row in rows if len(row) != len(names)), None)
-    if odd is not None:
-        raise MalformedJSON(f"a row of {odd} values under a header of {len(names)}")
-    return encode([dict(zip(names, row, strict=True)) for row in rows[1:]])
 
 
 class TooManyColumnsError(Exception):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import UNSET, Raw, Struct, UnsetType, defstruct, field
 from msgspec import DecodeError as MalformedJSON
 from msgspec import ValidationError as WrongShape
@@ -16,14 +18,26 @@ __all__ = [
     "Struct",
     "UnsetType",
     "WrongShape",
+    "array_of",
     "decode",
     "defstruct",
     "encode",
     "field",
     "is_field_name",
+    "join",
 ]
 
 
 def is_field_name(name: str) -> bool:
     """Whether a field of a struct can stand for members of this name: msgspec takes no quotes, backslashes and control characters."""
     return not any(char in '"\\' or char < " " for char in name)
+
+
+def join(raws: Iterable[Raw | bytes]) -> bytes:
+    """Raw JSON values as one JSON array."""
+    return b"[" + b",".join(map(bytes, raws)) + b"]"
+
+
+def array_of(lines: Raw | bytes) -> bytes:
+    """Lines of JSON as one JSON array; none where a line is broken."""
+    return b"".join((b"[", bytes(lines).replace(b"\n", b","), b"]"))

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
 
 from fff_sources.http.response.json import Raw, decode, encode
 
@@ -60,6 +61,7 @@ class JsonPath:
 WHOLE = JsonPath("$", ())
 
 
+@lru_cache(maxsize=1024)  # every answer is read by the paths of its spec
 def parse_path(text: str) -> JsonPath:
     """Parse a path; raises ValueError showing the place that cannot be read."""
     position = 1 if text.startswith("$") else 0
@@ -113,8 +115,7 @@ def first(body: bytes | Raw, path: JsonPath) -> Raw | None:
     return next(walk(body, path), None)
 
 
-@dataclass(frozen=True)
-class Envelope:
+class Envelope(NamedTuple):
     """What stands around a place, outermost first and without what leads to it, as far as there are names to go by.
 
     From `place` on, which is None where a name leads nowhere, the path goes on as `rest`.

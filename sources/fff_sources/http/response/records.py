@@ -13,9 +13,9 @@ import contextlib
 import decimal
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -30,6 +30,7 @@ from fff_sources.http.response.json import (
     Raw,
     UnsetType,
     WrongShape,
+    array_of,
     decode,
     defstruct,
     is_field_name,
@@ -53,8 +54,7 @@ class ColumnPlan:
     path: JsonPath
 
 
-@dataclass(frozen=True)
-class Origin:
+class Origin(NamedTuple):
     """Whose records these are, for error messages."""
 
     source: str
@@ -108,6 +108,7 @@ class RecordDecoder:
     ) -> None:
         self.columns = tuple(columns)
         self.filled = filled
+        self._declared = frozenset(column.field.name for column in self.columns) - filled
         self.members = members
         self._on_bad = on_bad
         self._filled = frozenset(i for i, column in enumerate(self.columns) if column.field.name in filled)
@@ -134,8 +135,7 @@ class RecordDecoder:
         Raises MalformedJSON, or SourceError for a bad record.
         """
         fill = fill or {}
-        batch = self.fast(records, fill)
-        if batch is not None:
+        if (batch := self.fast(records, fill)) is not None:
             return batch, batch.num_rows
         before = meter.bad_records
         batch, count = self._decode_carefully(records, meter, origin, fill)
@@ -143,35 +143,44 @@ class RecordDecoder:
             self._fast = None  # not the accident of one record: the source writes its values so
         return batch, count
 
-    def fast(self, records: Raw | bytes, fill: Mapping[str, object]) -> Batch | None:
+    def fast(self, records: Raw | bytes, fill: Mapping[str, object], *, lines: bool = False) -> Batch | None:
         """The records read as they are declared, in one go; None where they need care.
 
-        Raises MalformedJSON.
+        `lines`: they are JSON values one after another, no array. Raises MalformedJSON.
         """
         if self.members is not None and not self.columns:
             count = None
             with contextlib.suppress(WrongShape):
-                count = self.members.count(records)
+                count = self.members.count(array_of(records) if lines else records)
             return None if count is None else _batch((), [], count)
-        read = None if self._fast is None else self._fast(records, fill)
-        if read is None or (self.members is not None and self.members.lacking(records, read[1])):
+        read = None if self._fast is None else self._fast(records, fill, lines)
+        if read is None:
             return None
-        return read[0]
+        rows, suspects = read
+        if self.members is None or not suspects:
+            return rows
+        return None if self.members.lacking(array_of(records) if lines else records, suspects) else rows
 
     def note_missed(
-        self, records: Raw | bytes, rows: Batch, around: Envelope, meter: AccessMeter, origin: Origin
+        self,
+        records: Callable[[], Raw | bytes],
+        rows: Batch,
+        around: Envelope,
+        meter: AccessMeter,
+        origin: Origin,
     ) -> None:
         """Have the meter tell of columns that no record has had anything for so far, null included.
 
         Not of those that the answer names beside its records, as SPARQL's do: they may be left out of all.
         """
-        for plan, column in zip(self.columns, rows.columns, strict=True):
-            name = plan.field.name
-            if name in meter.met or name in self.filled:
+        for plan, column in (
+            zip(self.columns, rows.columns, strict=True) if self._declared - meter.met else ()
+        ):
+            if (name := plan.field.name) in meter.met or name in self.filled:
                 continue
             if (
                 column.null_count < len(column)
-                or has_member(records, plan.path)
+                or has_member(records(), plan.path)
                 or ((top := _top(plan.path)) is not None and around.mentions(top))
             ):
                 meter.meet(name)
@@ -316,7 +325,7 @@ def _batch(columns: Sequence[ColumnPlan], arrays: list[Array], count: int) -> Ba
 # ------------------------------------------------------------------------------------------------- fast route
 
 #: The batch, and the rows in which no record had a value.
-_Reader: TypeAlias = Callable[[Raw | bytes, Mapping[str, object]], tuple[Batch, list[int]] | None]
+_Reader: TypeAlias = Callable[[Raw | bytes, Mapping[str, object], bool], tuple[Batch, list[int]] | None]
 
 
 def _fast_type(kind: ArrowType) -> Any:
@@ -354,14 +363,14 @@ def _fast_reader(columns: Sequence[ColumnPlan], filled: frozenset[int]) -> _Read
         record, slots = _struct(tree)
     except (TypeError, ValueError):
         return None
-    decoder = Decoder(list[record])  # type: ignore[valid-type]  # a type made at run time
+    line_decoder, decoder = Decoder(record), Decoder(list[record])  # type: ignore[valid-type]  # made at run time
     schema = pa.schema([(plan.field.name, plan.field.arrow) for plan in columns])
     texts = [values.comes_as_text(plan.field.arrow) for plan in columns]
     getters = [_getter(names, slots, UNSET if i in filled else None) for i, names in enumerate(routes)]
 
-    def read(records: Raw | bytes, fill: Mapping[str, object]) -> tuple[Batch, list[int]] | None:
+    def read(records: Raw | bytes, fill: Mapping[str, object], lines: bool) -> tuple[Batch, list[int]] | None:
         try:
-            rows = decoder.decode(records)
+            rows = line_decoder.decode_lines(records) if lines else decoder.decode(records)
         except WrongShape:
             return None
         arrays, given = [], []
@@ -447,12 +456,12 @@ def _raws(raws: list[Raw], kind: ArrowType, pattern: re.Pattern[str] | None = No
         # What is no text is its JSON text.
         plain_texts = [None if raw is _ABSENT else values.from_json(raw, pa.string()) for raw in raws]
         return _texts(pa.array(plain_texts, pa.string()), kind, pattern)
-    plain = _fast_type(kind)
+    plain: Any = _fast_type(kind)
     if plain is not None:
         texts = [bytes(raw) or b"null" for raw in raws]
         lax = plain in (int, float)  # numbers may come as text
         try:
-            items = decode(b"[" + b",".join(texts) + b"]", type=_list_of(plain), strict=not lax)
+            items = decode(b"[" + b",".join(texts) + b"]", type=list[plain | None], strict=not lax)
         except MalformedJSON:
             items = None
         # Lax reading takes the text "null" for a null, which it is not.
@@ -469,10 +478,6 @@ def _raws(raws: list[Raw], kind: ArrowType, pattern: re.Pattern[str] | None = No
             column.values.append(None)
             column.bad[row] = f"{values.shown(raw)} {error}"
     return column
-
-
-def _list_of(plain: Any) -> Any:
-    return list[plain | None]
 
 
 def _texts(cells: Array, kind: ArrowType, pattern: re.Pattern[str] | None = None) -> _Column:
@@ -493,8 +498,3 @@ def _texts(cells: Array, kind: ArrowType, pattern: re.Pattern[str] | None = None
             column.values.append(None)
             column.bad[row] = f"{values.shown(cell)!r} {error}"
     return column
-
-
-def join(raws: Iterable[Raw | bytes]) -> bytes:
-    """Raw JSON values as one JSON array."""
-    return b"[" + b",".join(map(bytes, raws)) + b"]"

@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 import codecs
 import zlib
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections import deque
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from fff.web.types import Response
 from fff_sources.http.response.bodies import charset_of
-from fff_sources.http.response.csv_text import head_of, uncommented
+from fff_sources.http.response.csv_text import head_of, newlines, uncommented
 
 #: What gzip files begin with.
 GZIP = b"\x1f\x8b"
@@ -70,7 +71,8 @@ class Arriving:
         self._encoding = encoding
         self._headers: Mapping[str, str] = {}
         self._linear = False
-        self._waiting = bytearray()
+        self._waiting: deque[bytes] = deque()  # as it came: it is copied once, into the piece
+        self._waits = 0  # bytes of that
         self._enough = 0  # bytes that must wait before it is worth looking for the end of a line again
         self._header = b""
         self._line = 0
@@ -110,8 +112,10 @@ class Arriving:
                 raise BodyChangedError("the body was another when it was asked for again")
         self._digest = zlib.crc32(data, self._digest)
         self._received += len(data)
-        self._waiting += data
-        if len(self._waiting) >= PIECE:
+        if data:
+            self._waiting.append(data)
+        self._waits += len(data)
+        if self._waits >= PIECE:
             self._news.set()
 
     async def whole_pieces(self, answer: asyncio.Future[Response]) -> AsyncGenerator[Piece]:
@@ -120,11 +124,11 @@ class Arriving:
         while not answer.done():
             self._news.clear()
             await self._news.wait()
-            while self._linear and len(self._waiting) >= max(PIECE, self._enough):
+            while self._linear and self._waits >= max(PIECE, self._enough):
                 piece = self._cut()
                 # Twice as many: so what is looked at in all grows no faster than the body, however long a
                 # line is.
-                self._enough = 0 if piece is not None else 2 * len(self._waiting)
+                self._enough = 0 if piece is not None else 2 * self._waits
                 if piece is not None:
                     yield piece
                     await asyncio.sleep(0)
@@ -140,25 +144,37 @@ class Arriving:
     def _cut(self) -> Piece | None:
         """The whole lines at the beginning of what waits; None where there is none."""
         if self._csv and not self._header:
-            data = bytes(self._waiting)
+            data = self._first(self._waits)
             head = head_of(data, self._comment, self._skip_rows)
             if head is None:
                 return None
             self._header = data[: head[0]]
-            self._let_go(head[1])
-        for size in (4 * PIECE, len(self._waiting)):
-            with memoryview(self._waiting) as waiting:
-                data = bytes(waiting[:size])
+            self._let_go(data, head[1])
+        for size in (4 * PIECE, self._waits):
+            data = self._first(size)
             if self._csv and not self._quotes_cells(data):
                 self._linear = False  # where records end is for the reader of the whole to say
                 return None
             end = last_row_end(data, self._comment) if self._csv else data.rfind(b"\n") + 1
             if end:
-                piece = self._piece(memoryview(data)[:end], self.url)
-                self._let_go(end)
+                piece = self._piece(data if end == len(data) else memoryview(data)[:end], self.url)
+                self._let_go(data, end)
                 self.pieces += 1
                 return piece
         return None
+
+    def _first(self, size: int) -> bytes:
+        """So many bytes of what waits, or a little more; up to the end of a line where the last part has one."""
+        parts, rest = [], b""
+        while self._waiting and size > 0:
+            parts.append(self._waiting.popleft())
+            size -= len(parts[-1])
+        end = parts[-1].rfind(b"\n") + 1
+        if end:
+            parts[-1], rest = parts[-1][:end], parts[-1][end:]
+        data = b"".join(parts)
+        self._waiting.extendleft(part for part in (rest, data) if part)
+        return data
 
     def _quotes_cells(self, data: bytes) -> bool:
         """Whether quotes stand around whole cells and nowhere else."""
@@ -173,13 +189,18 @@ class Arriving:
         behind = np.isin(characters[closing + 1], list(self._delimiter + b'\r\n"'))
         return bool(before.all() and behind.all())
 
-    def _let_go(self, count: int) -> None:
-        self._line += 1 if self._csv else self._waiting.count(b"\n", 0, count)
+    def _let_go(self, data: bytes, count: int) -> None:
+        """So many bytes of `data`, the first that waits, are in pieces."""
+        self._line += 1 if self._csv else newlines(data, count)
         self._handed += count
-        del self._waiting[:count]
+        self._waits -= count
+        self._waiting[0] = data[count:]
+        if not self._waiting[0]:
+            self._waiting.popleft()
 
-    def _piece(self, lines: memoryview, url: str) -> Piece:
-        return Piece(Response(200, self._headers, b"".join((self._header, lines)), url), self._line)
+    def _piece(self, lines: bytes | memoryview, url: str) -> Piece:
+        body = lines if isinstance(lines, bytes) and not self._header else b"".join((self._header, lines))
+        return Piece(Response(200, self._headers, body, url), self._line)
 
 
 class _Inflating:
@@ -224,7 +245,9 @@ def _is_linear(encoding: str | None) -> bool:
 
 def last_row_end(data: bytes, comment: bytes | None) -> int:
     """Where the last whole row or comment ends; 0 where none does. Quotes in comments open nothing."""
-    if comment is None or b'"' not in data:
+    if b'"' not in data:
+        return data.rfind(b"\n") + 1
+    if comment is None:
         end, inside = len(data), data.count(b'"') % 2
         while (before := data.rfind(b"\n", 0, end) + 1) and (
             inside := inside ^ data.count(b'"', before, end) % 2
@@ -239,3 +262,18 @@ def last_row_end(data: bytes, comment: bytes | None) -> int:
         if not inside_quotes and line.endswith(b"\n"):
             last = at
     return last
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """An answer under way, and its body as far as it is there."""
+
+    answer: asyncio.Future[Response]
+    arriving: Arriving | None = None
+
+
+async def cancel(tasks: Collection[asyncio.Future[Response]]) -> None:
+    """End requests that are under way."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -193,8 +193,8 @@ def cast_texts(texts: Array, kind: ArrowType) -> Array | None:
     """An array of texts as an array of `kind`; None where Arrow's reading could differ from ours."""
     if pa.types.is_binary(kind) or pa.types.is_nested(kind):
         return None  # base64 and JSON
-    if pa.types.is_integer(kind) and pc.any(pc.match_substring_regex(texts, "[xX]")).as_py():
-        return None  # Arrow reads hexadecimal
+    if pa.types.is_integer(kind) and _may_be_hexadecimal(texts):
+        return None  # Arrow reads it
     try:
         return texts.cast(kind)
     except ARROW_ERRORS:
@@ -204,6 +204,13 @@ def cast_texts(texts: Array, kind: ArrowType) -> Array | None:
         return pc.assume_timezone(texts.cast(pa.timestamp("us")), "UTC")
     except ARROW_ERRORS:
         return None
+
+
+def _may_be_hexadecimal(texts: Array) -> bool:
+    characters = texts.buffers()[2]  # of all of them at once, in no time, and perhaps of others
+    data = b"" if characters is None else characters.to_pybytes()
+    found: bool = (b"x" in data or b"X" in data) and pc.any(pc.match_substring_regex(texts, "[xX]")).as_py()
+    return found
 
 
 def cut_by(pattern: re.Pattern[str], cells: Array) -> tuple[Array, dict[int, str]]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from fff.web.types import Response, Verdict
 from fff_sources.http.paging.conventions import normal
@@ -118,8 +118,7 @@ _INSIDE = (
 ENVELOPED = frozenset({"json", "xml"})
 
 
-@dataclass(frozen=True)
-class SpokenVerdict:
+class SpokenVerdict(NamedTuple):
     """The usual words of one answer, as they may be shown once the secrets are out of them."""
 
     fault: str | None = None  # what went wrong

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from fff.web.addresses import SOCKS
 from fff_sources.http.spec.model import Field, Params, Path, Spec, Text, model_validator
 
 
@@ -170,8 +171,11 @@ Auth = Annotated[
 ]
 
 
-#: Those that nobody has to log in for, and that no server renews.
-Unsigned = Annotated[Bearer | HttpBasic | ApiKey, Field(discriminator="type")]
+#: Those that nobody has to log in for, so that a source may have several of them.
+Impersonal = Annotated[
+    Bearer | HttpBasic | ApiKey | OAuth2ClientCredentials | SessionLogin | Jwt | OAuth1 | AwsSigV4 | Digest,
+    Field(discriminator="type"),
+]
 
 
 class WindowSpec(Spec):
@@ -237,8 +241,8 @@ class NetworkSpec(Spec):
     @model_validator(mode="after")
     def _whole(self) -> NetworkSpec:
         proxy = self.proxy or "none"
-        if proxy != "none" and not proxy.startswith(("http://", "https://")):
-            raise ValueError("proxy is http://HOST:PORT, or none")
+        if proxy != "none" and not proxy.startswith(("http://", "https://", *SOCKS)):
+            raise ValueError("proxy is http://HOST:PORT, socks5://HOST:PORT, or none")
         if "@" in proxy:
             raise ValueError("proxy holds no password: HTTP_PROXY and HTTPS_PROXY may")
         if self.client_key is not None and self.client_certificate is None:
@@ -255,7 +259,7 @@ class Client(Spec):
     headers: dict[str, Text] = {}
     params: Params = {}
     auth: Auth | None = None
-    credentials: Annotated[list[Unsigned], Field(min_length=2)] = []
+    credentials: Annotated[list[Impersonal], Field(min_length=2)] = []
     rate_limit: RateLimit = Field(default_factory=lambda: RateLimit.model_validate({}))
     retry: Retry = Field(default_factory=lambda: Retry.model_validate({}))
     timeout: Timeout = Field(default_factory=lambda: Timeout.model_validate({}))

@@ -285,10 +285,27 @@ class ScanSpec(Spec):
 
 
 class Batch(Spec):
-    """Several keys in one request: joined by the separator or, without one, as a repeated parameter."""
+    """Several keys in one request: joined by the separator or, without one, as a repeated parameter.
+
+    In a JSON body they are a list, of what `each` says of a key. `answers: by_position`: the first record is
+    that of the first key, and so on.
+    """
 
     size: int = Field(ge=2, le=10_000)
     separator: str | None = Field(default=None, min_length=1)
+    each: Any = None
+    answers: Literal["by_key", "by_position"] = "by_key"
+
+    @property
+    def is_list(self) -> bool:
+        """Whether keys are a list even where there is but one."""
+        return self.each is not None or self.answers == "by_position"
+
+    @model_validator(mode="after")
+    def _lists_have_no_separator(self) -> Batch:
+        if self.is_list and self.separator is not None:
+            raise ValueError("a list has no separator: leave it out")
+        return self
 
 
 class LookupSpec(Spec):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import time
 from collections.abc import Iterable, Sequence
 
@@ -16,7 +17,7 @@ from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.response.values import from_text
 from fff_sources.http.response.verdicts import ENVELOPED
 from fff_sources.http.spec import spec
-from fff_sources.http.tables import named_params, param_of, placeholders
+from fff_sources.http.tables import named_params, param_of, place_of, placeholders
 from fff_sources.http.templates import text_of
 
 _JSON_ONLY = (spec.Cursor, spec.Keyset, spec.JsonLink)
@@ -71,7 +72,26 @@ class _Check:
             self._known_columns(("lookups", number, "keys"), lookup.keys)
             filled = {*lookup.keys, *self._table.values}
             self._endpoint(("lookups", number, "endpoint"), lookup.endpoint, filled)
+            self._batch(number, lookup)
         return self.found
+
+    def _batch(self, number: int, lookup: spec.LookupSpec) -> None:
+        """A list of keys needs a place in the body, and records by position one for the key."""
+        batch, path = lookup.batch, ("lookups", number, "batch")
+        if batch is None or not batch.is_list:
+            return
+        key = lookup.keys[0]
+        if batch.each is not None and f'"{{{key}}}"' not in json.dumps(lookup.endpoint.body):
+            self._add((*path, "each"), f"stands in no body: nothing in json is '{{{key}}}' alone")
+        if batch.answers == "by_position" and lookup.endpoint.format not in ("json", "xml"):
+            self._add((*path, "answers"), f"by_position is of JSON, and format is {lookup.endpoint.format}")
+        column = (self._table.columns or {}).get(key)
+        if column is not None and (column.pattern or len(place_of(key, column).steps) != 1):
+            self._add(
+                (*path, "answers"), f"{key} has no place beside the others: give it no path and no pattern"
+            )
+        if self._table.values:
+            self._add(path, "a list of keys does not go with values", "leave out batch")
 
     def _add(self, path: Iterable[Key], message: str, hint: str | None = None) -> None:
         self.found.append(self._document.error((*self._base, *path), message, hint=hint))

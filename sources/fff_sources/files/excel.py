@@ -1,0 +1,152 @@
+"""Spreadsheets, read into the CSV that says the same, with the types of their cells. The only importer of python-calamine."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import datetime as dt
+import io
+import zipfile
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from fff.errors import SourceError
+from fff.web.types import Response
+from fff_sources.http.fetch import Fetch
+from fff_sources.http.paging.paginators import Ask
+from fff_sources.http.response.streaming import Arriving
+
+_WHOLE = 10**15  # from which a number of a spreadsheet, a double, does not have all its digits
+#: What a column is whose cells are all of one kind, or of several that one holds.
+_KINDS = (
+    ({int}, "bigint"),
+    ({int, float}, "double"),
+    ({bool}, "boolean"),
+    ({dt.date}, "date"),
+    ({dt.date, dt.datetime}, "timestamp_ntz"),
+)
+
+
+class Sheet:
+    """Fetches a spreadsheet as CSV.
+
+    Args:
+        fetch: brings the file.
+        name: of the sheet; the first one where it is None.
+        largest: bytes that a file may have unpacked.
+        source, table: for errors.
+    """
+
+    def __init__(self, fetch: Fetch, name: str | None, largest: int, source: str, table: str) -> None:
+        self._fetch = fetch
+        self._name = name
+        self._largest = largest
+        self._source = source
+        self._table = table
+        #: Columns and types of the file that was fetched last.
+        self.kinds: dict[str, str] = {}
+
+    async def __call__(self, ask: Ask, arriving: Arriving | None = None) -> Response:
+        """The sheet as CSV. Raises SourceError."""
+        del arriving  # nothing can be read before the end, where the directory of the file is
+        response = await self._fetch(ask, None)
+        body, self.kinds = await asyncio.to_thread(self._read, response.body)
+        return replace(response, body=body)
+
+    def _read(self, body: bytes) -> tuple[bytes, dict[str, str]]:
+        try:
+            import python_calamine as calamine  # noqa: PLC0415 - an extra
+        except ImportError:
+            raise self._error(
+                "reading spreadsheets needs python-calamine", "pip install 'fff[excel]'"
+            ) from None
+        try:
+            self._measure(body)
+            with calamine.CalamineWorkbook.from_filelike(io.BytesIO(body)) as book:
+                if self._name is not None and self._name not in book.sheet_names:
+                    named = ", ".join(map(repr, book.sheet_names))
+                    raise self._error(f"there is no sheet {self._name!r}", f"there are {named}")
+                chosen = (
+                    book.get_sheet_by_index(0) if self._name is None else book.get_sheet_by_name(self._name)
+                )
+                return _as_csv(list(chosen.to_python(skip_empty_area=False)))
+        except (calamine.CalamineError, zipfile.BadZipFile, OSError) as error:
+            raise self._error(
+                f"the file is no spreadsheet that can be read: {error}",
+                "is it whole, and without a password?",
+            ) from error
+
+    def _measure(self, body: bytes) -> None:
+        """Refuse what would fill the memory once it is unpacked; the older formats are not packed."""
+        if body.startswith(b"PK"):
+            with zipfile.ZipFile(io.BytesIO(body)) as parts:
+                if sum(part.file_size for part in parts.infolist()) > self._largest:
+                    raise self._error(
+                        f"the file is larger than {self._largest // 2**20} MB unpacked",
+                        "allow more with client.max_body_mb in the spec",
+                    )
+
+    def _error(self, message: str, hint: str) -> SourceError:
+        return SourceError(message, source=self._source, table=self._table, hint=hint)
+
+
+def _as_csv(rows: Sequence[Sequence[object]]) -> tuple[bytes, dict[str, str]]:
+    """Rows of cells as a text, and the types of the columns; the first row that holds anything has their names.
+
+    Rows and columns without anything are left out.
+    """
+    rows = [row for row in rows if any(cell != "" for cell in row)]
+    if not rows:
+        return b"", {}
+    width = max(map(len, rows))
+    columns = [[_cell(row[place]) if place < len(row) else None for row in rows] for place in range(width)]
+    columns = [column for column in columns if any(cell is not None for cell in column)]
+    names = _names([column[0] for column in columns])
+    columns = [column[1:] for column in columns]
+    kinds = {name: _kind(column) for name, column in zip(names, columns, strict=True)}
+    written = [
+        [_text(cell, kind) for cell in column] for column, kind in zip(columns, kinds.values(), strict=True)
+    ]
+    text = io.StringIO()
+    out = csv.writer(text, quoting=csv.QUOTE_MINIMAL, lineterminator="\n")
+    out.writerow(names)
+    out.writerows(zip(*written, strict=True))
+    return text.getvalue().encode(), kinds
+
+
+def _cell(cell: object) -> object:
+    """A cell with the type that its value has; None where there is nothing."""
+    if cell == "":
+        return None
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < _WHOLE:
+        return int(cell)
+    return cell
+
+
+def _kind(cells: Iterable[object]) -> str:
+    held = {type(cell) for cell in cells if cell is not None}
+    return next((kind for types, kind in _KINDS if held and held <= types), "string")
+
+
+def _text(cell: object, kind: str) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if kind == "timestamp_ntz" and not isinstance(cell, dt.datetime):
+        return f"{cell}T00:00:00"
+    if isinstance(cell, dt.datetime):
+        return cell.isoformat()
+    return str(cell)
+
+
+def _names(cells: Sequence[object]) -> list[str]:
+    """Names of columns, each another: as the header says, else by their number."""
+    names: list[str] = []
+    for number, cell in enumerate(cells, 1):
+        name = wanted = f"column_{number}" if cell is None else _text(cell, "string")
+        while name.lower() in {one.lower() for one in names}:
+            name = f"{wanted}_{number}"
+            wanted = name
+        names.append(name)
+    return names
