@@ -92,7 +92,8 @@ def source_init(  # noqa: PLR0917 - the options of the command, which typer read
 def source_import(  # noqa: PLR0917 - the options of the command, which typer reads off the signature
     where: Annotated[str, argument("FILE|URL", "A document of another tool.")],
     kind: Annotated[
-        str | None, option("--from FORMAT", "airbyte, har, openapi or postman. (default: guessed)")
+        str | None,
+        option("--from FORMAT", "airbyte, coral, dlt, har, openapi or postman. (default: guessed)"),
     ] = None,
     output: Annotated[
         Path | None, option("-o --output FILE|FOLDER", "Where the spec goes. (default: standard output)")

@@ -28,10 +28,13 @@ from fff_cli.options.texts import sql_texts
 from fff_cli.output.adding import AddedTo, columns_of
 from fff_cli.output.adding import check as check_adding
 from fff_cli.output.console import can_draw, discard_output, is_terminal, output_screen, pager
+from fff_cli.output.failures import writing
 from fff_cli.output.files import PartOfFile, Target, file_target, is_special
 from fff_cli.output.formats import Writer, write_batches, writer
 from fff_cli.output.pager import PagedOutput
-from fff_cli.output.streams import BINARY_FORMATS, StandardOutput, choose_format, writing
+from fff_cli.output.sinks.folders import NewFolder
+from fff_cli.output.sinks.folders import check as check_folder
+from fff_cli.output.streams import BINARY_FORMATS, StandardOutput, choose_format
 from fff_cli.refresh.remembered import check as check_refreshable
 from fff_cli.refresh.remembered import one_result, remember
 from fff_cli.run.interrupts import Interrupts
@@ -120,7 +123,8 @@ def _check(arguments: QueryArguments) -> Plan:
     arguments.check_spark()
     check_taping(arguments)
     check_checkpoint(arguments)
-    chosen = choose_format(arguments.output, arguments.output_file, terminal=is_terminal(sys.stdout))
+    asked = "parquet" if arguments.into_folder and arguments.output is None else arguments.output
+    chosen = choose_format(asked, arguments.output_file, terminal=is_terminal(sys.stdout))
     check_refreshable(arguments, chosen)
     _check_adding(arguments, chosen)
     return Plan(texts, parse_params(arguments.params), chosen)
@@ -174,8 +178,10 @@ async def _run(
 
 
 def _check_adding(arguments: QueryArguments, form: str, prepared: Sequence[Prepared] = ()) -> None:
-    """Raise UsageError where the result cannot be added to what is in the file, as far as that is known."""
-    if not (arguments.append or arguments.upsert):
+    """Raise UsageError where the result cannot be put into the folder, or to what is in the file, as far as that is known."""
+    if arguments.partition_by and not arguments.into_folder:
+        raise UsageError("--partition-by is for a folder of Parquet files", hint="name it with -O FOLDER/")
+    if not (arguments.append or arguments.upsert or arguments.into_folder):
         return
     if arguments.append and arguments.upsert:
         raise UsageError("--append and --upsert exclude each other", hint="use one of the two")
@@ -185,14 +191,27 @@ def _check_adding(arguments: QueryArguments, form: str, prepared: Sequence[Prepa
             hint="leave out --append and --upsert",
         )
     columns: list[tuple[str, Any]] | None = None
-    if prepared:
+    if prepared and not (
+        arguments.into_folder and len(prepared) > 1
+    ):  # which is refused for all binary formats
         one_result(prepared)
         result, upper = prepared[0].result, prepared[0].upper
         if result is not None:
             columns = [(field.name, field.arrow) for field in result.fields]
         elif upper is not None and upper.names:
             columns = [(name, None) for name in upper.names]
-    check_adding(arguments.output_file, form, columns_of(arguments.upsert), columns)
+    if not arguments.into_folder:
+        check_adding(arguments.output_file, form, columns_of(arguments.upsert), columns)
+        return
+    if form != "parquet" or arguments.upsert:
+        what = "--upsert" if arguments.upsert else f"a result as {form}"
+        raise UsageError(
+            f"{what} is not for a folder, which holds Parquet files",
+            hint="name a file with -O, or put rows beside those that are there by --append",
+        )
+    assert arguments.output_file is not None
+    keys = columns_of(arguments.partition_by)
+    check_folder(arguments.output_file, keys, append=arguments.append, columns=columns)
 
 
 def _check_again(prepared: Sequence[Prepared]) -> None:
@@ -380,6 +399,9 @@ class ScriptRun:
         if self._file is not None:
             return PartOfFile(self._file)
         file = self._arguments.output_file
+        if file is not None and self._arguments.into_folder:
+            keys = columns_of(self._arguments.partition_by)
+            return NewFolder(file, keys, append=self._arguments.append)
         if file is not None and (self._arguments.append or self._arguments.upsert):
             return AddedTo(file, self._plan.format, columns_of(self._arguments.upsert))
         if file is not None:
@@ -388,6 +410,8 @@ class ScriptRun:
 
     def writer(self, target: Target) -> Writer:
         """What writes the next result."""
+        if isinstance(target, NewFolder):
+            return target.writer()
         screen = output_screen() if self._arguments.output_file is None else None
         return writer(
             self._plan.format,

@@ -11,6 +11,7 @@ from fff.errors import UsageError
 from fff.options import RunOptions
 from fff_cli.options.shared import ROWS_SHOWN, ProgressMode
 from fff_cli.output.console import is_terminal, pager
+from fff_cli.output.files import is_folder
 
 _RUN = frozenset(field.name for field in fields(RunOptions))
 
@@ -28,6 +29,8 @@ class QueryArguments:
     params: tuple[str, ...] = ()
     output: str | None = None
     output_file: Path | None = None
+    into_folder: bool = False  # which is a folder, for Parquet files
+    partition_by: tuple[str, ...] = ()  # with a folder for each value of these columns
     rows: int | None = None  # of a table on a terminal
     pager: bool | None = None  # for what is longer than the terminal
     safe_csv: bool = False  # no text in CSV is a formula
@@ -57,6 +60,9 @@ class QueryArguments:
             for name, value in given.items()
             if value is not None
         }
+        if isinstance(file := said.get("output_file"), str):
+            said["output_file"] = Path(file)
+            said["into_folder"] = is_folder(file) or bool(said.get("partition_by"))
         run: dict[str, Any] = {name: said.pop(name) for name in _RUN & said.keys()}
         asked = run.get("on_source_error")
         run["hold_rows"] = asked == "fail"

@@ -57,7 +57,7 @@ Format = Annotated[
     str | None,
     option(
         "-o --output FORMAT",
-        "table csv tsv json ndjson markdown line parquet arrow sqlite duckdb. (default: table on a terminal, else csv)",
+        "table csv tsv json ndjson markdown line parquet arrow sqlite duckdb xlsx. (default: table on a terminal, else csv)",
         panel=_RESULT,
     ),
 ]
@@ -227,6 +227,14 @@ Upsert = Annotated[
     option(
         "--upsert COLUMNS",
         "Put the rows in the place of those with the same values in these columns (a,b), which are in the file of -O.",
+        panel=_RESULT,
+    ),
+]
+PartitionBy = Annotated[
+    list[str] | None,
+    option(
+        "--partition-by COLUMNS",
+        "In the folder of -O, put the rows into a folder for each value of these columns (a,b).",
         panel=_RESULT,
     ),
 ]

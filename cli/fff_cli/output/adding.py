@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from fff.errors import UsageError
-from fff_cli.output.databases import TABLE, kind_of, quoted, told_apart
+from fff_cli.output.failures import CannotWrite
 from fff_cli.output.files import NewFile, is_special
 from fff_cli.output.formats import Writer, unique, writer
 from fff_cli.output.readback import first_line, read_back
-from fff_cli.output.streams import CannotWrite
+from fff_cli.output.sinks.databases import TABLE, kind_of, quoted, told_apart
 
 #: The formats that rows can be added to.
 ADDABLE = ("csv", "tsv", "ndjson", "parquet", "sqlite")
@@ -52,7 +52,7 @@ def check(
             f"the result has no column {lost[0]!r} to tell rows apart by", hint=f"it has {names}"
         )
     if file.exists():
-        _fit(file, _held(file, form), wanted)
+        fit(file, _held(file, form), wanted)
 
 
 class AddedTo(NewFile):
@@ -102,7 +102,7 @@ class AddedTo(NewFile):
         return set(times)
 
     def _rewritten(self, fresh: Path, coming: set[tuple[object, ...]], *, whole: bool) -> str | None:
-        _fit(self._file, _held(self._file, self._form), _held(fresh, self._form))
+        fit(self._file, _held(self._file, self._form), _held(fresh, self._form))
         target = NewFile(self._file)
         try:
             if self._form == "ndjson":
@@ -161,7 +161,7 @@ class AddedTo(NewFile):
         with contextlib.closing(sqlite3.connect(self._file, isolation_level=None)) as database:
             database.execute("ATTACH ? AS fresh", (str(fresh),))
             database.execute("BEGIN IMMEDIATE")
-            _fit(self._file, _header_in(database, self._file), wanted)
+            fit(self._file, _header_in(database, self._file), wanted)
             (before,) = database.execute(f"SELECT count(*) FROM main.{TABLE}").fetchone()  # noqa: S608 - a name of ours
             insert = f"INSERT INTO main.{TABLE} ({listed}) SELECT {listed} FROM fresh.{TABLE} WHERE true"  # noqa: S608 - names are quoted
             if self._keys:
@@ -233,7 +233,7 @@ def _header_in(database: sqlite3.Connection, file: Path) -> list[tuple[str, str 
     return [(name, kind) for _, name, kind, *_ in found]
 
 
-def _fit(file: Path, held: Header, wanted: Header) -> None:
+def fit(file: Path, held: Header, wanted: Header) -> None:
     """Raise UsageError where the columns of a file are others than those of a result."""
     if not held or not wanted:  # NDJSON without rows
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -18,7 +19,7 @@ except ImportError:  # Windows: what a killed process leaves stays until somebod
 
 _ELSEWHERE = "name a file in a folder that is there and may be written to"
 #: How temporary files end, so that they can be told from anybody else's.
-_TEMPORARY = ".fff-tmp"
+TEMPORARY = ".fff-tmp"
 #: Seconds after which a temporary file that nobody holds open belongs to nobody.
 _ABANDONED_S = 60.0
 
@@ -55,14 +56,14 @@ class NewFile:
         self._beside = beside.with_name(f"{beside.name}.partial")
         if self._path.is_dir():
             raise UsageError(f"cannot write {str(path)!r}: it is a folder", hint=_ELSEWHERE)
-        _sweep(self._path.parent)
+        sweep(self._path.parent)
         try:
             handle, name = tempfile.mkstemp(
-                prefix=f".{self._path.name}.", suffix=_TEMPORARY, dir=self._path.parent
+                prefix=f".{self._path.name}.", suffix=TEMPORARY, dir=self._path.parent
             )
         except OSError as error:
             raise UsageError(f"cannot write {str(path)!r}: {error.strerror}", hint=_ELSEWHERE) from error
-        _claimed(handle)
+        claimed(handle)
         self._temporary = Path(name)
         self.out: BinaryIO = os.fdopen(handle, "wb")
 
@@ -162,6 +163,11 @@ def file_target(path: Path) -> Target:
     return SpecialFile(path) if is_special(path) else NewFile(path)
 
 
+def is_folder(file: str) -> bool:
+    """Whether what `-O` names is written as a folder: with a slash at its end."""
+    return file.endswith(("/", os.sep))
+
+
 def is_special(path: Path) -> bool:
     """Whether a path names no file that can be renamed over: a device, a named pipe or an open file."""
     special = path.exists() and not path.is_file() and not path.is_dir()
@@ -181,7 +187,7 @@ def _open_file(path: Path) -> int | None:
             return None
 
 
-def _claimed(handle: int) -> bool:
+def claimed(handle: int) -> bool:
     """Mark an open file as in use, as long as it is open in this process; False where another process uses it."""
     if fcntl is None:
         return False
@@ -192,17 +198,25 @@ def _claimed(handle: int) -> bool:
     return True
 
 
-def _sweep(folder: Path) -> None:
-    """Remove temporary files of processes that are gone. What cannot be removed stays."""
+def sweep(folder: Path) -> None:
+    """Remove temporary files and folders of processes that are gone. What cannot be removed stays."""
     with contextlib.suppress(OSError):
-        for path in folder.glob(f".*{_TEMPORARY}"):
+        for path in folder.glob(f".*{TEMPORARY}"):
             with contextlib.suppress(OSError):
                 _remove_abandoned(path)
 
 
 def _remove_abandoned(path: Path) -> None:
-    if path.is_symlink() or not path.is_file() or time.time() - path.stat().st_mtime < _ABANDONED_S:
+    plain = (path.is_file() or path.is_dir()) and not path.is_symlink()
+    if not plain or time.time() - path.stat().st_mtime < _ABANDONED_S:
         return
-    with path.open("rb") as file:
-        if _claimed(file.fileno()):
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        if not claimed(handle):
+            return
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
             path.unlink(missing_ok=True)
+    finally:
+        os.close(handle)

@@ -11,12 +11,9 @@ import pyarrow.compute as pc
 
 from fff.errors import UsageError
 from fff_cli.output.console import Screen, output_screen
+from fff_cli.output.failures import writing
 from fff_cli.output.files import Target
-from fff_cli.output.streams import (
-    FORMATS,
-    StandardOutput,
-    writing,
-)
+from fff_cli.output.streams import FORMATS, StandardOutput
 from fff_cli.output.table import FirstRowsWriter, LineWriter, TableWriter
 from fff_cli.output.values import (
     bound_marks,
@@ -254,9 +251,10 @@ class ParquetWriter:
             self._rows += batch.num_rows
             self._bytes += batch.nbytes
             if self._rows >= GROUP_ROWS or self._bytes >= GROUP_BYTES:
-                self._write_group()
+                self.write_group()
 
-    def _write_group(self) -> None:
+    def write_group(self) -> None:
+        """Write the rows that are held, so that they take no memory."""
         assert self._file is not None
         if self._held:
             self._file.write_table(pa.Table.from_batches(self._held), row_group_size=self._rows)
@@ -265,7 +263,7 @@ class ParquetWriter:
     def end(self) -> None:
         """Write what is left, and the footer."""
         assert self._file is not None
-        self._write_group()
+        self.write_group()
         self._file.close()
 
     def __del__(self) -> None:
@@ -308,13 +306,17 @@ def writer(
         case "arrow":
             return ArrowWriter(out)
         case "sqlite":
-            from fff_cli.output.databases import SqliteWriter  # noqa: PLC0415 - nobody else pays for it
+            from fff_cli.output.sinks.databases import SqliteWriter  # noqa: PLC0415 - nobody else pays for it
 
             return SqliteWriter(out)
         case "duckdb":
-            from fff_cli.output.duck import DuckdbWriter  # noqa: PLC0415 - an extra
+            from fff_cli.output.sinks.duck import DuckdbWriter  # noqa: PLC0415 - an extra
 
             return DuckdbWriter(out)
+        case "xlsx":
+            from fff_cli.output.sinks.spreadsheets import SpreadsheetWriter  # noqa: PLC0415 - an extra
+
+            return SpreadsheetWriter(out)
         case _:
             raise UsageError(f"unknown output format {name!r}", hint=f"one of {', '.join(FORMATS)}")
 

@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 from fff.errors import UsageError
-from fff_cli.output.databases import TABLE
 from fff_cli.output.formats import unique
+from fff_cli.output.sinks.databases import TABLE
 
 #: The formats that can be read back.
 COMPARED = ("csv", "tsv", "json", "ndjson", "parquet", "arrow", "sqlite", "duckdb")
@@ -40,7 +40,7 @@ def read_back(file: Path, form: str) -> pa.Table:
             case "sqlite":
                 return _database(file)
             case "duckdb":
-                from fff_cli.output.duck import rows_in  # noqa: PLC0415 - an extra
+                from fff_cli.output.sinks.duck import rows_in  # noqa: PLC0415 - an extra
 
                 return rows_in(file)
             case _:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -25,8 +24,9 @@ FORMATS = (
     "arrow",
     "sqlite",
     "duckdb",
+    "xlsx",
 )
-BINARY_FORMATS = frozenset({"parquet", "arrow", "sqlite", "duckdb"})
+BINARY_FORMATS = frozenset({"parquet", "arrow", "sqlite", "duckdb", "xlsx"})
 ENDINGS = {
     ".txt": "table",
     ".csv": "csv",
@@ -42,6 +42,7 @@ ENDINGS = {
     ".sqlite3": "sqlite",
     ".db": "sqlite",
     ".duckdb": "duckdb",
+    ".xlsx": "xlsx",
 }
 
 
@@ -62,9 +63,13 @@ def choose_format(asked: str | None, file: Path | None, *, terminal: bool) -> st
     if asked in BINARY_FORMATS and file is None and terminal:
         raise UsageError(f"{asked} is not for terminals", hint="redirect it, or name a file with -O")
     if asked == "duckdb":
-        from fff_cli.output.duck import check_installed  # noqa: PLC0415 - an extra
+        from fff_cli.output.sinks.duck import check_installed  # noqa: PLC0415 - an extra
 
         check_installed()
+    if asked == "xlsx":
+        from fff_cli.output.sinks.spreadsheets import check_installed as check_excel  # noqa: PLC0415 - an extra
+
+        check_excel()
     return asked
 
 
@@ -123,21 +128,6 @@ class StandardOutput:
     def drop(self) -> None:
         """What was not flushed is forgotten."""
         self._held.take()
-
-
-class CannotWrite(UsageError):  # noqa: N818 - reads as the sentence users see
-    """The result cannot be written: a full disk, a closed output."""
-
-
-@contextlib.contextmanager
-def writing(what: str = "the result") -> Iterator[None]:
-    """Turn a failure to write into CannotWrite; a closed pipe stays what it is."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise CannotWrite(f"cannot write {what}: {error.strerror or error}") from error
 
 
 def _write_all(out: BinaryIO, data: bytes) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import BinaryIO, TypeAlias
 
 import pyarrow as pa
@@ -48,21 +49,27 @@ class Layout:
         return len(self.widths)
 
 
-def layout(wanted: Sequence[int], room: int | None) -> Layout:
-    """Widths that fit `room` terminal columns: wide columns give way first, then the last columns are left out."""
+def layout(wanted: Sequence[int], room: int | None, whole: Sequence[int] = ()) -> Layout:
+    """Widths that fit `room` terminal columns: wide columns give way first, then the last columns are left out.
+
+    `whole` has the least width of each column whose values must not be cut, 0 for others: a number or a
+    date that has lost its end reads as another one.
+    """
     if room is None:
         return Layout(tuple(wanted), cut=False)
+    least = [min(size, max(LEAST_WIDTH, floor)) for size, floor in zip_longest(wanted, whole, fillvalue=0)]
     count = len(wanted)
-    while count > 1 and sum(min(size, LEAST_WIDTH) for size in wanted[:count]) > _space(
-        count, len(wanted), room
-    ):
+    while count > 1 and sum(least[:count]) > _space(count, len(wanted), room):
         count -= 1
     space = max(_space(count, len(wanted), room), count)
-    kept = list(wanted[:count])
-    cap = max(kept, default=0)
-    while cap > 1 and sum(min(size, cap) for size in kept) > space:
+    cap = max(wanted[:count], default=0)
+
+    def widths() -> list[int]:
+        return [min(size, max(cap, floor)) for size, floor in zip(wanted[:count], least, strict=False)]
+
+    while cap > LEAST_WIDTH and sum(widths()) > space:
         cap -= 1
-    return Layout(tuple(min(size, cap) for size in kept), cut=count < len(wanted))
+    return Layout(tuple(min(size, space) for size in widths()), cut=count < len(wanted))
 
 
 def _space(shown: int, wanted: int, room: int) -> int:
@@ -79,6 +86,7 @@ class TableWriter:
         self._boxed = screen is not None and screen.unicode
         self._names: tuple[str, ...] = ()
         self._right: tuple[bool, ...] = ()
+        self._whole: tuple[bool, ...] = ()
         self._marks: tuple[str, ...] = ()
         self._held: list[pa.RecordBatch] = []
         self._layout: Layout | None = None
@@ -87,6 +95,7 @@ class TableWriter:
         """Take the header."""
         self._names = tuple(printable(name) for name in schema.names)
         self._right = tuple(is_number(kind) for kind in schema.types)
+        self._whole = tuple(is_number(kind) or pa.types.is_temporal(kind) for kind in schema.types)
         self._marks = bound_marks(schema, unicode=self._boxed)
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -111,11 +120,13 @@ class TableWriter:
             self._put([fit(count + ", ".join(hidden), self._screen.width)])
 
     def _open(self) -> None:
-        wanted = [max(1, width(name)) for name in self._names]
+        cells = [1] * len(self._names)
         for batch in self._held:
             for index, column in enumerate(batch.columns):
-                wanted[index] = max(wanted[index], *_widths(_shown(column, self._marks[index])))
-        self._layout = layout(wanted, None if self._screen is None else self._screen.width)
+                cells[index] = max(cells[index], *_widths(_shown(column, self._marks[index])))
+        wanted = [max(size, width(name)) for size, name in zip(cells, self._names, strict=True)]
+        whole = [size if kept else 0 for size, kept in zip(cells, self._whole, strict=True)]
+        self._layout = layout(wanted, None if self._screen is None else self._screen.width, whole)
         header = [pad(name, size, right=right) for name, size, right in self._cells(self._names)]
         rules = ["┌┬┐", "├┼┤"] if self._boxed else ["", "-+-"]
         opening = [self._rule(rules[0])] if self._boxed else []

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from fff.catalog import Table
 from fff.errors import QueryError
-from fff_cli.output.duck import catalog_database, failures
+from fff_cli.output.sinks.duck import catalog_database, failures
 from fff_cli.postgres.dialect import Token, tokens
 from fff_cli.postgres.values import wire_type
 

@@ -70,7 +70,7 @@ def check(arguments: QueryArguments, form: str) -> None:
     """Raise UsageError for options with which no result can be refreshed."""
     if not arguments.refreshable:
         return
-    if arguments.output_file is None or is_special(arguments.output_file):
+    if arguments.output_file is None or arguments.into_folder or is_special(arguments.output_file):
         raise UsageError("--refreshable is for a result in a file", hint="name the file with -O FILE")
     if form not in COMPARED:
         raise UsageError(

@@ -13,8 +13,8 @@ from fff.errors import FFFError
 from fff.result.report import VERSION, make_report
 from fff.stats import MemoryStats, SparkStats
 from fff.version import __version__
+from fff_cli.output.failures import CannotWrite, writing
 from fff_cli.output.files import file_target
-from fff_cli.output.streams import CannotWrite, writing
 from fff_cli.run.interrupts import ABORTED
 
 if TYPE_CHECKING:

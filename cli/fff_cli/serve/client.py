@@ -22,8 +22,9 @@ from fff.errors import FFFError, UsageError
 from fff_cli.options.shared import ROWS_SHOWN
 from fff_cli.options.texts import sql_texts
 from fff_cli.output.console import is_terminal, output_screen
-from fff_cli.output.files import Target, file_target, is_special
-from fff_cli.output.streams import StandardOutput, choose_format, writing
+from fff_cli.output.failures import writing
+from fff_cli.output.files import Target, file_target, is_folder, is_special
+from fff_cli.output.streams import StandardOutput, choose_format
 
 _TOKEN = "FFF_SERVE_TOKEN"  # noqa: S105 - the name of a variable
 _FRAMES = "application/vnd.fff.frames"
@@ -113,6 +114,10 @@ def run_remote(server: str, given: Mapping[str, Any]) -> int:
     texts = sql_texts(given["sql"], given["files"] or ())
     if len(texts) > 1:
         raise UsageError("a server takes one statement at a time", hint="one -f")
+    file = given["output_file"]
+    if file is not None and is_folder(file):
+        raise UsageError("a server writes no folder", hint="name a file with -O, or leave out --server")
+    given = {**given, "output_file": None if file is None else Path(file)}
     chosen = choose_format(given["output"], given["output_file"], terminal=is_terminal(sys.stdout))
     return _RemoteRun(connector(server), given, texts[0], chosen).run()
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fff.errors import UsageError
-from fff_cli.output.duck import check_installed
+from fff_cli.output.sinks.duck import check_installed
 from fff_cli.postgres.door import PostgresDoor
 from fff_cli.run.federation import open_federation
 from fff_cli.run.progress import say

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from fff.errors import UsageError
+from fff.sql.planner.commands import command_of
 from fff_cli.commands.source import described, find, list_all, list_own, listing, write_listing
 from fff_cli.options.params import parse_params
 from fff_cli.options.shared import rows_shown, size_said, typer
@@ -96,19 +96,14 @@ def _near(name: str) -> list[str]:
     return [f"\\{one}" for one in alike]
 
 
-_SHOW = re.compile(r"\s*SHOW\s+TABLES\s*", re.IGNORECASE)
-_DESCRIBE = re.compile(
-    r"\s*DESC(?:RIBE)?\s+(?:TABLE\s+)?(?:EXTENDED\s+|FORMATTED\s+)?([\w.`]+)\s*", re.IGNORECASE
-)
-
-
 def as_command(sql: str) -> str | None:
     r"""The command that SHOW TABLES and DESCRIBE stand for: `\d`; None for any other statement."""
-    if _SHOW.fullmatch(sql):
-        return "\\d"
-    if described := _DESCRIBE.fullmatch(sql):
-        return f"\\d {described[1]}"
-    return None
+    found = command_of(sql)
+    if found is None or found.like is not None or found.asks not in {"tables", "describe"}:
+        return None
+    if found.asks == "tables":
+        return None if found.name else "\\d"
+    return f"\\d {'.'.join(found.name)}"
 
 
 async def _describe(session: ShellSession, name: str) -> list[Item]:

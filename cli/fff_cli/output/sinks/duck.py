@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from fff.errors import UsageError
-from fff_cli.output.databases import TABLE, told_apart
+from fff_cli.output.sinks.databases import TABLE, told_apart
 
 #: Nothing of it asks the network.
 _CONFIG = {"autoinstall_known_extensions": "false"}

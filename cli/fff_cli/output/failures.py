@@ -1,0 +1,23 @@
+"""What a result ends with that cannot be written."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from fff.errors import UsageError
+
+
+class CannotWrite(UsageError):  # noqa: N818 - reads as the sentence users see
+    """The result cannot be written: a full disk, a closed output."""
+
+
+@contextlib.contextmanager
+def writing(what: str = "the result") -> Iterator[None]:
+    """Turn a failure to write into CannotWrite; a closed pipe stays what it is."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise CannotWrite(f"cannot write {what}: {error.strerror or error}") from error

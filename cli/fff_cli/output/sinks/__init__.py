@@ -1,0 +1,9 @@
+"""Results as more than a text: databases, spreadsheets, folders.
+
+    databases    SQLite databases in a file
+    duck         DuckDB databases
+    folders      Folders of Parquet files, with partitions
+    spreadsheets Excel workbooks
+
+The words are explained in docs/glossary.md.
+"""

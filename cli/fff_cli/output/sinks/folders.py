@@ -1,0 +1,355 @@
+"""Results as folders of Parquet files, with a folder for each value of the columns of `--partition-by`, as Hive, Spark and DuckDB have them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+
+from fff.errors import UsageError
+from fff_cli.output.adding import fit
+from fff_cli.output.failures import CannotWrite
+from fff_cli.output.files import TEMPORARY, claimed, sweep
+from fff_cli.output.formats import ParquetWriter, unique
+from fff_cli.output.values import texts
+
+_OPEN = 100  # files written side by side
+_HELD = 256 << 20  # bytes of rows that wait for their row groups, in all files together
+_FILE = 256 << 20  # bytes from which rows go to another file
+_MOST = 10_000  # partitions
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+_ESCAPED = re.compile(r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
+#: What writers of Parquet leave beside it: of Spark, a mark and sums.
+_BESIDE = re.compile(r"_SUCCESS|_(?:common_)?metadata|\..*\.crc")
+
+
+def check(
+    path: Path,
+    keys: Sequence[str],
+    *,
+    append: bool,
+    columns: Sequence[tuple[str, Any]] | None = None,
+) -> None:
+    """Raise UsageError where a result cannot be written to a folder.
+
+    Args:
+        path: the folder, which may be there.
+        keys: the columns it is partitioned by.
+        append: whether what is there stays.
+        columns: of the result with their Arrow types, None for a type that is not known yet.
+    """
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"{str(path)!r} is a file", hint="name a folder")
+    strange = next(_strange(path), None)
+    if strange is not None:
+        raise UsageError(
+            f"{str(path)!r} holds more than results: {str(strange.relative_to(path))!r}",
+            hint="name another folder: this one would be replaced as a whole",
+        )
+    if columns is None:
+        return
+    names = unique([name for name, _ in columns])
+    kinds = dict(zip(names, (kind for _, kind in columns), strict=True))
+    for key in keys:
+        if key not in kinds:
+            raise UsageError(
+                f"the result has no column {key!r} to partition by", hint=f"it has {', '.join(names)}"
+            )
+        if kinds[key] is not None and not _is_name(kinds[key]):
+            raise UsageError(
+                f"no folder can be called by the column {key}, which is {kinds[key]}",
+                hint="partition by text, whole numbers, dates or truth values; cast it",
+            )
+    if len(set(keys)) == len(kinds):
+        raise UsageError("nothing is left beside the columns of --partition-by", hint="name fewer")
+    if append:
+        _fit_into(path, keys, [(name, kind) for name, kind in kinds.items() if name not in keys])
+
+
+class NewFolder:
+    """A folder written under a temporary name beside its own, and renamed once the result may be seen.
+
+    As with files, a partial result goes to a name of its own, which a whole one removes. With `append` the
+    files of a whole result are put beside those that are there.
+    """
+
+    def __init__(self, path: Path, keys: Sequence[str], *, append: bool) -> None:
+        self._name = path
+        self._path = Path(os.path.realpath(path))
+        beside = self._path if path.is_symlink() else path
+        self._beside = beside.with_name(f"{beside.name}.partial")
+        self._keys = tuple(keys)
+        self._append = append
+        sweep(self._path.parent)
+        try:
+            self._temporary = Path(
+                tempfile.mkdtemp(prefix=f".{self._path.name}.", suffix=TEMPORARY, dir=self._path.parent)
+            )
+        except OSError as error:
+            raise UsageError(
+                f"cannot write {str(path)!r}: {error.strerror}",
+                hint="name a folder in one that may be written to",
+            ) from error
+        self._lock = _locked(self._temporary)
+        self._writer = PartitionedWriter(self._temporary, self._keys)
+        self.out: BinaryIO = io.BytesIO()  # nothing but rows goes to a folder
+
+    def writer(self) -> PartitionedWriter:
+        """What writes the rows."""
+        return self._writer
+
+    def flush(self) -> None:
+        """Nobody sees the folder yet."""
+
+    def keep(self, *, aside: bool = False, whole: bool = True) -> str | None:
+        """Rename it into place. Raises OSError, CannotWrite; what was there is there then."""
+        target = self._beside if aside else self._path
+        check(target, (), append=False)
+        if self._append and not aside and target.exists():
+            return self._added()
+        umask = os.umask(0)
+        os.umask(umask)
+        self._temporary.chmod(target.stat().st_mode & 0o7777 if target.exists() else 0o777 & ~umask)
+        _replace(self._temporary, target)
+        self._let_go()
+        if aside:
+            told = f"the partial result is in {str(self._beside)!r}"
+            return f"{told}; {str(self._name)!r} is as it was" if self._path.exists() else told
+        if whole and self._beside.is_dir() and next(_strange(self._beside), None) is None:
+            shutil.rmtree(self._beside, ignore_errors=True)
+            return f"removed {str(self._beside)!r}, which an earlier run had left: the result is whole"
+        return None
+
+    def _added(self) -> str:
+        """Put the files beside those that are there, all or none."""
+        files = [file for file in self._temporary.rglob("*") if file.is_file()]
+        if files:
+            import pyarrow.parquet as pq  # noqa: PLC0415 - 40 ms that only Parquet pays
+
+            _fit_into(self._path, self._keys, [(one.name, one.type) for one in pq.read_schema(files[0])])
+        token, moved = uuid.uuid4().hex[:12], list[Path]()
+        try:
+            for file in files:
+                inside = file.relative_to(self._temporary)
+                target = self._path / inside.with_name(f"{file.stem}-{token}{file.suffix}")
+                target.parent.mkdir(parents=True, exist_ok=True)
+                file.rename(target)
+                moved.append(target)
+        except OSError:
+            for file in moved:
+                file.unlink(missing_ok=True)
+            raise
+        self.drop()
+        return f"{str(self._name)!r}: {self._writer.rows:,} added"
+
+    def drop(self) -> None:
+        """Delete it."""
+        self._writer.close()
+        shutil.rmtree(self._temporary, ignore_errors=True)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+class PartitionedWriter:
+    """Writes rows to the files of their partitions, whose columns are in the names of folders and not in the files."""
+
+    def __init__(self, folder: Path, keys: Sequence[str]) -> None:
+        self._folder = folder
+        self._keys = keys
+        self._inside = pa.schema([])  # the columns of the files
+        self._names: list[str] = []
+        self._open: dict[
+            str, _PartFile
+        ] = {}  # by their folders; the one that was written to last is the last
+        self._counts: dict[str, int] = {}  # how many files each folder has
+        self.rows = 0
+
+    def begin(self, schema: pa.Schema) -> None:
+        """Take the header."""
+        self._names = unique(schema.names)
+        columns = [(name, kind) for name, kind in zip(self._names, schema.types, strict=True)]
+        check(self._folder, self._keys, append=False, columns=columns)
+        self._inside = pa.schema([one for one in columns if one[0] not in self._keys])
+        if not self._keys:
+            self._file("")  # of a result without rows, too, so that it has columns
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write rows."""
+        self.rows += batch.num_rows
+        columns = dict(zip(self._names, batch.columns, strict=True))
+        inside = pa.RecordBatch.from_arrays(
+            [columns[name] for name in self._inside.names], schema=self._inside
+        )
+        for folder, rows in self._parts(inside, [columns[key] for key in self._keys]):
+            self._file(folder).write(rows)
+        if sum(file.held for file in self._open.values()) > _HELD:
+            for file in self._open.values():
+                file.settle()
+
+    def _parts(self, inside: Any, keys: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+        if not keys:
+            yield "", inside
+            return
+        each = [_folders(name, column) for name, column in zip(self._keys, keys, strict=True)]
+        paths = ["/".join(parts) for parts in zip(*each, strict=True)]
+        found = pa.array(paths, pa.string()).dictionary_encode()
+        codes = found.indices.to_numpy()
+        order = np.argsort(codes, kind="stable")
+        starts = np.searchsorted(codes[order], np.arange(len(found.dictionary) + 1))
+        for code, folder in enumerate(found.dictionary.to_pylist()):
+            yield folder, inside.take(pa.array(order[starts[code] : starts[code + 1]]))
+
+    def _file(self, folder: str) -> _PartFile:
+        file = self._open.pop(folder, None)
+        if file is not None and file.is_long():
+            file.end()
+            file = None
+        if file is None:
+            if len(self._open) >= _OPEN:
+                self._open.pop(next(iter(self._open))).end()
+            if folder not in self._counts and len(self._counts) >= _MOST:
+                raise CannotWrite(
+                    f"more than {_MOST:,} partitions",
+                    hint="choose columns of --partition-by with fewer values",
+                )
+            number = self._counts[folder] = self._counts.get(folder, 0) + 1
+            (self._folder / folder).mkdir(parents=True, exist_ok=True)
+            file = _PartFile(self._folder / folder / f"part-{number - 1:05}.parquet", self._inside)
+        self._open[folder] = file
+        return file
+
+    def end(self) -> None:
+        """Write what is left."""
+        while self._open:
+            self._open.popitem()[1].end()
+
+    def close(self) -> None:
+        """Of a run that failed: close what is open."""
+        for file in self._open.values():
+            file.close()
+        self._open.clear()
+
+
+class _PartFile:
+    """A Parquet file that is being written."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._out = path.open("wb")
+        self._rows = ParquetWriter(self._out)
+        self._rows.begin(schema)
+        self.held = 0  # bytes of rows that may not be written yet
+
+    def write(self, rows: Any) -> None:
+        self._rows.write(rows)
+        self.held += rows.nbytes
+
+    def settle(self) -> None:
+        self._rows.write_group()
+        self.held = 0
+
+    def is_long(self) -> bool:
+        return self._out.tell() > _FILE
+
+    def end(self) -> None:
+        self._rows.end()
+        self._out.close()
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):  # already told by whoever failed to write
+            self._out.close()
+
+
+def _folders(name: str, column: Any) -> list[str]:
+    """The name of the folder of each row."""
+    found = texts(column).dictionary_encode()
+    named = _escaped(name)
+    folders: list[str] = []
+    for text in found.dictionary.to_pylist():
+        if text in ("", _NULL):
+            raise CannotWrite(
+                f"a row has {text!r} in {name}, which the name of a folder does not tell from NULL",
+                hint=f"nullif({name}, {text!r}), or another column",
+            )
+        folders.append(f"{named}={_escaped(text)}")
+    indices = found.indices.to_pylist()
+    return [f"{named}={_NULL}" if index is None else folders[index] for index in indices]
+
+
+def _escaped(text: str) -> str:
+    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", text)
+
+
+def _is_name(kind: Any) -> bool:
+    plain = pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_date(kind)
+    return bool(plain or pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _strange(folder: Path) -> Iterator[Path]:
+    """What is in a folder that no writer of Parquet has put there."""
+    for path in folder.rglob("*") if folder.is_dir() else ():
+        if path.is_symlink() or not (
+            (path.is_dir() and "=" in path.name)
+            or (path.is_file() and (path.suffix == ".parquet" or _BESIDE.fullmatch(path.name)))
+        ):
+            yield path
+
+
+def _fit_into(folder: Path, keys: Sequence[str], inside: Sequence[tuple[str, Any]]) -> None:
+    """Raise UsageError where the files of a folder have other columns, or other partitions, than a result."""
+    files = (file for file in folder.rglob("*.parquet") if file.is_file())
+    first = min(files, default=None)
+    if first is None:
+        return
+    import pyarrow.parquet as pq  # noqa: PLC0415 - 40 ms that only Parquet pays
+
+    try:
+        held = [(one.name, str(one.type)) for one in pq.read_schema(first)]
+    except (OSError, pa.ArrowException) as error:
+        raise UsageError(f"cannot read {str(first)!r}: {error}") from error
+    parts = [part.partition("=")[0] for part in first.relative_to(folder).parts[:-1]]
+    if parts != [_escaped(key) for key in keys]:
+        had = ", ".join(parts) or "nothing"
+        raise UsageError(
+            f"{str(folder)!r} is partitioned by {had}",
+            hint="give the same to --partition-by, or name another folder",
+        )
+    fit(folder, held, [(name, None if kind is None else str(kind)) for name, kind in inside])
+
+
+def _replace(new: Path, target: Path) -> None:
+    """Rename a folder into the place of another one, which goes, or is back where that fails."""
+    if not target.exists():
+        new.rename(target)
+        return
+    old = new.with_name(f"{new.name}.old")
+    target.rename(old)
+    try:
+        new.rename(target)
+    except OSError:
+        old.rename(target)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _locked(folder: Path) -> int | None:
+    """A folder opened and marked as in use; None where folders cannot be opened."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return None
+    claimed(handle)
+    return handle

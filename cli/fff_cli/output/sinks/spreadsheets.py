@@ -1,0 +1,129 @@
+"""Results as Excel workbooks, with the rows in a sheet `result`. The only importer of xlsxwriter."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shutil
+import tempfile
+import weakref
+from decimal import Decimal
+from importlib.util import find_spec
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from fff.errors import UsageError
+from fff_cli.output.failures import CannotWrite
+from fff_cli.output.sinks.databases import TABLE
+from fff_cli.output.values import texts
+
+_ROWS, _COLUMNS, _CHARACTERS = 1_048_576, 16_384, 32_767  # that a sheet has, and a cell
+_DIGITS = 15  # that a number of a spreadsheet keeps
+_FIRST_DAY = dt.date(1900, 3, 1)  # before it spreadsheets count days differently
+_FORMATS = {"day": "yyyy-mm-dd", "at": "yyyy-mm-dd hh:mm:ss", "at_ms": "yyyy-mm-dd hh:mm:ss.000"}
+
+
+def check_installed() -> None:
+    """Raise UsageError where XlsxWriter is not there: before anything is asked."""
+    if find_spec("xlsxwriter") is None:
+        raise UsageError("writing spreadsheets needs xlsxwriter", hint="pip install 'fff[excel]'")
+
+
+class SpreadsheetWriter:
+    """An Excel workbook, written to a temporary file of its own row by row.
+
+    Cells are numbers, dates and truth values where a spreadsheet keeps all of the value; what it would
+    round is text. No text is a formula or a link.
+    """
+
+    def __init__(self, out: BinaryIO) -> None:
+        import xlsxwriter  # noqa: PLC0415 - an extra
+
+        folder = tempfile.mkdtemp(prefix="fff-xlsx-")
+        options = {"constant_memory": True, "tmpdir": folder}
+        self._book = xlsxwriter.Workbook(out, options)
+        self._sheet = self._book.add_worksheet(TABLE)
+        self._gone = weakref.finalize(self, _remove, folder, self._sheet)
+        self._formats = {name: self._book.add_format({"num_format": form}) for name, form in _FORMATS.items()}
+        self._row = 0
+
+    def begin(self, schema: pa.Schema) -> None:
+        """Write the header, which stays in sight."""
+        if len(schema.names) > _COLUMNS:
+            raise CannotWrite(f"a spreadsheet has {_COLUMNS:,} columns, and the result {len(schema.names):,}")
+        for place, name in enumerate(schema.names):
+            self._put_text(place, name)
+        self._sheet.freeze_panes(1, 0)
+        self._row = 1
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write rows."""
+        if self._row + batch.num_rows > _ROWS:
+            raise CannotWrite(f"a spreadsheet has {_ROWS:,} rows", hint="write another format, or LIMIT it")
+        columns = [zip(_values(column), texts(column).to_pylist(), strict=True) for column in batch.columns]
+        for cells in zip(*columns, strict=True):
+            for place, (value, text) in enumerate(cells):
+                if value is not None:
+                    self._put(place, value, text)
+            self._row += 1
+
+    def end(self) -> None:
+        """Write the workbook out."""
+        from xlsxwriter.exceptions import FileCreateError, FileSizeError  # noqa: PLC0415 - an extra
+
+        try:
+            self._book.close()
+        except FileCreateError as error:
+            raise error.args[0] from None  # the OSError that it was
+        except FileSizeError as error:
+            raise CannotWrite(
+                f"the spreadsheet is too large: {error}", hint="write another format"
+            ) from error
+        self._gone()
+
+    def _put(self, place: int, value: object, text: str) -> None:
+        if isinstance(value, bool):
+            self._sheet.write_boolean(self._row, place, value)
+        elif isinstance(value, int | float | Decimal) and _kept(value):
+            self._sheet.write_number(self._row, place, value)
+        elif isinstance(value, dt.datetime) and value.date() >= _FIRST_DAY and value.microsecond % 1000 == 0:
+            shown = self._formats["at_ms" if value.microsecond else "at"]
+            self._sheet.write_datetime(self._row, place, value.replace(tzinfo=None), shown)
+        elif type(value) is dt.date and value >= _FIRST_DAY:
+            self._sheet.write_datetime(self._row, place, value, self._formats["day"])
+        else:
+            self._put_text(place, text)
+
+    def _put_text(self, place: int, text: str) -> None:
+        if len(text) > _CHARACTERS:
+            raise CannotWrite(
+                f"a cell of a spreadsheet has {_CHARACTERS:,} characters, and a text of the result {len(text):,}",
+                hint="write another format, or cut it with left()",
+            )
+        self._sheet.write_string(self._row, place, text)
+
+
+def _remove(folder: str, sheet: Any) -> None:
+    """Temporary files, also those of a run that failed."""
+    sheet.row_data_fh.close()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _values(column: pa.Array) -> list[object]:
+    """What cells may hold; nested values are text, and binary ones too."""
+    kind = column.type
+    plain = pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    if plain or pa.types.is_decimal(kind) or pa.types.is_date(kind):
+        return list(column.to_pylist())
+    if pa.types.is_timestamp(kind):
+        utc = pa.timestamp("us") if kind.tz is None else pa.timestamp("us", "UTC")
+        return list(column.cast(utc).to_pylist())
+    return list(texts(column).to_pylist())
+
+
+def _kept(value: float | Decimal) -> bool:
+    """Whether a spreadsheet keeps all digits of a number: neither NaN nor an infinity, too."""
+    if isinstance(value, float):
+        return value - value == 0
+    digits = value.as_tuple().digits if isinstance(value, Decimal) else str(abs(value))
+    return len(digits) <= _DIGITS
