@@ -10,23 +10,29 @@ With --profile, where the time of one run goes, by function.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import cProfile
 import math
 import pstats
 import random
 import statistics
 import time
+from collections.abc import AsyncGenerator, Sequence
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 
+from fff.catalog import Page, ScanMethod, Table
 from fff.dataflow.eddy import Eddy, EddyOptions
-from fff.dataflow.plan.events import Emit, Event, Route, ScanEnd, ScanRows, Start
 from fff.dataflow.plan.expressions import Column, Compare
 from fff.dataflow.plan.plan import AliasPlan, BlockPlan, EqualityClass, Predicate, ScanPlan, TablePlan
+from fff.limits import SCAN_WINDOW
 from fff.policies import make_policy
+from fff.runtime.driver import BlockDriver, Meters, OpenTable
 from fff.schema import Field
+from fff.stats import AccessMeter
+from tests.engine.scan_only import ScanOnly
 
 
 def star(tables: int) -> BlockPlan:
@@ -52,33 +58,50 @@ def make_data(tables: int, rows: int) -> list[pa.RecordBatch]:
     return made
 
 
+class ReadyPages(ScanOnly):
+    """A source whose pages are all here: what is left is the engine."""
+
+    name = "bench"
+
+    def __init__(self, data: Sequence[pa.RecordBatch], page: int) -> None:
+        self._page = page
+        self.tables = tuple(
+            Table("bench", f"t{number}", (), scans=(ScanMethod("scan", batch),))
+            for number, batch in enumerate(data)
+        )
+
+    async def scan(
+        self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
+    ) -> AsyncGenerator[Page]:
+        """Slices of the rows."""
+        del table, columns, meter, window
+        assert isinstance(method.endpoint, pa.RecordBatch)
+        for at in range(0, len(method.endpoint), self._page):
+            yield Page(method.endpoint.slice(at, self._page))
+
+
 def join(
     policy: str, data: list[pa.RecordBatch], page: int, route_size: int = 4096, plan: BlockPlan | None = None
 ) -> float:
-    """Seconds of processor from the first page to the last joined Arrow row, by the star if by no other plan."""
+    """Seconds of processor from the first page to the last joined Arrow row, by the star if by no other plan.
+
+    Through the driver, as in a run: what is here together is taken in together.
+    """
     plan = plan or star(len(data))
-    eddy = Eddy(plan, make_policy(policy, plan), random.Random(1), EddyOptions(route_size=route_size))
-    rows = len(data[0])
-    found = 0
-
-    def feed(event: Event) -> None:
-        nonlocal found
-        for instruction in eddy.handle(event):
-            if isinstance(instruction, Emit):
-                found += len(eddy.gather(instruction.batch))
-
+    options = EddyOptions(route_size=route_size, scan_credit=SCAN_WINDOW)
+    eddy = Eddy(plan, make_policy(policy, plan), random.Random(1), options)
+    source, meters, found = ReadyPages(data, page), Meters(), []
+    access = [
+        OpenTable(table, source, tuple(field.name for field in planned.columns), table.scans, (), meters)
+        for table, planned in zip(source.tables, plan.tables, strict=True)
+    ]
+    driver = BlockDriver(eddy, access, lambda batch: found.append(len(batch)))
     started = time.process_time()
-    feed(Start())
-    for at in range(0, rows, page):
-        for table, batch in enumerate(data):
-            feed(ScanRows(table, 0, batch.slice(at, page)))
-            while eddy.has_work:
-                feed(Route())
-    for table in range(len(data)):
-        feed(ScanEnd(table, 0, rows))
+    finish = asyncio.run(driver.run())
     seconds = time.process_time() - started
-    assert eddy.finished
-    assert found == rows, f"{found} rows instead of {rows}"
+    assert finish.complete
+    rows = len(data[0])
+    assert sum(found) == rows, f"{sum(found)} rows instead of {rows}"
     return seconds
 
 
