@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -154,6 +155,26 @@ def test_no_module_is_dead() -> None:
     ]
     dead = [name for name in dead if not any(other.startswith(f"{name}.") for other in alive)]
     assert not dead, f"nothing imports {', '.join(dead)}"
+
+
+def circle(found: Iterable[Module]) -> list[str]:
+    """Modules that import each other in a loop, imports for types and in functions among them; packages' faces aside."""
+    files = {module.name: module for module in found if module.path.name != "__init__.py"}
+    try:
+        TopologicalSorter({name: module.imports & set(files) for name, module in files.items()}).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_modules_import_each_other() -> None:
+    assert circle(modules()) == []
+
+
+def test_a_circle_of_types_alone_is_found(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("from b import B\n", encoding="utf-8")
+    (tmp_path / "b.py").write_text("if TYPE_CHECKING:\n    from a import A\n", encoding="utf-8")
+    assert set(circle(Module(name, tmp_path / f"{name}.py") for name in "ab")) == {"a", "b"}
 
 
 def test_the_pure_core_is_pure() -> None:

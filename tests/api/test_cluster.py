@@ -21,10 +21,11 @@ pytestmark = [
 ]
 
 
-def test_a_job_asks_for_each_key_once() -> None:
+@pytest.mark.parametrize("program", ["cluster_program", "stages_program"])
+def test_a_job_asks_for_each_key_once(program: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.api.cluster_program", "local-cluster[2,1,1024]"],
+        [sys.executable, "-m", f"tests.api.{program}", "local-cluster[2,1,1024]"],
         env=os.environ | {"PYSPARK_PYTHON": sys.executable},
-        cwd=ROOT, capture_output=True, text=True, timeout=600, check=False,
+        cwd=ROOT, capture_output=True, text=True, timeout=900, check=False,
     )  # fmt: skip
     assert done.stdout.endswith("good\n"), done.stderr[-4000:]

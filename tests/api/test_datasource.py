@@ -16,8 +16,8 @@ import pytest
 from pyspark.sql import datasource as spark
 
 import fff
-from fff.api.spark_data_source import FFFDataSource, FFFReader, FilteringReader, Job
-from fff.api.spark_filters import narrowed
+from fff.frames.spark_data_source import FFFDataSource, FFFReader, FilteringReader, Job
+from fff.frames.spark_filters import narrowed
 from tests.api.conftest import Publish
 from tests.api.sites import pages, tables
 

@@ -12,7 +12,7 @@ import pytest
 import typer
 
 import fff
-from fff.api.spark_data_source import _STATEMENT
+from fff.frames.spark_data_source import _STATEMENT
 from fff.options import ConnectOptions, OpenOptions, RunOptions, StatementOptions
 from fff_cli import app
 from fff_cli.options.arguments import QueryArguments
@@ -37,6 +37,7 @@ def test_whoever_fills_them_in_calls_them_by_the_same_names() -> None:
     assert typed - given == {
         "texts",
         "run",
+        "into_folder",
         "replace_by_partial",
         "hold_rows",
         "refresh",

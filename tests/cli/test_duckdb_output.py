@@ -15,8 +15,8 @@ import pytest
 
 from fff.errors import UsageError
 from fff_cli.app import run as fff
-from fff_cli.output import duck
 from fff_cli.output.formats import write_batches, writer
+from fff_cli.output.sinks import duck
 from fff_cli.output.streams import choose_format
 
 MOMENT = dt.datetime(2024, 2, 29, 8, 0, 0, 5, tzinfo=dt.UTC)

@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from fff_cli.output import files
-from fff_cli.output.duck import rows_in
 from fff_cli.output.files import NewFile
+from fff_cli.output.sinks.duck import rows_in
 from fff_cli.output.streams import FORMATS
 from tests.cli.terminal import FAKE, ended, environment, fake, under_way
 

@@ -234,7 +234,7 @@ OBEYED = (
 
 
 @pytest.mark.parametrize(
-    "form", [form for form in FORMATS if form not in ("parquet", "arrow", "sqlite", "duckdb")]
+    "form", [form for form in FORMATS if form not in ("parquet", "arrow", "sqlite", "duckdb", "xlsx")]
 )
 def test_a_terminal_gets_nothing_that_it_would_obey(form):
     batch = pa.record_batch(
@@ -369,6 +369,15 @@ def test_layouts_shrink_wide_columns_first_and_then_leave_columns_out():
     assert layout([3, 50, 5], None).widths == (3, 50, 5)
     assert layout([3, 50, 5], 40).widths == (3, 22, 5)
     assert layout([50] * 20, 40).cut
+
+
+def test_texts_give_way_and_columns_leave_before_a_number_is_cut():
+    assert layout([9, 50, 9], 40, [9, 0, 9]).widths == (9, 12, 9)
+    hidden = layout([9] * 6, 40, [9] * 6)
+    assert hidden.cut
+    assert set(hidden.widths) == {9}
+    assert layout([30, 9], 40, [9, 9]).widths == (24, 9)  # a long name gives way, its values do not
+    assert layout([60], 20, [60]).widths == (16,)
 
 
 def test_colour_marks_null_only_where_colour_is():

@@ -199,7 +199,7 @@ def test_what_cannot_be_imported_is_one_error(fff: Run, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("{}")
     for arguments, said in (
         (("x.json",), "no format that can be imported is to be seen in it"),
-        (("x.json", "--from", "coral"), "--from coral: cannot be imported"),
+        (("x.json", "--from", "steampipe"), "--from steampipe: cannot be imported"),
         (("none.json",), "cannot be read"),
         (("x.json", "--count"), "is no folder"),
     ):
@@ -207,7 +207,7 @@ def test_what_cannot_be_imported_is_one_error(fff: Run, tmp_path: Path) -> None:
         assert (code, out) == (2, "")
         assert said in err
         assert "Traceback" not in err
-    assert "known: airbyte, har, openapi, postman" in fff("import", "x.json", "--from", "coral")[2]
+    assert "known: airbyte, coral, dlt, har, openapi, postman" in fff("import", "x.json", "--from", "nope")[2]
 
 
 def test_search_finds_tables_and_columns(fff: Run) -> None:

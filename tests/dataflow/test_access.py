@@ -45,7 +45,7 @@ def test_a_key_goes_through_its_states() -> None:
     request = send(lookup, 7)
     assert lookup.states(key).tolist() == [KeyState.IN_FLIGHT]
     assert lookup.under_way().tolist() == key.tolist()
-    lookup.cover(request)
+    lookup.cover([request])
     assert lookup.states(key).tolist() == [KeyState.COVERED]
     assert lookup.idle
     assert lookup.request(key) == 0, "one request per distinct key, ever"
@@ -58,7 +58,7 @@ def test_equal_keys_coalesce_whatever_their_state() -> None:
     request = send(lookup, 0)
     assert lookup.request(keys(lookup, "y", "x", "z")) == 1
     assert lookup.next_request(1) is None, "the window is full"
-    lookup.cover(request)
+    lookup.cover([request])
     assert values(lookup, send(lookup, 1)) == [("y",)]
     assert (lookup.asked, lookup.issued, lookup.pending) == (2, 2, 1)
 
@@ -102,7 +102,7 @@ def test_giving_up_and_dropping_what_is_pending() -> None:
     assert lookup.count(KeyState.FAILED) == 2
     assert set(lookup.reasons.values()) == {"interrupted"}
     assert not lookup.idle
-    lookup.cover(request)
+    lookup.cover([request])
     assert lookup.idle
     other = module()
     other.request(keys(other, "x"))
@@ -137,11 +137,16 @@ def test_rows_with_other_keys_are_strays() -> None:
     lookup = module(batch=2)
     lookup.request(keys(lookup, "x", "y"))
     request = send(lookup, 0)
-    assert lookup.matching(request, keys(lookup, "y", "z", None, "x")).tolist() == [True, False, False, True]
+    assert lookup.matching([request], [4], keys(lookup, "y", "z", None, "x")).tolist() == [
+        True,
+        False,
+        False,
+        True,
+    ]
     assert (lookup.strays, lookup.rows, request.rows) == (2, 4, 4), "EOT counts what came, strays included"
     single = module()
     single.request(keys(single, "x"))
-    assert single.matching(send(single, 0), keys(single, "y", "x")).tolist() == [False, True]
+    assert single.matching([send(single, 0)], [2], keys(single, "y", "x")).tolist() == [False, True]
 
 
 @pytest.mark.parametrize("columns", [(0, 1), (1, 0), (0, 1, 2)])

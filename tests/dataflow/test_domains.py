@@ -188,10 +188,14 @@ def test_code_table_against_a_dict(batches: list[list[int]]) -> None:
 
 
 @quick
-@given(st.lists(st.lists(st.integers(-400, 400), max_size=80), max_size=8))
-def test_a_table_that_grows_while_it_is_used_keeps_every_number(batches: list[list[int]]) -> None:
+@given(
+    st.lists(st.lists(st.integers(-400, 400), max_size=80), max_size=8),
+    st.sampled_from([0, domains._FEW, 1000]),
+)
+def test_a_table_that_grows_while_it_is_used_keeps_every_number(batches: list[list[int]], few: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(domains, "_MOVED_AT_ONCE", 0)
+        patch.setattr(domains, "_FEW", few)
         table, model = CodeTable(), dict[int, int]()
         for batch in batches:
             codes = np.array(batch, np.int64)

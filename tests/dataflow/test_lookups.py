@@ -9,7 +9,9 @@ from fff.dataflow.lookups.methods import LookupOptions
 from fff.dataflow.plan.events import (
     Finish,
     Lookup,
+    LookupAnswers,
     LookupEnd,
+    LookupRows,
     Prioritize,
     ScanFailed,
     ScanStalled,
@@ -18,13 +20,14 @@ from fff.dataflow.plan.events import (
 )
 from fff.dataflow.plan.expressions import Column, Compare, Literal
 from fff.dataflow.plan.plan import Seed
-from tests.dataflow.blocks import Play, Told, block, table
+from tests.dataflow.blocks import Play, Scripted, Told, block, table
 
 Plays = Callable[..., Play]
 
 F = table("zip amount", scans=1, name="F")
 C = table("zip rating", (0,), batch=4, name="C")
-FC = block([F, C], ["0.0 = 1.0"], output="0.1 1.1")
+FC_LINK = ["0.0 = 1.0"]
+FC = block([F, C], FC_LINK, output="0.1 1.1")
 
 
 def at(game: Play, now: float) -> Told:
@@ -209,3 +212,29 @@ def test_keys_of_rivals_with_columns_in_another_order_are_the_same(play: Plays) 
     game.start()
     assert game.fail(0).one(Lookup, index=1).keys == ((5, 1),)
     assert game.answer(1, (1, 5, 10)).one(Finish).complete
+
+
+def test_answers_of_one_turn_teach_what_they_teach_one_by_one(play: Plays) -> None:
+    """Batches of several keys, keys that many wait for, strays, an answer in two parts and one without rows."""
+    keys = [(1, 1), (1, 2), (2, 3), (3, 4), (4, 5), (4, 6), (4, 7), (5, 8), (6, 9)]
+    rows = {0: [[(1, 10), (3, 30)], [(9, 0), (1, 11)]], 1: [[(5, 50)]]}
+    taught = []
+    for together in (False, True):
+        policy = Scripted()
+        game = play(
+            block([F, table("zip rating", (0,), batch=3, name="C")], FC_LINK, output="0.1 1.1"), policy
+        )
+        game.start()
+        assert len(game.scan(0, *keys).of(Lookup)) == 2
+        parts = [LookupRows(number, game.batch(1, part)) for number in (0, 1) for part in rows[number]]
+        ends = [LookupEnd(number, sum(map(len, rows[number])), 0.5 + number) for number in (0, 1)]
+        for event in [LookupAnswers(tuple(parts), tuple(ends))] if together else [*parts, *ends]:
+            game.feed(event)
+        game.settle()
+        assert game.finish == Finish(complete=True, reason="done")
+        module = game.eddy.block.lookups[1][0]
+        books = module.answered, module.served_s, module.met, module.strays, module.rows
+        learnt = [(one.taken, one.cost) for one in policy.outcomes if one.cost]
+        taught.append((game.rows, books, learnt))
+    assert taught[0] == taught[1]
+    assert taught[0][2] == [(4, 0.5), (5, 1.5)], "every tuple has its share of the seconds"

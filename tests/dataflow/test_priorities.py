@@ -433,7 +433,7 @@ class TestQueueOfKeys:
         number = 0
         while (request := module.next_request(number)) is not None:
             sent += request.keys.tolist()
-            module.cover(request)
+            module.cover([request])
             number += 1
         assert module.pending == 0 == module.count(KeyState.PENDING)
         assert module.idle

@@ -177,23 +177,34 @@ def test_scans_that_say_different_totals_are_not_raced(play: Plays) -> None:
 
 
 @pytest.mark.parametrize("plan", [MIRRORS, KEYED])
-def test_rows_that_the_one_read_whole_does_not_have_are_counted(play: Plays, plan: BlockPlan) -> None:
-    """With a key and without; one that a scan has twice, or that only came first from the other, is none of them."""
-    game = play(plan, Together())
-    game.start()
-    game.page(0, (1, 1), (2, 2), (3, 3), index=0, total=2)
-    game.page(0, (2, 2), index=1, total=2)
-    game.page(0, (4, 4), index=1)
-    assert game.end(0, index=1).one(Finish).complete
-    assert len(game.rows) == 4, "what came was out"
-    assert game.eddy.statistics().tables[0].beyond == 2
+def test_a_mirror_that_lacks_rows_of_another_ends_nothing(play: Plays, plan: BlockPlan) -> None:
+    """With a key and without; a row that only came first from the other is none of them."""
+
+    def begun() -> Play:
+        game = play(plan, Together())
+        game.start()
+        game.page(0, (1, 1), (2, 2), (3, 3), index=0, total=2)
+        game.page(0, (2, 2), index=1, total=2)
+        return game
+
+    both = begun()
+    both.page(0, (4, 4), index=1)
+    assert not both.end(0, index=1).of(Finish)
+    assert both.eddy.statistics().tables[0].beyond == 2
+    assert not both.end(0, index=0).one(Finish).complete
+    assert ["lacks 1 rows" in part.reason for part in both.eddy.missing] == [True]
+    assert len(both.rows) == 4, "what came was out"
+
+    one = begun()
+    assert not one.end(0, index=1).of(Finish)
+    assert one.end(0, index=0).one(Finish).complete, "the other has all"
+
     agreed = play(plan, Together())
     agreed.start()
     agreed.page(0, (1, 1), (2, 2), index=0, total=3)
     agreed.page(0, (2, 2), (1, 1), index=1, total=3)
     agreed.page(0, (3, 3), index=1)
-    agreed.end(0, index=1)
-    assert agreed.eddy.statistics().tables[0].beyond == 0
+    assert agreed.end(0, index=1).one(Finish).complete
 
 
 def test_the_policy_is_told_how_fast_and_how_far_each_is(play: Plays) -> None:

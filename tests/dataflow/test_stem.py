@@ -110,6 +110,7 @@ def test_columns_that_are_selective_only_together_are_probed_together() -> None:
     assert stem.pair_counts(links(*rows), len(rows)).tolist() == [1] * len(rows)
     build(stem, rows_of((7, "8"), (None, "1"), (3, None)), sequence)
     some = links((7, "8"), (None, "1"), (3, None), (500, "1"), (7, "900"))
+    assert (stem.exceeds(9, some, 5), stem.exceeds(10, some, 5)) == (True, False)
     assert stem.pair_counts(some, 5).tolist() == [2, 0, 0, 0, 0]
     positions, found = stem.match(some, 5)
     assert sorted(zip(positions.tolist(), found.tolist(), strict=True)) == [(0, 708), (0, side * side)]
@@ -145,6 +146,37 @@ def test_stamps_order_by_sequence_then_alias() -> None:
     )
     assert 1 << ALIAS_BITS == MAX_ALIASES
     assert stem.stamps(MAX_ALIASES - 1, np.array([0]))[0] < older[1]
+
+
+@pytest.mark.parametrize("gone", [0, 2])
+def test_who_is_older_is_told_by_row_numbers_as_by_stamps(gone: int) -> None:
+    """Rows built before all who ask, after all, and between them; as an alias below and above that of the probers."""
+    stem, sequence = stem_of(2), 0
+    for first, step in ((0, 1), (3, 5), (6, 0), (9, 2)):  # other tables' rows have the numbers between
+        _, sequence = build(stem, rows_of(*((first + one, "x") for one in range(3))), sequence + step)
+    stem.forget(gone)
+    rows = np.arange(gone, len(stem))
+    for alias in (0, 2, 4):
+        for some in (
+            range(1, 6),
+            range(sequence - 2, sequence + 3),
+            range(sequence + 1, sequence + 2),
+            range(22),
+        ):
+            stamps = np.array([one << ALIAS_BITS | alias for one in some])
+            positions, pairs = np.repeat(np.arange(len(stamps)), len(rows)), np.tile(rows, len(stamps))
+            found = stem.older(2, pairs, stamps, positions)
+            expected = stem.stamps(2, pairs) < stamps[positions]
+            assert (np.ones(len(pairs), np.bool_) if found is None else found).tolist() == expected.tolist()
+
+
+def test_whether_a_probe_exceeds_a_number_of_pairs() -> None:
+    stem = stem_of()
+    build(stem, rows_of((1, "x"), (2, "x"), (1, "x")))
+    numbers = stem.domains[0].number(pa.array([1, 2, 3], pa.int32()))
+    assert stem.exceeds(5, [(0, numbers)], 3), "one number has two rows"
+    assert not stem.exceeds(6, [(0, numbers)], 3)
+    assert stem.exceeds(10**9, [], 3), "a product is counted"
 
 
 def test_duplicates_are_absorbed_and_counted() -> None:

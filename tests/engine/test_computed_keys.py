@@ -32,7 +32,7 @@ def site() -> Site:
         {
             "v": (("k", "s", "n"), V),
             "days": (("d", "n"), DAYS),
-            "t": (("k", "b", "s"), T),
+            "t": (("k", "b", "s"), list(T)),
             "joint": (("ks", "k", "s", "n"), joint),
         }
     )
@@ -194,3 +194,38 @@ async def test_a_key_that_cannot_be_computed_is_told_as_spark_tells_it(serve: Se
     assert told.value.span is not None
     assert sql[told.value.span.start : told.value.span.end] == "v.k = CAST(t.s AS INT)"
     assert rows == [(30,), (40,)]
+
+
+NEXT = {k: n for k, _, n in V}
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("SELECT t.k, v.n FROM t LEFT JOIN v ON v.k = t.b + 1", [(k, NEXT.get(b + 1)) for k, b, _ in T]),
+        ("SELECT t.k, v.n FROM v RIGHT JOIN t ON v.k = t.b + 1", [(k, NEXT.get(b + 1)) for k, b, _ in T]),
+        ("SELECT t.k FROM t LEFT SEMI JOIN v ON v.k = t.b + 1", [(k,) for k, b, _ in T if b + 1 in NEXT]),
+        ("SELECT t.k FROM t LEFT ANTI JOIN v ON v.k = t.b + 1", [(k,) for k, b, _ in T if b + 1 not in NEXT]),
+        (
+            "SELECT k FROM t WHERE EXISTS (SELECT 1 FROM v WHERE v.k = t.b + 1 AND n > 20)",
+            [(k,) for k, b, _ in T if NEXT.get(b + 1, 0) > 20],
+        ),
+        (
+            "SELECT k FROM t WHERE NOT EXISTS (SELECT 1 FROM v WHERE v.k = t.b + 1 AND n > 20)",
+            [(k,) for k, b, _ in T if NEXT.get(b + 1, 0) <= 20],
+        ),
+        (
+            "SELECT t.k, x.n, y.n FROM t LEFT JOIN v x ON x.k = t.b - 1 LEFT JOIN v y ON y.k = x.k + 1",
+            [(k, NEXT.get(b - 1), NEXT.get(b) if b - 1 in NEXT else None) for k, b, _ in T],
+        ),
+        (
+            "SELECT * FROM t LEFT JOIN v ON v.k = CAST(t.s AS INT) AND t.k > 2",
+            [(*row, *(V[row[0] - 1] if row[0] > 2 else (None,) * 3)) for row in T],
+        ),
+    ],
+)
+async def test_the_other_side_of_a_left_semi_or_anti_join_computes_keys(
+    serve: Serve, tmp_path: Path, sql: str, rows: list[Row]
+) -> None:
+    found, _ = await asked(serve, tmp_path, sql)
+    assert sorted(found, key=str) == sorted(rows, key=str)

@@ -89,6 +89,15 @@ async def test_a_large_page_is_taken_in_before_the_next_is_read(heard: list[Even
     assert sorted(first[:2]) == sorted(first[2:]) == [0, 1], "two scans take turns"
 
 
+async def test_scans_take_turns_when_so_many_rows_are_here(heard: list[Event]) -> None:
+    source = Ready(rows=24 * 1_000, page=1_000)
+    assert len(await read(source, "SELECT l.k FROM l JOIN r ON l.k = r.k")) == 24_000
+    pages = [one for one in heard if isinstance(one, ScanRows)]
+    assert max(page.count for page in pages) > 1
+    assert max(len(page.rows) for page in pages) < 2 * SMALL_PAGE
+    assert {page.table for page in pages[:2]} == {0, 1}
+
+
 async def test_where_few_rows_are_wanted_pages_come_one_by_one(heard: list[Event]) -> None:
     source = Ready(rows=2_000, page=100)
     assert len(await read(source, "SELECT k FROM l WHERE k >= 150 LIMIT 20")) == 20

@@ -161,3 +161,45 @@ async def test_a_key_with_the_separator_is_answered_by_a_lookup_without_batches(
     sql = "SELECT k, n FROM web.t WHERE k IN ('a,b', 'b')"
     rows, outcome = await missing(serve, tmp_path, Sloppy(), tables("joined", "path"), sql)
     assert (sorted(rows), outcome.exit_code) == ([("a,b", 4), ("b", 1), ("b", 2)], 0)
+
+
+@dataclass
+class Paged(Site):
+    """Answers one row a page, and nobody for a key that has none."""
+
+    tables: dict[str, tuple[tuple[str, ...], list[Row]]] = field(default_factory=dict)
+    asked: Counter[str] = field(default_factory=Counter)
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        self.asked[request.path_qs] += 1
+        if request.path == "/keys":
+            return web.json_response([{"k": k, "n": 0} for k in "abcdab"])
+        rows = [row for row in ROWS if row[0] == request.path[-1]]
+        at = int(request.query.get("cursor", 0))
+        page = [{"k": k, "n": n} for k, n in rows[at : at + 1]]
+        following = {"next_cursor": str(at + 1)} if at + 1 < len(rows) else {}
+        return web.json_response({"data": page, **following})
+
+
+@pytest.mark.parametrize("declared", [True, False])
+@pytest.mark.parametrize("kept", [True, False])
+async def test_pages_that_follow_an_answer_are_read(
+    serve: Serve, tmp_path: Path, declared: bool, kept: bool
+) -> None:
+    endpoint: dict[str, Any] = {"path": "one/{k}", "data_selector": "data"}
+    if declared:
+        endpoint["paginator"] = {"type": "cursor", "cursor_path": "next_cursor", "cursor_param": "cursor"}
+    spec = tables("path")
+    spec["t"]["lookups"] = [{"keys": ["k"], "endpoint": endpoint}]
+    site, cache = Paged(), RowCache(tmp_path / "cache", every=True) if kept else None
+    async with federated(serve, site, tmp_path, spec, cache=cache) as (federation, _):
+        for _ in range(2):
+            rows, execution = await run(federation, SQL)
+            assert sorted(rows) == sorted(
+                [("a", 0), ("b", 1), ("b", 2), ("c", 3), ("a", 0), ("b", 1), ("b", 2)]
+            )
+            assert execution.outcome.complete
+    times = 1 if kept else 2
+    assert {place: count for place, count in site.asked.items() if "keys" not in place} == dict.fromkeys(
+        ("/one/a", "/one/b", "/one/b?cursor=1", "/one/c", "/one/d"), times
+    )

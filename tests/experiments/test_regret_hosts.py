@@ -7,6 +7,7 @@ import pytest
 
 from fff.options import PREFERENCES
 from fff.policies import make_policy
+from fff.policies.adaptive.scarcity import Scarcity
 from fff_experiments.regret.hosts import KINDS, Host, HostsWorld, course, draw
 
 
@@ -53,3 +54,15 @@ def test_with_a_host_each_only_fast_pays_for_next_to_no_time() -> None:
     assert runs["balanced"].requests <= 1.05 * world.clairvoyant()
     assert runs["fast"].requests > 1.3 * world.clairvoyant()
     assert runs["fast"].seconds < 0.97 * runs["cheap"].seconds
+
+
+@pytest.mark.slow
+def test_a_quota_is_spared_before_it_runs_out(monkeypatch) -> None:
+    """To ask A first would ask for least, for all of 600 rows; it admits 200, and then one in 1.5 seconds."""
+    passes = np.random.default_rng(5).random((600, 2)) < (0.2, 0.3)
+    world = HostsWorld(passes, (Host(8, 0.05, (200, 300.0)), Host(8, 0.05)), (0, 1), (0, 600))
+    cheap, told = (course(world, adaptive(prefer), prefer, 3) for prefer in ("cheap", "balanced"))
+    monkeypatch.setattr(Scarcity, "quota", lambda *_: None)
+    untold = course(world, adaptive("balanced"), "balanced", 3)
+    assert told.requests <= 1.05 * untold.requests
+    assert told.seconds <= 0.4 * untold.seconds <= 0.4 * cheap.seconds

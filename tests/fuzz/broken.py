@@ -284,7 +284,7 @@ def _arriving_unchecked(right: Callable[..., Any]) -> Callable[..., Any]:
 
 def _fail_is_end(self: Lookups, event: Any) -> Any:
     asked = self.asked(event.request)
-    return [] if asked is None else self.end(LookupEnd(event.request, asked[3].rows))
+    return [] if asked is None else self.ends([LookupEnd(event.request, asked[3].rows)])
 
 
 def _scan_fail_is_end(self: Eddy, event: Any) -> Any:
@@ -458,7 +458,9 @@ BROKEN: tuple[Broken, ...] = (
         ),
         CHAINS,
     ),
-    Broken("equal rows are one row", "P22", method(Identity, "fresh", _set_dedup), COMPETING, symptom="I7"),
+    Broken(
+        "equal rows are one row", "P22", method(Identity, "fresh", _set_dedup), COMPETING, symptom="lacks"
+    ),
     Broken(
         "competing answers not compared",
         "H7",
@@ -471,7 +473,7 @@ BROKEN: tuple[Broken, ...] = (
         "P22",
         around(Identity, "fresh", _page_by_page),
         COMPETING,
-        symptom="I7",
+        symptom="lacks",
     ),
     Broken("NULL is a value", "P23", around(Domain, "number", _null_is_zero), symptom="I8"),
     Broken("floats by their bits", "P24", around(domains, "_codes", _raw_floats), FLOATS),

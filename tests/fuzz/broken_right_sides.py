@@ -47,7 +47,8 @@ def _failed_is_covered(right: Callable[..., Any]) -> Callable[..., Any]:
     def failed(self: Lookups, event: Any) -> Any:
         asked = self.asked(event.request)
         if asked is not None:
-            self.router.release(asked[0], asked[1], asked[3].keys)
+            keys = asked[3].keys
+            self.router.release(asked[0], asked[1], keys, [len(keys)], [0.0])
         return right(self, event)
 
     return failed

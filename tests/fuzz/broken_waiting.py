@@ -13,7 +13,7 @@ from fff.dataflow.eddy import Eddy
 from fff.dataflow.lookups.access import KeyState, LookupModule, ScanState
 from fff.dataflow.lookups.hedging import Races
 from fff.dataflow.lookups.lookups import Lookups
-from fff.dataflow.plan.events import LookupEnd, ScanEnd
+from fff.dataflow.plan.events import LookupEnd
 from fff.dataflow.plan.moves import Move
 from fff.dataflow.routing.pruning import Pruning
 from fff.dataflow.routing.queue import WaitingTuples
@@ -49,7 +49,7 @@ def _racer_failing_is_end(right: Callable[..., Any]) -> Callable[..., Any]:
     def failed(self: Lookups, event: Any) -> Any:
         asked = self.asked(event.request)
         if asked is not None and asked[3].raced:
-            return self.end(LookupEnd(event.request, asked[3].rows))
+            return self.ends([LookupEnd(event.request, asked[3].rows)])
         return right(self, event)
 
     return failed
@@ -93,7 +93,11 @@ def _spare_anyway(self: Router, table: int, lookup: int, keys: Any) -> Any:
     """A key whose table has another lookup is never asked for: its tuples leave unanswered."""
     if len(self.block.lookups[table]) == 1 or not len(keys):
         return np.zeros(len(keys), np.bool_)
-    left = sum(group.spare(keys) for _, group in self._groups(table, lookup))
+    left = 0
+    for _, group in self._groups(table, lookup):
+        left += group.live
+        group.spare(keys)
+        left -= group.live
     return np.full(len(keys), left > 0)
 
 
@@ -163,10 +167,13 @@ def _any_end(right: Callable[..., Any]) -> Callable[..., Any]:
     """A mirror that fails counts as through, as another has gone on."""
 
     def failed(self: Eddy, event: Any) -> Any:
-        if len(self.block.scans[event.table]) > 1:
-            rows = self.block.scans[event.table][event.index].rows
-            return self._scan_end(ScanEnd(event.table, event.index, rows))
-        return right(self, event)
+        scans = self.block.scans[event.table]
+        if len(scans) == 1:
+            return right(self, event)
+        scans[event.index].state = ScanState.COMPLETE
+        self.block.stems[event.table].complete = True
+        self.router.scans_over(event.table, complete=True)
+        return self.scans.stop(event.table) + self.lookups.cancel(event.table)
 
     return failed
 

@@ -100,6 +100,25 @@ def informed(prefer: str, passes: float = 0.9, plan: BlockPlan = LOOKUPS, second
     return policy
 
 
+def test_a_quota_that_would_run_out_has_a_price_that_rises() -> None:
+    """The first lookup removes most, and so would spend least; its host admits few requests more."""
+    shares = []
+    for left in (None, 5000.0, 20.0):
+        policy, rng, taken = informed("balanced", 0.3), random.Random(0), Counter[Move]()
+
+        def load(move: Move, left: float | None = left) -> Load:
+            return Load(0, 8, 1, left, 60.0) if move == TO_1 else Load(0, 8)
+
+        for _ in range(100):
+            chosen = policy.take(Offer(NEW, (TO_1, TO_2), 8, load, expected=lambda: 800), rng)
+            assert chosen is not None
+            taken[chosen[0]] += chosen[1]
+        shares.append(taken[TO_2] / taken.total())
+    unknown, ample, scarce = shares
+    assert ample == pytest.approx(unknown, abs=0.1), "it would not run out"
+    assert scarce > 0.95 > unknown + 0.2
+
+
 def test_what_waiting_is_worth() -> None:
     rng = random.Random(0)
     for prefer in PREFERENCES:

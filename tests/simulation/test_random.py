@@ -92,7 +92,9 @@ BROKEN: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], type[BaseException
     ),
     "a request that fails has answered": (
         lambda patching: patching.setattr(
-            Lookups, "_keys_failed", lambda self, table, index, keys: self.router.release(table, index, keys)
+            Lookups,
+            "_keys_failed",
+            lambda self, *failed: self.router.release(*failed, [len(failed[2])], [0.0]),
         ),
         AssertionError,
         "too little",

@@ -38,6 +38,17 @@ APIS = {
         },
         [(59.91, 3, -3.4, 0.0), (59.91, 71, None, 1.5)],
     ),
+    "places of open-meteo, on another host": Api(
+        "openmeteo", "SELECT name, country FROM openmeteo.places WHERE text = 'Oslo'",
+        {"/v1/search?name=Oslo&count=10&language=en&format=json": {"results": [{"id": 3143244, "name": "Oslo", "country": "Norway"}], "generationtime_ms": 0.5}},
+        [("Oslo", "Norway")],
+    ),
+    "edgar companies, on another host": Api(
+        "edgar", "SELECT cik FROM edgar.companies",
+        {"/files/company_tickers.json": {"0": {"cik_str": 320193, "ticker": "AAPL", "title": "Apple Inc."}}},
+        [(320193,)],
+        {"SEC_CONTACT": "Sample admin@example.com"}, {"User-Agent": "Sample admin@example.com"},
+    ),
     "edgar filings": Api(
         "edgar", "SELECT cik, form, is_xbrl FROM edgar.filings WHERE cik = 320193",
         {

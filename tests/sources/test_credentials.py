@@ -142,7 +142,8 @@ async def test_an_error_of_the_source_is_no_credentials_fault(serve: Serve, read
         ("[{type: bearer, token: a}]", "at least 2"),
         ("[{type: bearer, token: a}, {type: bearer, token: a}]", "credentials names one twice"),
         ("[{type: bearer, token: a}, {type: bearer, token: b}], auth: {type: bearer, token: c}", "one of the two"),
-        ("[{type: bearer, token: a}, {type: digest, username: a, password: b}]", "there is no 'digest'"),
+        ("[{type: bearer, token: a}, {type: oauth2, access_token_url: 'http://x/t', client_id: b}]", "there is no 'oauth2'"),
+        ("[{type: bearer, token: a}, {type: digest, username: a, password: b}]", None),
         ("[{type: bearer, token: a}, {type: bearer, tokn: b}]", "did you mean 'token'?"),
         ("[{type: bearer, token: a}, {type: api_key, name: k, api_key: b, location: query}]", None),
     ],
@@ -171,3 +172,66 @@ async def test_the_example_of_the_reference_runs(serve: Serve, read: Read) -> No
     found = await reader.lookup("books", *(f"b{at}" for at in range(6)))
     assert [row["id"] for row in found] == [f"b{at}" for at in range(6)]
     assert set(seen) <= set(environ.values())
+
+
+class Granting(Keyed):
+    """The same for tokens of an endpoint beside it, which gives each client another."""
+
+    def __init__(self, shut: frozenset[str] = frozenset()) -> None:
+        super().__init__()
+        self.shut = shut
+        self.logins: Counter[str] = Counter()
+
+    async def answer(self, request: web.Request) -> web.Response:
+        if request.path in ("/token", "/login"):
+            form = await request.post()
+            who = str(form.get("client_secret") or form.get("password"))
+            self.logins[who] += 1
+            if who in self.shut:
+                return web.Response(status=401)
+            return web.json_response({"access_token": f"token-of-{who}", "expires_in": 3600})
+        return await super().answer(request)
+
+
+def granted(url: str, kind: str, keys: str = "KEY_A KEY_B") -> str:
+    each = {
+        "oauth2": "{{type: oauth2_client_credentials, access_token_url: '{url}/token', client_id: me, client_secret: '${{env:{key}}}'}}",
+        "session": "{{type: session, login: {{path: login, form: {{password: '${{env:{key}}}'}}}}, token_path: access_token}}",
+    }[kind]
+    several = ", ".join(each.format(url=url, key=key) for key in keys.split())
+    plain = spec(url)
+    start, end = plain.index("credentials: [") + len("credentials: ["), plain.index("], retry")
+    return plain[:start] + several + plain[end:]
+
+
+@pytest.mark.parametrize("kind", ["oauth2", "session"])
+async def test_those_that_are_fetched_are_shared_out_too(serve: Serve, read: Read, kind: str) -> None:
+    granting = Granting()
+    reader = read(granted((await serve(granting.answer)).url, kind, "KEY_A KEY_B KEY_C"), **KEYS)
+    assert ids(await reader.scan("t", window=6)) == ROWS
+    assert granting.logins == {"secret-a": 1, "secret-b": 1, "secret-c": 1}
+    assert granting.seen.keys() == {"token-of-secret-a", "token-of-secret-b", "token-of-secret-c"}
+    assert max(granting.seen.values()) <= 6
+
+
+@pytest.mark.parametrize("kind", ["oauth2", "session"])
+async def test_one_that_gets_no_token_is_set_aside_and_not_tried_again(
+    serve: Serve, read: Read, kind: str
+) -> None:
+    granting = Granting(shut=frozenset({"secret-a"}))
+    reader = read(granted((await serve(granting.answer)).url, kind), **KEYS)
+    assert ids(await reader.scan("t")) == ROWS
+    assert granting.logins == {"secret-a": 1, "secret-b": 1}
+    assert granting.seen == {"token-of-secret-b": 12}
+    (warning,) = reader.meter.warnings
+    assert "api: credential 1 of 2 is refused" in warning
+    assert "secret" not in warning
+
+
+async def test_where_none_gets_a_token_it_is_an_error(serve: Serve, read: Read) -> None:
+    granting = Granting(shut=frozenset(KEYS.values()))
+    reader = read(granted((await serve(granting.answer)).url, "oauth2"), **KEYS)
+    with pytest.raises(SourceError, match="HTTP 401") as caught:
+        await reader.scan("t")
+    assert "secret-" not in caught.value.render()
+    assert max(granting.logins.values()) <= 2

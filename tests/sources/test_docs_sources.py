@@ -35,7 +35,7 @@ def test_every_example_is_a_sound_spec(tmp_path: Path, number: int, monkeypatch:
 
 
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) == 18
+    assert len(EXAMPLES) == 19
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)

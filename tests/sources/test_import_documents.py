@@ -219,7 +219,7 @@ def test_what_is_of_no_format_is_refused_and_the_formats_are_told() -> None:
             import_document(text, "x", shown="x")
     with pytest.raises(UsageError) as error:
         import_document('{"a": 1}', "x", shown="x")
-    assert "known: airbyte, har, openapi, postman" in str(error.value.render())
+    assert "known: airbyte, coral, dlt, har, openapi, postman" in str(error.value.render())
 
 
 def test_bombs_are_refused() -> None:

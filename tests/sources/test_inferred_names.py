@@ -15,12 +15,13 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 from aiohttp import web
+from python_calamine import CalamineWorkbook
 
 from fff.errors import SourceError
 from fff.federation import Federation, RunOptions
 from fff.limits import INFERRED_COLUMNS
-from fff_cli.output.duck import rows_in
 from fff_cli.output.formats import write_batches, writer
+from fff_cli.output.sinks.duck import rows_in
 from fff_cli.output.streams import FORMATS
 from fff_cli.output.table import Screen
 from fff_sources.authoring.sampling.shape import step
@@ -135,6 +136,9 @@ async def test_every_format_writes_them(serve: Serve, read: Read, tmp_path: Path
             names = [column[0] for column in cursor.description]
             assert names == [name.replace("\0", "\\x00") for name in REACHED]
             assert [dict(zip(REACHED, row, strict=True)) for row in cursor] == expected
+    elif form == "xlsx":
+        cells = CalamineWorkbook.from_filelike(io.BytesIO(data)).get_sheet_by_index(0).to_python()
+        assert cells == [REACHED, *(list(row.values()) for row in expected)]
     elif form == "duckdb":
         (tmp_path / "x").write_bytes(data)
         names = [name.replace("\0", "\\x00") or "unnamed" for name in REACHED]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from fff.schema import Field
 from fff.stats import AccessMeter
 from fff.web.types import Response
 from fff_sources.http.response import bodies, csv_text
-from fff_sources.http.response.bodies import BodyDecoder, BodyFormat
+from fff_sources.http.response.bodies import BodyDecoder, BodyFormat, Opened
 from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.response.records import ColumnPlan, OnBad, Origin, RecordDecoder
 
@@ -58,6 +59,58 @@ def test_a_sound_body_is_not_taken_apart_first(
     monkeypatch.setattr(bodies, "_check_lines", apart)
     assert read(body, form) == ROWS
     assert read(body.rstrip(), form) == ROWS
+
+
+AROUND: list[tuple[str, Callable[[str], str], bool]] = [
+    ("items", lambda rows: f'{{"total": 50, "items": {rows}, "next": "n"}}', True),
+    ("items", lambda rows: f'{{"s": ["items", "[{{}}]"], "items": {rows}, "next": "}}]"}}', False),
+    ("items", lambda rows: f'{{"items": {rows}, "included": [{{"id": 1}}]}}', False),
+    ("items", lambda rows: f'{{"included": [{{"id": 1}}], "items" : {rows} }}', True),
+    ("items", lambda rows: f'{{"items": {rows}, "items": [{{"id": 7, "name": "last"}}]}}', False),
+    ("items", lambda rows: f'{{"items": [], "items": {rows}}}', False),
+    ("items", lambda rows: f'{{"items": {rows}, "items": null}}', False),
+    ("a.items", lambda rows: f'{{"items": [{{}}], "a": {{"more": true, "items": {rows}}}, "b": 1}}', False),
+    ("a.items", lambda rows: f'{{"a": {{"more": true, "items": {rows}}}, "b": 1}}', True),
+    ("items", lambda rows: f'{{"items": {rows}, "mark": {bodies._MARK.decode()}}}', False),
+    ("items", lambda rows: f'{{"x": "items", "items": {bodies._MARK.decode()}, "y": {rows}}}', False),
+]
+
+
+@pytest.mark.parametrize(("selector", "around", "at_once"), AROUND)
+def test_where_records_stand_is_guessed_and_proven(
+    selector: str, around: Callable[[str], str], at_once: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows and what stands around them are those of a body that is taken apart; only where it is right once is it read once."""
+    answer = Response(200, {}, around(json.dumps(RECORDS)).encode(), "http://test")
+    form = BodyFormat("json", parse_path(selector))
+
+    def opened() -> tuple[Opened, object]:
+        columns = [ColumnPlan(Field.of("id", "bigint"), parse_path("id"))]
+        reader = BodyDecoder(form, RecordDecoder(columns, "null"))
+        found = reader.open(answer)
+        origin = Origin("s", "t", "http://test")
+        blocks = reader.blocks(answer, meter=AccessMeter(), origin=origin, opened=found)
+        try:
+            return found, [row for block in blocks for row in block.rows.to_pylist()]
+        except SourceError as error:
+            return found, str(error)
+
+    guessed, rows = opened()
+    assert (guessed.rows is not None) == at_once
+    monkeypatch.setattr(bodies, "_LARGE", 1 << 30)
+    apart, expected = opened()
+    assert rows == expected
+    assert guessed.envelope.levels == apart.envelope.levels
+    assert (guessed.envelope.place is None) == (apart.envelope.place is None)
+
+
+@pytest.mark.parametrize("damage", ["{", "]", ',"x":[', "\\"])
+def test_a_large_body_that_is_broken_is_told(damage: str) -> None:
+    rows = json.dumps(RECORDS)
+    with pytest.raises(SourceError, match=r"not valid json|record"):
+        read(f'{{"items": {rows[:500]}{damage}{rows[500:]}, "next": 3}}'.encode(), JSON)
+    with pytest.raises(SourceError, match="not valid json"):
+        read(f'{{"items": {rows}, "next": }}'.encode(), JSON)
 
 
 @pytest.mark.parametrize("bad", [{"id": "x", "name": "n"}, 3, [], {"id": [], "name": {}}])

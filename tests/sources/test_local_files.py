@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gzip
 import io
 import zipfile
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
+import xlsxwriter
 
 import fff
 from fff.errors import QueryError, SourceError
@@ -40,9 +42,9 @@ async def rows(folder: Path, sql: str, *specs: str) -> list[tuple[object, ...]]:
         return sorted(result)
 
 
-def zipped(body: bytes) -> bytes:
+def zipped(body: bytes, how: int = zipfile.ZIP_STORED) -> bytes:
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
+    with zipfile.ZipFile(out, "w", how) as archive:
         archive.writestr("inside.csv", body)
     return out.getvalue()
 
@@ -56,7 +58,25 @@ def columnar(write: object, **options: object) -> bytes:
     return out.getvalue()
 
 
+def spreadsheet(*sheets: list[list[object]]) -> bytes:
+    out = io.BytesIO()
+    with xlsxwriter.Workbook(out, {"default_date_format": "yyyy-mm-dd hh:mm:ss"}) as book:
+        days = book.add_format({"num_format": "yyyy-mm-dd"})
+        for rows in sheets:
+            sheet = book.add_worksheet()
+            for number, row in enumerate(rows):
+                for place, cell in enumerate(row):
+                    if type(cell) is dt.date:
+                        sheet.write_datetime(number, place, cell, days)
+                    elif cell is not None:
+                        sheet.write(number, place, cell)
+    return out.getvalue()
+
+
+SHEET = [["zip", "n"], ["00501", 1], ["94704", 2]]
+
 FILES = {
+    "t.xlsx": spreadsheet(SHEET),
     "a.csv": CSV,
     "semicolons.csv": CSV.replace(b",", b";"),
     "tabs.tsv": CSV.replace(b",", b"\t"),
@@ -80,12 +100,77 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", FILES)
 async def test_a_file_is_a_table_by_its_name(folder: Path, name: str) -> None:
-    form = {"gz": "csv", "zip": "csv", "zst": "csv", "feather": "arrow"}.get(name.rsplit(".", 1)[1])
+    form = {"gz": "csv", "xlsx": "excel", "zip": "csv", "zst": "csv", "feather": "arrow"}.get(
+        name.rsplit(".", 1)[1]
+    )
     form = form or name.rsplit(".", 1)[1]
     assert await rows(folder, f"SELECT zip, n FROM {form}.`{name}`") == ROWS
     if name != "lines.json":  # which its ending calls a document
         assert await rows(folder, f"SELECT zip, n FROM '{name}'") == ROWS
     assert await rows(folder, f"SELECT x.n FROM {form}.`{folder / name}` x WHERE x.zip LIKE '94%'") == [(2,)]
+
+
+MIDNIGHT, NOON = dt.datetime.fromisoformat("2024-02-29"), dt.datetime.fromisoformat("2024-02-29T12:00:01")
+HARD_SHEET: list[list[object]] = [
+    [],
+    [None, "id", "x", "ok", "day", "at", "text", "mixed", None, "ID"],
+    [],
+    [None, 1, 1, True, dt.date(2024, 2, 29), dt.date(2024, 2, 29), 'a\n"b", ;', 7, "unnamed"],
+    [None, 2, 0.5, None, None, NOON, None, "7a", None],
+]
+
+
+async def test_cells_of_a_spreadsheet_have_types_and_empty_ones_are_null(tmp_path: Path) -> None:
+    (tmp_path / "hard.xlsx").write_bytes(spreadsheet(SHEET, HARD_SHEET, []))
+    (tmp_path / "fff.yaml").write_text("""
+version: 1
+sources:
+  here:
+    type: files
+    tables:
+      hard: {path: hard.xlsx, sheet: Sheet2}
+      other: {path: hard.xlsx, sheet: Sheet9}
+      empty: {path: hard.xlsx, sheet: Sheet3}
+      told: {path: hard.xlsx, columns: {zip: string, n: string}}
+""")
+    found = await rows(tmp_path, "SELECT * FROM hard", str(tmp_path / "fff.yaml"))
+    assert found == [
+        (1, 1.0, True, dt.date(2024, 2, 29), MIDNIGHT, 'a\n"b", ;', "7", "unnamed", None),
+        (2, 0.5, None, None, NOON, None, "7a", None, None),
+    ]
+    assert await rows(tmp_path, "SELECT * FROM told", str(tmp_path / "fff.yaml")) == [
+        ("00501", "1"),
+        ("94704", "2"),
+    ]
+    for table, said in (("other", "no sheet 'Sheet9'"), ("empty", "holds nothing to tell columns from")):
+        with pytest.raises(SourceError, match=said):
+            await rows(tmp_path, f"SELECT * FROM {table}", str(tmp_path / "fff.yaml"))
+
+
+async def test_numbers_of_a_spreadsheet_are_text_where_they_are_joined_with_text(folder: Path) -> None:
+    (folder / "keys.xlsx").write_bytes(spreadsheet([["k", "n"], [1, 1], [2.5, 2]]))
+    (folder / "texts.ndjson").write_bytes(
+        b'{"k": "1", "v": 10}\n{"k": "2.5", "v": 20}\n{"k": "1.0", "v": 3}\n'
+    )
+    sql = "SELECT n, v FROM 'keys.xlsx' JOIN 'texts.ndjson' USING (k)"
+    assert await rows(folder, sql) == [(1, 10), (2, 20)]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"PK\x03\x04 and no more", "no spreadsheet that can be read"),
+        (b"id,n", "no spreadsheet that can be read"),
+        (zipped(b"x" * (2 << 20), zipfile.ZIP_DEFLATED), "larger than 1 MB unpacked"),
+    ],
+)
+async def test_what_is_no_spreadsheet_is_an_error(tmp_path: Path, body: bytes, said: str) -> None:
+    (tmp_path / "bad.xlsx").write_bytes(body)
+    (tmp_path / "fff.yaml").write_text(
+        "version: 1\nsources: {here: {type: files, client: {max_body_mb: 1}, tables: {bad: bad.xlsx}}}\n"
+    )
+    with pytest.raises(SourceError, match=said):
+        await rows(tmp_path, "SELECT * FROM bad", str(tmp_path / "fff.yaml"))
 
 
 async def test_lines_may_be_called_json(folder: Path) -> None:
@@ -157,6 +242,28 @@ async def test_a_file_that_is_not_there_is_told_with_its_place(folder: Path, nam
         await rows(folder, sql)
     assert caught.value.span is not None
     assert sql[caught.value.span.start : caught.value.span.end] == name
+    assert "there is no such file" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("'leeds.csv'", "did you mean leads.csv?"), ("'leads.cvs'", "did you mean leads.csv?")],
+)
+async def test_a_misspelt_file_is_suggested(folder: Path, name: str, said: str) -> None:
+    (folder / "leads.csv").write_bytes(CSV)
+    with pytest.raises(QueryError, match="unknown table") as caught:
+        await rows(folder, f"SELECT * FROM {name}")
+    assert said in str(caught.value.hint)
+
+
+async def test_what_looks_like_no_file_is_none(folder: Path) -> None:
+    """In the second statement of a session, too, when all formats have been looked through."""
+    (folder / "nowhere").write_bytes(CSV)
+    async with federation(folder) as found:
+        for name in ("nowhere", "''", "nowhere"):
+            with pytest.raises(QueryError, match="unknown table") as caught:
+                found.prepare(f"SELECT * FROM {name}")
+            assert "no such file" not in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(

@@ -307,3 +307,33 @@ def test_what_filters_compare_as_we_do() -> None:
     assert Property("p", "Edm.Single").comparisons == ()
     assert Property("p", "Edm.String").comparisons == ("=", "like")
     assert Property("p", "Edm.Int32", many=True).comparisons == ()
+
+
+async def test_a_path_and_a_pattern_of_a_declared_column(read: Callable[..., Reader], serve: Serve) -> None:
+    people = [
+        {"ID": 1, "Url": "/people/7", "Home": {"City": "Bern", "Zips": ["1", "2"]}, "@odata.etag": "x"},
+        {"ID": 2, "Url": "/people/8", "Home": None},
+    ]
+
+    async def answer(request: web.Request) -> web.Response:
+        asked = request.query.get("$filter")
+        return web.json_response({"value": people if asked is None else people[:1]})
+
+    shop = await serve(answer)
+    columns = (
+        "{id: {type: int, path: ID}, number: {type: int, path: Url, pattern: '/people/([0-9]+)'}, city: {type: string, path: Home.City},"
+        " zip: {type: string, path: 'Home.Zips[1]'}, etag: {type: string, path: '@odata.etag'}}"
+    )
+    table = (
+        f", tables: {{people: {{entity_set: People, primary_key: [id], columns: {columns}, count: false}}}}"
+    )
+    reader = await discovered(read, shop, table)
+    assert await reader.scan("people") == [
+        {"id": 1, "number": 7, "city": "Bern", "zip": "2", "etag": "x"},
+        {"id": 2, "number": 8, "city": None, "zip": None, "etag": None},
+    ]
+    assert shop.asked[0].query["$select"] == "ID,Url,Home"
+    keys = [method.keys for method in reader.table("people").lookups]
+    assert keys == [("id",), ("city",)], "no service can be asked by what we cut out"
+    assert [row["id"] for row in await reader.lookup("people", "Bern", number=1)] == [1]
+    assert shop.asked[-1].query["$filter"] == "Home/City eq 'Bern'"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import datetime as dt
 import ipaddress
 import ssl
+import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -57,10 +59,88 @@ async def test_a_proxy_of_the_spec_and_of_the_environment(
     own = await serve(rows)
     assert await read(spec(own.url, "")).scan("t") == [{"id": 1}]
     assert len(own.asked) == 1  # this machine is reached without it
-    monkeypatch.setenv("http_proxy", "socks5://ann:geheimes-wort@127.0.0.1:9")
-    with pytest.raises(SourceError, match="a proxy of kind 'socks5'") as caught:
+    monkeypatch.setenv("http_proxy", "quic://ann:geheimes-wort@127.0.0.1:9")
+    with pytest.raises(SourceError, match="a proxy of kind 'quic'") as caught:
         await read(spec(url, "")).scan("t")
     assert "geheimes-wort" not in caught.value.render()
+
+
+class Socks:
+    """A SOCKS 5 proxy (RFC 1928) that wants a password (RFC 1929), and leads every name to one port of this machine."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.asked: list[bytes] = []
+        self.refuses = False
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError), contextlib.closing(writer):
+            _, count = await reader.readexactly(2)
+            await reader.readexactly(count)
+            writer.write(b"\x05\x02")
+            _, size = await reader.readexactly(2)
+            name = await reader.readexactly(size)
+            word = await reader.readexactly((await reader.readexactly(1))[0])
+            known = (name, word) == (b"ann", b"geheimes-wort")
+            writer.write(b"\x01\x00" if known else b"\x01\x01")
+            if not known:
+                return
+            kind = (await reader.readexactly(4))[3]
+            assert kind == 3, "a name, which the proxy looks up"
+            host = await reader.readexactly((await reader.readexactly(1))[0])
+            port = int.from_bytes(await reader.readexactly(2))
+            self.asked.append(host + b":%d" % port)
+            writer.write(bytes([5, 5 if self.refuses else 0, 0, 1, 0, 0, 0, 0, 0, 0]))
+            if self.refuses:
+                return
+            there, back = await asyncio.open_connection("127.0.0.1", self.port)
+            with contextlib.closing(back):
+                await asyncio.gather(_poured(reader, back), _poured(there, writer))
+
+
+async def _poured(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    while data := await source.read(65_536):
+        target.write(data)
+        await target.drain()
+    target.close()
+
+
+async def test_a_socks_proxy_of_the_environment_and_of_the_spec(
+    serve: Serve, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "no_proxy", "NO_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    own = await serve(rows)
+    proxy = Socks(own.port)
+    async with await asyncio.start_server(proxy.serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        url = "http://api.example.org/v1"
+        for kind in ("socks5", "socks5h"):
+            monkeypatch.setenv("all_proxy", f"{kind}://ann:geheimes-wort@127.0.0.1:{port}")
+            assert await read(spec(url, "")).scan("t") == [{"id": 1}]
+        assert proxy.asked == [b"api.example.org:80"] * 2, "over one connection each"
+        assert [request.headers["Host"] for request in own.asked] == ["api.example.org"] * 2
+        proxy.refuses = True
+        with pytest.raises(SourceError, match="the proxy refuses") as caught:
+            await read(spec(url, "")).scan("t")
+        monkeypatch.setenv("all_proxy", f"socks5://ann:falsches-wort@127.0.0.1:{port}")
+        with pytest.raises(SourceError, match="the proxy refuses") as denied:
+            await read(spec(url, "")).scan("t")
+        assert "s-wort" not in caught.value.render() + denied.value.render()
+        monkeypatch.delenv("all_proxy")
+        with pytest.raises(SourceError, match="the proxy refuses"):  # which wants a password
+            await read(spec(url, f"network: {{proxy: 'socks5://127.0.0.1:{port}'}}, ")).scan("t")
+    with pytest.raises(SourceError, match=r"cannot connect|connection broken|the proxy refuses"):
+        await read(spec(url, f"network: {{proxy: 'socks5://127.0.0.1:{port}'}}, ")).scan("t")
+
+
+async def test_without_the_package_a_socks_proxy_is_an_error_that_says_how(
+    read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "aiohttp_socks", None)
+    with pytest.raises(SourceError, match="without aiohttp-socks") as caught:
+        await read(spec("http://api.example.org", "network: {proxy: 'socks5://127.0.0.1:9'}, ")).scan("t")
+    assert "pip install 'fff[socks]'" in caught.value.render()
 
 
 async def test_a_unix_socket(read: Read, tmp_path: Path) -> None:
@@ -153,7 +233,7 @@ async def test_a_stranger_s_spec_names_no_files(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("network", "says"),
     [
-        ("proxy: 'socks5://h:1'", "proxy is http://HOST:PORT, or none"),
+        ("proxy: 'quic://h:1'", "proxy is http://HOST:PORT, socks5://HOST:PORT, or none"),
         ("proxy: 'http://a:b@h:1'", "proxy holds no password"),
         ("client_key: k.pem", "is of a client_certificate"),
         ("unix_socket: s, proxy: 'http://h:1'", "not reached through a proxy"),

@@ -24,6 +24,7 @@ from tests.sources.reading import Reader
 from tests.web.serving import Serve
 
 Read = Callable[..., Reader]
+UNRESERVED = "-._~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 SECRETS = {"KEY": "AKIDEXAMPLE", "SECRET": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"}
 
 
@@ -44,6 +45,10 @@ def spec(url: str, auth: str, endpoint: str = "{path: r}") -> str:
             "https://example.amazonaws.com/?Param2=value2&Param1=value1",
             "b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500",
         ),
+        ("GET", "https://example.amazonaws.com/?%E1%88%B4=bar", "2cdec8eed098649ff3a119c94853b13c643bcf08f8b0a1d91e12c9027818dd04"),
+        ("GET", "https://example.amazonaws.com/\u1234", "8318018e0b0f223aa2bbf98705b62bb787dc9c0e678f255a891fd03141be5d85"),
+        ("GET", f"https://example.amazonaws.com/?{UNRESERVED}={UNRESERVED}", "9c3e54bfcdf0b19771a7f523ee5669cdf59bc7cc0884027167c21bb143a40197"),
+        ("POST", "https://example.amazonaws.com/?Param1=value1", "28038455d6de14eafc1f9222cf5aa6f1a96197d7deb8263271d420d138af7f11"),
         ("POST", "https://example.amazonaws.com/", "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"),
     ],
 )  # fmt: skip

@@ -16,6 +16,7 @@ from fff.dataflow.plan.expressions import Column, Evaluated, evaluate_rows
 from fff.errors import Span, SparkError
 from fff.sql.analysis.predicates import Translator
 from fff.sql.binder.names import Relation, Scope
+from fff.sql.scalars.coercion import MONTHS
 from fff.sql.scalars.typed import LeftToSparkError, Typed
 from fff.sql.syntax.parse import parse_statement
 
@@ -45,6 +46,14 @@ SHAPES: dict[str, tuple[str, ...]] = {
             "nanvl(d, d2)",
             "degrees({number})",
             "radians(d)",
+            "exp({number})",
+            "exp({few} / 300)",
+            "ln({number})",
+            "log(d, {number})",
+            "log10({number})",
+            "log2({number})",
+            "width_bucket({number}, '0.5', 100, 7)",
+            "negative({number})",
             "rint({number})",
             "factorial({few})",
             "CAST({text} AS FLOAT)",
@@ -145,6 +154,7 @@ SHAPES: dict[str, tuple[str, ...]] = {
             "substring({text}, instr({text}, 'a'), {few})",
             "substring({text}, {few} - 2)",
             "left({text}, {few})",
+            "left({text}, '2')",
             "right({text}, length({text}) - 1)",
             "replace({text}, {text}, {text})",
             "substring_index({text}, {text}, {few})",
@@ -263,6 +273,9 @@ SHAPES: dict[str, tuple[str, ...]] = {
             "array_contains(split({text}, 'a'), {text})",
             "{text} RLIKE 'a|b.'",
             "regexp_like({text}, r'\\d')",
+            "startswith(x, X'61')",
+            "contains(CAST({text} AS BINARY), X'35')",
+            "{moment} > '2020-3-8 1:2:3.5+05:30'",
         ),
         *(
             "b",
@@ -351,6 +364,8 @@ def taken(texts: Sequence[str], data: pa.Table) -> Iterator[Taken]:
         try:
             value = translated(text)
         except LeftToSparkError:
+            continue
+        if value.type == MONTHS:  # for which no result has a type
             continue
         yield Taken(text, value, evaluate_rows(value.expr, resolve, data.num_rows))
 

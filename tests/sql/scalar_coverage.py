@@ -3,10 +3,10 @@
 Every folder is one line of the answer (without any, the sample queries): functions and operators in it, and how many of
 them the engine takes by their name, their constants and the types of what they are given. Columns have the types that
 their names have in TPC-H and TPC-DS; one of another name has whatever type makes the engine take the call. Aggregates,
-windows and subqueries are Spark's, and stand for columns of their results' types; functions that Spark does not have are
-not counted, nor what is something else each time or in each session (`rand`, `current_date`), nor the statements in FILE,
-which Spark refuses (`refused_statements.py` writes it). Then come the calls that are most
-often left to Spark, and why.
+windows and subqueries are Spark's, and stand for columns of their results' types, as variables of lambdas do; functions that
+Spark does not have are not counted, nor what is something else each time or in each session (`rand`, `current_date`, the date
+'today'), nor what only looks like a call (the values of a PIVOT, the number in `-5L`), nor the statements in FILE, which Spark
+refuses (`refused_statements.py` writes it). Then come the calls that are most often left to Spark, and why.
 """
 
 from __future__ import annotations
@@ -57,6 +57,12 @@ _TYPES = {
     "lists": "array<array<int>>",
     "structs": "array<struct<a:int,b:string>>",
     "maps": "map<int,int>",
+    "truths": "array<boolean>",
+    "doubles": "array<double>",
+    "floats": "array<float>",
+    "prices": "array<decimal(15,2)>",
+    "dates": "array<date>",
+    "moments": "array<timestamp>",
 }
 #: Types of columns by their names in the two benchmarks.
 _NAMES = (
@@ -86,6 +92,12 @@ _ANY = (
     "lists",
     "structs",
     "maps",
+    "truths",
+    "doubles",
+    "floats",
+    "prices",
+    "dates",
+    "moments",
 )
 SCOPE = Scope.of(
     Relation(
@@ -183,12 +195,13 @@ def _count(statement: Statement, count: Count) -> None:
 def _is_scalar(node: Node) -> bool:
     if isinstance(node, _NOT_SCALAR + _GRAMMAR) or isinstance(node.parent, exp.Window | exp.IgnoreNulls):
         return False
-    if isinstance(node, exp.In) and node.args.get("query"):
+    if isinstance(node, exp.In) and (node.args.get("query") or isinstance(node.parent, exp.Pivot)):
         return False
     if isinstance(node, exp.Case | exp.If) and isinstance(node.parent, exp.Case) and node.arg_key == "ifs":
         return False
     if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
-        return True
+        suffixed = isinstance(node.parent, exp.Neg) and not node.this.is_string
+        return not suffixed and not _is_of_today(node)
     name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
     if (name or (node.sql_name().lower() if isinstance(node, exp.Func) else "")) in _SESSION:
         return False
@@ -199,6 +212,14 @@ def _is_scalar(node: Node) -> bool:
         and not _MORE.search(name)
         and not isinstance(node.parent, exp.Lateral | exp.Table)
     )
+
+
+def _is_of_today(node: Node) -> bool:
+    """Whether a day or a moment is written by a word for that of the session."""
+    word = (
+        isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.name.strip().lower()
+    )
+    return word in {"today", "tomorrow", "yesterday", "now"}
 
 
 _MORE = re.compile(r"_agg(_|$)|^approx_|^try_(sum|avg)$|^count_min_sketch$")
@@ -303,7 +324,8 @@ class _Judge:
             choices = ((one,) for one in _ANY)
         elif len(current) in {2, 3}:
             choices = itertools.chain(
-                ((one,) * len(current) for one in _ANY), itertools.product(_ANY[:6], repeat=len(current))
+                ((one,) * len(current) for one in _ANY),
+                itertools.product(_ANY if len(current) == 2 else _ANY[:6], repeat=len(current)),
             )
         elif current:
             choices = ((one,) * len(current) for one in _ANY)
@@ -363,11 +385,21 @@ def _parts(copy: Node, original: Node) -> list[tuple[Node, Node]]:
                 found += _parts(one, other)
             elif isinstance(one, exp.Neg) and isinstance(one.this, exp.Literal):
                 continue
-            elif isinstance(one, exp.Column | exp.Subquery | exp.AggFunc | exp.Window | exp.Query) or (
-                isinstance(one, _COUNTED) and not _constant(one) and not _folded(one)
+            elif (
+                isinstance(one, exp.Column | exp.Subquery | exp.AggFunc | exp.Window | exp.Query)
+                or (isinstance(one, exp.Identifier) and _is_variable(other))
+                or (isinstance(one, _COUNTED) and not _constant(one) and not _folded(one))
             ):
                 found.append((one, other))
     return found
+
+
+def _is_variable(node: Node) -> bool:
+    """Whether a name is a variable of a lambda around it."""
+    while (node := node.parent) is not None:
+        if isinstance(node, exp.Lambda):
+            return True
+    return False
 
 
 def _folded(node: Node) -> bool:
@@ -383,6 +415,8 @@ def _folded(node: Node) -> bool:
 
 
 def _constant(node: Node) -> bool:
+    if any(map(_is_of_today, node.find_all(exp.Cast))):
+        return False
     return not any(node.find_all(exp.Column, exp.AggFunc, exp.Window, exp.Query, exp.Anonymous)) and (
         isinstance(node, (exp.Neg | exp.Cast | exp.Array | exp.Map | exp.DPipe, exp.Literal))
     )

@@ -179,12 +179,21 @@ def _text(rng: random.Random) -> str:
             lambda: f"{digits(5)}-{digits(2)}-{digits(2)}",
             lambda: f"20{rng.randint(10, 30)}-{rng.randint(0, 13)}-{rng.randint(0, 32)}",
             lambda: f"20{rng.randint(10, 30)}-0{rng.randint(1, 9)}-1{rng.randint(0, 9)}{rng.choice('T x')}10:00",
+            lambda: f"{digits(2)}{rng.randint(10, 99)}-{rng.randint(0, 13)}-{rng.randint(0, 31)} {_clock(rng)}",
             lambda: rng.choice(("true", "T", "yes", "n", "off", "1", "0", "tru", "nan", "inf", "Infinity", "now", "epoch")),
             lambda: rng.choice(("0x1p3", "1_0", "1d", "1F", "1L", "१", "\uff10", "--1", "+-1", "e5", ".", "-", "")),
         )
     )()  # fmt: skip
     around = ("", "", "", " ", "\\t", "\\n", "\\u00a0", "\\u2003", "\\u0000", "\\u007f")
     return f"{rng.choice(around)}{rng.choice(('', '', '+', '-'))}{core}{rng.choice(around)}"
+
+
+def _clock(rng: random.Random) -> str:
+    """A time of day, and where that is so late, or nearly."""
+    parts = [f"{rng.randint(0, most):0{rng.choice((1, 2, 2))}d}" for most in (24, 60, 60)]
+    zone = ("", "Z", " Z", "UTC", " UTC", "+05:30", "-1:00", " +18:00", "-18:01", "+1:5", "+07", "GMT")
+    fraction = rng.choice(("", "", ".", ".5", ".123456789", ".000000", ":1"))
+    return ":".join(parts[: rng.choice((1, 2, 3, 3, 3))]) + fraction + rng.choice(zone)
 
 
 def _pattern(rng: random.Random) -> str:

@@ -34,6 +34,8 @@ def rows(sql: str) -> list[dict[str, object]]:
         ("SHOW TABLES IN other LIKE 'R*'", ["other.rest"]),
         ("SHOW TABLES 'r|s'", ["w.r", "w.s"]),
         ("SHOW TABLES LIKE 'nothing'", []),
+        ("SHOW TABLES -- all of them", ["w.r", "w.s", "other.rest"]),
+        ("-- all\nSHOW /* those */ TABLES IN w -- of w\n LIKE 's' ;", ["w.s"]),
     ],
 )
 def test_tables_are_shown(sql: str, names: list[str]) -> None:
@@ -42,7 +44,32 @@ def test_tables_are_shown(sql: str, names: list[str]) -> None:
     assert not any(row["isTemporary"] for row in found)
 
 
-@pytest.mark.parametrize("sql", ["DESCRIBE r", "desc w.r;", "DESCRIBE TABLE EXTENDED `r`"])
+def test_sources_and_columns_are_shown() -> None:
+    assert [row["namespace"] for row in rows("SHOW SCHEMAS")] == ["w", "other"]
+    assert [row["namespace"] for row in rows("SHOW DATABASES LIKE 'o*' -- some")] == ["other"]
+    for sql in ("SHOW COLUMNS FROM r", "show columns in w.r -- c", "SHOW COLUMNS IN r IN w;"):
+        assert [row["col_name"] for row in rows(sql)] == ["x", "v", "a"]
+        assert table_names(sql)[0][-1] == "r"
+
+
+@pytest.mark.parametrize(
+    "sql", ["SHOW COLUMNS", "SHOW TABLES nothing", "SHOW", "DESCRIBE r x", "DESCRIBE", "SHOW VIEWS"]
+)
+def test_what_is_no_such_command_is_refused(sql: str) -> None:
+    with pytest.raises(QueryError):
+        prepare(sql, CATALOG)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DESCRIBE r",
+        "desc w.r;",
+        "DESCRIBE TABLE EXTENDED `r`",
+        "DESCRIBE FORMATTED w . r -- c",
+        "/* c */ DESC TABLE r",
+    ],
+)
 def test_a_table_is_described(sql: str) -> None:
     assert table_names(sql)[0][-1] == "r"
     assert [(row["col_name"], row["data_type"]) for row in rows(sql)] == [
@@ -63,6 +90,8 @@ def test_a_plan_is_explained_in_a_row() -> None:
     [branch] = planned.result.branches
     assert str(branch.values[0]).find("r.scan") > 0
     assert rows("EXPLAIN SELECT x FROM r") == [{"plan": explain(prepare("SELECT x FROM r", CATALOG))}]
+    for how in ("EXTENDED", "formatted", "/* c */ COST -- d\n"):
+        assert rows(f"EXPLAIN {how} SELECT x FROM r") == rows("EXPLAIN SELECT x FROM r")
     with pytest.raises(QueryError) as raised:
         prepare("EXPLAIN\n SELECT nope FROM r", CATALOG)
     assert raised.value.render().splitlines()[1:3] == ["  2 |  SELECT nope FROM r", "              ^^^^"]
@@ -88,7 +117,7 @@ def test_a_plan_is_explained_in_a_row() -> None:
             "TABLE r |> EXCEPT DISTINCT VALUES (1), (2) ORDER BY 1",
             "FROM r |> EXCEPT DISTINCT (VALUES (1), (2)) ORDER BY 1",
         ),
-        ("SELECT x FROM r WHERE x IN (TABLE s)", "SELECT x FROM r WHERE x IN (SELECT * FROM s)"),
+        ("SELECT x FROM r WHERE (x, v) IN (TABLE s)", "SELECT x FROM r WHERE (x, v) IN (SELECT * FROM s)"),
     ],
 )
 def test_a_table_stands_for_its_rows(sql: str, same: str) -> None:
@@ -108,6 +137,8 @@ def test_errors_beside_a_table_underline_what_was_written() -> None:
 
 
 TAKEN = [
+    "FROM r |> SELECT x, v |> SET v = v + 1, x = upper(x)", "FROM r |> SELECT v |> ORDER BY v NULLS LAST |> OFFSET 2",
+    "SELECT v FROM r |> LIMIT 9", "SELECT v FROM r |> WHERE v > 1 |> EXTEND v * 2 AS w |> SET v = w |> DROP w",
     "SELECT `max(v)` FROM (SELECT max(v) FROM r)", "SELECT q.`(v + 1)` FROM (SELECT v + 1 FROM r) q",
     "SELECT col FROM (SELECT explode(a) FROM r)", "SELECT key, value FROM (SELECT explode(map('a', 1)))",
     "SELECT c0 FROM (SELECT json_tuple(x, 'a') FROM r)", "SELECT abc FROM (SELECT 'abc')",

@@ -41,13 +41,13 @@ def test_names_are_those_of_the_statement(sql: str, said: str, told: str) -> Non
 
 
 STATEMENTS = [
-    "SELECT DISTINCT zip FROM FEC ORDER BY FEC.day",
-    "SELECT DISTINCT F.zip, C.year FROM FEC F, crime C WHERE F.zip = C.zip ORDER BY F.day",
-    "SELECT DISTINCT F.zip, C.zip AS z FROM FEC F, crime C WHERE F.zip = C.zip ORDER BY F.day",
-    "SELECT max(F.id) FROM FEC F GROUP BY F.zip ORDER BY F.day",
+    "SELECT DISTINCT upper(zip) AS z FROM FEC ORDER BY FEC.zip",
+    "SELECT DISTINCT upper(F.zip) AS z, C.year FROM FEC F, crime C WHERE F.zip = C.zip ORDER BY F.zip",
+    "SELECT DISTINCT F.zip || F.day AS d, C.zip AS z FROM FEC F, crime C WHERE F.zip = C.zip ORDER BY F.day",
+    "SELECT max(F.id) FROM FEC F GROUP BY F.zip || F.day ORDER BY F.day",
     "SELECT max(FEC.id) FROM FEC LEFT JOIN crime USING (zip) GROUP BY FEC.zip ORDER BY crime.year",
     "SELECT DISTINCT zip FROM (FEC NATURAL JOIN crime) ORDER BY FEC.day",
-    "SELECT count(*) FROM (SELECT DISTINCT a.zip FROM FEC a, crime b WHERE a.zip = b.zip ORDER BY a.day)",
+    "SELECT count(*) FROM (SELECT DISTINCT a.zip || a.day AS d FROM FEC a, crime b WHERE a.zip = b.zip ORDER BY a.day)",
 ]
 
 
@@ -74,8 +74,8 @@ async def test_it_is_told_so_through_the_front_door() -> None:
     """Without a source: the rows are the statement's own, and the names those of its views."""
     async with Federation(DEMO) as federation:
         execution = federation.execute(
-            federation.prepare("SELECT DISTINCT zip FROM FEC WHERE 1 = 0 ORDER BY FEC.day")
+            federation.prepare("SELECT DISTINCT upper(zip) AS z FROM FEC WHERE 1 = 0 ORDER BY FEC.zip")
         )
-        with pytest.raises(SparkError, match=r"`FEC`\.`day` cannot be resolved"):
+        with pytest.raises(SparkError, match=r"`FEC`\.`zip` cannot be resolved"):
             async for _ in execution.batches():
                 pass

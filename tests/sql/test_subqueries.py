@@ -266,3 +266,28 @@ def test_random_subqueries_and_right_joins(spark: SparkEngine) -> None:
     assert len(found) > 30
     assert min(joined.count(kind) for kind in ("left", "semi", "anti")) > 3
     assert sum(one.upper is None for one in found) > 10
+
+
+#: Keys that their sources declare: a primary key, and one that every request binds.
+KEYED = catalog(
+    table("x.r", "a bigint, b bigint, s string", scans=1, primary_key="a"),
+    table("x.u", "a bigint, b bigint, s string", lookups=("a",), required="a"),
+)
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind"),
+    [
+        ("SELECT a FROM r WHERE a NOT IN (SELECT a FROM u)", "u anti"),
+        ("SELECT q.a FROM r q WHERE q.a NOT IN (SELECT a FROM r WHERE s = 'x')", "r anti"),
+        ("SELECT a FROM r WHERE b NOT IN (SELECT a FROM r q)", None),
+        (
+            "SELECT p.a FROM r q LEFT JOIN r p ON p.a = q.b WHERE p.a NOT IN (SELECT a FROM r WHERE b = 1)",
+            None,
+        ),
+    ],
+)
+def test_declared_keys_are_never_null(sql: str, kind: str | None) -> None:
+    blocks = prepare(sql, KEYED).blocks
+    found = [f"{alias.name} {alias.kind}" for block in blocks for alias in block.plan.aliases]
+    assert kind in found if kind is not None else not any(one.endswith("anti") for one in found)

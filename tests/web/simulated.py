@@ -257,8 +257,10 @@ class Ran:
     took: float
 
 
-def drive(server: SimulatedServer, count: int, *, meter: AccessMeter | None = None, **policy: Any) -> Ran:
-    """Send requests all at once, through one client."""
+def drive(
+    server: SimulatedServer, count: int, *, meter: AccessMeter | None = None, hosts: int = 1, **policy: Any
+) -> Ran:
+    """Send requests all at once, through one client, to so many hosts in turn."""
     meter = meter or AccessMeter()
 
     async def main() -> Ran:
@@ -268,7 +270,7 @@ def drive(server: SimulatedServer, count: int, *, meter: AccessMeter | None = No
         rules = HostPolicy(**policy)
 
         async def one(number: int) -> bytes:
-            asked = Request(f"http://simulated.example/{number}", policy=rules)
+            asked = Request(f"http://simulated{number % hosts or ''}.example/{number}", policy=rules)
             return (await client.request(asked, meter=meter)).body
 
         tasks: list[Awaitable[bytes]] = [asyncio.ensure_future(one(number)) for number in range(count)]

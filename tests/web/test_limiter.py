@@ -8,6 +8,7 @@ import pytest
 
 from fff.stats import AccessMeter
 from fff.web.gate.limiter import HostLimiter, WaitTooLong
+from fff.web.gate.rate_limit_headers import Quota
 from fff.web.types import HostPolicy, Window
 from tests.web.serving import FakeTime
 
@@ -290,3 +291,14 @@ async def test_a_window_out_of_bounds_ends_the_query() -> None:
     with pytest.raises(WaitTooLong) as long:
         await gate.acquire(AccessMeter())
     assert long.value.declared
+
+
+async def test_what_is_left_of_the_slowest_quota() -> None:
+    time = FakeTime()
+    gate = limiter(time, windows=(Window(2, 1.0), Window(4, 60.0)))
+    assert limiter().left() == (None, 0.0)
+    assert gate.left() == (4, 15)
+    permit = await gate.acquire(AccessMeter())
+    assert gate.left() == (3, 15)
+    gate.observe(permit, [Quota("declared", 10, 1800.0, 60.0)])
+    assert gate.left() == (10, 30), "an hour's rest for sixty requests is longer than a minute for four"

@@ -1,0 +1,240 @@
+"""`-O FOLDER/` and `--partition-by`: folders of Parquet files that appear when they are whole."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gc
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from fff.errors import UsageError
+from fff_cli.app import run as fff
+from fff_cli.output import files
+from fff_cli.output.failures import CannotWrite
+from fff_cli.output.sinks import folders
+from fff_cli.output.sinks.folders import NewFolder
+from tests.cli.terminal import environment, fake
+
+HARD = ["CA", "", None, "a/b=c", "é %41", ".", "__HIVE_DEFAULT_PARTITION__", "x" * 300, "\x01?", "007"]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path.parent / "state"))
+    Path("in.csv").write_text('state,year,n\nCA,2023,1\nCA,2024,2\n"N/Y=",2023,3\n,2024,4\n')
+    return tmp_path
+
+
+def into(folder: str, *more: str, sql: str = "SELECT state, year, n FROM 'in.csv'") -> int:
+    return fff(["query", sql, "-O", folder, *more])
+
+
+def rows(folder: str) -> list[tuple[object, ...]]:
+    """As DuckDB reads it."""
+    found = duckdb.sql(
+        f"SELECT state, year, n FROM read_parquet('{folder}/**/*.parquet', hive_partitioning=true)"
+    )
+    return sorted(found.fetchall(), key=repr)
+
+
+ALL = [("CA", 2023, 1), ("CA", 2024, 2), ("N/Y=", 2023, 3), (None, 2024, 4)]
+
+
+def test_partitions_are_those_of_others(here: Path) -> None:
+    assert into("out", "--partition-by", "state,year") == 0
+    assert rows("out") == ALL
+    arrow = ds.dataset("out", partitioning="hive").to_table().to_pylist()
+    assert sorted(((row["state"], row["year"], row["n"]) for row in arrow), key=repr) == ALL
+    assert pq.read_schema(here / "out/state=CA/year=2023/part-00000.parquet").names == ["n"]
+    assert sorted(path.name for path in here.iterdir()) == ["in.csv", "out"]
+    assert into("out/") == 0, "another takes its place, with all that is in it"
+    assert [path.name for path in (here / "out").rglob("*")] == ["part-00000.parquet"]
+    assert rows("out") == ALL
+
+
+def test_rows_are_put_beside_those_that_are_there(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert into("out", "--partition-by", "year", "--append") == 0, "there is no folder yet"
+    assert into("out", "--partition-by", "year", "--append") == 0
+    assert "'out': 4 added" in capfd.readouterr().err
+    assert rows("out") == sorted(ALL * 2, key=repr)
+    for more, sql, said in [
+        ((), "SELECT state, n FROM 'in.csv'", "is partitioned by year"),
+        (("--partition-by", "year"), "SELECT n, state, year FROM 'in.csv'", "has the columns n, state"),
+        (("--partition-by", "year"), "SELECT state, year, n || '' AS n FROM 'in.csv'", "n is string"),
+    ]:
+        assert into("out/", "--append", *more, sql=sql) == 2
+        assert said in capfd.readouterr().err
+    assert len(rows("out")) == 8
+    assert sorted(path.name for path in here.iterdir()) == ["in.csv", "out"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "more", "said"),
+    [
+        ("out/", ["--upsert", "n"], "--upsert is not for a folder"),
+        ("out/", ["-o", "csv"], "a result as csv is not for a folder"),
+        ("out/", ["--refreshable"], "in a file"),
+        ("in.csv", ["--partition-by", "n", "-o", "parquet"], "is a file"),
+        ("out", ["--partition-by", "m"], "no column 'm'"),
+        ("out", ["--partition-by", "state,year,n"], "nothing is left"),
+        ("kept/", [], "holds more than results: 'theirs.txt'"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_is_asked(
+    here: Path, capfd: pytest.CaptureFixture[str], folder: str, more: list[str], said: str
+) -> None:
+    (here / "kept").mkdir()
+    (here / "kept" / "theirs.txt").write_text("theirs")
+    assert into(folder, *more) == 2
+    assert said in capfd.readouterr().err
+    assert sorted(path.name for path in here.iterdir()) == ["in.csv", "kept"]
+    assert (here / "kept" / "theirs.txt").read_text() == "theirs"
+
+
+@pytest.mark.slow
+def test_a_partial_result_never_takes_the_place_of_a_whole_one(tmp_path: Path) -> None:
+    assert fake("query", "rows 3", "-O", "out/", cwd=tmp_path).returncode == 0
+    done = fake("query", "partial", "-O", "out/", cwd=tmp_path)
+    assert (done.returncode, "out.partial'; 'out' is as it was" in done.stderr) == (3, True), done.stderr
+    assert ds.dataset(tmp_path / "out").count_rows() == 3
+    assert ds.dataset(tmp_path / "out.partial").count_rows() > 0
+    done = fake("query", "rows 4", "-O", "out/", cwd=tmp_path)
+    assert "removed" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert ds.dataset(tmp_path / "out").count_rows() == 4
+    assert fake("query", "fail", "-O", "out/", cwd=tmp_path).returncode == 4
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def batch(texts: list[str | None]) -> pa.RecordBatch:
+    days = [dt.date(2024, 2, 29)] * len(texts)
+    return pa.record_batch({"s": pa.array(texts, pa.string()), "n": range(len(texts)), "day": days})
+
+
+def written(folder: Path, keys: list[str], *batches: pa.RecordBatch) -> None:
+    target = NewFolder(folder, keys, append=False)
+    try:
+        out = target.writer()
+        out.begin(batches[0].schema)
+        for one in batches:
+            out.write(one)
+        out.end()
+        target.keep()
+    finally:
+        target.drop()
+
+
+@pytest.mark.parametrize("text", HARD)
+def test_a_value_comes_back_or_is_refused(tmp_path: Path, text: str | None) -> None:
+    if text in ("", "__HIVE_DEFAULT_PARTITION__"):
+        with pytest.raises(CannotWrite, match="does not tell from NULL"):
+            written(tmp_path / "out", ["s"], batch([text]))
+        assert list(tmp_path.iterdir()) == []
+        return
+    if text is not None and len(text) > 255:
+        with pytest.raises(OSError, match="too long"):
+            written(tmp_path / "out", ["s"], batch([text]))
+        assert list(tmp_path.iterdir()) == []
+        return
+    written(tmp_path / "out", ["s", "day"], batch([text]), batch([text]))
+    assert len(list((tmp_path / "out").glob("*/*/*"))) == 2 - 1
+    schema = pa.schema({"n": pa.int64(), "s": pa.string(), "day": pa.date32()})
+    found = ds.dataset(tmp_path / "out", partitioning="hive", schema=schema).to_table().to_pylist()
+    assert found == [{"n": 0, "s": text, "day": dt.date(2024, 2, 29)}] * 2
+
+
+def test_many_partitions_need_few_open_files_and_little_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "_OPEN", 3)
+    monkeypatch.setattr(folders, "_HELD", 2_000)
+    monkeypatch.setattr(folders, "_FILE", 4_000)
+    names = [f"{number % 7}" for number in range(700)]
+    written(tmp_path / "out", ["s"], *(batch(list(names)) for _ in range(3)))
+    found = (
+        ds.dataset(tmp_path / "out", partitioning="hive").to_table().group_by("s").aggregate([("n", "count")])
+    )
+    assert sorted(found.to_pydict()["n_count"]) == [300] * 7
+    assert len(list((tmp_path / "out").rglob("*.parquet"))) > 7
+    monkeypatch.setattr(folders, "_MOST", 6)
+    with pytest.raises(CannotWrite, match="more than 6 partitions"):
+        written(tmp_path / "out", ["s"], batch(list(names)))
+    assert ds.dataset(tmp_path / "out").count_rows() == 2100, "what was there is there"
+
+
+def test_a_failure_to_rename_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path / "out", [], batch(["a"]))
+    rename = Path.rename
+
+    def fail(self: Path, target: Path) -> Path:
+        if self.name.endswith(files.TEMPORARY) and Path(target).name == "out":
+            raise OSError(28, "No space left on device")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fail)
+    with pytest.raises(OSError, match="No space"):
+        written(tmp_path / "out", [], batch(["a", "b"]))
+    assert ds.dataset(tmp_path / "out").count_rows() == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_rows_are_added_all_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path / "out", ["s"], batch(["a"]))
+    before, moves = sorted((tmp_path / "out").rglob("*.parquet")), []
+    rename = Path.rename
+
+    def fail(self: Path, target: Path) -> Path:
+        moves.append(target)
+        if len(moves) == 2:
+            raise OSError(28, "No space left on device")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fail)
+    target = NewFolder(tmp_path / "out", ["s"], append=True)
+    target.writer().begin(batch(["a"]).schema)
+    target.writer().write(batch(["a", "b", "c"]))
+    target.writer().end()
+    with pytest.raises(OSError, match="No space"):
+        target.keep()
+    target.drop()
+    assert sorted((tmp_path / "out").rglob("*.parquet")) == before
+
+
+def test_what_dead_runs_left_is_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = (
+        "import os, sys, pathlib\nfrom fff_cli.output.sinks.folders import NewFolder\n"
+        "NewFolder(pathlib.Path(sys.argv[1]), (), append=False)\nos._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "out")], env=environment(), check=True)
+    [left] = tmp_path.iterdir()
+    running = NewFolder(tmp_path / "other", (), append=False)
+    monkeypatch.setattr(files, "_ABANDONED_S", -1.0)
+    files.sweep(tmp_path)
+    assert not left.exists()
+    assert len(list(tmp_path.iterdir())) == 1, "one that is being written stays"
+    running.drop()
+    assert list(tmp_path.iterdir()) == []
+    gc.collect()  # nothing that is left open complains
+
+
+def test_only_names_become_folders(tmp_path: Path) -> None:
+    floating = [("x", pa.float64()), ("n", pa.int64())]
+    with pytest.raises(UsageError, match="no folder can be called by the column x, which is double"):
+        folders.check(tmp_path / "out", ["x"], append=False, columns=floating)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "_SUCCESS").touch()
+    (tmp_path / "out" / ".part-0.parquet.crc").touch()
+    folders.check(tmp_path / "out", [], append=False)
+    (tmp_path / "out" / "_delta_log").mkdir()
+    (tmp_path / "out" / "_delta_log" / "0.json").write_text(json.dumps({}))
+    with pytest.raises(UsageError, match="_delta_log"):
+        folders.check(tmp_path / "out", [], append=False)

@@ -1,0 +1,135 @@
+"""Results as Excel workbooks, read back by a library of somebody else's and by ours."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import gc
+import io
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from python_calamine import CalamineWorkbook
+
+from fff.errors import UsageError
+from fff_cli.app import run as fff
+from fff_cli.output.failures import CannotWrite
+from fff_cli.output.formats import write_batches, writer
+from fff_cli.output.sinks import spreadsheets
+from fff_cli.output.streams import choose_format
+
+MOMENT = dt.datetime(2024, 2, 29, 8, 0, 0, 5000, tzinfo=dt.UTC)
+BATCH = pa.record_batch(
+    {
+        "n": pa.array([2**63 - 1, None, -999_999_999_999_999], pa.int64()),
+        "x": pa.array([0.1, float("inf"), float("nan")]),
+        "d": pa.array(
+            [decimal.Decimal("1.10"), None, decimal.Decimal("12345678901234.25")], pa.decimal128(38, 2)
+        ),
+        "b": pa.array([True, None, False]),
+        "day": pa.array([dt.date(2024, 2, 29), None, dt.date(1, 1, 1)]),
+        "at": pa.array([MOMENT, None, MOMENT.replace(microsecond=5)], pa.timestamp("us", tz="UTC")),
+        "s": pa.array(["007", '=HYPERLINK("http://x")', "http://x.example"]),
+        "t": pa.array(["\x01_x0041_ \n ", "", None]),
+        "raw": pa.array([b"\x00\xff", None, b""]),
+        "l": pa.array([["a", None], [], None]),
+    }
+)
+CELLS = [
+    ["n", "x", "d", "b", "day", "at", "s", "t", "raw", "l"],
+    [
+        "9223372036854775807",
+        0.1,
+        1.1,
+        True,
+        dt.date(2024, 2, 29),
+        MOMENT.replace(tzinfo=None),
+        "007",
+        "\x01_x0041_ \n ",
+        "00ff",
+        '["a",null]',
+    ],
+    ["", "inf", "", "", "", "", '=HYPERLINK("http://x")', "", "", "[]"],
+    [
+        -999_999_999_999_999,
+        "nan",
+        "12345678901234.25",
+        False,
+        "0001-01-01",
+        "2024-02-29T08:00:00.000005Z",
+        "http://x.example",
+        "",
+        "",
+        "",
+    ],
+]
+
+
+@pytest.fixture
+def aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where temporary folders are."""
+    folder = tmp_path / "aside"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def test_what_a_cell_keeps_is_a_value_and_the_rest_is_text(aside: Path) -> None:
+    out = io.BytesIO()
+    to = writer("xlsx", out, None)
+    to.begin(BATCH.schema)
+    write_batches(to, BATCH)
+    to.end()
+    assert list(aside.iterdir()) == []
+    book = CalamineWorkbook.from_filelike(io.BytesIO(out.getvalue()))
+    assert book.sheet_names == ["result"]
+    assert book.get_sheet_by_index(0).to_python() == CELLS
+
+
+def test_a_run_that_fails_leaves_nothing(aside: Path) -> None:
+    to = writer("xlsx", io.BytesIO(), None)
+    to.begin(BATCH.schema)
+    write_batches(to, BATCH)
+    assert list(aside.iterdir()) != []
+    del to
+    gc.collect()
+    assert list(aside.iterdir()) == []
+
+
+def test_what_a_sheet_cannot_hold_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    to = writer("xlsx", io.BytesIO(), None)
+    to.begin(pa.schema({"s": pa.string()}))
+    with pytest.raises(CannotWrite, match="32,767 characters"):
+        to.write(pa.record_batch({"s": ["x" * 32_768]}))
+    monkeypatch.setattr(spreadsheets, "_ROWS", 3)
+    to.write(pa.record_batch({"s": ["a", "b"]}))
+    with pytest.raises(CannotWrite, match="has 3 rows"):
+        to.write(pa.record_batch({"s": ["c"]}))
+    with pytest.raises(CannotWrite, match="16,384 columns"):
+        writer("xlsx", io.BytesIO(), None).begin(pa.schema([(f"c{n}", pa.int64()) for n in range(16_385)]))
+
+
+def test_a_file_there_and_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in.csv").write_text("zip,day,n\n00501,2024-02-29,1\n94704,2024-03-01,\n")
+    assert fff(["query", "SELECT * FROM 'in.csv'", "-O", "x.xlsx", "-q"]) == 0
+    assert fff(["query", "SELECT * FROM excel.`x.xlsx`", "-o", "csv", "-q"]) == 0
+    assert capfd.readouterr().out == Path("in.csv").read_text()
+    before = Path("x.xlsx").read_bytes()
+    for option in (["--append"], ["--upsert", "zip"], ["--refreshable"]):
+        assert fff(["query", "SELECT * FROM 'in.csv'", "-O", "x.xlsx", *option]) == 2
+    assert Path("x.xlsx").read_bytes() == before
+    assert capfd.readouterr().err.count("as xlsx") == 3
+
+
+def test_without_the_package_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spreadsheets, "find_spec", lambda _: None)
+    with pytest.raises(UsageError, match="needs xlsxwriter") as error:
+        choose_format(None, Path("x.xlsx"), terminal=False)
+    assert error.value.hint == "pip install 'fff[excel]'"
+    with pytest.raises(UsageError, match="not for terminals"):
+        choose_format("xlsx", None, terminal=True)
