@@ -22,7 +22,9 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> collections.Counter[str]:
     counted: collections.Counter[str] = collections.Counter()
     tokens, trees = statement._names_told, parse._parse
     monkeypatch.setattr(
-        statement, "_names_told", lambda found: (counted.update(["tokens"]), tokens(found))[1]
+        statement,
+        "_names_told",
+        lambda text, found: (counted.update(["tokens"]), tokens(text, found))[1],
     )
     monkeypatch.setattr(
         parse, "_parse", lambda text, found: (counted.update(["tree"]), trees(text, found))[1]

@@ -184,8 +184,7 @@ def common(items: Sequence[Typed]) -> tuple[list[Typed], ArrowType]:
     """
     if any(item.type in COLLATED for item in items):
         raise LeftToSparkError("texts of a collation")
-    texts = [item.type for item in items if item.type == STRING][:1]
-    kind = reduce(wider, (*texts, *(item.type for item in items if item.type != STRING)))
+    kind = reduce(wider, (item.type for item in items))  # one by one: a text after 0.5 makes a double of both
     return [cast(item, kind) for item in items], kind
 
 

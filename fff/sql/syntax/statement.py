@@ -243,7 +243,7 @@ def quote(name: str) -> str:
 def tokenize(text: str) -> tuple[Token, ...]:
     """The tokens of a text, read once, with their places. Raises QueryError for a string, a name or a comment that does not end."""
     try:
-        return tuple(_names_told(list(_SPARK.tokenize(text))))
+        return tuple(_names_told(text, list(_SPARK.tokenize(text))))
     except TokenError as error:
         start = _unclosed(text)
         if start is None:
@@ -254,9 +254,14 @@ def tokenize(text: str) -> tuple[Token, ...]:
         ) from error
 
 
-def _names_told(tokens: list[Token]) -> list[Token]:
-    """The same tokens, those of ALL and WINDOW being names where a column or a function is meant: sqlglot takes `SELECT all, a` for `SELECT a`."""
+def _names_told(text: str, tokens: list[Token]) -> list[Token]:
+    """The same tokens, those of ALL and WINDOW being names where a column or a function is meant, and `0x1F` always.
+
+    sqlglot takes `SELECT all, a` for `SELECT a`, and `0x1F` for bytes, which Spark writes `X'1F'` only.
+    """
     for index, token in enumerate(tokens):
+        if token.token_type is TokenType.HEX_STRING and text[token.start] == "0":
+            token.token_type, token.text = TokenType.VAR, text[token.start : token.end + 1]
         after = [one.token_type for one in tokens[index + 1 : index + 3]]
         if token.token_type is TokenType.WINDOW and after[:1] in _CALLED:
             token.token_type = TokenType.VAR
