@@ -194,9 +194,7 @@ class StandIn:
         following = _CURSOR.format(start + size) if by == "cursor" else None
         url = ""
         if by in ("url", "link"):
-            query = {**asked.query, part["at"]: str(int(place) + 1)}
-            url = str(asked.url.with_query(query))
-            following = url
+            url = following = str(asked.url.update_query({part["at"]: str(int(place) + 1)}))
         signs = {
             "rows": rows, "total": total, "next": following if more else None, "more": more, "size": size,
             "page": start // size + (first if isinstance(first, int) else 1), "pages": math.ceil(total / size), "offset": start, "count": len(rows),
