@@ -10,6 +10,7 @@ host `serves`, each by path and parameters, and by `method` and `sent` (the JSON
 - `answer` (or `text` with its `type`): one answer, with `status` and `also` (headers of the answer);
 - `each`: a template of a record for each key asked for in `keys` (the parameter, or the member of the body), split
   at `split` (a list in the body where there is none), at most `most`; in `{keys}` the statement names that many and one;
+  of texts they stand at "$rows" in `text`;
 - `records`: so many records made of `record`, in pages. `by` says how pages are asked for: `page`, `offset`, `cursor`
   (an opaque one), `url` (a whole one in the answer) or `link` (one in the header); `at` and `size` are the parameters,
   `first` the first place (0 or 1), `most` the longest page, `default` what is sent where no size is asked for; a page
@@ -165,6 +166,9 @@ class StandIn:
             return self._page(part, str(place), size, asked)
         if "each" in part:
             rows = [filled(part["each"], key=key, n=number) for number, key in enumerate(keys, 1)]
+            if "text" in part:
+                text = part["text"].replace("$rows", "".join(rows))
+                return web.Response(text=text, content_type=part.get("type", "text/csv"), headers=head)
             answer = filled(part.get("body", "$rows"), rows=rows, total=len(rows), next=None)
             return web.json_response(answer, headers=head)
         if "text" in part:
