@@ -80,7 +80,7 @@ class Cascade:
     """Decides by scores for one statement; told what the oracle says, it learns where the proxy can be believed.
 
     What was decided together gets its verdicts together, when the audits among it are known, and in the order
-    of deciding: else an oracle that is slow with some answers could have the bound looked at when it flatters.
+    of deciding: else an oracle slow with some answers could have the bound looked at when it flatters.
     """
 
     def __init__(self, proxy: Proxy) -> None:
