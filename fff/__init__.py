@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from fff.frames.lookup import lookup
     from fff.frames.spark_data_source import spark_data_source
     from fff.frames.stages import read
+    from fff.functions.cascade import Proxy
     from fff.stats import Missing, Snapshot
 
 __all__ = [
@@ -81,6 +82,7 @@ __all__ = [
     "FFFError",
     "InfeasibleQuery",
     "Missing",
+    "Proxy",
     "QueryError",
     "Result",
     "SecretError",
@@ -108,6 +110,7 @@ _HOMES = {
     "read": "fff.frames.stages",
     "spark_data_source": "fff.frames.spark_data_source",
     "Missing": "fff.stats",
+    "Proxy": "fff.functions.cascade",
     "Snapshot": "fff.stats",
 }
 _ERRORS = ("Error", "Query", "SQL")  # what the names of `fff.errors` end in

@@ -79,6 +79,7 @@ class AccessMeter:
     breakers: dict[Hashable, Any] = field(default_factory=dict, repr=False)
     budget: Budget | None = None
     price: Money | None = None
+    memory: object = None  # what the adapter remembers for the length of the statement
     replies: int = 0  # answers to lookups
     bare_replies: int = 0  # of these: such as say by their status alone that there are no rows
     alike: bool = True  # whether all others had one and the same body

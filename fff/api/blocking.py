@@ -19,6 +19,7 @@ from fff.options import ConnectOptions, StatementOptions
 if TYPE_CHECKING:
     from fff.api.parts import StatementPart
     from fff.catalog import Table
+    from fff.functions import Proxy
     from fff.schema import Field
 
 
@@ -167,6 +168,7 @@ class Connection:
         timeout: float | None = 60.0,
         retries: int = 0,
         description: str = "",
+        proxy: Proxy | None = None,
     ) -> None:
         """Let SQL call a function of Python; arguments and errors are those of `AsyncConnection.register`.
 
@@ -184,6 +186,7 @@ class Connection:
                 timeout=timeout,
                 retries=retries,
                 description=description,
+                proxy=proxy,
             )
 
         self._loop.run(add())

@@ -19,7 +19,7 @@ from fff.api.run import BackgroundRun
 from fff.catalog import Table
 from fff.errors import SparkError, UsageError
 from fff.federation import Federation, Prepared
-from fff.functions import Frame, PythonFunction
+from fff.functions import Frame, Proxy, PythonFunction
 from fff.opening import Source, open_federation
 from fff.options import ConnectOptions, OpenOptions, RunOptions, StatementOptions, check_names
 from fff.schema import Field, result_field
@@ -146,6 +146,7 @@ class AsyncConnection:
         timeout: float | None = 60.0,
         retries: int = 0,
         description: str = "",
+        proxy: Proxy | None = None,
     ) -> None:
         """Let SQL call a function: `register("is_relevant", ask, arguments={"abstract": "string"}, returns="boolean")`.
 
@@ -165,6 +166,8 @@ class AsyncConnection:
             timeout: seconds that one call may take; None: any time.
             retries: how often a call that failed is made again.
             description: for lists of tables.
+            proxy: a cheap function that takes the place of this one, which returns boolean, where it can be
+                believed.
 
         Raises:
             UsageError: the name is taken by SQL, or an option is wrong.
@@ -179,6 +182,7 @@ class AsyncConnection:
             timeout=timeout,
             retries=retries,
             description=description,
+            proxy=proxy,
         )
         self.federation.register(declared)
         self._functions[name.lower()] = declared

@@ -3,6 +3,7 @@
 In: declared functions, and frames.
 Out: a source adapter.
 
+    cascade   A cheap proxy in the place of a dear function, with a bound on its errors
     declared  What is declared of a Python function: arguments, value, and how it may be called.
     frames    Frames of the running program as tables
     source    The source `python`: looks values up by calling functions.
@@ -13,8 +14,9 @@ The words are explained in docs/glossary.md.
 
 from __future__ import annotations
 
+from fff.functions.cascade import Proxy
 from fff.functions.declared import PythonFunction
 from fff.functions.frames import Frame
 from fff.functions.source import SOURCE, PythonFunctions
 
-__all__ = ["SOURCE", "Frame", "PythonFunction", "PythonFunctions"]
+__all__ = ["SOURCE", "Frame", "Proxy", "PythonFunction", "PythonFunctions"]

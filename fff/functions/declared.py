@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fff.catalog import LookupMethod, Table
 from fff.errors import UsageError
+from fff.functions.cascade import Proxy
 from fff.schema import Field, comparison_kind
 from fff.sql.syntax.spark_functions import name_problem
 
@@ -19,7 +20,7 @@ class PythonFunction:
     """A function that takes the given arguments by position; lists of them, and gives a list, where `batch_size` is over 1.
 
     `timeout` is in seconds, for one call. `retries` counts the calls after a first one that raised or took
-    too long.
+    too long. With a `proxy`, that is called with all arguments, and the function where it cannot be believed.
     """
 
     name: str
@@ -31,6 +32,7 @@ class PythonFunction:
     timeout: float | None = 60.0
     retries: int = 0
     description: str = ""
+    proxy: Proxy | None = None
 
     @classmethod
     def of(
@@ -45,6 +47,7 @@ class PythonFunction:
         timeout: float | None,
         retries: int,
         description: str,
+        proxy: Proxy | None = None,
     ) -> PythonFunction:
         """A function from the names of Spark SQL's types; raises UsageError for what cannot be."""
         problem = name_problem(name)
@@ -71,7 +74,13 @@ class PythonFunction:
                 f"{name}: two arguments differ only in case", hint="SQL does not tell them apart"
             )
         value = _field(name, value_name(arguments), returns)
-        return cls(name, run, fields, value, batch_size, max_concurrency, timeout, retries, description)
+        if proxy is not None and not isinstance(proxy, Proxy):
+            raise UsageError(f"{name}: proxy must be an fff.Proxy, not {proxy!r}")
+        if proxy is not None and value.type != "boolean":
+            raise UsageError(f"{name}: only a function that returns boolean has a proxy, not {value.type}")
+        return cls(
+            name, run, fields, value, batch_size, max_concurrency, timeout, retries, description, proxy
+        )
 
     def table(self, source: str) -> Table:
         """The function as a table that is looked up by its arguments."""

@@ -1,0 +1,249 @@
+"""A proxy in the place of a dear function: what it may get wrong, at any moment, and what it saves."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import fff
+from fff.api import Connection
+from fff.errors import UsageError
+from fff.functions import cascade as module
+from fff.functions.cascade import AUDITED, Cascade, Proxy, most_unseen
+from tests.functions.papers import rows
+
+#: Scores of true ones are so much higher, in deviations: a good model's, a middling one's, one's that knows nothing,
+#: and one's that is wrong.
+GOOD, MIDDLING, IGNORANT, WRONG = 3.3, 2.0, 0.0, -1.0
+
+
+@dataclass(frozen=True)
+class Cases:
+    """Arguments with a planted truth and a score each, in the order in which they come."""
+
+    truths: Sequence[bool]
+    scores: Sequence[float]
+
+    @classmethod
+    def of(cls, seed: int, count: int, *, apart: float, order: str = "any", share: float = 0.3) -> Cases:
+        rng = random.Random(seed)
+        truths = [rng.random() < share for _ in range(count)]
+        if order == "falses first":
+            truths.sort(key=lambda one: one + rng.gauss(0, 0.5))
+        shift = 2.0 / count if order == "drift" else 0.0
+        scores = [rng.gauss(apart * one, 1) + shift * at for at, one in enumerate(truths)]
+        return cls(truths, scores)
+
+
+@dataclass
+class Judged:
+    """What came of it: how often the oracle was asked, and the moments at which a bound did not hold."""
+
+    asked: int = 0
+    right: int = 0
+    false_alarms: int = 0
+    missed: int = 0
+    broken: int = 0
+
+    @property
+    def precision(self) -> float:
+        return self.right / max(1, self.right + self.false_alarms)
+
+    @property
+    def recall(self) -> float:
+        return self.right / max(1, self.right + self.missed)
+
+
+def judged(cases: Cases, proxy: Proxy, *, together: int = 1) -> Judged:
+    cascade, total = Cascade(proxy), Judged()
+    for start in range(0, len(cases.truths), together):
+        truths = cases.truths[start : start + together]
+        judging = cascade.decide(cases.scores[start : start + together])
+        heard = {place: truths[place] for place in judging.asked}
+        if not cascade.holds(judging, heard):
+            heard |= {place: truths[place] for place in judging.believed}
+        cascade.settle(judging, heard)
+        total.asked += len(heard)
+        for place, truth in enumerate(truths):
+            verdict = heard[place] if place in heard else judging.believed[place]
+            total.right += verdict and truth
+            total.false_alarms += verdict and not truth
+            total.missed += truth and not verdict
+        wrong = total.false_alarms > (1 - proxy.precision) * (total.right + total.false_alarms)
+        total.broken += wrong or total.missed > (1 - proxy.recall) * (total.right + total.missed)
+    return total
+
+
+def score(*_: object) -> float:
+    return 0.0
+
+
+def held(seeds: range, count: int, **shape: Any) -> int:
+    """In how many runs both bounds held at every moment."""
+    runs = (judged(Cases.of(seed, count, **shape), Proxy(score, seed=seed)) for seed in seeds)
+    return sum(run.broken == 0 for run in runs)
+
+
+@pytest.mark.parametrize("order", ["any", "drift", "falses first"])
+@pytest.mark.parametrize("apart", [GOOD, IGNORANT, WRONG])
+def test_the_bounds_hold_at_every_moment(apart: float, order: str) -> None:
+    assert held(range(8), 1_500, apart=apart, order=order) == 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ["any", "drift", "falses first"])
+@pytest.mark.parametrize("apart", [GOOD, MIDDLING, IGNORANT, WRONG])
+def test_the_bounds_hold_in_as_many_runs_as_they_say(apart: float, order: str) -> None:
+    assert held(range(100), 4_000, apart=apart, order=order) >= 95
+
+
+def test_a_bound_that_audits_do_not_raise_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "most_unseen", lambda found, chance: 0)
+    assert held(range(8), 1_500, apart=IGNORANT) < 8
+
+
+def test_so_many_errors_are_seldom_unseen_at_any_time() -> None:
+    """Of errors, each is found with the audits' probability; the bound is looked at after every one."""
+    broken = 0
+    for seed in range(300):
+        coins, seen, unseen = random.Random(seed), 0, 0
+        for _ in range(400):
+            audited = coins.random() < AUDITED
+            seen, unseen = seen + audited, unseen + (not audited)
+            if unseen > most_unseen(seen, 0.1):
+                broken += 1
+                break
+    assert 0 < broken <= 30
+
+
+@pytest.mark.parametrize("together", [1, 50])
+def test_a_good_proxy_saves_half_of_the_calls(together: int) -> None:
+    run = judged(Cases.of(7, 6_000, apart=GOOD), Proxy(score), together=together)
+    assert run.asked <= 3_000
+    assert run.broken == 0
+    assert 2 * run.right / (2 * run.right + run.false_alarms + run.missed) > 0.95
+
+
+def test_scores_that_are_alike_are_judged_alike() -> None:
+    """As a pattern's, which are 1 and 0 alone."""
+    rng = random.Random(1)
+    truths = [rng.random() < 0.4 for _ in range(4_000)]
+    run = judged(Cases(truths, [float(one) for one in truths]), Proxy(score))
+    assert (run.precision, run.recall) == (1, 1)
+    assert run.asked < 2_000
+
+
+def test_what_fails_is_given_by_nobody_and_counts_as_an_error_of_the_proxy() -> None:
+    cases = Cases.of(2, 3_000, apart=GOOD)
+    cascade = Cascade(Proxy(score))
+    for truth, scored in zip(cases.truths[:2_900], cases.scores, strict=False):
+        judging = cascade.decide([scored])
+        cascade.settle(judging, dict.fromkeys(judging.asked, truth))
+    given, found = cascade._trues, sum(cascade._found.values())
+    judging = cascade.decide(cases.scores[2_900:])
+    cascade.fail(judging)
+    assert judging.believed
+    assert cascade._trues == given
+    assert cascade._waiting == {True: 0, False: 0}
+    assert sum(cascade._found.values()) == found + len(judging.audited)
+
+
+# ------------------------------------------------------------------------------------------------- in statements
+
+COUNT = 5_000
+
+
+@pytest.fixture
+def documents() -> dict[str, tuple[bool, float]]:
+    cases = Cases.of(5, COUNT, apart=GOOD)
+    return {f"d{at}": one for at, one in enumerate(zip(cases.truths, cases.scores, strict=True))}
+
+
+@pytest.fixture
+def federation(documents: dict[str, tuple[bool, float]]) -> Iterator[Connection]:
+    with fff.connect(seed=3, cache=False) as connection:
+        connection.register_table("docs", pa.table({"body": list(documents)}))
+        yield connection
+
+
+def register(
+    federation: Connection, oracle: Callable[..., object], proxy: Callable[..., object], **options: Any
+) -> None:
+    federation.register(
+        "relevant",
+        oracle,
+        arguments={"body": "string"},
+        returns="boolean",
+        proxy=fff.Proxy(proxy),
+        **({"batch_size": 50} | options),
+    )
+
+
+def test_a_statement_asks_the_function_for_what_the_proxy_leaves(
+    federation: Connection, documents: dict[str, tuple[bool, float]]
+) -> None:
+    asked: list[str] = []
+
+    def oracle(bodies: list[str]) -> list[bool]:
+        asked.extend(bodies)
+        return [documents[body][0] for body in bodies]
+
+    register(federation, oracle, lambda bodies: [documents[body][1] for body in bodies])
+    result = federation.sql("SELECT body FROM docs WHERE relevant(body)")
+    found = {row[0] for row in result}
+    true = {body for body, (truth, _) in documents.items() if truth}
+    assert len(found & true) >= 0.9 * max(len(found), len(true))
+    assert len(asked) == len(set(asked)) < 0.6 * COUNT
+    [warning] = [one for one in result.report["warnings"] if "proxy" in one]
+    assert "precision at least 0.9 and recall at least 0.9" in warning
+    assert f"{COUNT - len(asked)}" in warning
+
+
+def test_a_proxy_that_fails_is_told_of_and_the_function_asked(
+    federation: Connection, documents: dict[str, tuple[bool, float]]
+) -> None:
+    def broken(bodies: list[str]) -> list[float]:
+        raise RuntimeError("no model")
+
+    register(federation, lambda bodies: [documents[body][0] for body in bodies], broken)
+    result = federation.sql("SELECT body FROM docs WHERE relevant(body)")
+    assert {row[0] for row in result} == {body for body, (truth, _) in documents.items() if truth}
+    assert any("its proxy failed" in one and "no model" in one for one in result.report["warnings"])
+
+
+@pytest.mark.parametrize("scores", [None, "high", [1.0]])
+def test_scores_of_another_kind_are_failures_of_the_proxy(federation: Connection, scores: object) -> None:
+    register(federation, lambda bodies: [True] * len(bodies), lambda bodies: scores)
+    result = federation.sql("SELECT body FROM docs WHERE relevant(body) LIMIT 3")
+    assert result.to_arrow().num_rows == 3
+    assert any("its proxy failed" in one for one in result.report["warnings"])
+
+
+def test_one_at_a_time_as_well(federation: Connection) -> None:
+    register(
+        federation, lambda body: body.endswith("0"), lambda body: float(body.endswith("0")), batch_size=1
+    )
+    sql = "SELECT body FROM docs WHERE relevant(body) AND body LIKE 'd1%'"
+    assert rows(federation, sql) == sorted((f"d{at}",) for at in range(0, COUNT, 10) if str(at)[0] == "1")
+
+
+@pytest.mark.parametrize(
+    "share", [{"precision": 1}, {"recall": 0.0}, {"confidence": "high"}, {"precision": True}]
+)
+def test_shares_that_cannot_be(share: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=f"{next(iter(share))} of a proxy must be between 0 and 1"):
+        fff.Proxy(score, **share)
+
+
+def test_what_has_no_proxy(federation: Connection) -> None:
+    with pytest.raises(UsageError, match="only a function that returns boolean has a proxy, not int"):
+        federation.register("f", score, arguments={"a": "int"}, returns="int", proxy=fff.Proxy(score))
+    with pytest.raises(UsageError, match=r"proxy must be an fff\.Proxy"):
+        federation.register("f", score, arguments={"a": "int"}, returns="boolean", proxy=score)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="a proxy must be a function"):
+        fff.Proxy("score")  # type: ignore[arg-type]
