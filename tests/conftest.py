@@ -38,7 +38,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "FFF_FUZZ_LONG_SEED", os.environ.get("FFF_FUZZ_SEED", str(random.SystemRandom().getrandbits(40)))
     )
     if hasattr(config.option, "dist") and config.option.dist == "load":
-        config.option.dist = "loadgroup"
+        # Groups are weighed anew after each test: seconds where there are thousands, nothing among the slow ones.
+        config.option.dist = "loadgroup" if config.option.markexpr == "slow" else "worksteal"
     _read_installed_packages_once()
     gc.disable()  # until all tests are collected: what that makes stays
 
@@ -73,9 +74,11 @@ def pytest_report_header() -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What shares a JVM, or a group, comes first: a worker that has no more takes from the end of another's stretch."""
     for item in items:
         if item.get_closest_marker("spark") is not None:
             item.add_marker(pytest.mark.xdist_group("spark"))
+    items.sort(key=lambda item: [item.get_closest_marker(name) is None for name in ("spark", "xdist_group")])
 
 
 @pytest.hookimpl(wrapper=True)

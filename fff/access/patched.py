@@ -49,8 +49,8 @@ class PatchedSource:
             if extent is not None and {name for name, _ in extent.columns} <= have
         ]
         held = [(part.pages(), part.table.quals) for part, _ in self.held]
-        found = patches(table, [(pages, quals) for pages, quals in held if pages is not None])
-        self._patches: Patches[list[Page]] | None = found if found and found.columns <= have else None
+        covered = patches(table, [(pages, quals) for pages, quals in held if pages is not None])
+        self._patches: Patches[list[Page]] | None = covered if covered and covered.columns <= have else None
 
     async def scan(
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int

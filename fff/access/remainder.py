@@ -170,15 +170,15 @@ def _told(table: Table, left: Extent) -> list[tuple[Quals | None, Extent]]:
     sides = [(name, values) for name, values in left.columns if known.get(name) != values]
     if any(values.null for _, values in sides):
         return [(None, left)]
-    found: list[tuple[Quals | None, Extent]] = []
+    pieces: list[tuple[Quals | None, Extent]] = []
     for some in product(*([(name, one) for one in values.stretches] for name, values in sides)):
         quals: Quals | None = table.quals
         for name, stretch in some:
             more = _bounds(table, name, stretch, known.get(name))
             quals = None if quals is None or more is None else tightest((*quals, *more))
         piece = left & Extent.of({name: ValueSet((stretch,)) for name, stretch in some})
-        found.append((quals, piece))
-    return found
+        pieces.append((quals, piece))
+    return pieces
 
 
 def _bounds(table: Table, name: str, stretch: Stretch, known: ValueSet | None) -> Quals | None:
@@ -193,14 +193,14 @@ def _bounds(table: Table, name: str, stretch: Stretch, known: ValueSet | None) -
         None if stretch.low in lows else stretch.low,
         None if stretch.high in highs else stretch.high,
     )
-    found: list[Qual] = []
+    quals: list[Qual] = []
     for ends in ((low, None), (None, high)):
         if ends != (None, None):
-            told = _said(replace(key, name=field.name), field, ends)
-            if not told:
+            bounds = _said(replace(key, name=field.name), field, ends)
+            if not bounds:
                 return None
-            found += told
-    return in_order(found)
+            quals += bounds
+    return in_order(quals)
 
 
 def _said(key: KeyColumn, field: Field, ends: Sequence[Verge | None]) -> Quals:
@@ -213,21 +213,21 @@ def _said(key: KeyColumn, field: Field, ends: Sequence[Verge | None]) -> Quals:
 
 
 async def put_together(
-    found: Patches[list[Page]],
+    patched: Patches[list[Page]],
     ask: Callable[[Quals], AsyncGenerator[Page]],
     columns: Sequence[str],
     meter: AccessMeter,
 ) -> AsyncGenerator[Page]:
     """Every row: first those of the parts that are here, each with its EOT, then what is asked for."""
     empty: pa.RecordBatch | None = None
-    for pages, extent in found.here:
+    for pages, extent in patched.here:
         for page in pages:
             meter.cached += 1
             empty = page.rows.slice(0, 0).select(list(columns))
             yield Page(_taken(page.rows, extent, columns))
         if empty is not None:
             yield Page(empty, ends=extent)
-    for quals, extent in found.rest:
+    for quals, extent in patched.rest:
         async with aclosing(ask(quals)) as asked:
             async for page in asked:
                 ends = None if page.ends is None else page.ends & extent

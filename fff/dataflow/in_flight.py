@@ -42,15 +42,15 @@ class Pool:
 def pools(router: Router, *, queued: bool = True) -> list[Pool]:
     """Every tuple from which a result may still come by what has started already, each once; parked ones, if not `queued`."""
     batches = router.waiting.batches() if queued else ()
-    found = [Pool(batch.state, len(batch), batch.take) for batch in batches]
+    all_pools = [Pool(batch.state, len(batch), batch.take) for batch in batches]
     for alias, _, group in router.parked.waiting():
         places = group.alive()
 
         def at(positions: Int64, group: ParkedGroup = group, places: Int64 = places) -> TupleBatch:
             return group.at(places[positions])
 
-        found.append(Pool(group.state, len(places), at, 1 << alias))
-    return found
+        all_pools.append(Pool(group.state, len(places), at, 1 << alias))
+    return all_pools
 
 
 # ---------------------------------------------------------------------------------------------------- partial rows
@@ -75,11 +75,11 @@ def partial_rows(router: Router, limit: int) -> tuple[tuple[object, ...], ...]:
 
 def _preferred(router: Router, limit: int) -> Iterator[TupleBatch]:
     shown = sum(1 << alias for alias in {column.alias for column in router.block.plan.output})
-    found = [pool for pool in pools(router) if pool.state.span & shown]
-    found.sort(key=lambda pool: -pool.state.weight)
+    shown_pools = [pool for pool in pools(router) if pool.state.span & shown]
+    shown_pools.sort(key=lambda pool: -pool.state.weight)
     rest: list[tuple[Pool, Int64]] = []
     left = PRIORITIES_LOOKED_UP if router.priorities is not None else 0
-    for pool in found:
+    for pool in shown_pools:
         looked = min(left, pool.size)
         left -= looked
         mask = None

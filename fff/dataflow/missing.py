@@ -49,9 +49,9 @@ class MissingParts:
 
     def unjoined(self, reason: str) -> None:
         """Tuples inside were given up: results over rows of any table may be missing."""
-        told = {name for name, _ in self._parts}
+        named = {name for name, _ in self._parts}
         for table in self._plan.tables:
-            if table.name not in told:
+            if table.name not in named:
                 self._parts[table.name, "not joined yet"] = Missing(table.name, "not joined yet", reason)
 
     def clear(self) -> None:

@@ -188,9 +188,9 @@ class Block:
 def _limiters(lookups: Sequence[Sequence[LookupModule]]) -> list[list[Limiter]]:
     """What holds each method's requests back: one for those of the same ordinal, one for each that has none."""
     shared: dict[int, Limiter] = {}
-    found: list[list[Limiter]] = []
+    groups: list[list[Limiter]] = []
     for modules in lookups:
-        found.append([])
+        groups.append([])
         for module in modules:
             plan = module.plan
             ceiling = plan.window if plan.ceiling is None else min(plan.ceiling, plan.window)
@@ -199,8 +199,8 @@ def _limiters(lookups: Sequence[Sequence[LookupModule]]) -> list[list[Limiter]]:
                 one = shared.setdefault(plan.limiter, one)
                 one.ceiling = min(one.ceiling, ceiling)
             one.modules.append(module)
-            found[-1].append(one)
-    return found
+            groups[-1].append(one)
+    return groups
 
 
 def _windowed(lookup: LookupPlan, window: int | None) -> LookupPlan:

@@ -43,14 +43,14 @@ def partial_tuples(router: Router, required: Iterable[int], limit: int) -> tuple
     block = router.block
     wanted = tuple(dict.fromkeys(block.plan.output[place] for place in required))
     rest = _unneeded_scans(block, wanted)
-    found: dict[int, list[TupleBatch]] = {}
+    by_span: dict[int, list[TupleBatch]] = {}
     left = limit
     for batch in _joins(block, rest, limit) if rest else ():
         if _all_known(block, batch.state.span, wanted):
             part = batch.take(np.arange(min(left, len(batch))))
             left -= len(part)
-            found.setdefault(batch.state.span, []).append(part)
-    joined = frozenset(found)
+            by_span.setdefault(batch.state.span, []).append(part)
+    joined = frozenset(by_span)
     for pool in sorted(pools(router, queued=not rest), key=lambda pool: -pool.state.weight):
         if not left:
             break
@@ -59,9 +59,9 @@ def partial_tuples(router: Router, required: Iterable[int], limit: int) -> tuple
         if reached is not None and len(reached) and reached.state.span not in joined:
             part = reached.take(np.arange(min(left, len(reached))))
             left -= len(part)
-            found.setdefault(reached.state.span, []).append(part)
-    spans = sorted(found, key=lambda span: -span.bit_count())
-    return tuple(_gathered(block, span, found[span]) for span in spans)
+            by_span.setdefault(reached.state.span, []).append(part)
+    spans = sorted(by_span, key=lambda span: -span.bit_count())
+    return tuple(_gathered(block, span, by_span[span]) for span in spans)
 
 
 def _all_known(block: Block, span: int, columns: Sequence[Column]) -> bool:
@@ -70,16 +70,16 @@ def _all_known(block: Block, span: int, columns: Sequence[Column]) -> bool:
 
 def _unneeded_scans(block: Block, wanted: Sequence[Column]) -> int:
     """The aliases whose rows start chains and are still being scanned, and that bring none of the wanted columns."""
-    found = 0
+    spanned = 0
     for alias, plan in enumerate(block.plan.aliases):
         running = any(scan.state is ScanState.RUNNING for scan in block.scans[plan.table])
         if running and block.fires[alias] and not block.stems[plan.table].complete:
-            found |= 1 << alias
+            spanned |= 1 << alias
     everything = block.constraints.everything
     for column in wanted:
-        if source(block, everything & ~found, column) is None:
-            found &= ~(1 << column.alias)
-    return found
+        if source(block, everything & ~spanned, column) is None:
+            spanned &= ~(1 << column.alias)
+    return spanned
 
 
 # --------------------------------------------------------------------------------------------------------- extending
@@ -158,11 +158,11 @@ def _peek(block: Block, batch: TupleBatch, alias: int, limit: int) -> TupleBatch
         older = stem.stamps(alias, rows) < batch.stamps[positions]
         positions, rows = positions[older], rows[older]
     tuples = batch.take(positions)
-    found = TupleBatch(joined, {**tuples.rows, alias: rows}, tuples.stamps)
+    combined = TupleBatch(joined, {**tuples.rows, alias: rows}, tuples.stamps)
     for predicate in block.constraints.evaluable(span, alias):
-        if len(found):
-            found = found.take(block.selections.passing(predicate, found))
-    return _selected(block, found)
+        if len(combined):
+            combined = combined.take(block.selections.passing(predicate, combined))
+    return _selected(block, combined)
 
 
 def _selected(block: Block, batch: TupleBatch) -> TupleBatch:

@@ -47,16 +47,16 @@ class Rounds:
         """Take in results of the block. Of a row that cannot be computed nothing follows, until Spark says what is wrong."""
         assert self._recursion is not None, "results are taken where they make rows"
         table = self._recursion.table
-        found = [
+        computed = [
             evaluate_rows(value, lambda column: results.column(column.index), len(results))
             for value in self._recursion.values
         ]
-        for one in found:
+        for one in computed:
             if one.failed is not None:
                 self._missing.scan(table, one.failed.message)
         fields = self._stems[table].plan.columns
         schema = pa.schema([(field.name, field.arrow) for field in fields])
-        self._next.append(pa.RecordBatch.from_arrays([one.values for one in found], schema=schema))
+        self._next.append(pa.RecordBatch.from_arrays([one.values for one in computed], schema=schema))
 
     def advance(self, build: Build) -> bool:
         """Build the rows of the next level, each once; whether there are any."""

@@ -165,12 +165,12 @@ class Scans:
             scan.ahead = None
         if self._policy is None or not running or not self._may_race(table):
             return []
-        said = {scan.total for scan in running if scan.total is not None}
-        if len(said) > 1:  # they are not the same table: the first of them is, as long as it goes on
+        totals = {scan.total for scan in running if scan.total is not None}
+        if len(totals) > 1:  # they are not the same table: the first of them is, as long as it goes on
             first = next((scan for scan in running if not scan.stalled), running[0])
             wanted: Mapping[int, int] = {scans.index(first): self._scan_credit}
         else:
-            chosen = self._policy.race(self._race(table, max(said)))
+            chosen = self._policy.race(self._race(table, max(totals)))
             wanted = {index: _allowed(scans[index], ahead) for index, ahead in chosen.items()}
             if not any(scans[index].pages for index, ahead in wanted.items() if ahead):
                 known = next(scan for scan in running if scan.total is not None)

@@ -225,13 +225,13 @@ class SparkSink:
         [view], counted = self._spools, self._query.counted
         assert counted is not None, "partial groups are counted"
         try:
-            found: PartialGroups | None = await _in_thread(
+            groups: PartialGroups | None = await _in_thread(
                 source.groups, tuples, complete, lambda rows: self._spark.run_over(counted, {view: rows})
             )
         except (FFFError, pa.ArrowException):
             self._partial = None  # what only adds to the display must not cost the result
             return None
-        return found
+        return groups
 
     def _settled(self) -> Settled | None:
         keys = self._query.group_keys

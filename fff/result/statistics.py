@@ -27,7 +27,7 @@ def access_stats(
 
     `distinct_keys` tells of a lookup that several blocks share how many keys they asked for in all.
     """
-    found: dict[tuple[str, str, str], list[AccessStats]] = {}
+    by_method: dict[tuple[str, str, str], list[AccessStats]] = {}
     for block, access in running:
         for table, reading in zip(block.tables, access, strict=True):
             if reading.fed:
@@ -42,8 +42,8 @@ def access_stats(
                 for lookup, meter in zip(table.lookups, reading.lookup_meters, strict=True)
             ]
             for one in parts:
-                found.setdefault((reading.table.full_name, one.kind, one.name), []).append(one)
-    return tuple(_merged(parts, distinct_keys(table, name)) for (table, _, name), parts in found.items())
+                by_method.setdefault((reading.table.full_name, one.kind, one.name), []).append(one)
+    return tuple(_merged(parts, distinct_keys(table, name)) for (table, _, name), parts in by_method.items())
 
 
 class DistinctKeys(Protocol):

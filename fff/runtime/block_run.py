@@ -161,13 +161,13 @@ class RunningBlock:
         parts = tuple(part for part in self.eddy.missing if part.table not in fed)
         if not self.stopped:
             return parts
-        told = {part.table for part in parts}
+        reported = {part.table for part in parts}
         unread = next((part.reason for part in self.eddy.missing if part.table in fed), None)
         tables = zip(self.access, self.eddy.statistics().tables, strict=True)
         return parts + tuple(
             Missing(access.table.full_name, "keys not asked for", unread)
             for access, table in tables
-            if unread is not None and not (access.fed or table.complete or access.table.full_name in told)
+            if unread is not None and not (access.fed or table.complete or access.table.full_name in reported)
         )
 
     @property

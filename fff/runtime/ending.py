@@ -78,10 +78,10 @@ class Ending:
 
     async def in_time(self, work: Coroutine[Any, Any, _T]) -> _T | None:
         """What comes of work that follows joining; None where the answer is due before."""
-        found = await _before(work, self._until(lambda: 0.0))
-        if found is None:
+        result = await _before(work, self._until(lambda: 0.0))
+        if result is None:
             self.reason = self.reason or self._why
-        return found
+        return result
 
     async def _until(self, before: Callable[[], float]) -> None:
         """Until so many seconds before the answer is due, which may change while it is waited for."""

@@ -124,8 +124,8 @@ class MemoryGuard:
         """What holds the memory of a run that had to end, and what to do about it."""
         if self.files.failed is not None:
             return f"memory: rows beyond the limit {self.files.failed}; make room there, or set TMPDIR to another folder"
-        told = (one.stem for block in blocks for one in block.eddy.statistics().tables)
-        largest = sorted(((stem.rows, stem.table) for stem in told), reverse=True)[:3]
+        stems = (one.stem for block in blocks for one in block.eddy.statistics().tables)
+        largest = sorted(((stem.rows, stem.table) for stem in stems), reverse=True)[:3]
         rows = ", ".join(f"{count:,} rows of {table}" for count, table in largest)
         return (
             f"memory: {rows} were read, {bytes_told(self.files.bytes)} of them and their indexes are in files, and the rest "
@@ -152,7 +152,7 @@ def taken() -> int:
 @cache
 def machine_memory() -> int:
     """Bytes of memory of the machine, or of the control group that the process is in, if that has fewer."""
-    found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     groups = Path("/sys/fs/cgroup")
     places = [groups / "memory.max", groups / "memory/memory.limit_in_bytes"]
     with suppress(OSError):
@@ -161,8 +161,8 @@ def machine_memory() -> int:
             places += [groups / one / "memory.max" for one in (inside, *inside.parents)]
     for place in places:
         with suppress(OSError, ValueError):  # "max" is no number
-            found.append(int(place.read_text()))
-    return min(found)
+            limits.append(int(place.read_text()))
+    return min(limits)
 
 
 def _folder() -> str:

@@ -118,13 +118,13 @@ def key_of(request: Mapping[str, object]) -> Key:
     parts = urlsplit(str(request["url"]))
     pairs = sorted(pair for pair in parse_qsl(parts.query, keep_blank_values=True) if MASK not in pair[1])
     headers = request.get("req_headers")
-    told = headers.items() if isinstance(headers, Mapping) else ()
+    fields = headers.items() if isinstance(headers, Mapping) else ()
     return (
         str(request["method"]).upper(),
         urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path or "/", "", "")),
         tuple(pairs),
         json.dumps(_unmasked(request.get("req_body")), sort_keys=True),
-        tuple(sorted((str(name).lower(), str(text)) for name, text in told if MASK not in str(text))),
+        tuple(sorted((str(name).lower(), str(text)) for name, text in fields if MASK not in str(text))),
     )
 
 

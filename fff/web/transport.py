@@ -286,7 +286,7 @@ def _socks(proxy: str) -> aiohttp.BaseConnector:
         import aiohttp_socks  # noqa: PLC0415 - an extra
 
         kind, _, rest = proxy.partition("://")
-        found: aiohttp.BaseConnector = aiohttp_socks.ProxyConnector.from_url(
+        connector: aiohttp.BaseConnector = aiohttp_socks.ProxyConnector.from_url(
             f"{kind[:6]}://{rest}", rdns=True, limit=0, limit_per_host=0
         )
     except ImportError as error:
@@ -296,7 +296,7 @@ def _socks(proxy: str) -> aiohttp.BaseConnector:
         ) from error
     except ValueError as error:
         raise WireError("the SOCKS proxy is no usable URL", again=False) from error
-    return found
+    return connector
 
 
 def _socks_failures() -> tuple[type[Exception], ...]:
@@ -325,11 +325,11 @@ class PublicResolver(aiohttp.abc.AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[aiohttp.abc.ResolveResult]:
         """The addresses of a name; raises PrivateAddressError where one of them is private: none is to be trusted then."""
-        found = await self._inner.resolve(host, port, family)
-        private = next((one["host"] for one in found if is_private_address(one["host"])), None)
+        addresses = await self._inner.resolve(host, port, family)
+        private = next((one["host"] for one in addresses if is_private_address(one["host"])), None)
         if private is not None:
             raise PrivateAddressError(f"{host} leads to {private}, in a private network")
-        return found
+        return addresses
 
     async def close(self) -> None:
         """Release what resolves."""
@@ -397,6 +397,6 @@ def _refusal(error: aiohttp.ClientConnectorError) -> str:
 
 def _plain(error: BaseException) -> str:
     # What aiohttp says of a bad answer has the URL in it.
-    said = error.message if isinstance(error, aiohttp.ClientResponseError) else str(error)
-    text = " ".join("".join(char if char.isprintable() else " " for char in said).split())
+    message = error.message if isinstance(error, aiohttp.ClientResponseError) else str(error)
+    text = " ".join("".join(char if char.isprintable() else " " for char in message).split())
     return text or type(error).__name__

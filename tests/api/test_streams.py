@@ -69,10 +69,11 @@ class Told:
         )
 
 
+@pytest.mark.parametrize("count", [30, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("late", [0, 1, 3])
-def test_each_change_comes_once_over_cuts_restarts_and_batches_read_again(late: int) -> None:
+def test_each_change_comes_once_over_cuts_restarts_and_batches_read_again(late: int, count: int) -> None:
     changes = ChangesSince("a", "since", lookback=late)
-    for seed in range(150):
+    for seed in range(count):
         told = Told(random.Random(seed), late)
         for key in range(3):
             told.rows[key] = (key, None, 0)

@@ -33,7 +33,7 @@ from tests.fuzz.variants import more_access, turned
 from tests.fuzz.watch import Watcher
 from tests.fuzz.world import EddyLike, MakeEddy, Run, Wrong, play, random_run, verdict
 
-QUICK = 80
+QUICK = 50
 QUICK_PARTS = 5
 COUNT = int(os.environ.get("FFF_FUZZ_COUNT", "20000"))
 PARTS = 40
@@ -99,7 +99,7 @@ def test_windows_release_spare_and_are_missing_by_themselves(count: int) -> None
                 verdict(found.instance, one, play(found.instance, one, make_core), found.expected)
 
 
-@pytest.mark.parametrize("count", [10, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [6, pytest.param(150, marks=pytest.mark.slow)])
 def test_who_of_several_scans_reads_on_changes_nothing(count: int) -> None:
     """Nobody races, all do, any do and pause, or as the default says under each preference; any latency, any fault."""
     knobs = Knobs(second_scan=0.8, scannable=0.9)
@@ -164,7 +164,7 @@ def test_tables_that_leave_memory_change_nothing(
         check(case(4_000_000 + seed), make_spilling)
 
 
-@pytest.mark.parametrize("count", [25, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [12, pytest.param(400, marks=pytest.mark.slow)])
 def test_rows_that_only_probe_are_let_go_and_change_nothing(
     count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,11 +227,12 @@ def test_an_added_access_method_changes_nothing() -> None:
     assert changed > 60
 
 
-def test_the_order_of_aliases_says_nothing() -> None:
+@pytest.mark.parametrize("count", [25, pytest.param(400, marks=pytest.mark.slow)])
+def test_the_order_of_aliases_says_nothing(count: int) -> None:
     """Right sides before what they are joined with, with LIMIT and faults too."""
     rng = random.Random(FIRST)
     first = 0
-    for seed in range(FIRST, FIRST + 60):
+    for seed in range(FIRST, FIRST + count):
         found = case(seed, Knobs(right=1.0, aliases=(1, 2, 2, 3)))
         instance = turned(found.instance)
         first += instance.plan.aliases[0].kind != "inner"
@@ -239,7 +240,7 @@ def test_the_order_of_aliases_says_nothing() -> None:
             run = random_run(rng, semantics=rng.choice(["parked", "paper"]), faults=faults)
             run = replace(run, watch=False)  # which asks the oracle about parts of the plan
             verdict(instance, run, play(instance, run, make_core), found.expected)
-    assert first > 30
+    assert first > count // 2
 
 
 @pytest.mark.parametrize("seed", [3, 14, 15, 92, 65])

@@ -82,9 +82,9 @@ class Journal:
         """The next answer to the request of that name: what stands beside its body, and that."""
         while self._known[name]:
             place = self._known[name].popleft()
-            told = _unpacked(os.pread(self._file.fileno(), place.size, place.begin))
-            if told is not None:
-                return told
+            answer = _unpacked(os.pread(self._file.fileno(), place.size, place.begin))
+            if answer is not None:
+                return answer
         return None
 
     async def keep(self, name: bytes, beside: Mapping[str, object], body: bytes) -> None:
@@ -141,11 +141,11 @@ class JournaledClient(WebClient):
         self._journal = journal
 
     async def _send(self, req: Request, limiter: HostLimiter, meter: AccessMeter) -> Response:
-        told = None if req.memory is None else self._journal.take(self._journal.name(req))
-        if told is None:
+        answer = None if req.memory is None else self._journal.take(self._journal.name(req))
+        if answer is None:
             return await super()._send(req, limiter, meter)
         meter.cached += 1
-        return self._again(req, *told)
+        return self._again(req, *answer)
 
     async def _exchange(self, req: Request, meter: AccessMeter, withdrawn: Callable[[], None]) -> Response:
         # Within the turn that the host has given: what is not on the disk yet counts as in flight.

@@ -88,8 +88,8 @@ class CachedSource:
     def _columns(self, needed: Sequence[str]) -> tuple[str, ...]:
         """What to ask for where these are needed, in the order of the declaration."""
         names = (field.name for field in self._table.columns)
-        told = self._table.changes
-        also = () if told is None else (told.column, *self._table.primary_key)  # what changes go by
+        changes = self._table.changes
+        also = () if changes is None else (changes.column, *self._table.primary_key)  # what changes go by
         return tuple(name for name in names if self._wide or name in needed or name in also)
 
     def _schema(self, columns: tuple[str, ...]) -> pa.Schema:
@@ -111,19 +111,19 @@ class CachedSource:
                 meter.cached += 1
                 yield Page(batch.select(list(columns)), total_rows=total)
             return
-        found = await self._patches(columns)
-        if found is None:
+        kept_parts = await self._patches(columns)
+        if kept_parts is None:
             pages = self._fetched(
                 table, self._table.quals, method, columns, self._columns(columns), meter=meter, window=window
             )
         else:
-            asked = self._columns([*columns, *self._named_so(found.columns)])
+            asked = self._columns([*columns, *self._named_so(kept_parts.columns)])
 
             def ask(quals: Quals) -> AsyncGenerator[Page]:
                 rest = replace(table, quals=quals)
                 return self._fetched(rest, quals, method, asked, asked, meter=meter, window=window)
 
-            pages = put_together(found, ask, columns, meter)
+            pages = put_together(kept_parts, ask, columns, meter)
         async with aclosing(pages) as answered:
             async for page in answered:
                 yield page
@@ -174,16 +174,16 @@ class CachedSource:
         """The newest rows on disk of which only what has changed must be asked for, and the name to keep that under."""
         if not self._changes or self._table.changes is None:
             return None
-        found = []
+        candidates = []
         for quals in dict.fromkeys((self._table.quals, ())):
             to = self._shape(quals, True)
             for shape in (to, self._shape(quals, False)):
                 entry = self._store.newest(shape, columns)
                 if entry is not None:
-                    found.append((entry.fetched, shape, to, entry))
-        if not found:
+                    candidates.append((entry.fetched, shape, to, entry))
+        if not candidates:
             return None
-        _, shape, to, entry = max(found, key=lambda one: one[0])
+        _, shape, to, entry = max(candidates, key=lambda one: one[0])
         rows = await asyncio.to_thread(self._store.rows, shape, entry, self._schema(entry.columns))
         if rows is None:
             self._store.forget(entry)
@@ -228,14 +228,14 @@ class CachedSource:
         if self._changes or self._table.rows_wanted is not None or not self._table.quals:
             return None
         names = [qual.column for qual in self._table.quals]
-        found = patches(self._table, self._parts([*columns, *self._named_so(names)])[:_MOST_PARTS])
+        on_disk = patches(self._table, self._parts([*columns, *self._named_so(names)])[:_MOST_PARTS])
         here = []
-        for entry, extent in () if found is None else found.here:
+        for entry, extent in () if on_disk is None else on_disk.here:
             rows = await self._rows_of(entry)
             if rows is None:
                 return None
             here.append(([Page(batch) for batch in rows], extent))
-        return None if found is None else Patches(tuple(here), found.rest)
+        return None if on_disk is None else Patches(tuple(here), on_disk.rest)
 
     # ------------------------------------------------------------------------------------------------ lookups
 

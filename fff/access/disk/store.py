@@ -112,8 +112,8 @@ class RowStore:
         """The fresh scans with these columns of a table, and the qualifiers of each, under which it was read."""
         since, now = self._fresh(ttl)
         none: list[ScanEntry] = []
-        found = self._try(lambda index: index.parts(whole, since, now), none)
-        fit = [(one, quals_from(one.quals)) for one in found if set(columns) <= set(one.columns)]
+        entries = self._try(lambda index: index.parts(whole, since, now), none)
+        fit = [(one, quals_from(one.quals)) for one in entries if set(columns) <= set(one.columns)]
         return [(one, quals) for one, quals in fit if quals is not None]
 
     def newest(self, shape: bytes, columns: Sequence[str]) -> ScanEntry | None:

@@ -51,17 +51,17 @@ def _overflows(
     """Where the result is beyond the type."""
     with np.errstate(all="ignore"):
         if name == "add":
-            found = left + right
-            wraps = ((left ^ found) & (right ^ found)) < 0
+            result = left + right
+            wraps = ((left ^ result) & (right ^ result)) < 0
         elif name == "subtract":
-            found = left - right
-            wraps = ((left ^ right) & (left ^ found)) < 0
+            result = left - right
+            wraps = ((left ^ right) & (left ^ result)) < 0
         else:
-            found = left * right
+            result = left * right
             nonzero = np.where(left == 0, 1, left)
-            wraps = (left != 0) & ((found // nonzero != right) | ((left == -1) & (right == -(2**63))))
+            wraps = (left != 0) & ((result // nonzero != right) | ((left == -1) & (right == -(2**63))))
     half = 1 << (kind.bit_width - 1)
-    return np.asarray(wraps | (found < -half) | (found > half - 1))
+    return np.asarray(wraps | (result < -half) | (result > half - 1))
 
 
 def _without(result: Value, bad: Bools, kind: ArrowType) -> Value | Partial:
@@ -73,8 +73,8 @@ def _without(result: Value, bad: Bools, kind: ArrowType) -> Value | Partial:
 def _ints(value: Value) -> NDArray[np.int64]:
     if isinstance(value, pa.Scalar):
         return np.array([value.as_py() or 0], np.int64)
-    found: NDArray[np.int64] = pc.fill_null(value, 0).to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
+    integers: NDArray[np.int64] = pc.fill_null(value, 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    return integers
 
 
 def _decimal(name: str, left: Value, right: Value, kind: ArrowType) -> Value:
@@ -121,7 +121,7 @@ def _integral(args: Sequence[Value], kind: ArrowType, *, quotient: bool) -> Valu
     zero = pc.equal(right, pa.scalar(0, right.type))
     safe = pc.if_else(zero, pa.scalar(1, right.type), right)
     if quotient:
-        told, overflow = (
+        message, overflow = (
             DIVIDE_BY_ZERO,
             pc.and_(
                 pc.equal(right, pa.scalar(-1, right.type)), pc.equal(left, pa.scalar(-(2**63), left.type))
@@ -130,19 +130,19 @@ def _integral(args: Sequence[Value], kind: ArrowType, *, quotient: bool) -> Valu
         safe = pc.if_else(overflow, pa.scalar(1, right.type), safe)
         result = pc.divide(left, safe)
     else:
-        told, overflow = REMAINDER_BY_ZERO, None
+        message, overflow = REMAINDER_BY_ZERO, None
         # By -1 there is no remainder, and the smallest number has no quotient.
         safe = pc.if_else(pc.equal(safe, pa.scalar(-1, right.type)), pa.scalar(1, right.type), safe)
         result = pc.subtract(left, pc.multiply(pc.divide(left, safe), safe))
     result = _array(result, left, right)
     failed = _array(pc.and_(zero, pc.is_valid(left)), left, right)
     if overflow is None:
-        return failing(result, failed, told)
+        return failing(result, failed, message)
     beyond = numpy_mask(_array(overflow, left, right))
     return failing(
         result,
         pc.or_kleene(failed, pa.array(beyond)),
-        lambda row: _OVERFLOW[kind.bit_width] if beyond[row] else told,
+        lambda row: _OVERFLOW[kind.bit_width] if beyond[row] else message,
     )
 
 
@@ -153,9 +153,9 @@ def _remainder(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
     if pa.types.is_decimal(kind):
         return _of_decimals(decimals.remainder, args, kind, REMAINDER_BY_ZERO)
     with np.errstate(all="ignore"):
-        found = np.fmod(_floats(left), _floats(right))
+        remainders = np.fmod(_floats(left), _floats(right))
     valid = _array(pc.and_(pc.is_valid(left), pc.is_valid(right)), left, right)
-    result = pc.if_else(valid, pa.array(found, kind), pa.scalar(None, kind))
+    result = pc.if_else(valid, pa.array(remainders, kind), pa.scalar(None, kind))
     zero = pc.and_(pc.equal(right, pa.scalar(0.0, right.type)), pc.is_valid(left))
     return failing(result, _array(zero, left, right), REMAINDER_BY_ZERO)
 
@@ -179,9 +179,9 @@ def _positive_remainder(args: Sequence[Value], kind: ArrowType) -> Value | Parti
         second: Value | Partial = decimals.remainder(one, other, kind)
     else:
         second = _remainder((total, right), total.type)
-    found = second.values if isinstance(second, Partial) else second
-    found = found.cast(kind) if found.type != kind else found
-    result = pc.if_else(negative, found, left)
+    positive = second.values if isinstance(second, Partial) else second
+    positive = positive.cast(kind) if positive.type != kind else positive
+    result = pc.if_else(negative, positive, left)
     return result if failed is None else Partial(result, failed)
 
 
@@ -208,8 +208,8 @@ def tried(kernel: Kernel) -> Kernel:
     """The same with NULL where it fails."""
 
     def kernel_of_try(args: Sequence[Value], kind: ArrowType) -> Value:
-        found = kernel(args, kind)
-        return found.values if isinstance(found, Partial) else found
+        result = kernel(args, kind)
+        return result.values if isinstance(result, Partial) else result
 
     return kernel_of_try
 
@@ -217,8 +217,8 @@ def tried(kernel: Kernel) -> Kernel:
 def _floats(value: Value) -> NDArray[np.float64]:
     if isinstance(value, pa.Scalar):
         return np.array(0.0 if value.as_py() is None else value.as_py(), value.type.to_pandas_dtype())
-    found: NDArray[np.float64] = value.to_numpy(zero_copy_only=False)
-    return found
+    doubles: NDArray[np.float64] = value.to_numpy(zero_copy_only=False)
+    return doubles
 
 
 def _negative(args: Sequence[Value], kind: ArrowType) -> Value | Partial:

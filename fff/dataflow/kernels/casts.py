@@ -26,7 +26,7 @@ def _cast(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
     result, bad = _converted(value, kind)
     if bad is None:
         return result
-    given = result_field("", value.type).type.upper()
+    type_name = result_field("", value.type).type.upper()
     wanted = result_field("", kind).type.upper()
 
     def tell(row: int) -> str:
@@ -36,7 +36,7 @@ def _cast(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
         too_great = pa.types.is_decimal(kind) and texts.is_decimal(str(shown))
         if pa.types.is_string(value.type) and not too_great:
             return (
-                f'[CAST_INVALID_INPUT] The value \'{shown}\' of the type "{given}" cannot be cast to "{wanted}" '
+                f'[CAST_INVALID_INPUT] The value \'{shown}\' of the type "{type_name}" cannot be cast to "{wanted}" '
                 "because it is malformed. Correct the value as per the syntax, or change its target type. "
                 "Use `try_cast` to tolerate malformed input and return NULL instead."
             )
@@ -46,7 +46,7 @@ def _cast(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
                 f"Decimal({kind.precision}, {kind.scale})."
             )
         return (
-            f'[CAST_OVERFLOW] The value {shown} of the type "{given}" cannot be cast to "{wanted}" due to an overflow. '
+            f'[CAST_OVERFLOW] The value {shown} of the type "{type_name}" cannot be cast to "{wanted}" due to an overflow. '
             "Use `try_cast` to tolerate overflow and return NULL instead."
         )
 
@@ -54,26 +54,26 @@ def _cast(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
 
 
 def _try_cast(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
-    found = _cast(args, kind)
-    return found.values if isinstance(found, Partial) else found
+    result = _cast(args, kind)
+    return result.values if isinstance(result, Partial) else result
 
 
 def _converted(value: pa.Array, kind: ArrowType) -> tuple[pa.Array, Bools | None]:
     """The values in the other type, and which of them it cannot hold, if there may be such."""
-    given = value.type
-    if pa.types.is_nested(given):
+    from_type = value.type
+    if pa.types.is_nested(from_type):
         return _in_parts(value, kind), None
-    if pa.types.is_string(given):
+    if pa.types.is_string(from_type):
         return _from_text(value, kind)
-    if pa.types.is_boolean(given):
+    if pa.types.is_boolean(from_type):
         return _from_boolean(value, kind), None
-    if pa.types.is_date32(given) or pa.types.is_timestamp(given):
+    if pa.types.is_date32(from_type) or pa.types.is_timestamp(from_type):
         return _from_moment(value, kind)
     if pa.types.is_boolean(kind):
-        return pc.not_equal(value, pa.scalar(0, given)), None
-    if pa.types.is_decimal(given):
+        return pc.not_equal(value, pa.scalar(0, from_type)), None
+    if pa.types.is_decimal(from_type):
         return _from_decimal(value, kind)
-    if pa.types.is_integer(given):
+    if pa.types.is_integer(from_type):
         return _from_integer(value, kind)
     return _from_float(value, kind)
 
@@ -98,8 +98,8 @@ def _in_parts(value: pa.Array, kind: ArrowType) -> pa.Array:
 def _part(value: pa.Array, kind: ArrowType) -> pa.Array:
     if pa.types.is_nested(kind) or value.type == kind or pa.types.is_null(value.type):
         return _in_parts(value, kind)
-    found, _ = _converted(value, kind)
-    return found
+    result, _ = _converted(value, kind)
+    return result
 
 
 def _from_text(value: pa.Array, kind: ArrowType) -> tuple[pa.Array, Bools | None]:
@@ -107,11 +107,11 @@ def _from_text(value: pa.Array, kind: ArrowType) -> tuple[pa.Array, Bools | None
         return value.cast(kind), None
 
     def read(one: pa.Array) -> pa.Array:
-        found = [None if text is None else _read(text, kind) for text in one.to_pylist()]
+        parsed = [None if text is None else _read(text, kind) for text in one.to_pylist()]
         if pa.types.is_date32(kind):
-            return pa.array(found, pa.int32()).view(kind)
+            return pa.array(parsed, pa.int32()).view(kind)
         return (
-            pa.array(found, pa.int64()).view(kind) if pa.types.is_timestamp(kind) else pa.array(found, kind)
+            pa.array(parsed, pa.int64()).view(kind) if pa.types.is_timestamp(kind) else pa.array(parsed, kind)
         )
 
     result = over_unique(value, read)
@@ -191,8 +191,10 @@ def _from_float(value: pa.Array, kind: ArrowType) -> tuple[pa.Array, Bools | Non
     with np.errstate(all="ignore"):
         fits = (np.floor(numbers) <= high) & (np.ceil(numbers) >= low)
         whole = np.where(fits, np.trunc(numbers), 0.0)
-        found = np.where(whole >= 2.0**63, 2**63 - 1, np.where(whole >= 2.0**63, 0.0, whole).astype(np.int64))
-    return pa.array(found, pa.int64(), mask=~valid).cast(kind, safe=False), valid & ~fits
+        integers = np.where(
+            whole >= 2.0**63, 2**63 - 1, np.where(whole >= 2.0**63, 0.0, whole).astype(np.int64)
+        )
+    return pa.array(integers, pa.int64(), mask=~valid).cast(kind, safe=False), valid & ~fits
 
 
 def _from_decimal(value: pa.Array, kind: ArrowType) -> tuple[pa.Array, Bools | None]:
@@ -221,11 +223,11 @@ def _to_double(values: pa.Array) -> pa.Array:
 
 def _to_decimal(value: pa.Array, kind: ArrowType) -> tuple[pa.Array, Bools | None]:
     """Decimals in another decimal type, halves rounded away from zero."""
-    given = value.type
-    if kind.scale >= given.scale and kind.precision - kind.scale >= given.precision - given.scale:
+    from_type = value.type
+    if kind.scale >= from_type.scale and kind.precision - kind.scale >= from_type.precision - from_type.scale:
         return value.cast(kind), None
-    wide = value.cast(pa.decimal256(76, max(given.scale, kind.scale)))
-    if kind.scale < given.scale:
+    wide = value.cast(pa.decimal256(76, max(from_type.scale, kind.scale)))
+    if kind.scale < from_type.scale:
         wide = pc.round(wide, ndigits=kind.scale, round_mode="half_towards_infinity")
     digits = kind.precision - kind.scale
     if digits + wide.type.scale > 75:  # more than there can be

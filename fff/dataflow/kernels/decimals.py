@@ -34,10 +34,10 @@ def sides(left: Value, right: Value) -> tuple[pa.Array, pa.Array, pa.Array]:
 def quotient(left: pa.Array, right: pa.Array, kind: ArrowType) -> pa.Array:
     """`left / right`, rounded twice: to 39 places, then to those of the result, halves away from zero."""
     dividend = _digits(left, _QUOTIENT_SCALE + 1 + right.type.scale)
-    found = _divided(dividend, _digits(right, right.type.scale))
+    quotient = _divided(dividend, _digits(right, right.type.scale))
     for power in (1, _QUOTIENT_SCALE - kind.scale):
-        found = _half_up(found, power)
-    return _spoken(found, _MOST, kind.scale).cast(kind)
+        quotient = _half_up(quotient, power)
+    return _spoken(quotient, _MOST, kind.scale).cast(kind)
 
 
 def remainder(left: pa.Array, right: pa.Array, kind: ArrowType) -> pa.Array:
@@ -75,8 +75,8 @@ def _divided(dividend: pa.Array, divisor: pa.Array) -> pa.Array:
     Arrow's is wrong for some numbers near powers of two (seen with 26.0.1: 2^63 - 1, times 10^40, by 10^34), which the
     remainder tells.
     """
-    found = pc.divide(_spoken(dividend, _MOST - _FEWEST), _spoken(divisor, _FEWEST - 1))
-    whole = _spoken(pc.trunc(found).cast(pa.decimal256(_MOST, 0)), _MOST)
+    quotient = pc.divide(_spoken(dividend, _MOST - _FEWEST), _spoken(divisor, _FEWEST - 1))
+    whole = _spoken(pc.trunc(quotient).cast(pa.decimal256(_MOST, 0)), _MOST)
     rest = _rest(dividend, divisor, whole)
     signs = [pc.sign(one) for one in (rest, dividend)]
     right = pc.and_(

@@ -58,8 +58,8 @@ def _at(args: Sequence[Value], kind: ArrowType, *, tries: bool) -> Value | Parti
     counted = pc.if_else(pc.less(place, 0), pc.add(place, lengths), pc.subtract(place, 1))
     zero = pc.and_(pc.equal(place, 0), pc.is_valid(items))
     # There is no place before the first.
-    found = _element([items, pc.if_else(zero, pa.scalar(-1, pa.int64()), counted)], kind)
-    values, failed = (found.values, found.failed) if isinstance(found, Partial) else (found, None)
+    element = _element([items, pc.if_else(zero, pa.scalar(-1, pa.int64()), counted)], kind)
+    values, failed = (element.values, element.failed) if isinstance(element, Partial) else (element, None)
     if failed is None:
         return values
 
@@ -75,8 +75,8 @@ def _at(args: Sequence[Value], kind: ArrowType, *, tries: bool) -> Value | Parti
             "at invalid index and return NULL instead."
         )
 
-    told = Failures(failed.rows, tell)
-    return Partial(values, told.where(numpy_mask(zero)) if tries else told)
+    failures = Failures(failed.rows, tell)
+    return Partial(values, failures.where(numpy_mask(zero)) if tries else failures)
 
 
 def _array(args: Sequence[Value], kind: ArrowType) -> Value:

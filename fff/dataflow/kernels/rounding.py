@@ -35,14 +35,14 @@ def _rounded(exactly: str, of_arrow: str) -> Kernel:
             rest = scaled - whole
             # Near a half, and where products are not exact, the digits decide.
             plain = (scaled < _EXACT_WHOLE / 8) & (np.abs(rest - 0.5) > 1e-3)
-            found = np.copysign((whole + (rest > 0.5)) / 10.0**digits, numbers)
+            rounded = np.copysign((whole + (rest > 0.5)) / 10.0**digits, numbers)
         unclear = np.isfinite(numbers) & ~plain
         for number in np.unique(numbers[unclear]):
             step = Decimal(1).scaleb(-digits)
             exact = float(Decimal(repr(float(number))).quantize(step, rounding=exactly, context=_WIDE))
-            found[numbers == number] = exact
-        found = np.where(np.isfinite(numbers), found, numbers)
-        return pa.array(found + 0.0, kind, mask=pc.is_null(value).to_numpy(zero_copy_only=False))
+            rounded[numbers == number] = exact
+        rounded = np.where(np.isfinite(numbers), rounded, numbers)
+        return pa.array(rounded + 0.0, kind, mask=pc.is_null(value).to_numpy(zero_copy_only=False))
 
     return kernel
 
@@ -58,8 +58,8 @@ def _whole(cut: Callable[..., Value], mode: str) -> Kernel:
             numbers = np.where(np.isnan(numbers), 0.0, numbers)
             inside = (numbers >= -(2.0**63)) & (numbers < 2.0**63)
         mask = pc.is_null(value).to_numpy(zero_copy_only=False)
-        found = pa.array(np.where(inside, numbers, 0.0).astype(np.int64), kind, mask=mask)
-        return failing(found, pa.array(~inside & ~mask), "[ARITHMETIC_OVERFLOW] overflow.")
+        integers = pa.array(np.where(inside, numbers, 0.0).astype(np.int64), kind, mask=mask)
+        return failing(integers, pa.array(~inside & ~mask), "[ARITHMETIC_OVERFLOW] overflow.")
 
     return kernel
 
@@ -71,8 +71,8 @@ def _sqrt(args: Sequence[Value], _: ArrowType) -> Value:
 def _sign(args: Sequence[Value], kind: ArrowType) -> Value:
     numbers = as_array(args[0]).to_numpy(zero_copy_only=False)
     with np.errstate(all="ignore"):
-        found = np.where(numbers == 0, numbers, np.sign(numbers))
-    return pa.array(found, kind, mask=pc.is_null(args[0]).to_numpy(zero_copy_only=False))
+        signs = np.where(numbers == 0, numbers, np.sign(numbers))
+    return pa.array(signs, kind, mask=pc.is_null(args[0]).to_numpy(zero_copy_only=False))
 
 
 def _scaled(factor: float) -> Kernel:
@@ -88,8 +88,8 @@ def _factorial(args: Sequence[Value], kind: ArrowType) -> Value:
 
 def _bits(args: Sequence[Value], kind: ArrowType) -> Value:
     numbers = as_array(args[0]).cast(pa.int64())
-    found = np.bitwise_count(pc.fill_null(numbers, 0).to_numpy().view(np.uint64))
-    return pa.array(found, kind, mask=pc.is_null(numbers).to_numpy(zero_copy_only=False))
+    counts = np.bitwise_count(pc.fill_null(numbers, 0).to_numpy().view(np.uint64))
+    return pa.array(counts, kind, mask=pc.is_null(numbers).to_numpy(zero_copy_only=False))
 
 
 ROUNDING: dict[str, Kernel] = {

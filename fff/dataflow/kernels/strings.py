@@ -37,8 +37,8 @@ _LINE = re.compile(r".{1,76}")
 
 def _known(args: Sequence[Value]) -> list[object] | None:
     """The constants behind the first argument; None where one is NULL."""
-    found = [arg.as_py() for arg in args[1:]]
-    return None if None in found else found
+    constants = [arg.as_py() for arg in args[1:]]
+    return None if None in constants else constants
 
 
 def _each(change: Callable[..., object]) -> Kernel:
@@ -76,8 +76,8 @@ def _is_ascii(text: pa.Array) -> bool:
     if data is None or not len(text):
         return True
     places = np.frombuffer(offsets, np.int32)
-    found = np.frombuffer(data, np.int8)[places[text.offset] : places[text.offset + len(text)]]
-    return bool(found.min(initial=0) >= 0)
+    encoded = np.frombuffer(data, np.int8)[places[text.offset] : places[text.offset + len(text)]]
+    return bool(encoded.min(initial=0) >= 0)
 
 
 def _cased(plain: Callable[[pa.Array], pa.Array], change: Callable[[str], str]) -> Kernel:
@@ -185,17 +185,17 @@ def _substring_index(text: str, by: str, count: int) -> str:
     return by.join(parts[:count] if count > 0 else parts[count:])
 
 
-def _translate(text: str, given: str, to: str) -> str:
+def _translate(text: str, letters: str, to: str) -> str:
     table: dict[int, str] = {}
-    for place, character in enumerate(given):
+    for place, character in enumerate(letters):
         table.setdefault(ord(character), to[place : place + 1])
     return text.translate(table)
 
 
 def _extracted(text: pa.Array, pattern: str, group: str) -> Value:
     """What a named group holds of the first match; an empty text where there is none."""
-    found = pc.struct_field(pc.extract_regex(text, pattern=pattern), group)
-    return pc.if_else(pc.is_valid(text), pc.coalesce(found, pa.scalar("")), pa.scalar(None, pa.string()))
+    matched = pc.struct_field(pc.extract_regex(text, pattern=pattern), group)
+    return pc.if_else(pc.is_valid(text), pc.coalesce(matched, pa.scalar("")), pa.scalar(None, pa.string()))
 
 
 def _split(text: pa.Array, pattern: str, most: int) -> Value:
@@ -207,8 +207,8 @@ def _bytes(change: Callable[..., object]) -> Kernel:
     each = _each(change)
 
     def kernel(args: Sequence[Value], kind: ArrowType) -> Value:
-        given = as_array(args[0])
-        return each([given.cast(pa.binary()) if pa.types.is_string(given.type) else given, *args[1:]], kind)
+        text = as_array(args[0])
+        return each([text.cast(pa.binary()) if pa.types.is_string(text.type) else text, *args[1:]], kind)
 
     return kernel
 
@@ -233,15 +233,15 @@ def _soundex(text: bytes) -> str:
     first = text[:1].upper()
     if not first.isalpha():
         return text.decode()
-    found, last = first.decode(), _SOUNDS[first[0] - _A]
+    code, last = first.decode(), _SOUNDS[first[0] - _A]
     for letter in text[1:].upper():
         sound = _SOUNDS[letter - _A] if _A <= letter <= _Z else "0"
         if sound == "7":  # H and W are not there
             continue
         if sound not in ("0", last):
-            found += sound
+            code += sound
         last = sound
-    return f"{found:0<4}"[:4]
+    return f"{code:0<4}"[:4]
 
 
 def _overlaid(text: str, by: str, place: int, length: int = -1) -> str:

@@ -156,10 +156,10 @@ def fitted(value: Decimal, kind: ArrowType) -> Decimal | None:
     if value and abs(value.adjusted()) > _FAR:
         return None if value.adjusted() > 0 else Decimal(0).scaleb(-kind.scale)
     try:
-        found = value.quantize(Decimal(1).scaleb(-kind.scale), context=_WIDE)
+        rounded = value.quantize(Decimal(1).scaleb(-kind.scale), context=_WIDE)
     except InvalidOperation:
         return None
-    return found if not found or found.adjusted() < kind.precision - kind.scale else None
+    return rounded if not rounded or rounded.adjusted() < kind.precision - kind.scale else None
 
 
 def write_date(days: int) -> str:

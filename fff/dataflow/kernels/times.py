@@ -229,11 +229,11 @@ def _date_trunc(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
     moment, unit = args[0], args[1].as_py()
     micros, mask = _counts(moment)
     if unit in _UNITS:
-        found = micros // _UNITS[unit] * _UNITS[unit]
+        start = micros // _UNITS[unit] * _UNITS[unit]
     else:
-        found = _cut(micros // _UNITS["DAY"], unit) * _UNITS["DAY"]
-    result = pa.array(found, pa.int64(), mask=mask).view(kind)
-    return failing(result, pa.array((found > micros) & ~mask), "[ARITHMETIC_OVERFLOW] long overflow.")
+        start = _cut(micros // _UNITS["DAY"], unit) * _UNITS["DAY"]
+    result = pa.array(start, pa.int64(), mask=mask).view(kind)
+    return failing(result, pa.array((start > micros) & ~mask), "[ARITHMETIC_OVERFLOW] long overflow.")
 
 
 TIMES: dict[str, Kernel] = {

@@ -67,8 +67,10 @@ def failing(values: Value, failed: Value, tell: str | Callable[[int], str]) -> V
     rows = numpy_mask(failed)
     if not rows.any():
         return values
-    told = tell if callable(tell) else lambda _: tell
-    return Partial(pc.if_else(pa.array(rows), pa.scalar(None, values.type), values), Failures(rows, told))
+    message_of = tell if callable(tell) else lambda _: tell
+    return Partial(
+        pc.if_else(pa.array(rows), pa.scalar(None, values.type), values), Failures(rows, message_of)
+    )
 
 
 def column(value: Value, length: int) -> pa.Array:

@@ -156,8 +156,8 @@ def columns_of(expr: Expr) -> set[Column]:
     """Every column an expression reads."""
     if isinstance(expr, Column):
         return {expr}
-    found = set().union(*(columns_of(part) for part in subexpressions(expr)))
-    return found - set(expr.variables) if isinstance(expr, Lambda) else found
+    columns = set().union(*(columns_of(part) for part in subexpressions(expr)))
+    return columns - set(expr.variables) if isinstance(expr, Lambda) else columns
 
 
 def evaluate(expr: Expr, resolve: Resolve, length: int) -> Array:
@@ -220,8 +220,8 @@ class _Body:
         def resolve(column: Column) -> Array:
             return known[column] if column in known else self.resolve(column).take(places)
 
-        found = _value(self.expr.body, resolve, len(rows))
-        return Partial(column(found.values, len(rows)), found.failed)
+        body = _value(self.expr.body, resolve, len(rows))
+        return Partial(column(body.values, len(rows)), body.failed)
 
 
 def _connected(
@@ -250,10 +250,10 @@ def _strictly(
     failed: Failures | None = None
     for arg in args:
         one = _value(arg, resolve, length)
-        told = one.failed
+        newly_failed = one.failed
         for before in values if strict else ():
-            told = None if told is None else told.where(valid_rows(before, length))
-        failed = either(failed, told)
+            newly_failed = None if newly_failed is None else newly_failed.where(valid_rows(before, length))
+        failed = either(failed, newly_failed)
         values.append(one.values)
     return values, failed
 
@@ -272,17 +272,17 @@ def _call(expr: FunctionCall, resolve: Resolve, length: int) -> Partial:
         args, failed = _strictly(expr.args, resolve, length, strict=expr.name not in _EAGER)
     if args and not any(isinstance(arg, pa.Array) for arg in args):
         args[0] = column(args[0], length)
-    found = KERNELS[expr.name](args, expr.type)
-    if isinstance(found, Partial):
-        return Partial(found.values, either(failed, found.failed))
-    return Partial(found, failed)
+    result = KERNELS[expr.name](args, expr.type)
+    if isinstance(result, Partial):
+        return Partial(result.values, either(failed, result.failed))
+    return Partial(result, failed)
 
 
 def _case(args: Sequence[Expr], resolve: Resolve, length: int) -> Partial:
     conditions, values = args[:-1:2], [*args[1::2], args[-1]]
     left: Bools = np.ones(length, np.bool_)
     truths: list[Value] = []
-    found: list[Value] = []
+    branches: list[Value] = []
     failed: Failures | None = None
     for number, value in enumerate(values):
         here = left
@@ -294,23 +294,23 @@ def _case(args: Sequence[Expr], resolve: Resolve, length: int) -> Partial:
             truths.append(pa.array(truth))
         one = _value(value, resolve, length)
         failed = either(failed, None if one.failed is None else one.failed.where(here))
-        found.append(one.values)
-    result = found.pop()
-    for truth, value in zip(reversed(truths), reversed(found), strict=True):
+        branches.append(one.values)
+    result = branches.pop()
+    for truth, value in zip(reversed(truths), reversed(branches), strict=True):
         result = pc.if_else(truth, value, result)
     return Partial(result, failed)
 
 
 def _coalesce(args: Sequence[Expr], resolve: Resolve, length: int) -> Partial:
     left: Bools = np.ones(length, np.bool_)
-    found: list[Value] = []
+    choices: list[Value] = []
     failed: Failures | None = None
     for arg in args:
         one = _value(arg, resolve, length)
         failed = either(failed, None if one.failed is None else one.failed.where(left))
         left = left & ~valid_rows(one.values, length)
-        found.append(one.values)
-    return Partial(pc.coalesce(*found), failed)
+        choices.append(one.values)
+    return Partial(pc.coalesce(*choices), failed)
 
 
 _COMPARE = {
@@ -369,8 +369,8 @@ def _in_list(expr: InList, item: Array, length: int) -> Array:
         any_of = Or(tuple(Compare("=", _ITEM, Literal(v, expr.type)) for v in known))
         result = evaluate(any_of, lambda _: item, length)
     else:
-        found = pc.is_in(item, value_set=pa.array(known, expr.type))
-        result = pc.if_else(pc.is_valid(item), found, pa.scalar(None, pa.bool_()))
+        member = pc.is_in(item, value_set=pa.array(known, expr.type))
+        result = pc.if_else(pc.is_valid(item), member, pa.scalar(None, pa.bool_()))
     if len(known) < len(expr.values):  # a miss against a list with NULL is unknown
         result = pc.if_else(pc.fill_null(result, fill_value=False), result, pa.scalar(None, pa.bool_()))
     return result

@@ -207,8 +207,8 @@ class Extent:
     @staticmethod
     def of(columns: Mapping[str, ValueSet]) -> Extent:
         """Rows by the sets of their columns."""
-        said = {name.lower(): values for name, values in columns.items() if values != EVERY}
-        return Extent(tuple(sorted(said.items(), key=lambda one: one[0])))
+        limited = {name.lower(): values for name, values in columns.items() if values != EVERY}
+        return Extent(tuple(sorted(limited.items(), key=lambda one: one[0])))
 
     def __bool__(self) -> bool:
         return all(values for _, values in self.columns)

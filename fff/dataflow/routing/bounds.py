@@ -28,7 +28,7 @@ class Bound:
 
 def bounds(plan: BlockPlan, predicates: Sequence[int], span: int, alias: int) -> tuple[Bound, ...]:
     """What the inline predicates over an alias and tuples of a span say of the alias's columns one by one."""
-    found: list[Bound] = []
+    bounds: list[Bound] = []
     for number in predicates:
         for item in _conjuncts(plan.predicates[number].expr):
             if isinstance(item, Compare) and item.op in _MIRRORED:
@@ -44,8 +44,8 @@ def bounds(plan: BlockPlan, predicates: Sequence[int], span: int, alias: int) ->
                         and sortable(_kind(plan, own))
                         and _kind(plan, own) == _kind(plan, other)
                     ):
-                        found.append(Bound(own.index, op, other))
-    return tuple(found)
+                        bounds.append(Bound(own.index, op, other))
+    return tuple(bounds)
 
 
 def _conjuncts(expr: Expr) -> Iterator[Expr]:

@@ -107,16 +107,16 @@ class Constraints:
         span &= self._equated[alias]  # the others say nothing of it
         known = self._links.get((span, alias))
         if known is None:
-            found = []
+            links = []
             for own, equality in self._own[alias] if span else ():
                 inside = next((member for member in equality.members if span >> member.alias & 1), None)
                 if inside is not None:
-                    found.append(Link(own, inside.alias, inside.index))
+                    links.append(Link(own, inside.alias, inside.index))
             for own, column in self.plan.aliases[alias].links:
                 inside = self.known(span, column)
                 if inside is not None:
-                    found.append(Link(own, inside.alias, inside.index))
-            known = self._links[span, alias] = tuple(found)
+                    links.append(Link(own, inside.alias, inside.index))
+            known = self._links[span, alias] = tuple(links)
         return known
 
     def bindings(self, span: int, alias: int) -> tuple[Binding, ...]:
@@ -125,13 +125,13 @@ class Constraints:
         known = self._bindings.get((span, alias))
         if known is None:
             lookups = self.plan.tables[self.plan.aliases[alias].table].lookups
-            found = []
+            bindings = []
             for number, lookup in enumerate(lookups):
                 candidates = (self._source(span, alias, column) for column in lookup.columns)
                 sources = tuple(source for source in candidates if source is not None)
                 if len(sources) == len(lookup.columns):
-                    found.append(Binding(number, sources))
-            known = self._bindings[span, alias] = tuple(found)
+                    bindings.append(Binding(number, sources))
+            known = self._bindings[span, alias] = tuple(bindings)
         return known
 
     def _source(self, span: int, alias: int, column: int) -> tuple[int, int] | PinnedKey | None:
@@ -202,8 +202,8 @@ class Constraints:
             alias: self._seeks(state.span, alias) for alias in self.right if not state.span >> alias & 1
         }
         early = [move for alias, probes in seeking.items() if alias not in self._last for move in probes]
-        found = moves + (connected or cartesian) + early
-        return tuple(found or [move for probes in seeking.values() for move in probes])
+        allowed = moves + (connected or cartesian) + early
+        return tuple(allowed or [move for probes in seeking.values() for move in probes])
 
     def _seeks(self, span: int, alias: int) -> list[Move]:
         """The moves by which tuples of a span may look for matches in a right side: by key, or waiting for its scan."""
@@ -227,13 +227,13 @@ class Constraints:
         effective = [alias for alias in self.right if self.plan.aliases[alias].kind != "left"]
         for mask, predicate in zip(self._masks, self.plan.predicates, strict=True):
             effective += bits(mask & ~self.inner) if predicate.on is None else ()
-        found: set[int] = set()
+        reached: set[int] = set()
         while effective:
             alias = effective.pop()
-            if alias not in found:
-                found.add(alias)
+            if alias not in reached:
+                reached.add(alias)
                 effective += read[alias] & self.right
-        return self.right - found
+        return self.right - reached
 
     def by_key(self, alias: int) -> bool:
         """Whether every tuple that looks for matches in a right side binds a lookup of it."""

@@ -73,7 +73,7 @@ class HeldParts:
         usable: Callable[[int], ValueSet],
     ) -> Bools:
         """For whom one extent has all rows: in each of its columns it has the value they seek, or every one they can use."""
-        found = np.zeros(count, np.bool_)
+        covered = np.zeros(count, np.bool_)
         for extent in self._block.stems[table].coverage.extents:
             inside = np.ones(count, np.bool_)
             for name, values in extent.columns:
@@ -83,8 +83,8 @@ class HeldParts:
                     inside[:] = False
                 elif theirs is not None and not usable(place) <= values:
                     inside &= values.mask(theirs)
-            found |= inside
-        return found
+            covered |= inside
+        return covered
 
 
 def _usable(expr: Expr) -> dict[int, ValueSet]:
@@ -97,9 +97,9 @@ def _usable(expr: Expr) -> dict[int, ValueSet]:
             known = pa.array([value for value in several if value is not None], arrow)
             return {column.index: ValueSet.points(known.to_pylist())}
         case And(items=items):
-            found: dict[int, ValueSet] = {}
+            by_place: dict[int, ValueSet] = {}
             for item in items:
                 for place, values in _usable(item).items():
-                    found[place] = found.get(place, EVERY) & values
-            return found
+                    by_place[place] = by_place.get(place, EVERY) & values
+            return by_place
     return {}

@@ -135,7 +135,7 @@ class Parking(ABC):
             return self.held.keys(table, self.block.lookups[table][lookup], keys)
         # Who has waited in front of a right side may have left by a match that came another way.
         waited |= any(alias in self.block.constraints.right for alias in aliases)
-        found: list[tuple[int, ParkedGroup, Int64, Int64, Bools]] = []
+        parked_groups: list[tuple[int, ParkedGroup, Int64, Int64, Bools]] = []
         for alias, group in self._groups(table, lookup):
             at, places = group.match_places(keys)
             waiting = group.at(places)
@@ -143,9 +143,9 @@ class Parking(ABC):
             alive = ~served & ~self.pruning.dead(waiting, alias)
             waited[at] = True
             needed[at[alive]] = True
-            found.append((alias, group, at, places, served))
+            parked_groups.append((alias, group, at, places, served))
         idle = waited & ~needed
-        for alias, group, at, places, served in found if idle.any() else ():
+        for alias, group, at, places, served in parked_groups if idle.any() else ():
             leave = idle[at]
             right = alias in self.block.constraints.right
             unmatched = group.unmatched(places[leave & served]) if right else None

@@ -90,7 +90,7 @@ class Priorities:
 
     def _applicable(self, known: Callable[[Column], bool]) -> tuple[_Applied, ...]:
         """The predicates all of whose columns, or equal ones, are known."""
-        found = []
+        applied = []
         for expr, columns in self._predicates:
             places = {
                 column: next(
@@ -100,8 +100,8 @@ class Priorities:
             }
             read = {column: place for column, place in places.items() if place is not None}
             if len(read) == len(places):
-                found.append(_Applied(expr, read))
-        return tuple(found)
+                applied.append(_Applied(expr, read))
+        return tuple(applied)
 
 
 def _any_true(applied: Sequence[_Applied], read: Callable[[Column], pa.Array], length: int) -> Bools | None:

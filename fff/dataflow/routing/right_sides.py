@@ -45,21 +45,21 @@ class RightSides:
 
     def meet(self, batch: TupleBatch, alias: int, positions: Int64, rows: Int64) -> Met:
         """Of pairs (position in the batch, row) that agree on some link: what those lead to that meet all of ON."""
-        found = self._concatenated(batch.take(positions), alias, rows)
+        pairs = self._concatenated(batch.take(positions), alias, rows)
         for link in self._block.constraints.links(batch.state.span, alias):
-            same = self._block.numbers(found, alias, link.own) == self._block.numbers(
-                found, link.other, link.column
+            same = self._block.numbers(pairs, alias, link.own) == self._block.numbers(
+                pairs, link.other, link.column
             )
             if not same.all():
-                found, positions = found.take(np.flatnonzero(same)), positions[same]
+                pairs, positions = pairs.take(np.flatnonzero(same)), positions[same]
         for predicate in self._block.constraints.pairing[alias]:
-            passing = self._block.selections.passing(predicate, found)
-            found, positions = found.take(passing), positions[passing]
+            passing = self._block.selections.passing(predicate, pairs)
+            pairs, positions = pairs.take(passing), positions[passing]
         matched = np.zeros(len(batch), np.bool_)
         matched[positions] = True
         kind = self._block.plan.aliases[alias].kind
         if kind == "left":
-            return Met(found, matched)
+            return Met(pairs, matched)
         return Met(self._by_itself(batch.take(np.flatnonzero(matched & (kind == "semi"))), alias), matched)
 
     def stay(self, alias: int) -> bool:

@@ -106,17 +106,17 @@ class Router(Parking):
             positions, places = group.match_places(keys[part])
             if not len(places):
                 continue
-            found = rows[part][positions]
+            matches = rows[part][positions]
             if move.alias in self.block.constraints.right:
                 places, positions = np.unique(places, return_inverse=True)
-                going, matched = self._right_sides.meet(group.at(places), move.alias, positions, found)
+                going, matched = self._right_sides.meet(group.at(places), move.alias, positions, matches)
                 if self._right_sides.stay(move.alias):
                     group.match_found(places[matched])
                 else:
                     group.leave(places[matched])
                 going = self._passing(going, group.state.span, move.alias)
             else:
-                going = self._concatenate(group.at(places), move.alias, found)
+                going = self._concatenate(group.at(places), move.alias, matches)
             self.block.stem(move.alias).hits += len(going)
             self._learn(Outcome(group.state, move, 0, len(going)))
             self._enqueue(going)
@@ -197,18 +197,18 @@ class Router(Parking):
             return
         batch, positions, rows = self._matches(batch, alias, urgent=urgent)
         positions, rows = self._older(batch, alias, positions, rows)
-        found = self._passing(self._joined(batch.take(positions), alias, rows), span, alias)
+        joined = self._passing(self._joined(batch.take(positions), alias, rows), span, alias)
         self._count(batch, move)
         requests, parked = self._ask(batch, move, urgent=urgent)
-        self._probed(batch, move, len(batch) - parked, len(found), requests)
-        self._enqueue(found)
+        self._probed(batch, move, len(batch) - parked, len(joined), requests)
+        self._enqueue(joined)
 
-    def _probed(self, batch: TupleBatch, move: Move, taken: int, found: int, requests: int) -> None:
+    def _probed(self, batch: TupleBatch, move: Move, taken: int, hits: int, requests: int) -> None:
         """Count what came of a probe. Of a parked tuple nothing is known yet: it counts as taken when its lookup has ended."""
         stem = self.block.stem(move.alias)
         stem.probes += len(batch)
-        stem.hits += found
-        self._learn(Outcome(batch.state, move, taken, found, requests, informed=len(stem) > 0))
+        stem.hits += hits
+        self._learn(Outcome(batch.state, move, taken, hits, requests, informed=len(stem) > 0))
 
     def _seek(self, batch: TupleBatch, move: Move, *, urgent: bool) -> None:
         """Probe the right side of a left, semi or anti join; who has no match so far waits to be told, unless it is known."""
@@ -294,25 +294,25 @@ class Router(Parking):
 
     def _concatenate(self, tuples: TupleBatch, alias: int, rows: Int64) -> TupleBatch:
         """tuples[i] with rows[i] as `alias`, where every equality and every newly evaluable predicate holds."""
-        found = self._joined(tuples, alias, rows)
+        joined = self._joined(tuples, alias, rows)
         for link in self.block.constraints.links(tuples.state.span, alias):
-            same = self.block.numbers(found, alias, link.own) == self.block.numbers(
-                found, link.other, link.column
+            same = self.block.numbers(joined, alias, link.own) == self.block.numbers(
+                joined, link.other, link.column
             )
             if not same.all():
-                found = found.take(np.flatnonzero(same))
-        return self._passing(found, tuples.state.span, alias)
+                joined = joined.take(np.flatnonzero(same))
+        return self._passing(joined, tuples.state.span, alias)
 
     def _joined(self, tuples: TupleBatch, alias: int, rows: Int64) -> TupleBatch:
         state = TupleState(tuples.state.span | 1 << alias, tuples.state.done)
         return TupleBatch(state, {**tuples.rows, alias: rows}, tuples.stamps)
 
-    def _passing(self, found: TupleBatch, span: int, alias: int) -> TupleBatch:
+    def _passing(self, joined: TupleBatch, span: int, alias: int) -> TupleBatch:
         """Those of `found` that pass the inline predicates which `alias` joining `span` makes evaluable."""
         for predicate in self.block.constraints.evaluable(span, alias):
-            if len(found):
-                found = found.take(self.block.selections.passing(predicate, found))
-        return found
+            if len(joined):
+                joined = joined.take(self.block.selections.passing(predicate, joined))
+        return joined
 
     def _ask(self, batch: TupleBatch, move: Move, *, urgent: bool) -> tuple[int, int]:
         """What a probe does beyond the SteM: park on a lookup, or start or remember one.
@@ -394,10 +394,10 @@ class Router(Parking):
 
     def taken(self) -> list[TupleBatch]:
         """The results found since the last call."""
-        found, self.found = self.found, []
-        for batch in found if self.block.plan.recursion is not None else ():
+        results, self.found = self.found, []
+        for batch in results if self.block.plan.recursion is not None else ():
             self.block.rounds.take(self.block.gather(batch))
-        return found
+        return results
 
     def prioritize(self, predicates: Sequence[Expr]) -> None:
         """These go first from now on, whatever went first before (R8)."""

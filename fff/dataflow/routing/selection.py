@@ -74,6 +74,6 @@ class Selections:
 
     def _undropped(self, number: int, resolve: Resolve, length: int) -> Bools:
         """Where a predicate is true or undecided."""
-        found = evaluate_rows(self._plan.predicates[number].expr, resolve, length)
-        truth = numpy_mask(found.values)
-        return truth if found.failed is None else truth | found.failed.rows
+        outcome = evaluate_rows(self._plan.predicates[number].expr, resolve, length)
+        truth = numpy_mask(outcome.values)
+        return truth if outcome.failed is None else truth | outcome.failed.rows

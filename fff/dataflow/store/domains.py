@@ -85,18 +85,18 @@ class CodeTable:
         wanted = codes
         slots = _places(codes, self._slots)
         while len(wanted) > _FEW:
-            found = self._slots[slots]
-            free = (found == 0).nonzero()[0]
+            candidates = self._slots[slots]
+            free = (candidates == 0).nonzero()[0]
             if len(free):
                 self._claim(slots[free], wanted[free])
-                found[free] = self._slots[slots[free]]
-            found -= 1
-            hit = self.by_number.view[found] == wanted
+                candidates[free] = self._slots[slots[free]]
+            candidates -= 1
+            hit = self.by_number.view[candidates] == wanted
             if pending is None:
                 if hit.all():
-                    return found.astype(np.int64)
+                    return candidates.astype(np.int64)
                 pending = np.arange(len(codes))
-            numbers[pending[hit]] = found[hit]
+            numbers[pending[hit]] = candidates[hit]
             miss = (~hit).nonzero()[0]
             pending, wanted = pending[miss], wanted[miss]
             slots = (slots[miss] + 1) & (len(self._slots) - 1)
@@ -129,9 +129,9 @@ class CodeTable:
         pending = (table[slots]).nonzero()[0]
         slots = slots[pending]
         while len(pending):
-            found = table[slots] - 1
-            hit = self.by_number.view[found] == codes[pending]
-            numbers[pending[hit]] = found[hit]
+            candidates = table[slots] - 1
+            hit = self.by_number.view[candidates] == codes[pending]
+            numbers[pending[hit]] = candidates[hit]
             pending, slots = pending[~hit], (slots[~hit] + 1) & (len(table) - 1)
             taken = (table[slots]).nonzero()[0]
             pending, slots = pending[taken], slots[taken]

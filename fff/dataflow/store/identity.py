@@ -174,15 +174,15 @@ class Identity:
 
     def _numbered(self, rows: pa.RecordBatch, numbers: Mapping[int, Int64]) -> Int64:
         """One number per row, equal where all identity columns are; -1 for a key with a NULL, else NULLs are equal."""
-        found = self._numbers(rows, 0, numbers)
+        composite = self._numbers(rows, 0, numbers)
         for place, pair in enumerate(self._pairs, start=1):
-            found = pair.number(found, self._numbers(rows, place, numbers))
-        return found
+            composite = pair.number(composite, self._numbers(rows, place, numbers))
+        return composite
 
     def _numbers(self, rows: pa.RecordBatch, place: int, numbers: Mapping[int, Int64]) -> Int64:
         column = self._columns[place]
-        found = numbers.get(column)
-        if found is None:
+        known = numbers.get(column)
+        if known is None:
             values = rows.column(column)
             if pa.types.is_nested(values.type):
                 values = pa.array(
@@ -190,8 +190,8 @@ class Identity:
                 )
             if column not in self._domains:
                 self._domains[column] = _domain(self._types[column])
-            found = self._domains[column].number(values)
-        return found if self.kind == "key" else found + 1  # NULL, -1, becomes 0
+            known = self._domains[column].number(values)
+        return known if self.kind == "key" else known + 1  # NULL, -1, becomes 0
 
 
 def differing(here: pa.Array, there: pa.Array) -> Bools:
@@ -203,8 +203,8 @@ def differing(here: pa.Array, there: pa.Array) -> Bools:
     same = pc.or_(same, pc.and_(pc.is_null(here, nan_is_null=True), pc.is_null(there, nan_is_null=True)))
     if pa.types.is_floating(here.type):
         same = pc.and_(same, pc.equal(pc.is_null(here), pc.is_null(there)))
-    found: Bools = ~same.to_numpy(zero_copy_only=False)
-    return found
+    differ: Bools = ~same.to_numpy(zero_copy_only=False)
+    return differ
 
 
 def _domain(kind: pa.DataType) -> Domain:

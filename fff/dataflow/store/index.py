@@ -116,31 +116,31 @@ class NumberIndex:
         """All pairs (position in `numbers`, row) with equal numbers, in no particular order."""
         self._catch_up()
         found_at: list[Int64] = []
-        found: list[Int64] = []
+        rows: list[Int64] = []
         if self._settled:
             lengths = _at(self._run_length, numbers, 0)
             positions = lengths.nonzero()[0]
             lengths = lengths[positions]
             found_at.append(np.repeat(positions, lengths))
-            found.append(self._run_rows[spread(self._run_start[numbers[positions]], lengths)])
+            rows.append(self._run_rows[spread(self._run_start[numbers[positions]], lengths)])
         if self._settled < len(self):
             entries = _at(self._head.view, numbers, -1)
             positions = (entries >= 0).nonzero()[0]
             entries = entries[positions]
-            if self._most == 1 and not found:
+            if self._most == 1 and not rows:
                 return positions, entries
             while len(entries):
                 found_at.append(positions)
-                found.append(entries)
+                rows.append(entries)
                 entries = self._next.view[entries].astype(np.int64)
                 alive = (entries >= 0).nonzero()[0]
                 if len(alive) < len(entries):
                     entries, positions = entries[alive], positions[alive]
-        if not found:
+        if not rows:
             return EMPTY, EMPTY
-        if len(found) == 1:
-            return found_at[0], found[0]
-        return np.concatenate(found_at), np.concatenate(found)
+        if len(rows) == 1:
+            return found_at[0], rows[0]
+        return np.concatenate(found_at), np.concatenate(rows)
 
     def spill(self, spill: Spill) -> None:
         """Leave memory, as far as that is worth it."""
@@ -163,9 +163,9 @@ def _at(values: NDArray[np.signedinteger], numbers: Int64, otherwise: int) -> In
     inside = numbers.view(np.uint64) < len(values)  # the negative ones are the largest
     if inside.all():
         return values[numbers].astype(np.int64)
-    found = np.full(len(numbers), otherwise, np.int64)
-    found[inside] = values[numbers[inside]]
-    return found
+    result = np.full(len(numbers), otherwise, np.int64)
+    result[inside] = values[numbers[inside]]
+    return result
 
 
 def spread(starts: Int64, lengths: Int64) -> Int64:

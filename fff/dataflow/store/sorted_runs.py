@@ -68,12 +68,12 @@ def _of_texts(values: pa.Array) -> Int64:
         return np.zeros(len(values), np.int64)
     places = np.frombuffer(ends, np.int32)[values.offset : values.offset + len(values) + 1].astype(np.int64)
     text = np.frombuffer(data, np.uint8)
-    found = np.zeros(len(values), np.uint64)
+    prefixes = np.zeros(len(values), np.uint64)
     for byte in range(8):
         at = places[:-1] + byte
         inside = at < places[1:]
-        found[inside] |= text[at[inside]].astype(np.uint64) << np.uint64(56 - 8 * byte)
-    return (found ^ np.uint64(1 << 63)).view(np.int64)
+        prefixes[inside] |= text[at[inside]].astype(np.uint64) << np.uint64(56 - 8 * byte)
+    return (prefixes ^ np.uint64(1 << 63)).view(np.int64)
 
 
 @dataclass(frozen=True)
@@ -117,12 +117,12 @@ class SortedRuns:
 
     def match(self, within: Within) -> tuple[Int64, Int64]:
         """All pairs (prober position, row) of rows that lie between a prober's bounds."""
-        positions, found = [EMPTY], [EMPTY]
+        positions, matching = [EMPTY], [EMPTY]
         for values, rows in self._catch_up():
             starts, lengths = _between(values, within)
             positions.append(np.repeat(np.arange(len(lengths)), lengths))
-            found.append(rows[spread(starts, lengths)])
-        return np.concatenate(positions), np.concatenate(found)
+            matching.append(rows[spread(starts, lengths)])
+        return np.concatenate(positions), np.concatenate(matching)
 
     @property
     def nbytes(self) -> int:

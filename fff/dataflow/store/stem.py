@@ -102,10 +102,10 @@ class SteM:
         """The value numbers of a compared column at `rows`, those of NULL where there is no row."""
         if not self._holes:
             return self.numbers[column].view[self._places(rows)]
-        found = np.full(len(rows), -1, np.int64)
+        numbers = np.full(len(rows), -1, np.int64)
         there = rows >= 0
-        found[there] = self.numbers[column].view[rows[there]]
-        return found
+        numbers[there] = self.numbers[column].view[rows[there]]
+        return numbers
 
     def number(self, rows: pa.RecordBatch) -> dict[int, Int64]:
         """Value numbers of the compared columns of arriving rows."""
@@ -170,9 +170,9 @@ class SteM:
         old, originals = self.identity.originals()
         unlike = np.zeros(len(old), np.bool_)
         for field, storage, values in zip(self.plan.columns, self.columns, rows.columns, strict=True):
-            found = differing(values.take(pa.array(old)), storage.take(originals))
-            if found.any():
-                unlike |= found
+            differ = differing(values.take(pa.array(old)), storage.take(originals))
+            if differ.any():
+                unlike |= differ
                 self.conflicting.setdefault(field.name, None)
         if unlike.any() and self.conflict is None:
             first = int(originals[unlike.nonzero()[0][0]])
@@ -296,10 +296,10 @@ class SteM:
         """How many different values each compared column has, NULL aside; nothing where some rows were not stored."""
         if len(self) + self.duplicates < self.arrived:
             return {}
-        found = {}
+        counts = {}
         for column in self.numbers:
-            found[self.plan.columns[column].name] = int(np.count_nonzero(self._values_had(column)))
-        return found
+            counts[self.plan.columns[column].name] = int(np.count_nonzero(self._values_had(column)))
+        return counts
 
     def _values_had(self, column: int) -> Bools:
         """By value number: whether some row has it, or had it and is gone."""

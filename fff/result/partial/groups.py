@@ -142,12 +142,12 @@ class PartialSource:
         codes = _codes(pa.concat_tables([self._reached, *parts]))
         _, firsts, codes = np.unique(codes, return_index=True, return_inverse=True)
         kept = owners[firsts][codes] == owners
-        found = []
+        shown = []
         for number, part in enumerate(tuples, 1):
             mine = kept[owners == number]
             if mine.any():
-                found.append(PartialTuples(part.span, part.missing, part.table.filter(pa.array(mine))))
-        return found
+                shown.append(PartialTuples(part.span, part.missing, part.table.filter(pa.array(mine))))
+        return shown
 
     def _not_shown(self, table: pa.Table, complete: pa.Table | None) -> pa.Array:
         """Which rows are groups that are not among the complete ones."""

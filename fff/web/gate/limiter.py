@@ -203,12 +203,12 @@ class HostLimiter:
             self._first = max(self._first, 1)
         self._pump()
 
-    def observe(self, permit: Permit, told: Sequence[Quota]) -> None:
+    def observe(self, permit: Permit, quotas: Sequence[Quota]) -> None:
         """The answer tells what is left of the server's quotas."""
         now, others = self._clock.now(), self._in_flight - 1
-        for quota in told:
+        for quota in quotas:
             self._budgets.setdefault(quota.name, Remaining()).observe(quota, permit.serial, others, now)
-        rates = [quota.rate for quota in told if quota.rate is not None]
+        rates = [quota.rate for quota in quotas if quota.rate is not None]
         if rates:
             self._pace.hint(min(rates))
 

@@ -53,32 +53,32 @@ def _elements(items: Parts, body: LambdaBody, count: int = 1) -> Partial:
 
 def _transform(args: Sequence[Value], kind: ArrowType, *, count: int) -> Value | Partial:
     items = Parts.of(args[0])
-    found = _elements(items, args[1], count)
-    failed = _of_rows(found.failed, items.rows, len(items.lengths))
-    return _with(made(found.values, items.lengths, items.valid, kind), failed)
+    outcome = _elements(items, args[1], count)
+    failed = _of_rows(outcome.failed, items.rows, len(items.lengths))
+    return _with(made(outcome.values, items.lengths, items.valid, kind), failed)
 
 
 def _filter(args: Sequence[Value], kind: ArrowType, *, count: int) -> Value | Partial:
     items = Parts.of(args[0])
-    found = _elements(items, args[1], count)
-    failed = _of_rows(found.failed, items.rows, len(items.lengths))
-    return _with(items.where(numpy_mask(found.values)).cast(kind), failed)
+    outcome = _elements(items, args[1], count)
+    failed = _of_rows(outcome.failed, items.rows, len(items.lengths))
+    return _with(items.where(numpy_mask(outcome.values)).cast(kind), failed)
 
 
 def _any(args: Sequence[Value], _: ArrowType, *, every: bool) -> Value | Partial:
     """`exists`, or `forall`: it ends at the first element that decides; where none does, one that is unknown makes it so."""
     items = Parts.of(args[0])
-    found = _elements(items, args[1])
+    outcome = _elements(items, args[1])
     length = len(items.lengths)
-    deciding = numpy_mask(pc.invert(found.values) if every else found.values)
+    deciding = numpy_mask(pc.invert(outcome.values) if every else outcome.values)
     decided = np.bincount(items.rows[deciding], minlength=length) > 0
-    failed = found.failed
+    failed = outcome.failed
     if failed is not None:
         first = np.full(length, len(items.values), np.int64)
         [at] = np.nonzero(deciding)
         first[items.rows[at][::-1]] = at[::-1]
         failed = failed.where(np.arange(len(items.values)) < first[items.rows])
-    null = pc.is_null(found.values).to_numpy(zero_copy_only=False)
+    null = pc.is_null(outcome.values).to_numpy(zero_copy_only=False)
     unknown = np.bincount(items.rows[null], minlength=length) > 0
     result = pa.array(decided != every, mask=~items.valid | (~decided & unknown))
     return _with(result, _of_rows(failed, items.rows, length))
@@ -94,17 +94,17 @@ def _aggregate(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
     for place in range(int(items.lengths.max(initial=0))):
         [rows] = np.nonzero(items.lengths > place)
         element = items.values.take(pa.array(items.starts[rows] + place))
-        found = merge(rows, held.take(pa.array(rows)), element)
-        told = _of_rows(found.failed, rows, length)
-        failed = either(failed, told)
+        outcome = merge(rows, held.take(pa.array(rows)), element)
+        newly_failed = _of_rows(outcome.failed, rows, length)
+        failed = either(failed, newly_failed)
         where = np.arange(length)
         where[rows] = length + np.arange(len(rows))
-        held = pa.concat_arrays([held, found.values.cast(held.type)]).take(pa.array(where))
-    found = finish(np.arange(length), held)
+        held = pa.concat_arrays([held, outcome.values.cast(held.type)]).take(pa.array(where))
+    outcome = finish(np.arange(length), held)
     valid = items.valid
-    told = None if found.failed is None else found.failed.where(valid)
-    result = pc.if_else(pa.array(valid), found.values, pa.scalar(None, found.values.type)).cast(kind)
-    return _with(result, either(failed, told))
+    newly_failed = None if outcome.failed is None else outcome.failed.where(valid)
+    result = pc.if_else(pa.array(valid), outcome.values, pa.scalar(None, outcome.values.type)).cast(kind)
+    return _with(result, either(failed, newly_failed))
 
 
 def _zip_with(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
@@ -113,31 +113,31 @@ def _zip_with(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
     valid = left.valid & right.valid
     lengths = np.where(valid, np.maximum(left.lengths, right.lengths), 0)
     rows = np.repeat(np.arange(len(valid)), lengths)
-    found = args[2](rows, padded(left, lengths), padded(right, lengths))
-    return _with(made(found.values, lengths, valid, kind), _of_rows(found.failed, rows, len(valid)))
+    outcome = args[2](rows, padded(left, lengths), padded(right, lengths))
+    return _with(made(outcome.values, lengths, valid, kind), _of_rows(outcome.failed, rows, len(valid)))
 
 
 def _map_filter(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
     keys, values = Parts.of_map(args[0])
-    found = args[1](keys.rows, keys.values, values.values)
-    kept = np.flatnonzero(numpy_mask(found.values))
+    outcome = args[1](keys.rows, keys.values, values.values)
+    kept = np.flatnonzero(numpy_mask(outcome.values))
     lengths = np.bincount(keys.rows[kept], minlength=len(keys.lengths))
     chosen = [one.values.take(pa.array(kept)) for one in (keys, values)]
     result = made_map(chosen[0], chosen[1], lengths, keys.valid, kind)
-    return _with(result, _of_rows(found.failed, keys.rows, len(keys.lengths)))
+    return _with(result, _of_rows(outcome.failed, keys.rows, len(keys.lengths)))
 
 
 def _changed(args: Sequence[Value], kind: ArrowType, *, of_keys: bool) -> Value | Partial:
     """`transform_keys` or `transform_values`."""
     keys, values = Parts.of_map(args[0])
     length = len(keys.lengths)
-    found = args[1](keys.rows, keys.values, values.values)
-    failed = _of_rows(found.failed, keys.rows, length)
+    outcome = args[1](keys.rows, keys.values, values.values)
+    failed = _of_rows(outcome.failed, keys.rows, length)
     if not of_keys:
-        return _with(made_map(keys.values, found.values, keys.lengths, keys.valid, kind), failed)
+        return _with(made_map(keys.values, outcome.values, keys.lengths, keys.valid, kind), failed)
     good = keys.valid if failed is None else keys.valid & ~failed.rows
     kept = pa.array(np.flatnonzero(good[keys.rows]))
-    chosen = [one.take(kept) for one in (found.values, values.values)]
+    chosen = [one.take(kept) for one in (outcome.values, values.values)]
     made_of = checked(chosen[0], chosen[1], np.where(good, keys.lengths, 0), good, kind)
     if isinstance(made_of, Partial):
         return Partial(made_of.values, either(failed, made_of.failed))
@@ -160,9 +160,11 @@ def _map_zip_with(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
     code = np.concatenate((codes[0], codes[1][alone]))[order]
     values = [_at(code, of, one.values) for of, one in zip(codes, (one_values, other_values), strict=True)]
     rows = rows[order]
-    found = args[2](rows, keys, *values)
+    outcome = args[2](rows, keys, *values)
     lengths = np.bincount(rows, minlength=len(valid))
-    return _with(made_map(keys, found.values, lengths, valid, kind), _of_rows(found.failed, rows, len(valid)))
+    return _with(
+        made_map(keys, outcome.values, lengths, valid, kind), _of_rows(outcome.failed, rows, len(valid))
+    )
 
 
 def _at(wanted: Int64, codes: Int64, values: pa.Array) -> pa.Array:

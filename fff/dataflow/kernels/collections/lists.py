@@ -16,9 +16,9 @@ from fff.dataflow.kernels.values import Kernel, Partial, Value, as_array, failin
 from fff.schema import ArrowType
 
 
-def _firsts(rows: Int64, found: Int64) -> Int64:
+def _firsts(rows: Int64, codes: Int64) -> Int64:
     """The first of the elements that are alike in one row, in their order."""
-    keys = rows * (int(found.max(initial=-1)) + 2) + found + 1
+    keys = rows * (int(codes.max(initial=-1)) + 2) + codes + 1
     return np.sort(np.unique(keys, return_index=True)[1])
 
 
@@ -42,17 +42,17 @@ def _among(left: Parts, right: Parts) -> tuple[Int64, Bools]:
 def _common(args: Sequence[Value], _: ArrowType, *, among: bool) -> Value:
     """`array_intersect`, or `array_except`: the different elements that are among those on the right, or not."""
     left, right = map(Parts.of, aligned(args))
-    found, there = _among(left, right)
-    first = _firsts(left.rows, found)
+    codes, there = _among(left, right)
+    first = _firsts(left.rows, codes)
     return left.taken(first[there[first] == among], left.valid & right.valid)
 
 
 def _overlap(args: Sequence[Value], _: ArrowType) -> Value:
     """Whether two arrays share an element that is not NULL; unknown where one has a NULL and none is empty."""
     left, right = map(Parts.of, aligned(args))
-    found, there = _among(left, right)
+    codes, there = _among(left, right)
     length = len(left.lengths)
-    shared = np.bincount(left.rows[there & (found >= 0)], minlength=length) > 0
+    shared = np.bincount(left.rows[there & (codes >= 0)], minlength=length) > 0
     null = (_nulls(left) | _nulls(right)) & (left.lengths > 0) & (right.lengths > 0)
     return pa.array(shared, mask=~(left.valid & right.valid) | (~shared & null))
 
@@ -60,25 +60,25 @@ def _overlap(args: Sequence[Value], _: ArrowType) -> Value:
 def _nulls(items: Parts) -> Bools:
     """Which rows have a NULL among their elements."""
     null = pc.is_null(items.values).to_numpy(zero_copy_only=False)
-    found: Bools = np.bincount(items.rows[null], minlength=len(items.lengths)) > 0
-    return found
+    with_null: Bools = np.bincount(items.rows[null], minlength=len(items.lengths)) > 0
+    return with_null
 
 
 def _equal(items: Parts, wanted: pa.Array) -> Bools:
     """Which elements are equal to the value of their row; NULL is equal to none."""
     one, other = together(items.values, wanted)
     other = other[items.rows]
-    found: Bools = (one == other) & (one >= 0)
-    return found
+    equal: Bools = (one == other) & (one >= 0)
+    return equal
 
 
 def _contains(args: Sequence[Value], _: ArrowType) -> Value:
     """Whether an array holds a value; unknown where it holds a NULL instead, and of NULLs."""
     whole, wanted = aligned(args)
     items = Parts.of(whole)
-    found = np.bincount(items.rows[_equal(items, wanted)], minlength=len(whole)) > 0
+    holds = np.bincount(items.rows[_equal(items, wanted)], minlength=len(whole)) > 0
     known = items.valid & valid_rows(wanted, len(whole))
-    return pa.array(found, mask=~known | (~found & _nulls(items)))
+    return pa.array(holds, mask=~known | (~holds & _nulls(items)))
 
 
 def _position(args: Sequence[Value], _: ArrowType) -> Value:
@@ -86,9 +86,9 @@ def _position(args: Sequence[Value], _: ArrowType) -> Value:
     whole, wanted = aligned(args)
     items = Parts.of(whole)
     equal = np.flatnonzero(_equal(items, wanted))
-    found = np.zeros(len(whole), np.int64)
-    found[items.rows[equal][::-1]] = items.places[equal][::-1] + 1
-    return pa.array(found, mask=~(items.valid & valid_rows(wanted, len(whole))))
+    positions = np.zeros(len(whole), np.int64)
+    positions[items.rows[equal][::-1]] = items.places[equal][::-1] + 1
+    return pa.array(positions, mask=~(items.valid & valid_rows(wanted, len(whole))))
 
 
 def _removed(args: Sequence[Value], _: ArrowType) -> Value:
@@ -107,9 +107,11 @@ def _compact(args: Sequence[Value], _: ArrowType) -> Value:
 def _extreme(args: Sequence[Value], kind: ArrowType, *, greatest: bool) -> Value:
     """The greatest or least element that is not NULL, of equal ones the first."""
     items = Parts.of(args[0])
-    found = ranks(items.values)
-    [there] = np.nonzero(found >= 0)
-    order = there[np.lexsort((there, -found[there] if greatest else found[there], items.rows[there]))]
+    value_ranks = ranks(items.values)
+    [there] = np.nonzero(value_ranks >= 0)
+    order = there[
+        np.lexsort((there, -value_ranks[there] if greatest else value_ranks[there], items.rows[there]))
+    ]
     rows, first = np.unique(items.rows[order], return_index=True)
     places = np.full(len(items.lengths), -1, np.int64)
     places[rows] = order[first]
@@ -119,10 +121,10 @@ def _extreme(args: Sequence[Value], kind: ArrowType, *, greatest: bool) -> Value
 def _sorted(args: Sequence[Value], _: ArrowType) -> Value:
     """Elements from the least to the greatest, or the other way round; NULLs before all or behind all."""
     items, descending, nulls_first = Parts.of(args[0]), args[1].as_py(), args[2].as_py()
-    found = ranks(items.values)
-    null = found < 0
-    found = np.where(null, 0, -found if descending else found)
-    return items.taken(np.lexsort((found, ~null if nulls_first else null, items.rows)))
+    value_ranks = ranks(items.values)
+    null = value_ranks < 0
+    value_ranks = np.where(null, 0, -value_ranks if descending else value_ranks)
+    return items.taken(np.lexsort((value_ranks, ~null if nulls_first else null, items.rows)))
 
 
 def _reversed(args: Sequence[Value], _: ArrowType) -> Value:

@@ -28,10 +28,10 @@ def checked(
     """Maps of keys and values, so many in each row; those with a NULL among their keys, or one twice, fail."""
     length = len(lengths)
     rows = np.repeat(np.arange(length), lengths)
-    found = ranks(keys)
-    null = np.bincount(rows[found < 0], minlength=length) > 0
-    order = np.lexsort((np.arange(len(rows)), found, rows))
-    same = (np.diff(rows[order]) == 0) & (np.diff(found[order]) == 0) & (found[order][1:] >= 0)
+    key_ranks = ranks(keys)
+    null = np.bincount(rows[key_ranks < 0], minlength=length) > 0
+    order = np.lexsort((np.arange(len(rows)), key_ranks, rows))
+    same = (np.diff(rows[order]) == 0) & (np.diff(key_ranks[order]) == 0) & (key_ranks[order][1:] >= 0)
     again = np.sort(order[1:][same])
     twice = np.bincount(rows[again], minlength=length) > 0
     bad = (null | twice) & valid
@@ -42,7 +42,7 @@ def checked(
 
     def tell(row: int) -> str:
         starts = np.cumsum(lengths) - lengths
-        nulls = np.flatnonzero((found < 0) & (rows == row))
+        nulls = np.flatnonzero((key_ranks < 0) & (rows == row))
         repeated = again[rows[again] == row]
         if len(nulls) and (not len(repeated) or nulls[0] < repeated[0]):
             return _NULL_KEY
@@ -65,11 +65,17 @@ def _from_arrays(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
     uneven = valid & (keys.lengths != values.lengths)
     good = valid & ~uneven
     chosen = [one.values.take(pa.array(np.flatnonzero(good[one.rows]))) for one in (keys, values)]
-    found = checked(chosen[0], chosen[1], np.where(good, keys.lengths, 0), good, kind)
+    result = checked(chosen[0], chosen[1], np.where(good, keys.lengths, 0), good, kind)
     if not uneven.any():
-        return found
-    told = Failures(uneven, lambda _: "The key array and value array of MapData must have the same length.")
-    return Partial(found.values, told | found.failed) if isinstance(found, Partial) else Partial(found, told)
+        return result
+    failures = Failures(
+        uneven, lambda _: "The key array and value array of MapData must have the same length."
+    )
+    return (
+        Partial(result.values, failures | result.failed)
+        if isinstance(result, Partial)
+        else Partial(result, failures)
+    )
 
 
 def _from_entries(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
@@ -108,10 +114,10 @@ def _entries(args: Sequence[Value], kind: ArrowType) -> Value:
 def place_of(keys: Parts, wanted: pa.Array) -> Int64:
     """The number of the element with the key of its row; -1 where there is none."""
     one, other = together(keys.values, wanted)
-    found = np.full(len(keys.lengths), -1, np.int64)
+    positions = np.full(len(keys.lengths), -1, np.int64)
     [equal] = np.nonzero((one == other[keys.rows]) & (one >= 0))
-    found[keys.rows[equal]] = equal
-    return found
+    positions[keys.rows[equal]] = equal
+    return positions
 
 
 def _of_key(args: Sequence[Value], kind: ArrowType) -> Value:

@@ -50,22 +50,22 @@ def ranks(values: pa.Array) -> Int64:
     places = np.empty(len(order) + 1, np.int64)
     places[order] = np.arange(len(order))
     places[-1] = -1
-    found: Int64 = places[pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False)]
-    return found
+    ranked: Int64 = places[pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False)]
+    return ranked
 
 
 def _of_rows(matrix: Int64, values: pa.Array) -> Int64:
     """The ranks of the rows of a matrix."""
     if not len(matrix):
         return np.empty(0, np.int64)
-    found = np.unique(matrix, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    return np.where(pc.is_valid(values).to_numpy(zero_copy_only=False), found, -1)
+    numbered = np.unique(matrix, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return np.where(pc.is_valid(values).to_numpy(zero_copy_only=False), numbered, -1)
 
 
 def together(*columns: pa.Array) -> list[Int64]:
     """The ranks of the values of several columns of one type among all of them."""
-    found = ranks(pa.concat_arrays(columns))
-    return np.split(found, np.cumsum([len(one) for one in columns])[:-1])
+    ranked = ranks(pa.concat_arrays(columns))
+    return np.split(ranked, np.cumsum([len(one) for one in columns])[:-1])
 
 
 def compared(args: Sequence[Value], _: ArrowType) -> Value:
@@ -82,16 +82,16 @@ def identical(args: Sequence[Value], _: ArrowType) -> Value:
 
 def _ranked(args: Sequence[Value]) -> list[Int64]:
     length = max((len(one) for one in args[:2] if isinstance(one, pa.Array)), default=1)
-    found = together(*(as_array(one) for one in args[:2]))
-    return [np.broadcast_to(one, length) for one in found]
+    ranked = together(*(as_array(one) for one in args[:2]))
+    return [np.broadcast_to(one, length) for one in ranked]
 
 
 def extreme(args: Sequence[Value], kind: ArrowType, *, greatest: bool) -> Value:
     """The greatest or least of what is not NULL; of equal ones the first."""
     length = max((len(one) for one in args if isinstance(one, pa.Array)), default=1)
     columns = [column(one, length) for one in args]
-    found = np.stack(together(*columns))
-    best = found.argmax(0) if greatest else np.where(found < 0, np.iinfo(np.int64).max, found).argmin(0)
+    ranked = np.stack(together(*columns))
+    best = ranked.argmax(0) if greatest else np.where(ranked < 0, np.iinfo(np.int64).max, ranked).argmin(0)
     return pa.concat_arrays(columns).take(pa.array(best * length + np.arange(length))).cast(kind)
 
 

@@ -33,32 +33,34 @@ def _counts(value: Value) -> tuple[Int64, Bools]:
     return pc.fill_null(values, 0).to_numpy(zero_copy_only=False).astype(np.int64), mask
 
 
-def _made(found: Int64, mask: Bools, kind: ArrowType) -> pa.Array:
-    return pa.array(found, pa.int64(), mask=mask).view(kind)
+def _made(numbers: Int64, mask: Bools, kind: ArrowType) -> pa.Array:
+    return pa.array(numbers, pa.int64(), mask=mask).view(kind)
 
 
-def _sum(sign: int, told: str) -> Kernel:
+def _sum(sign: int, message: str) -> Kernel:
     """The sum, or the difference, of two counts of microseconds."""
 
     def kernel(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
         (left, no_left), (right, no_right) = _counts(args[0]), _counts(args[1])
         with np.errstate(over="ignore"):
-            found = left + sign * right if sign > 0 else left - right
-        wraps = ((left ^ found) & ((right if sign > 0 else ~right) ^ found)) < 0
+            total = left + sign * right if sign > 0 else left - right
+        wraps = ((left ^ total) & ((right if sign > 0 else ~right) ^ total)) < 0
         mask = no_left | no_right
-        return failing(_made(found, mask, kind), pa.array(wraps & ~mask), told)
+        return failing(_made(total, mask, kind), pa.array(wraps & ~mask), message)
 
     return kernel
 
 
 def _minus(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
     """A moment so much earlier, as Spark computes it: later by the negative, which the longest time does not have."""
-    found = _sum(-1, _TOO_FAR)(args, kind)
+    difference = _sum(-1, _TOO_FAR)(args, kind)
     (_, no_moment), (length, no_length) = _counts(args[0]), _counts(args[1])
     beyond = (length == _LEAST) & ~(no_moment | no_length)
     if not beyond.any():
-        return found
-    values, failed = (found.values, found.failed) if isinstance(found, Partial) else (found, None)
+        return difference
+    values, failed = (
+        (difference.values, difference.failed) if isinstance(difference, Partial) else (difference, None)
+    )
     lost = failing(values, pa.array(beyond), _TOO_LONG)
     assert isinstance(lost, Partial)
     return Partial(lost.values, either(lost.failed, failed))
@@ -68,11 +70,11 @@ def _times(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
     """So many times as long."""
     (length, no_length), (count, no_count) = _counts(args[0]), _counts(args[1])
     with np.errstate(all="ignore"):
-        found = length * count
-        wraps = (length != 0) & (found // np.where(length == 0, 1, length) != count)
+        product = length * count
+        wraps = (length != 0) & (product // np.where(length == 0, 1, length) != count)
         wraps |= (length == _LEAST) & (count == -1)
     mask = no_length | no_count
-    return failing(_made(found, mask, kind), pa.array(wraps & ~mask), _TOO_LONG)
+    return failing(_made(product, mask, kind), pa.array(wraps & ~mask), _TOO_LONG)
 
 
 def _over(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
@@ -86,10 +88,10 @@ def _over(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
     # Rounded down so far: up where the rest is more than a half, or a half of what is positive.
     twice = np.abs(rest) > np.abs(safe) - np.abs(rest)
     half = np.abs(rest) == np.abs(safe) - np.abs(rest)
-    found = quotient + (twice | (half & ((length < 0) == (safe < 0))))
+    rounded = quotient + (twice | (half & ((length < 0) == (safe < 0))))
     failed = (zero | beyond) & ~mask
     return failing(
-        _made(found, mask, kind),
+        _made(rounded, mask, kind),
         pa.array(failed),
         lambda row: _BY_ZERO if zero[row % len(zero)] else _TOO_LONG,
     )
@@ -108,8 +110,8 @@ def _one_sided(compute: Callable[[Int64], Int64]) -> Kernel:
     def kernel(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
         length, mask = _counts(args[0])
         with np.errstate(over="ignore"):
-            found = compute(length)
-        return failing(_made(found, mask, kind), pa.array((length == _LEAST) & ~mask), _TOO_LONG)
+            result = compute(length)
+        return failing(_made(result, mask, kind), pa.array((length == _LEAST) & ~mask), _TOO_LONG)
 
     return kernel
 
@@ -131,11 +133,11 @@ def _part(args: Sequence[Value], kind: ArrowType) -> Value:
     """The days, hours, minutes or seconds of a length; of a negative one they are negative."""
     length, mask = _counts(args[0])
     unit, most = _PARTS[args[1].as_py()]
-    found = np.fmod((length - np.fmod(length, unit)) // unit, most)
+    part = np.fmod((length - np.fmod(length, unit)) // unit, most)
     if pa.types.is_decimal(kind):
-        digits = pa.array(found, pa.int64(), mask=mask).cast(pa.decimal128(19, 0))
+        digits = pa.array(part, pa.int64(), mask=mask).cast(pa.decimal128(19, 0))
         return pc.multiply(digits, pa.scalar(Decimal("0.000001"), pa.decimal128(7, 6))).cast(kind)
-    return pa.array(found, pa.int64(), mask=mask).cast(kind)
+    return pa.array(part, pa.int64(), mask=mask).cast(kind)
 
 
 _FOUR: dict[str, Kernel] = {

@@ -49,9 +49,9 @@ def _high(numbers: Doubles) -> NDArray[np.int64]:
     return numbers.view(np.int64) >> 32
 
 
-def exponential(given: Doubles) -> Doubles:
+def exponential(numbers: Doubles) -> Doubles:
     """The base of natural logarithms to these powers."""
-    x = np.where(np.isfinite(given), np.clip(given, _LEAST, _GREATEST), 0.0)
+    x = np.where(np.isfinite(numbers), np.clip(numbers, _LEAST, _GREATEST), 0.0)
     size, up = _high(np.abs(x)), x >= 0
     near = size < 0x3FF0A2B2  # one and a half times ln 2
     whole = np.trunc(np.where(near, np.where(up, 1.0, -1.0), _PER_LN2 * x + np.where(up, 0.5, -0.5)))
@@ -62,9 +62,9 @@ def exponential(given: Doubles) -> Doubles:
     c = rest - square * _polynomial(square, _EXPONENTIAL)
     plain = 1.0 - ((rest * c) / (c - 2.0) - rest)
     shifted = np.ldexp(1.0 - ((low - (rest * c) / (2.0 - c)) - high), whole.astype(np.int32))
-    found = np.where(size < 0x3E300000, 1.0 + x, np.where(whole == 0, plain, shifted))
-    found = np.where(given > _GREATEST, np.inf, np.where(given < _LEAST, 0.0, found))
-    return np.where(np.isnan(given), np.nan, found)
+    result = np.where(size < 0x3E300000, 1.0 + x, np.where(whole == 0, plain, shifted))
+    result = np.where(numbers > _GREATEST, np.inf, np.where(numbers < _LEAST, 0.0, result))
+    return np.where(np.isnan(numbers), np.nan, result)
 
 
 def _split(x: Doubles) -> tuple[Doubles, Doubles]:
@@ -76,9 +76,9 @@ def _split(x: Doubles) -> tuple[Doubles, Doubles]:
     return exponent.astype(np.float64), (bits | 0x3FF0000000000000).view(np.float64)
 
 
-def logarithm(given: Doubles) -> Doubles:
+def logarithm(numbers: Doubles) -> Doubles:
     """The natural logarithms of positive numbers, finite or not."""
-    exponent, x = _split(np.where(np.isfinite(given), given, 1.0))
+    exponent, x = _split(np.where(np.isfinite(numbers), numbers, 1.0))
     upper = _high(x) & 0x000FFFFF
     halved = ((upper + 0x95F64) & 0x100000) != 0  # from the root of 2 on
     f = np.where(halved, x * 0.5, x) - 1.0
@@ -98,16 +98,16 @@ def logarithm(given: Doubles) -> Doubles:
     small = f * f * (0.5 - 0.33333333333333333 * f)
     tiny = np.where(k == 0, f - small, k * _LN2_HIGH - ((small - k * _LN2_LOW) - f))
     tiny = np.where(f == 0, np.where(k == 0, 0.0, k * _LN2_HIGH + k * _LN2_LOW), tiny)
-    found = np.where((0x000FFFFF & (2 + upper)) < 3, tiny, np.where(inside, wide, narrow))
-    return np.where(np.isfinite(given), found, given)
+    result = np.where((0x000FFFFF & (2 + upper)) < 3, tiny, np.where(inside, wide, narrow))
+    return np.where(np.isfinite(numbers), result, numbers)
 
 
-def _logarithm_of_ten(given: Doubles) -> Doubles:
-    exponent, x = _split(np.where(np.isfinite(given), given, 1.0))
+def _logarithm_of_ten(numbers: Doubles) -> Doubles:
+    exponent, x = _split(np.where(np.isfinite(numbers), numbers, 1.0))
     below = exponent < 0
     y = exponent + below
     low = y * _LOG2_LOW + _PER_LN10 * logarithm(np.where(below, x * 0.5, x))
-    return np.where(np.isfinite(given), low + y * _LOG2_HIGH, given)
+    return np.where(np.isfinite(numbers), low + y * _LOG2_HIGH, numbers)
 
 
 def _kernel(compute: Callable[..., Doubles], *, positive: bool) -> Kernel:
@@ -116,14 +116,14 @@ def _kernel(compute: Callable[..., Doubles], *, positive: bool) -> Kernel:
     def kernel(args: Sequence[Value], kind: ArrowType) -> Value:
         length = max(len(one) if isinstance(one, pa.Array) else 1 for one in args)
         null = np.zeros(length, np.bool_)
-        given = []
+        operands = []
         for one in map(as_array, args):
             numbers = pc.fill_null(one, 1.0).to_numpy(zero_copy_only=False)
             outside = numbers <= 0 if positive else np.zeros(len(numbers), np.bool_)
             null = null | pc.is_null(one).to_numpy(zero_copy_only=False) | outside
-            given.append(np.where(outside, 1.0, numbers))
+            operands.append(np.where(outside, 1.0, numbers))
         with np.errstate(all="ignore"):
-            return pa.array(np.broadcast_to(compute(*given), length), kind, mask=null)
+            return pa.array(np.broadcast_to(compute(*operands), length), kind, mask=null)
 
     return kernel
 

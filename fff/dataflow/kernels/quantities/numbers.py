@@ -28,9 +28,9 @@ def _bucket(args: Sequence[Value], kind: ArrowType) -> Value:
     first, last = np.minimum(low, high), np.maximum(low, high)
     with np.errstate(all="ignore"):
         passed = np.where(up, value - first, last - value)
-        found = np.where(null, 0.0, many.astype(np.float64) * passed / (last - first))
-        great = found >= 2.0**63  # one more than the greatest is the least
-        inside = np.where(great | np.isnan(found), 0.0, found).astype(np.int64) + 1
+        bucket = np.where(null, 0.0, many.astype(np.float64) * passed / (last - first))
+        great = bucket >= 2.0**63  # one more than the greatest is the least
+        inside = np.where(great | np.isnan(bucket), 0.0, bucket).astype(np.int64) + 1
         inside = np.where(great, -(2**63), inside)
     below, above = np.where(up, value < low, value > low), np.where(up, value >= high, value <= high)
     return pa.array(np.where(below, 0, np.where(above, many + 1, inside)), kind, mask=null)
@@ -46,7 +46,7 @@ def _bit(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
         pc.fill_null(one, 0).to_numpy(zero_copy_only=False).astype(np.int64) for one in (number, place)
     )
     bad = ((at < 0) | (at >= width)) & ~mask
-    found = np.right_shift(values, np.clip(at, 0, 63)) & 1
+    bits = np.right_shift(values, np.clip(at, 0, 63)) & 1
 
     def tell(row: int) -> str:
         return (
@@ -54,7 +54,7 @@ def _bit(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
             f"Expects an integer value between 0 and {width - 1} (upper bound exclusive), but got {at[row]}."
         )
 
-    return failing(pa.array(found, pa.int64(), mask=mask).cast(kind), pa.array(bad), tell)
+    return failing(pa.array(bits, pa.int64(), mask=mask).cast(kind), pa.array(bad), tell)
 
 
 def _tens(mode: str) -> Kernel:
@@ -62,15 +62,15 @@ def _tens(mode: str) -> Kernel:
 
     def kernel(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
         value, digits = as_array(args[0]), args[1].as_py()
-        given = value if pa.types.is_decimal(value.type) else value.cast(pa.decimal128(20, 0))
-        wide = given.cast(pa.decimal256(76, given.type.scale))
-        found = pc.round(wide, ndigits=digits, round_mode=mode)
+        as_decimal = value if pa.types.is_decimal(value.type) else value.cast(pa.decimal128(20, 0))
+        wide = as_decimal.cast(pa.decimal256(76, as_decimal.type.scale))
+        rounded = pc.round(wide, ndigits=digits, round_mode=mode)
         if pa.types.is_decimal(kind):
-            return found.cast(kind)
+            return rounded.cast(kind)
         half = 1 << (kind.bit_width - 1)
         bounds = [pa.scalar(Decimal(one), pa.decimal256(76, 0)) for one in (-half, half - 1)]
-        outside = pc.or_(pc.less(found, bounds[0]), pc.greater(found, bounds[1]))
-        inside = pc.if_else(pc.fill_null(outside, fill_value=False), pa.scalar(None, found.type), found)
+        outside = pc.or_(pc.less(rounded, bounds[0]), pc.greater(rounded, bounds[1]))
+        inside = pc.if_else(pc.fill_null(outside, fill_value=False), pa.scalar(None, rounded.type), rounded)
         return failing(inside.cast(pa.int64()).cast(kind), outside, _OVERFLOW)
 
     return kernel

@@ -48,7 +48,7 @@ def pieces(pattern: str) -> list[str] | None:
 
     None where a quote does not end, or something else is wrong.
     """
-    found: list[str] = []
+    split: list[str] = []
     end = 0
     for match in _PIECE.finditer(pattern):
         if match.start() != end:
@@ -56,24 +56,24 @@ def pieces(pattern: str) -> list[str] | None:
         end = match.end()
         part = match[0]
         if match[1]:
-            found.append(part)
+            split.append(part)
         elif part == "''":
-            found.append(_MARK + "'")
+            split.append(_MARK + "'")
         elif part[0] == "'":
-            found.append(_MARK + part[1:-1].replace("''", "'"))
+            split.append(_MARK + part[1:-1].replace("''", "'"))
         elif part in "#{}":  # kept for later by Java
             return None
         else:
-            found.append(part if part in "[]" else _MARK + part)
-    return found if end == len(pattern) else None
+            split.append(part if part in "[]" else _MARK + part)
+    return split if end == len(pattern) else None
 
 
 def writable(pattern: str) -> bool:
     """Whether moments are written by the pattern as Java does."""
-    found = pieces(pattern)
-    if found is None or min(accumulate(map(_opens, found)), default=0) < 0:
+    split = pieces(pattern)
+    if split is None or min(accumulate(map(_opens, split)), default=0) < 0:
         return False
-    return all(one[0] in "'[]" or one in _ZONES or one in _WRITERS for one in found)
+    return all(one[0] in "'[]" or one in _ZONES or one in _WRITERS for one in split)
 
 
 def _opens(piece: str) -> int:
@@ -84,13 +84,13 @@ def write(pattern: str, micros: int) -> str:
     """A moment by a pattern that is writable."""
     days, clock = divmod(micros, _DAY)
     year, month, day = texts.date_of(days)
-    found = []
+    written = []
     for one in _split(pattern):
         if one[0] == _MARK:
-            found.append(one[1:])
+            written.append(one[1:])
         elif one[0] not in "[]":
-            found.append(_ZONES[one] if one in _ZONES else _WRITERS[one](year, month, day, days, clock))
-    return "".join(found)
+            written.append(_ZONES[one] if one in _ZONES else _WRITERS[one](year, month, day, days, clock))
+    return "".join(written)
 
 
 @lru_cache(maxsize=256)
@@ -172,12 +172,12 @@ _MOST_OFFSET = 18 * 60
 
 def readable(pattern: str) -> bool:
     """Whether moments are read by the pattern as Java does."""
-    found = pieces(pattern)
-    return found is not None and _is_readable(found)
+    split = pieces(pattern)
+    return split is not None and _is_readable(split)
 
 
-def _is_readable(found: list[str]) -> bool:
-    letters = [one for one in found if one[0].isalpha()]
+def _is_readable(split: list[str]) -> bool:
+    letters = [one for one in split if one[0].isalpha()]
     fields = [one[0] for one in letters]
     if (
         not letters
@@ -189,7 +189,7 @@ def _is_readable(found: list[str]) -> bool:
         return False
     depth = 0
     chain: list[str] = []  # numbers without anything between them
-    for one in found:
+    for one in split:
         depth += _opens(one)
         if depth < 0 or (one[0] == _MARK and not _BETWEEN.fullmatch(one[1:])):
             return False
@@ -268,8 +268,8 @@ def _day(parts: dict[str, str]) -> int | None:
     if "D" in parts:
         number = int(parts["D"])
         days = texts.days_of(year, 1, 1) + number - 1
-        given = texts.date_of(days)
-        same = [given[0] == year, "M" not in parts or given[1] == month, "d" not in parts or given[2] == day]
+        date = texts.date_of(days)
+        same = [date[0] == year, "M" not in parts or date[1] == month, "d" not in parts or date[2] == day]
         return days if all(same) else None
     if not 1 <= month <= 12 or not 1 <= day <= texts.month_length(year, month):
         return None

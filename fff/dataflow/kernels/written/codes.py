@@ -32,10 +32,10 @@ _DIGITS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
 def encoded(text: str, charset: str) -> bytes | None:
     """A text in a character set; None where it has other characters."""
     try:
-        found = text.encode(CHARSETS[charset])
+        encoded = text.encode(CHARSETS[charset])
     except UnicodeEncodeError:
         return None
-    return _MARKS["utf-16"][0] + found if charset == "utf-16" and found else found
+    return _MARKS["utf-16"][0] + encoded if charset == "utf-16" and encoded else encoded
 
 
 def decoded(data: bytes, charset: str) -> str | None:
@@ -55,10 +55,10 @@ def decoded(data: bytes, charset: str) -> str | None:
 
 def from_base64(text: str) -> bytes | None:
     """Bytes of Base64 with or without padding, blanks between its digits or not."""
-    given = text.encode()
-    if re.search(rb"=[ \t\r\n]", given):
+    data = text.encode()
+    if re.search(rb"=[ \t\r\n]", data):
         return None
-    digits = bytes(one for one in given if one not in _BLANKS)
+    digits = bytes(one for one in data if one not in _BLANKS)
     core = digits.rstrip(b"=")
     padding = len(digits) - len(core)
     if not _DIGITS.issuperset(core) or padding > 2 or len(core) % 4 == 1 or (padding and len(digits) % 4):
@@ -88,19 +88,19 @@ def to_bytes(text: str, form: str) -> bytes | None:
 
 def unescaped(text: str) -> str | None:
     """A text of which some bytes are written as `%41`, and blanks as `+`; None where Java finds that wrong."""
-    found, place = bytearray(), 0
+    decoded, place = bytearray(), 0
     while place < len(text):
         letter = text[place]
         if letter != "%":
-            found += b" " if letter == "+" else letter.encode()
+            decoded += b" " if letter == "+" else letter.encode()
             place += 1
             continue
         byte = _byte(text[place + 1 : place + 3])
         if byte is None:
             return None
-        found.append(byte)
+        decoded.append(byte)
         place += 3
-    return found.decode("utf-8", "replace")
+    return decoded.decode("utf-8", "replace")
 
 
 def _byte(digits: str) -> int | None:
@@ -130,12 +130,12 @@ def _each(change: Callable[..., object], tell: Callable[..., str] | None) -> Ker
         if None in known:
             return pa.nulls(len(values), kind)
         coded = values.dictionary_encode()
-        given = coded.dictionary.to_pylist()
-        found = [None if one is None else change(one, *known) for one in given]
-        result = pa.array(found, kind).take(coded.indices)
+        texts = coded.dictionary.to_pylist()
+        changed = [None if one is None else change(one, *known) for one in texts]
+        result = pa.array(changed, kind).take(coded.indices)
         if tell is None:
             return result
-        lost = [one is not None and each is None for one, each in zip(given, found, strict=True)]
+        lost = [one is not None and each is None for one, each in zip(texts, changed, strict=True)]
         rows = pa.array(lost, pa.bool_()).take(coded.indices).fill_null(fill_value=False)
         return failing(result, rows, lambda row: tell(values[row].as_py(), *known))
 

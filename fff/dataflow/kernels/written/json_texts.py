@@ -22,7 +22,7 @@ _DEEPEST, _LONGEST = 1000, 1000
 
 def parts(text: str) -> tuple[str, list[str]] | None:
     """The bracket that a text begins with, and the keys or the number of values in it; None where it is no such JSON."""
-    place, stack, found, count = 0, "", [], 0
+    place, stack, keys, count = 0, "", [], 0
     expected = "value"
     while True:
         match = _TOKEN.match(text, place)
@@ -44,7 +44,7 @@ def parts(text: str) -> tuple[str, list[str]] | None:
                 continue
         elif expected in {"key", "key or end"} and quoted:
             if len(stack) == 1:
-                found.append(_read(quoted))
+                keys.append(_read(quoted))
             expected = "colon"
             continue
         elif expected == "colon" and mark == ":":
@@ -58,7 +58,7 @@ def parts(text: str) -> tuple[str, list[str]] | None:
                 return None
             first, stack = stack[0], stack[:-1]
             if not stack:
-                return first, found if first == "{" else [""] * count
+                return first, keys if first == "{" else [""] * count
         else:
             return None
         expected = "more"
@@ -77,13 +77,13 @@ def _read(quoted: str) -> str:
 
 
 def _length(text: str) -> int | None:
-    found = parts(text)
-    return len(found[1]) if found is not None and found[0] == "[" else None
+    outline = parts(text)
+    return len(outline[1]) if outline is not None and outline[0] == "[" else None
 
 
 def _keys(text: str) -> list[str] | None:
-    found = parts(text)
-    return found[1] if found is not None and found[0] == "{" else None
+    outline = parts(text)
+    return outline[1] if outline is not None and outline[0] == "{" else None
 
 
 def _of_text(change: Callable[[str], object]) -> Kernel:

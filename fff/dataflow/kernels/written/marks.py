@@ -18,7 +18,7 @@ _LAST_SMALL = "\uffff"
 
 def masked(text: str, upper: str | None, lower: str | None, digit: str | None, other: str | None) -> str:
     """Letters, digits and what else there is replaced, each by one character, or left where there is none."""
-    found = []
+    replaced = []
     for letter in text:
         by = (
             upper
@@ -29,8 +29,8 @@ def masked(text: str, upper: str | None, lower: str | None, digit: str | None, o
             if letter.isdecimal()
             else other
         )
-        found.append(letter if by is None else by)
-    return "".join(found)
+        replaced.append(letter if by is None else by)
+    return "".join(replaced)
 
 
 def _luhn(text: str) -> bool:

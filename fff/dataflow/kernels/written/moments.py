@@ -73,17 +73,17 @@ def _parsed(name: str, unit: int = 1) -> Kernel:
 
         def one(each: str) -> int | str | None:
             try:
-                found = read(pattern, each)
+                moment = read(pattern, each)
             except BeyondError:
                 return _BEYOND
-            return None if found is None else (found if unit == 1 else _quotient(found, unit))
+            return None if moment is None else (moment if unit == 1 else _quotient(moment, unit))
 
         coded = text.dictionary_encode()
-        found = [None if each is None else one(each) for each in coded.dictionary.to_pylist()]
-        counts = pa.array([None if each == _BEYOND else each for each in found], pa.int64()).take(
+        moments = [None if each is None else one(each) for each in coded.dictionary.to_pylist()]
+        counts = pa.array([None if each == _BEYOND else each for each in moments], pa.int64()).take(
             coded.indices
         )
-        beyond = pa.array([each == _BEYOND for each in found], pa.bool_()).take(coded.indices)
+        beyond = pa.array([each == _BEYOND for each in moments], pa.bool_()).take(coded.indices)
         missed = pc.and_(pc.is_valid(text), pc.is_null(counts))
         result = counts.view(kind) if unit == 1 else counts
         if name == "":
@@ -110,9 +110,9 @@ def _quotient(count: int, unit: int) -> int:
 def _second(args: Sequence[Value], kind: ArrowType) -> Value:
     """The seconds of a minute with their fraction."""
     micros, mask = _counts(args[0], len(as_array(args[0])))
-    found = pa.array(micros % 60_000_000, pa.int64(), mask=mask)
+    in_minute = pa.array(micros % 60_000_000, pa.int64(), mask=mask)
     return over_unique(
-        found,
+        in_minute,
         lambda one: pa.array(
             [None if each is None else Decimal(each).scaleb(-6) for each in one.to_pylist()], kind
         ),
@@ -131,8 +131,8 @@ def _beyond(days: Int64, clock: Int64) -> Bools:
     """Where a day and its microseconds are no moment of 64 bits."""
     (first, least), (last, most) = divmod(-(2**63), _DAY), divmod(2**63 - 1, _DAY)
     below = (days < first) | ((days == first) & (clock < least))
-    found: Bools = below | (days > last) | ((days == last) & (clock > most))
-    return found
+    outside: Bools = below | (days > last) | ((days == last) & (clock > most))
+    return outside
 
 
 def _added(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
@@ -181,8 +181,8 @@ def _apart(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
         first, last = start // _DAY, end // _DAY
         last = last - ((days > 0) & (clock < 0)) + ((days < 0) & (clock > 0))
         packed = [_month(one) * 32 + (one - _first_day(_month(one))) for one in (first, last)]
-        found = _trunc(_trunc(packed[1] - packed[0], 32), _MONTHS[unit])
-        return pa.array(found, kind, mask=mask)
+        months = _trunc(_trunc(packed[1] - packed[0], 32), _MONTHS[unit])
+        return pa.array(months, kind, mask=mask)
     back, ahead = (days > 0) & (clock < 0), (days < 0) & (clock > 0)
     days = days - back + ahead
     clock = clock + back * _DAY - ahead * _DAY
@@ -193,9 +193,9 @@ def _apart(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
     far = np.abs(days) > (2**63 - 1) // each
     whole, rest = np.where(far, 0, days) * each, _trunc(clock, size)
     with np.errstate(over="ignore"):
-        found = whole + rest
-    far |= ((whole ^ found) & (rest ^ found)) < 0
-    return failing(pa.array(found, kind, mask=mask), pa.array(far & ~mask), _OVERFLOW)
+        total = whole + rest
+    far |= ((whole ^ total) & (rest ^ total)) < 0
+    return failing(pa.array(total, kind, mask=mask), pa.array(far & ~mask), _OVERFLOW)
 
 
 def _trunc(count: Int64, unit: int) -> Int64:
@@ -206,9 +206,9 @@ def _made(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
     """A moment of year, month, day, hour, minute and seconds, these with six digits behind the point."""
     length = _length(args)
     (hour, no_hour), (minute, no_minute) = (_counts(one, length) for one in args[3:5])
-    given = column(args[5], length)
-    no_second = pc.is_null(given).to_numpy(zero_copy_only=False)
-    written = [0 if one is None else int(one.scaleb(6)) for one in given.to_pylist()]
+    seconds = column(args[5], length)
+    no_second = pc.is_null(seconds).to_numpy(zero_copy_only=False)
+    written = [0 if one is None else int(one.scaleb(6)) for one in seconds.to_pylist()]
     micros = np.array(written, np.int64).astype(np.int32).astype(np.int64)  # as Java narrows them
     dates = TIMES["make_date"]([column(one, length) for one in args[:3]], pa.date32())
     failed = dates.failed if isinstance(dates, Partial) else None
@@ -223,25 +223,25 @@ def _made(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
     split = leap & (fraction != 0)
     clock = hour * 3_600_000_000 + minute * 60_000_000 + micros
     beyond = _beyond(days + clock // _DAY, clock % _DAY)
-    told: dict[int, str] = {}
+    messages: dict[int, str] = {}
     for row in np.flatnonzero(~mask):
         one = _refusal(int(hour[row]), int(minute[row]), int(second[row]))
         if split[row]:
-            told[int(row)] = (
+            messages[int(row)] = (
                 "[INVALID_FRACTION_OF_SECOND] Valid range for seconds is [0, 60] (inclusive), but the provided value is "
-                f"{given[int(row)].as_py()}. To avoid this error, use `try_make_timestamp`, which returns NULL on error."
+                f"{seconds[int(row)].as_py()}. To avoid this error, use `try_make_timestamp`, which returns NULL on error."
             )
         elif failed is not None and failed.rows[row]:
-            told[int(row)] = failed.tell(int(row))
+            messages[int(row)] = failed.tell(int(row))
         elif one is not None:
-            told[int(row)] = one
+            messages[int(row)] = one
         elif beyond[row]:
-            told[int(row)] = "[ARITHMETIC_OVERFLOW] long overflow."
+            messages[int(row)] = "[ARITHMETIC_OVERFLOW] long overflow."
     bad = np.zeros(length, np.bool_)
-    bad[list(told)] = True
+    bad[list(messages)] = True
     moved = np.where(bad | no_day, 0, days) * _DAY + np.where(bad, 0, clock)
     result = pa.array(moved, pa.int64(), mask=mask | bad).view(kind)
-    return failing(result, pa.array(bad), lambda row: told[row])
+    return failing(result, pa.array(bad), lambda row: messages[row])
 
 
 def _refusal(hour: int, minute: int, second: int) -> str | None:
@@ -262,8 +262,8 @@ def _tried(kernel: Kernel) -> Kernel:
     """NULL where it fails."""
 
     def tries(args: Sequence[Value], kind: ArrowType) -> Value:
-        found = kernel(args, kind)
-        return found.values if isinstance(found, Partial) else found
+        result = kernel(args, kind)
+        return result.values if isinstance(result, Partial) else result
 
     return tries
 

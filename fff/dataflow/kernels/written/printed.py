@@ -17,12 +17,12 @@ Place = tuple[int | None, str, int, str]
 
 def places(pattern: str) -> list[str | Place] | None:
     """What a pattern is made of: plain text and places for arguments; None where it is of a form not known here."""
-    found: list[str | Place] = []
+    pieces: list[str | Place] = []
     end = count = 0
     for match in _MARK.finditer(pattern):
         if "%" in pattern[end : match.start()]:
             return None
-        found.append(pattern[end : match.start()])
+        pieces.append(pattern[end : match.start()])
         end = match.end()
         number, flag, width, letter = match.groups()
         if (
@@ -32,17 +32,17 @@ def places(pattern: str) -> list[str | Place] | None:
         ):
             return None
         if letter == "%":
-            found.append("%")
+            pieces.append("%")
             continue
         if number is None:
             count += 1
         place = count if number is None else int(number)
         if place < 1 or (width and (width[0] == "0" or len(width) > 3)):
             return None
-        found.append((place - 1, flag, int(width or 0), letter))
+        pieces.append((place - 1, flag, int(width or 0), letter))
     if "%" in pattern[end:]:
         return None
-    return [*found, pattern[end:]]
+    return [*pieces, pattern[end:]]
 
 
 def _printed(value: object, flag: str, width: int) -> str:
