@@ -18,13 +18,14 @@ from fff.sql.calls.expand import expand_calls
 from fff.sql.calls.full_joins import halved
 from fff.sql.calls.parents import through_parents
 from fff.sql.calls.spelled_out import spelled_out
+from fff.sql.calls.subqueries import members
 from fff.sql.nested.packing import PACKED, packed
 from fff.sql.nested.query_tables import QueryTables
 from fff.sql.planner.commands import command, query_of
 from fff.sql.planner.plan import BranchUnion, Prepared
 from fff.sql.planner.statement import plan_queries, unnested
 from fff.sql.refusals import check_refusals
-from fff.sql.scalars.arguments import check_argument_types
+from fff.sql.refusals.arguments import check_argument_types
 from fff.sql.syntax import params as parameters
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.shorthands import written_out
@@ -175,6 +176,11 @@ def _rewritten(
         spelled = spelled_out(statement, catalog, params)
         if spelled is not None:
             text, catalog = spelled
+            yield text, catalog
+    with suppress(QueryError):
+        asked = members(text, catalog)
+        if asked is not None:
+            text = asked
             yield text, catalog
     with suppress(QueryError):
         halves = halved(text, catalog)
