@@ -45,8 +45,8 @@ SPARK_VERSION = "{version}"
 ARGUMENT_TYPES = """
 {lines}
 """
-#: Of operators and other forms with a value on the left, what each value on the right gives: a type, `!` where that is
-#: refused, `?` where it depends on more. The types on the right, or those of a cast, stand in this order.
+#: Of operators and other forms with a value on the left, what each value on the right gives: a type, `!` where
+#: that is refused, `?` where it depends on more. The types on the right, or those of a cast, stand in this order.
 ON_THE_RIGHT = "{kinds}"
 OPERATORS = """
 {operators}

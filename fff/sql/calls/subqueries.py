@@ -62,7 +62,7 @@ def subqueries(tree: QueryTree) -> Iterator[Subquery]:
 
 
 def members(text: Edited, catalog: Catalog) -> Edited | None:
-    """`x = (SELECT max(y) …)` as `x IN (SELECT max(y) …)`, which is the same where a query has one row; None where there is none.
+    """`x = (SELECT max(y) …)` as `x IN (SELECT max(y) …)`, which is the same in WHERE where a query has at most one row; None where there is none.
 
     What is behind IN is run first, for the keys that it yields. Raises QueryError.
     """
@@ -74,7 +74,9 @@ def members(text: Edited, catalog: Catalog) -> Edited | None:
         around = equal.parent if isinstance(equal, exp.EQ) else None
         while isinstance(around, exp.And | exp.Paren):
             around = around.parent
+        limit = scope.node.args.get("limit")
         one_row = filled(scope.node) <= _OF_ONE_ROW and any(map(has_aggregate, scope.node.expressions))
+        one_row |= isinstance(limit, exp.Limit) and limit.expression == exp.Literal.number(1)
         if not one_row or not isinstance(around, exp.Where) or scope.region is None or equal is None:
             continue
         sign = scope.region.first - 2

@@ -21,7 +21,8 @@ _BEFORE = frozenset(
         *(TokenType.WHEN, TokenType.THEN, TokenType.ELSE, TokenType.GROUP_BY, TokenType.ORDER_BY),
     }
 )
-_CONDITIONS = frozenset({TokenType.WHERE, TokenType.ON, TokenType.HAVING, TokenType.QUALIFY})
+#: HAVING makes truths of what it is given.
+_CONDITIONS = frozenset({TokenType.WHERE, TokenType.ON})
 
 
 def check_argument_types(tree: QueryTree) -> None:
