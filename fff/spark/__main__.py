@@ -45,8 +45,8 @@ SPARK_VERSION = "{version}"
 ARGUMENT_TYPES = """
 {lines}
 """
-#: Of operators and other forms with a value on the left, what each value on the right gives: a type, `!` where
-#: that is refused, `?` where it depends on more. The types on the right, or those of a cast, stand in this order.
+#: Of each operator and kind on its left, what the kinds on its right make of it: a kind, `!` where Spark
+#: refuses it, `?` where more decides. On the right, or as types of a cast, kinds stand in this order.
 ON_THE_RIGHT = "{kinds}"
 OPERATORS = """
 {operators}
