@@ -12,7 +12,7 @@ from pathlib import Path
 
 import fff.sql
 from fff.errors import SparkError
-from fff.spark.argument_types import PROBED, SEVERAL, Prober
+from fff.spark.argument_types import KINDS, PROBED, SEVERAL, Prober
 from fff.spark.session import SparkEngine
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
 
@@ -38,16 +38,18 @@ _TYPES_FILE = Path(fff.sql.__file__).parent / "scalars" / "argument_types.py"
 _TYPES_HEAD = '''"""Types that Spark's functions never take. Written by `python -m fff.spark`; do not edit.
 
 `name:refused/refused:value` is a call of a function with as many arguments as there are places, the letters of the types
-(`fff.sql.scalars.arguments`) that are refused in each of them, and that of its values, if it is one whatever is given.
+(`fff.sql.refusals.kinds`) that are refused in each of them, and that of its values, if it is one whatever is given.
 """
 
 SPARK_VERSION = "{version}"
 ARGUMENT_TYPES = """
 {lines}
 """
-#: Pairs of types that are never compared.
-INCOMPARABLE = """
-{pairs}
+#: Of each operator and kind on its left, what the kinds on its right make of it: a kind, `!` where Spark
+#: refuses it, `?` where more decides. On the right, or as types of a cast, kinds stand in this order.
+ON_THE_RIGHT = "{kinds}"
+OPERATORS = """
+{operators}
 """
 '''
 #: Words of the grammar, which are asked about in vain.
@@ -150,12 +152,15 @@ def main() -> None:
         version = engine.run_over("SELECT version()", {}).column(0)[0].as_py().split()[0]
         engine.frame(PROBED).createOrReplaceTempView("probed")
         prober = Prober(lambda calls: engine.judged(calls, "probed"))
-        types, pairs = argument_types(prober, found), prober.incomparable()
+        types, operators = argument_types(prober, found), prober.operators()
         alone = windowless(found, lambda sql: refusal(engine, sql))
     counts = _lines(f"{name}:{counts}" for name, counts in found.items())
     _FILE.write_text(_HEAD.format(version=version, lines=counts, windowless=_lines(alone)), encoding="utf-8")
     _TYPES_FILE.write_text(
-        _TYPES_HEAD.format(version=version, lines=_lines(types), pairs=_lines(pairs)), encoding="utf-8"
+        _TYPES_HEAD.format(
+            version=version, lines=_lines(types), kinds="".join(KINDS), operators=_lines(operators)
+        ),
+        encoding="utf-8",
     )
 
 

@@ -9,12 +9,12 @@ taken for consent.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations
 
 import pyarrow as pa
 
 from fff.errors import SparkError
-from fff.sql.scalars.arguments import letter_of
+from fff.sql.refusals.kinds import WORDS, letter_of
 
 #: Letters for the kinds of types, each with what is put in its place: columns, by their types, and constants.
 KINDS: dict[str, tuple[tuple[pa.DataType, ...], tuple[str, ...]]] = {
@@ -76,10 +76,31 @@ SEVERAL = frozenset(
     if instr left repeat replace right round split startswith substring
     """.split()  # noqa: SIM905 - as such lists are written
 )
+_PAIR = 2
 #: Calls of one question.
 _AT_ONCE = 120
-#: Of the columns and constants of a kind, so many are compared.
+#: Of the columns and constants of a kind, so many stand beside others.
 _SOME = 3
+#: Operators, and what brings several values to one type, by the names they have in the table.
+FORMS = {
+    **{
+        form: f"{{0}} {form} {{1}}"
+        for form in ("=", "<", "+", "-", "*", "/", "%", "div", "||", "&", "and", "like")
+    },
+    **{form: f"{form}({{0}}, {{1}})" for form in ("coalesce", "greatest", "array")},
+    "in": "{0} IN ({1})",
+    **{form: f"{form} {{0}}" for form in ("not", "~")},
+    "neg": "- {0}",
+    "when": "CASE WHEN {0} THEN 1 END",
+}
+CASTS = ("cast", "try_cast")
+#: A type of each kind, as CAST takes it.
+TARGETS = {
+    kind: {"m": "decimal(10,2)", "a": "array<int>", "p": "map<string,int>", "r": "struct<k:int>"}.get(
+        kind, WORDS[kind]
+    )
+    for kind in KINDS
+}
 
 
 class Prober:
@@ -149,6 +170,17 @@ class Prober:
                     for kind, one in left
                 ]
             )
+        if count == _PAIR:  # an array takes a number beside it, and a map one of its keys
+            ask(
+                [
+                    ((one, other), left + right)
+                    for left, ones in STANDS_FOR.items()
+                    for right, others in STANDS_FOR.items()
+                    if (0, left) not in taken or (1, right) not in taken
+                    for one in ones[:_SOME]
+                    for other in others[:_SOME]
+                ]
+            )
         if not witnesses:
             return None
         never = [
@@ -157,20 +189,37 @@ class Prober:
         value = next(iter(gives)) if len(gives) == 1 else "?"
         return f"{name}:{'/'.join(never)}:{value}" if any(never) or value != "?" else None
 
-    def incomparable(self) -> list[str]:
-        """Pairs of kinds that Spark never compares with `=`."""
-        pairs = [(one, other) for one, other in combinations_with_replacement(KINDS, 2)]
-        calls = [
-            (one + other, f"{left} = {right}")
-            for one, other in pairs
-            for left in STANDS_FOR[one][:_SOME]
-            for right in STANDS_FOR[other][:_SOME]
+    def operators(self) -> list[str]:
+        """Of each form and kind on its left, what comes of each kind on its right: `form:left:outcomes`."""
+        asked = [
+            (form, left, right, written.format(one, other))
+            for form, written in FORMS.items()
+            for left in KINDS
+            for right in (KINDS if "{1}" in written else "-")
+            for one in STANDS_FOR[left][:_SOME]
+            for other in STANDS_FOR.get(right, "-")[:_SOME]
         ]
-        said = self.said([call for _, call in calls])
-        refused = {pair for (pair, _), told in zip(calls, said, strict=True) if told == "refused"}
-        return sorted(
-            refused - {pair for (pair, _), told in zip(calls, said, strict=True) if told != "refused"}
-        )
+        asked += [
+            (form, left, right, f"{form}({one} AS {target})")
+            for form in CASTS
+            for left in KINDS
+            for right, target in TARGETS.items()
+            for one in STANDS_FOR[left]
+        ]
+        outcomes = dict[tuple[str, str], dict[str, set[str]]]()
+        for (form, left, right, _), said in zip(asked, self.said([call for *_, call in asked]), strict=True):
+            outcomes.setdefault((form, left), {}).setdefault(right, set()).add(said)
+        return [
+            f"{form}:{left}:{''.join(map(_common, row.values()))}" for (form, left), row in outcomes.items()
+        ]
+
+
+def _common(said: set[str]) -> str:
+    """What is said of all, or of all that are not refused."""
+    if said == {"refused"}:
+        return "!"
+    [*kinds] = said - {"refused"}
+    return kinds[0] if len(kinds) == 1 and len(kinds[0]) == 1 else "?"
 
 
 def _outcome(told: str) -> str:

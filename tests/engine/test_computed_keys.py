@@ -142,6 +142,8 @@ async def test_what_binds_nothing_is_told_before_any_request(
         ("v.k = CAST(b % 2 AS INT)", lambda k, b: b % 2),
         ("v.k = t.k + t.b", lambda k, b: k + b),
         ("v.k = length(t.s) + b", lambda k, b: 2 + b),
+        ("v.k = coalesce(t.k, 7)", lambda k, b: k),
+        ("CASE WHEN t.b > 3 THEN 1 ELSE t.k END = v.k", lambda k, b: 1 if b > 3 else k),
     ],
 )
 async def test_keys_are_computed_from_columns_of_another_table(
@@ -170,8 +172,10 @@ async def test_a_key_computed_from_null_is_none(serve: Serve, tmp_path: Path) ->
     async with federated(serve, web, tmp_path, TABLES) as (federation, _):
         rows, _ = await run(federation, "SELECT v.n FROM t, v WHERE v.k = t.k + 4")
         assert rows == [(n,) for n in range(40, 90, 10)]
+        rows, _ = await run(federation, "SELECT v.n FROM t, v WHERE v.k = coalesce(t.k, 8)")
+        assert sorted(rows) == [(n,) for n in (10, 20, 30, 40, 80)]
         with pytest.raises(InfeasibleQuery, match="nothing binds k"):
-            federation.prepare("SELECT v.n FROM t, v WHERE v.k = coalesce(t.k, 1)")
+            federation.prepare("SELECT v.n FROM t, t x, v WHERE v.k = coalesce(t.k, x.k)")
 
 
 async def test_a_limit_stops_behind_a_computed_key(serve: Serve, tmp_path: Path) -> None:

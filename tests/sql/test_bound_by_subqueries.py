@@ -75,8 +75,31 @@ def test_a_subquery_that_computes_keys_or_keeps_few_is_run_for_them(table_and_ke
 
 
 @pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT max(pk) FROM line",
+        "SELECT max(pk) + 1 FROM line WHERE qty > 3",
+        "SELECT pk FROM line ORDER BY qty LIMIT 1",
+    ],
+)
+def test_the_value_of_a_subquery_of_one_row_is_had_first(query: str) -> None:
+    for where in (f"pk = ({query})", f"pname > 'a' AND (part.pk = ( {query}))"):
+        assert [str(one).strip() for one in fed(f"SELECT 1 FROM part WHERE {where}")] == [
+            query.replace("FROM line", "FROM __fff_1 AS line")
+        ]
+
+
+@pytest.mark.parametrize(
     "where",
     [
+        "pk = (SELECT pk FROM line)",
+        "pk = (SELECT max(pk) FROM line GROUP BY o)",
+        "pk = (SELECT pk FROM line LIMIT 2)",
+        "pk = (SELECT max(pk) FROM line) + 1",
+        "pk > (SELECT max(pk) FROM line)",
+        "NOT (pk = (SELECT max(pk) FROM line))",
+        "(pk = (SELECT max(pk) FROM line) OR o = 1)",
+        "pk = (SELECT max(pk) FROM line WHERE line.o = part.o)",
         "pk NOT IN (SELECT pk FROM line)",
         "NOT (pk IN (SELECT pk FROM line))",
         "NOT EXISTS (SELECT 1 FROM line l WHERE l.pk = part.pk)",

@@ -105,3 +105,22 @@ def test_a_page_that_fails_in_two_ways_fails_on_every_such_row() -> None:
 def test_a_negative_float_is_no_double(text: str) -> None:
     result = prepare(f"SELECT {text} AS x FROM r", CATALOG).result
     assert result is None or [field.type for field in result.fields] == ["float"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("coalesce(i, 0.5, '1')", "double"),
+        ("coalesce(i, '1', 0.5)", "decimal(21,1)"),
+        ("CASE WHEN b THEN i WHEN NOT b THEN 0.5 ELSE '1' END", "double"),
+    ],
+)
+def test_the_common_type_of_a_list_is_folded_in_its_order(text: str, kind: str) -> None:
+    result = prepare(f"SELECT {text} AS x FROM r", CATALOG).result
+    assert result is not None
+    assert [field.type for field in result.fields] == [kind]
+
+
+def test_hexadecimal_digits_are_a_name() -> None:
+    with pytest.raises(QueryError, match="unknown column 0x1F"):
+        prepare("SELECT i FROM r WHERE i = 0x1F", CATALOG)

@@ -9,7 +9,7 @@ import pytest
 from fff.errors import QueryError, SparkError
 from fff.spark.session import SparkEngine
 from fff.sql import prepare
-from fff.sql.scalars.argument_types import INCOMPARABLE
+from fff.sql.refusals.kinds import INCOMPARABLE
 
 CATALOG = planner_fakes.catalog(
     planner_fakes.table("w.t", "id int, k int, s string, d double, dt date", scans=1),
@@ -344,7 +344,7 @@ VALUES = {
 def test_set_operations_bring_together_what_compares(spark: SparkEngine) -> None:
     for one, left in VALUES.items():
         for other, right in VALUES.items():
-            apart = one != other and not {one + other, other + one}.isdisjoint(INCOMPARABLE.split())
+            apart = one != other and not {one + other, other + one}.isdisjoint(INCOMPARABLE)
             assert _unites(spark, left, right) != apart, (one, other)
 
 

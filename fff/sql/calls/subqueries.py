@@ -14,17 +14,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from fff.catalog import Catalog
 from fff.errors import QueryError, Span
 from fff.schema import comparison_kind
+from fff.sql.binder.build_scopes import read_queries
 from fff.sql.binder.names import parts_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText
 from fff.sql.binder.spj_block import Condition
+from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit, edit
-from fff.sql.syntax.statement import Node, exp, filled, identifier_span, quote
+from fff.sql.syntax.parse import parse_statement
+from fff.sql.syntax.source_map import Edited
+from fff.sql.syntax.statement import Node, TokenType, exp, filled, identifier_span, quote
 
 #: What a SELECT behind IN or EXISTS may consist of, by the tree's names. One of each of its rows is as good as all.
 _CLAUSES = frozenset({"expressions", "from", "where", "distinct"})
+#: What a SELECT of aggregates consists of that has one row, whatever it reads.
+_OF_ONE_ROW = frozenset({"expressions", "from", "joins", "where"})
 #: Comparisons that are NULL where one side is.
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 
@@ -52,6 +59,30 @@ def subqueries(tree: QueryTree) -> Iterator[Subquery]:
             found = _Meant.of(tree, scope, conditions, condition)
             if found is not None:
                 yield from found.subquery(text, conditions)
+
+
+def members(text: Edited, catalog: Catalog) -> Edited | None:
+    """`x = (SELECT max(y) …)` as `x IN (SELECT max(y) …)`, which is the same in WHERE where a query has at most one row; None where there is none.
+
+    What is behind IN is run first, for the keys that it yields. Raises QueryError.
+    """
+    tree = read_queries(parse_statement(text.sql), catalog)
+    tokens, edits = tree.statement.tokens, []
+    for scope in tree.scopes:
+        bracket = scope.node.parent
+        equal = bracket.parent if isinstance(bracket, exp.Subquery) else None
+        around = equal.parent if isinstance(equal, exp.EQ) else None
+        while isinstance(around, exp.And | exp.Paren):
+            around = around.parent
+        limit = scope.node.args.get("limit")
+        one_row = filled(scope.node) <= _OF_ONE_ROW and any(map(has_aggregate, scope.node.expressions))
+        one_row |= isinstance(limit, exp.Limit) and limit.expression == exp.Literal.number(1)
+        if not one_row or not isinstance(around, exp.Where) or scope.region is None or equal is None:
+            continue
+        sign = scope.region.first - 2
+        if tokens[sign].token_type is TokenType.EQ and isinstance(equal.this, exp.Column):
+            edits.append(edit(tree.statement.span(sign, sign + 1), " IN "))
+    return text.edited(edits) if edits else None
 
 
 @dataclass(frozen=True)

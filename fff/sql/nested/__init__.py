@@ -3,6 +3,7 @@
 In: the text of a statement, the tables of the catalog.
 Out: the text with names in the places of queries, and those queries planned.
 
+    key_columns   Keys that a scanned table computes, as columns of a query over it
     packing       Joins that one eddy does not run among others, written as queries in FROM
     query_tables  Queries that the engine answers, as tables that other blocks scan
 

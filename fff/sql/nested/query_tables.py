@@ -52,8 +52,8 @@ class QueryTables:
                 planned = plan(step.sql, catalog)
             except QueryError:  # it names columns of the SELECT around it, or needs keys of that
                 continue
-            name = _new_name(text, catalog)
-            table = _table(name, planned)
+            name = new_name(text, catalog)
+            table = table_of(name, planned)
             if table is not None:
                 self.made[name] = planned
                 text, catalog = text.edited([edit(*step.put(table))]), catalog.beside([table])
@@ -210,14 +210,15 @@ def _with_of(tree: QueryTree, query: Query) -> str | None:
     return tree.statement.text(first, last + 1) + " "
 
 
-def _new_name(text: Edited, catalog: Catalog) -> str:
+def new_name(text: Edited, catalog: Catalog) -> str:
+    """A name that neither a table nor the statement has."""
     number = 1
     while catalog.find([f"made_{number}"]) or f"made_{number}" in text.sql.lower():
         number += 1
     return f"made_{number}"
 
 
-def _table(name: str, planned: Prepared) -> Table | None:
+def table_of(name: str, planned: Prepared) -> Table | None:
     """The table of a query; None where the engine does not answer it, or would tell of an error that Spark may not."""
     result = planned.result
     if result is None or any(one.conditions for one in result.branches):

@@ -18,13 +18,15 @@ from fff.sql.calls.expand import expand_calls
 from fff.sql.calls.full_joins import halved
 from fff.sql.calls.parents import through_parents
 from fff.sql.calls.spelled_out import spelled_out
+from fff.sql.calls.subqueries import members
+from fff.sql.nested.key_columns import with_key_columns
 from fff.sql.nested.packing import PACKED, packed
 from fff.sql.nested.query_tables import QueryTables
 from fff.sql.planner.commands import command, query_of
 from fff.sql.planner.plan import BranchUnion, Prepared
 from fff.sql.planner.statement import plan_queries, unnested
 from fff.sql.refusals import check_refusals
-from fff.sql.scalars.arguments import check_argument_types
+from fff.sql.refusals.arguments import check_argument_types
 from fff.sql.syntax import params as parameters
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.shorthands import written_out
@@ -177,6 +179,11 @@ def _rewritten(
             text, catalog = spelled
             yield text, catalog
     with suppress(QueryError):
+        asked = members(text, catalog)
+        if asked is not None:
+            text = asked
+            yield text, catalog
+    with suppress(QueryError):
         halves = halved(text, catalog)
         if halves is not None:
             text = halves
@@ -187,13 +194,13 @@ def _rewritten(
             yield one, catalog
     if depth == _DEEPEST:  # a query that is written anew may hold what it was made of
         return
+
+    def plan(sql: str, known: Catalog) -> Prepared:
+        markers = {marker.name for marker in parameters.markers(parse_statement(sql))}
+        own = {name: value for name, value in params.items() if name in markers}
+        return _planned_once(sql, known, own, frozenset(), depth + 1)
+
     with suppress(QueryError):
-
-        def plan(sql: str, known: Catalog) -> Prepared:
-            markers = {marker.name for marker in parameters.markers(parse_statement(sql))}
-            own = {name: value for name, value in params.items() if name in markers}
-            return _planned_once(sql, known, own, frozenset(), depth + 1)
-
         before, text = text.sql, packed(text, catalog)
         made.packed = text.sql != before
         text, catalog = made.replaced(text, catalog, plan)
@@ -204,6 +211,10 @@ def _rewritten(
             if one is not None:
                 yield one, catalog
             yield text, catalog
+    with suppress(QueryError):
+        keyed = with_key_columns(text, catalog, made, plan)
+        if keyed is not None:
+            yield keyed
 
 
 def _told_of(result: BranchUnion | None, written: Edited, text: Edited) -> BranchUnion | None:

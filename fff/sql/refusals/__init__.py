@@ -3,8 +3,11 @@
 In: the tree of queries of a statement (`fff.sql.binder.scopes.QueryTree`).
 Out: nothing, or a QueryError that underlines the mistake; what only Spark can judge it says as soon as it is up.
 
+    arguments     Arguments and operands of types that Spark never takes there
+    expressions   The kinds of a statement's expressions, read off its tokens
     fields        Fields and elements of columns that have none.
     generators    Functions that make several rows or columns, out of place or with too many names.
+    kinds         Kinds of types, and what Spark says of functions and operators over them
     shapes        Places of columns in ORDER BY and GROUP BY, widths and types of set operations, names of columns.
     windows       What stands over windows and beside aggregates, and the parameters of lambdas.
 

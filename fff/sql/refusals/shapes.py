@@ -8,13 +8,9 @@ from fff.errors import QueryError
 from fff.sql.binder.grouping import grouping_expressions
 from fff.sql.binder.scopes import Query, QueryTree, SelectScope, Source
 from fff.sql.refusals.generators import makes_columns
-from fff.sql.scalars.argument_types import INCOMPARABLE
-from fff.sql.scalars.arguments import letter_of
+from fff.sql.refusals.kinds import INCOMPARABLE, letter_of
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.statement import Node, Statement, arg, exp, identifier_span, text_span
-
-#: Letters of two types that neither `=` nor a set operation brings together; maps do stand in UNION ALL.
-_APART = frozenset("".join(sorted(pair)) for pair in INCOMPARABLE.split())
 
 
 def check_shapes(tree: QueryTree) -> None:
@@ -138,7 +134,7 @@ def _check_set_operation(statement: Statement, query: Query) -> None:
     for branch, own in zip(others, types[1:], strict=True):
         for place, (one, two) in enumerate(zip(types[0], own, strict=False)):
             letters = [letter_of(one or "") or " ", letter_of(two or "") or " "]
-            if letters[0] != letters[1] and "".join(sorted(letters)) in _APART:
+            if letters[0] != letters[1] and "".join(sorted(letters)) in INCOMPARABLE:
                 items = branch.node.expressions
                 raise _refused(
                     statement,

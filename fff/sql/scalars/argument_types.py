@@ -1,7 +1,7 @@
 """Types that Spark's functions never take. Written by `python -m fff.spark`; do not edit.
 
 `name:refused/refused:value` is a call of a function with as many arguments as there are places, the letters of the types
-(`fff.sql.scalars.arguments`) that are refused in each of them, and that of its values, if it is one whatever is given.
+(`fff.sql.refusals.kinds`) that are refused in each of them, and that of its values, if it is one whatever is given.
 """
 
 SPARK_VERSION = "4.3.0"
@@ -26,7 +26,7 @@ date:byhilfdmxapr:t date_add:byhilfdmxapr/blfdmxtTnapr:t date_format:byhilfdmxap
 date_from_unix_date:bxtTnapr:t date_sub:byhilfdmxapr/blfdmxtTnapr:t date_trunc:apr/byhilfdmxapr:T
 datediff:byhilfdmxapr/byhilfdmxapr:i day:byhilfdmxapr:i dayname:byhilfdmxapr:s
 dayofmonth:byhilfdmxapr:i dayofweek:byhilfdmxapr:i dayofyear:byhilfdmxapr:i decimal:xtnapr:m
-degrees:bxtTnapr:d dense_rank::i double:xtnapr:d element_at:byhilfdmsSxtTnar/:? endswith:apr/apr:b
+degrees:bxtTnapr:d dense_rank::i double:xtnapr:d element_at:byhilfdmsSxtTnr/:? endswith:apr/apr:b
 every:yhilfdmxtTnapr:b exp:bxtTnapr:d explode:byhilfdmsSxtTnr:? explode_outer:byhilfdmsSxtTnr:?
 expm1:bxtTnapr:d factorial:bxtTnapr:l flatten:byhilfdmsSxtTnpr:a float:xtnapr:f floor:bxtTnapr:?
 format_string:apr:s from_base32:apr:x from_unixtime:bxtTnapr:s grouping::y grouping_id::l hash:p:i
@@ -87,9 +87,96 @@ vector_avg:byhilfdmsSxtTnpr:a vector_norm:byhilfdmsSxtTnpr:f vector_normalize:by
 vector_sum:byhilfdmsSxtTnpr:a weekday:byhilfdmxapr:i weekofyear:byhilfdmxapr:i xxhash64:p:l
 year:byhilfdmxapr:i zeroifnull:bxtTnapr:?
 """
-#: Pairs of types that are never compared.
-INCOMPARABLE = """
-Sa Sp Sr Ta Tp Tr ap ar bT ba bd bf bh bi bl bm bn bp br bt bx by dT da dn dp dr dt dx fT fa fn fp fr
-ft fx hT ha hn hp hr ht hx iT ia in ip ir it ix lT la ln lp lr lt lx mT ma mn mp mr mt mx na np nr pp
-pr sa sp sr ta tp tr xT xa xn xp xr xt yT ya yn yp yr yt yx
+#: Of each operator and kind on its left, what the kinds on its right make of it: a kind, `!` where Spark
+#: refuses it, `?` where more decides. On the right, or as types of a cast, kinds stand in this order.
+ON_THE_RIGHT = "byhilfdmsSxtTnapr"
+OPERATORS = """
+=:b:b!!!!!!!bb!!!!!!! =:y:!bbbbbbbbb!!!!!!! =:h:!bbbbbbbbb!!!!!!! =:i:!bbbbbbbbb!!!!!!!
+=:l:!bbbbbbbbb!!!!!!! =:f:!bbbbbbbbb!!!!!!! =:d:!bbbbbbbbb!!!!!!! =:m:!bbbbbbbbb!!!!!!!
+=:s:bbbbbbbbbbbbbb!!! =:S:bbbbbbbbbbbbbb!!! =:x:!!!!!!!!bbb!!!!!! =:t:!!!!!!!!bb!bbb!!!
+=:T:!!!!!!!!bb!bbb!!! =:n:!!!!!!!!bb!bbb!!! =:a:!!!!!!!!!!!!!!b!! =:p:!!!!!!!!!!!!!!!!!
+=:r:!!!!!!!!!!!!!!!!b <:b:b!!!!!!!bb!!!!!!! <:y:!bbbbbbbbb!!!!!!! <:h:!bbbbbbbbb!!!!!!!
+<:i:!bbbbbbbbb!!!!!!! <:l:!bbbbbbbbb!!!!!!! <:f:!bbbbbbbbb!!!!!!! <:d:!bbbbbbbbb!!!!!!!
+<:m:!bbbbbbbbb!!!!!!! <:s:bbbbbbbbbbbbbb!!! <:S:bbbbbbbbbbbbbb!!! <:x:!!!!!!!!bbb!!!!!!
+<:t:!!!!!!!!bb!bbb!!! <:T:!!!!!!!!bb!bbb!!! <:n:!!!!!!!!bb!bbb!!! <:a:!!!!!!!!!!!!!!b!!
+<:p:!!!!!!!!!!!!!!!!! <:r:!!!!!!!!!!!!!!!!b +:b:!!!!!!!!!!!!!!!!! +:y:!yhilddmll!t!!!!!
++:h:!hhilddmll!t!!!!! +:i:!iiilddmll!t!!!!! +:l:!llllddmll!!!!!!! +:f:!ddddfdddd!!!!!!!
++:d:!ddddddddd!!!!!!! +:m:!mmmmddmdd!!!!!!! +:s:!llllddd!!!!!!!!! +:S:!llllddd!!!!!!!!!
++:x:!!!!!!!!!!!!!!!!! +:t:!ttt!!!!!!!!!!!!! +:T:!!!!!!!!!!!!!!!!! +:n:!!!!!!!!!!!!!!!!!
++:a:!!!!!!!!!!!!!!!!! +:p:!!!!!!!!!!!!!!!!! +:r:!!!!!!!!!!!!!!!!! -:b:!!!!!!!!!!!!!!!!!
+-:y:!yhilddmll!!!!!!! -:h:!hhilddmll!!!!!!! -:i:!iiilddmll!!!!!!! -:l:!llllddmll!!!!!!!
+-:f:!ddddfdddd!!!!!!! -:d:!ddddddddd!!!!!!! -:m:!mmmmddmdd!!!!!!! -:s:!llllddd!!!???!!!
+-:S:!llllddd!!!???!!! -:x:!!!!!!!!!!!!!!!!! -:t:!ttt!!!!??!???!!! -:T:!!!!!!!!??!???!!!
+-:n:!!!!!!!!??!???!!! -:a:!!!!!!!!!!!!!!!!! -:p:!!!!!!!!!!!!!!!!! -:r:!!!!!!!!!!!!!!!!!
+*:b:!!!!!!!!!!!!!!!!! *:y:!yhilddmll!!!!!!! *:h:!hhilddmll!!!!!!! *:i:!iiilddmll!!!!!!!
+*:l:!llllddmll!!!!!!! *:f:!ddddfdddd!!!!!!! *:d:!ddddddddd!!!!!!! *:m:!mmmmddmdd!!!!!!!
+*:s:!llllddd!!!!!!!!! *:S:!llllddd!!!!!!!!! *:x:!!!!!!!!!!!!!!!!! *:t:!!!!!!!!!!!!!!!!!
+*:T:!!!!!!!!!!!!!!!!! *:n:!!!!!!!!!!!!!!!!! *:a:!!!!!!!!!!!!!!!!! *:p:!!!!!!!!!!!!!!!!!
+*:r:!!!!!!!!!!!!!!!!! /:b:!!!!!!!!!!!!!!!!! /:y:!ddddddmdd!!!!!!! /:h:!ddddddmdd!!!!!!!
+/:i:!ddddddmdd!!!!!!! /:l:!ddddddmdd!!!!!!! /:f:!ddddddddd!!!!!!! /:d:!ddddddddd!!!!!!!
+/:m:!mmmmddmdd!!!!!!! /:s:!ddddddd!!!!!!!!! /:S:!ddddddd!!!!!!!!! /:x:!!!!!!!!!!!!!!!!!
+/:t:!!!!!!!!!!!!!!!!! /:T:!!!!!!!!!!!!!!!!! /:n:!!!!!!!!!!!!!!!!! /:a:!!!!!!!!!!!!!!!!!
+/:p:!!!!!!!!!!!!!!!!! /:r:!!!!!!!!!!!!!!!!! %:b:!!!!!!!!!!!!!!!!! %:y:!yhilddmll!!!!!!!
+%:h:!hhilddmll!!!!!!! %:i:!iiilddmll!!!!!!! %:l:!llllddmll!!!!!!! %:f:!ddddfdddd!!!!!!!
+%:d:!ddddddddd!!!!!!! %:m:!mmmmddmdd!!!!!!! %:s:!llllddd!!!!!!!!! %:S:!llllddd!!!!!!!!!
+%:x:!!!!!!!!!!!!!!!!! %:t:!!!!!!!!!!!!!!!!! %:T:!!!!!!!!!!!!!!!!! %:n:!!!!!!!!!!!!!!!!!
+%:a:!!!!!!!!!!!!!!!!! %:p:!!!!!!!!!!!!!!!!! %:r:!!!!!!!!!!!!!!!!! div:b:!!!!!!!!!!!!!!!!!
+div:y:!llll!!lll!!!!!!! div:h:!llll!!lll!!!!!!! div:i:!llll!!lll!!!!!!! div:l:!llll!!lll!!!!!!!
+div:f:!!!!!!!!!!!!!!!!! div:d:!!!!!!!!!!!!!!!!! div:m:!llll!!l!!!!!!!!! div:s:!llll!!!!!!!!!!!!
+div:S:!llll!!!!!!!!!!!! div:x:!!!!!!!!!!!!!!!!! div:t:!!!!!!!!!!!!!!!!! div:T:!!!!!!!!!!!!!!!!!
+div:n:!!!!!!!!!!!!!!!!! div:a:!!!!!!!!!!!!!!!!! div:p:!!!!!!!!!!!!!!!!! div:r:!!!!!!!!!!!!!!!!!
+||:b:ssssssssssssss!!! ||:y:ssssssssssssss!!! ||:h:ssssssssssssss!!! ||:i:ssssssssssssss!!!
+||:l:ssssssssssssss!!! ||:f:ssssssssssssss!!! ||:d:ssssssssssssss!!! ||:m:ssssssssssssss!!!
+||:s:ssssssssssssss!!! ||:S:ssssssssssssss!!! ||:x:ssssssssssxsss!!! ||:t:ssssssssssssss!!!
+||:T:ssssssssssssss!!! ||:n:ssssssssssssss!!! ||:a:!!!!!!!!!!!!!!a!! ||:p:!!!!!!!!!!!!!!!!!
+||:r:!!!!!!!!!!!!!!!!! &:b:!!!!!!!!!!!!!!!!! &:y:!yhil!!!ll!!!!!!! &:h:!hhil!!!ll!!!!!!!
+&:i:!iiil!!!ll!!!!!!! &:l:!llll!!!ll!!!!!!! &:f:!!!!!!!!!!!!!!!!! &:d:!!!!!!!!!!!!!!!!!
+&:m:!!!!!!!!!!!!!!!!! &:s:!llll!!!!!!!!!!!! &:S:!llll!!!!!!!!!!!! &:x:!!!!!!!!!!!!!!!!!
+&:t:!!!!!!!!!!!!!!!!! &:T:!!!!!!!!!!!!!!!!! &:n:!!!!!!!!!!!!!!!!! &:a:!!!!!!!!!!!!!!!!!
+&:p:!!!!!!!!!!!!!!!!! &:r:!!!!!!!!!!!!!!!!! and:b:b!!!!!!!bb!!!!!!! and:y:!!!!!!!!!!!!!!!!!
+and:h:!!!!!!!!!!!!!!!!! and:i:!!!!!!!!!!!!!!!!! and:l:!!!!!!!!!!!!!!!!! and:f:!!!!!!!!!!!!!!!!!
+and:d:!!!!!!!!!!!!!!!!! and:m:!!!!!!!!!!!!!!!!! and:s:b!!!!!!!!!!!!!!!! and:S:b!!!!!!!!!!!!!!!!
+and:x:!!!!!!!!!!!!!!!!! and:t:!!!!!!!!!!!!!!!!! and:T:!!!!!!!!!!!!!!!!! and:n:!!!!!!!!!!!!!!!!!
+and:a:!!!!!!!!!!!!!!!!! and:p:!!!!!!!!!!!!!!!!! and:r:!!!!!!!!!!!!!!!!! like:b:bbbbbbbbbbbbbb!!!
+like:y:bbbbbbbbbbbbbb!!! like:h:bbbbbbbbbbbbbb!!! like:i:bbbbbbbbbbbbbb!!! like:l:bbbbbbbbbbbbbb!!!
+like:f:bbbbbbbbbbbbbb!!! like:d:bbbbbbbbbbbbbb!!! like:m:bbbbbbbbbbbbbb!!! like:s:bbbbbbbbbbbbbb!!!
+like:S:bbbbbbbbbbbbbb!!! like:x:bbbbbbbbbbbbbb!!! like:t:bbbbbbbbbbbbbb!!! like:T:bbbbbbbbbbbbbb!!!
+like:n:bbbbbbbbbbbbbb!!! like:a:!!!!!!!!!!!!!!!!! like:p:!!!!!!!!!!!!!!!!! like:r:!!!!!!!!!!!!!!!!!
+coalesce:b:b!!!!!!!bb!!!!!!! coalesce:y:!yhilddmll!!!!!!! coalesce:h:!hhilddmll!!!!!!!
+coalesce:i:!iiilddmll!!!!!!! coalesce:l:!llllddmll!!!!!!! coalesce:f:!ddddfdddd!!!!!!!
+coalesce:d:!ddddddddd!!!!!!! coalesce:m:!mmmmddmdd!!!!!!! coalesce:s:blllldddssxtTn!!!
+coalesce:S:blllldddssxtTn!!! coalesce:x:!!!!!!!!xxx!!!!!! coalesce:t:!!!!!!!!tt!tTn!!!
+coalesce:T:!!!!!!!!TT!TTT!!! coalesce:n:!!!!!!!!nn!nTn!!! coalesce:a:!!!!!!!!!!!!!!a!!
+coalesce:p:!!!!!!!!!!!!!!!p! coalesce:r:!!!!!!!!!!!!!!!!r greatest:b:b!!!!!!!!!!!!!!!!
+greatest:y:!yhilddm!!!!!!!!! greatest:h:!hhilddm!!!!!!!!! greatest:i:!iiilddm!!!!!!!!!
+greatest:l:!llllddm!!!!!!!!! greatest:f:!ddddfdd!!!!!!!!! greatest:d:!ddddddd!!!!!!!!!
+greatest:m:!mmmmddm!!!!!!!!! greatest:s:!!!!!!!!ss!!!!!!! greatest:S:!!!!!!!!ss!!!!!!!
+greatest:x:!!!!!!!!!!x!!!!!! greatest:t:!!!!!!!!!!!tTn!!! greatest:T:!!!!!!!!!!!TTT!!!
+greatest:n:!!!!!!!!!!!nTn!!! greatest:a:!!!!!!!!!!!!!!a!! greatest:p:!!!!!!!!!!!!!!!!!
+greatest:r:!!!!!!!!!!!!!!!!r array:b:a!!!!!!!aa!!!!!!! array:y:!aaaaaaaaa!!!!!!!
+array:h:!aaaaaaaaa!!!!!!! array:i:!aaaaaaaaa!!!!!!! array:l:!aaaaaaaaa!!!!!!!
+array:f:!aaaaaaaaa!!!!!!! array:d:!aaaaaaaaa!!!!!!! array:m:!aaaaaaaaa!!!!!!!
+array:s:aaaaaaaaaaaaaa!!! array:S:aaaaaaaaaaaaaa!!! array:x:!!!!!!!!aaa!!!!!!
+array:t:!!!!!!!!aa!aaa!!! array:T:!!!!!!!!aa!aaa!!! array:n:!!!!!!!!aa!aaa!!!
+array:a:!!!!!!!!!!!!!!a!! array:p:!!!!!!!!!!!!!!!a! array:r:!!!!!!!!!!!!!!!!a in:b:b!!!!!!!bb!!!!!!!
+in:y:!bbbbbbbbb!!!!!!! in:h:!bbbbbbbbb!!!!!!! in:i:!bbbbbbbbb!!!!!!! in:l:!bbbbbbbbb!!!!!!!
+in:f:!bbbbbbbbb!!!!!!! in:d:!bbbbbbbbb!!!!!!! in:m:!bbbbbbbbb!!!!!!! in:s:bbbbbbbbbbbbbb!!!
+in:S:bbbbbbbbbbbbbb!!! in:x:!!!!!!!!bbb!!!!!! in:t:!!!!!!!!bb!bbb!!! in:T:!!!!!!!!bb!bbb!!!
+in:n:!!!!!!!!bb!bbb!!! in:a:!!!!!!!!!!!!!!b!! in:p:!!!!!!!!!!!!!!!!! in:r:!!!!!!!!!!!!!!!!b not:b:b
+not:y:! not:h:! not:i:! not:l:! not:f:! not:d:! not:m:! not:s:b not:S:b not:x:! not:t:! not:T:!
+not:n:! not:a:! not:p:! not:r:! ~:b:! ~:y:y ~:h:h ~:i:i ~:l:l ~:f:! ~:d:! ~:m:! ~:s:! ~:S:! ~:x:!
+~:t:! ~:T:! ~:n:! ~:a:! ~:p:! ~:r:! neg:b:! neg:y:y neg:h:h neg:i:i neg:l:l neg:f:f neg:d:d neg:m:m
+neg:s:d neg:S:d neg:x:! neg:t:! neg:T:! neg:n:! neg:a:! neg:p:! neg:r:! when:b:i when:y:! when:h:!
+when:i:! when:l:! when:f:! when:d:! when:m:! when:s:! when:S:! when:x:! when:t:! when:T:! when:n:!
+when:a:! when:p:! when:r:! cast:b:byhilfdmss!!!!!!! cast:y:byhilfdmss!!T!!!! cast:h:byhilfdmss!!T!!!!
+cast:i:byhilfdmss!!T!!!! cast:l:byhilfdmss!!T!!!! cast:f:byhilfdmss!!T!!!! cast:d:byhilfdmss!!T!!!!
+cast:m:byhilfdmss!!T!!!! cast:s:byhilfdmssxtTn!!! cast:S:byhilfdmssxtTn!!! cast:x:!!!!!!!!ssx!!!!!!
+cast:t:!!!!!!!!ss!tTn!!! cast:T:!yhilfdmss!tTn!!! cast:n:!!!!!!!!ss!tTn!!! cast:a:!!!!!!!!ss!!!!a!!
+cast:p:!!!!!!!!ss!!!!!p! cast:r:!!!!!!!!ss!!!!!!r try_cast:b:byhilfdmss!!!!!!!
+try_cast:y:byhilfdmss!!T!!!! try_cast:h:byhilfdmss!!T!!!! try_cast:i:byhilfdmss!!T!!!!
+try_cast:l:byhilfdmss!!T!!!! try_cast:f:byhilfdmss!!T!!!! try_cast:d:byhilfdmss!!T!!!!
+try_cast:m:byhilfdmss!!T!!!! try_cast:s:byhilfdmssxtTn!!! try_cast:S:byhilfdmssxtTn!!!
+try_cast:x:!!!!!!!!ssx!!!!!! try_cast:t:!!!!!!!!ss!tTn!!! try_cast:T:!yhilfdmss!tTn!!!
+try_cast:n:!!!!!!!!ss!tTn!!! try_cast:a:!!!!!!!!ss!!!!a!! try_cast:p:!!!!!!!!ss!!!!!p!
+try_cast:r:!!!!!!!!ss!!!!!!r
 """

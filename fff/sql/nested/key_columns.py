@@ -1,0 +1,153 @@
+"""Keys that are computed from one scanned table in ways that a lookup of its columns does not say, as columns of a query over it.
+
+    SELECT v.w FROM t JOIN v ON v.k = coalesce(t.k, 7)
+    SELECT v.w FROM made_1 t JOIN v ON v.k = t.key_1          made_1: SELECT t.k, coalesce(t.k, 7) AS key_1 FROM t
+
+Such a key is there for a NULL, too, or is part of a struct, an array or a map. A row has the same value of it wherever it is
+computed, if no join has filled the row in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from fff.catalog import Catalog, Table
+from fff.errors import QueryError, Span
+from fff.sql.binder.build_scopes import read_queries
+from fff.sql.binder.names import parts_of, reference_span
+from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
+from fff.sql.binder.select_text import table_edits
+from fff.sql.nested.query_tables import Plan, QueryTables, new_name, table_of
+from fff.sql.syntax.aggregates import counts_rows
+from fff.sql.syntax.edits import Edit, edit
+from fff.sql.syntax.parse import parse_statement
+from fff.sql.syntax.source_map import Edited
+from fff.sql.syntax.statement import Node, TokenType, exp, quote
+
+#: What stands beside a condition, where it is not a bracket.
+_AROUND = frozenset(
+    {
+        *(TokenType.ON, TokenType.AND, TokenType.OR, TokenType.WHERE, TokenType.JOIN, TokenType.COMMA),
+        *(TokenType.LEFT, TokenType.RIGHT, TokenType.FULL, TokenType.INNER, TokenType.CROSS, TokenType.FROM),
+        *(TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.HAVING, TokenType.LIMIT, TokenType.UNION),
+    }
+)
+
+
+def with_key_columns(
+    text: Edited, catalog: Catalog, made: QueryTables, plan: Plan
+) -> tuple[Edited, Catalog] | None:
+    """The text with such queries in the places of tables, and the catalog with these; None where there are none. Raises QueryError."""
+    before, tree = text.sql, read_queries(parse_statement(text.sql), catalog)
+    keys: dict[Source, list[Span]] = {}
+    for scope in tree.scopes:
+        for source, span in _computed(tree, scope):
+            keys.setdefault(source, []).append(span)
+    edits, tables = list[Edit](), list[Table]()
+    for source, spans in keys.items():
+        assert source.table is not None, "only tables compute keys"
+        written = [
+            f"{before[span.start : span.end]} AS key_{number}" for number, span in enumerate(spans, start=1)
+        ]
+        kept = [f"{quote(source.alias)}.{quote(name)}" for name in _used(tree, source)]
+        name = ".".join(quote(part) for part in (source.table.source, source.table.name) if part)
+        known = catalog.beside(tables)
+        with suppress(QueryError):
+            planned = plan(
+                f"SELECT {', '.join([*kept, *written])} FROM {name} AS {quote(source.alias)}",  # noqa: S608 - planned, and never run as it is
+                catalog,
+            )
+            table = table_of(new_name(text, known), planned)
+            if table is not None:
+                made.made[table.name] = planned
+                tables.append(table)
+                edits += table_edits(tree, source, table.name)
+                edits += [
+                    edit(span, f"{quote(source.alias)}.key_{number}")
+                    for number, span in enumerate(spans, start=1)
+                ]
+    return (text.edited(edits), catalog.beside(tables)) if edits else None
+
+
+def _used(tree: QueryTree, source: Source) -> list[str]:
+    """The columns of a table that a statement names."""
+    found = [resolve(node, scope) for scope in tree.scopes for node in scope.columns]
+    used = {
+        index
+        for one in found
+        if isinstance(one, Found)
+        for owner, index in ((one.source, one.index), *one.others)
+        if owner is source
+    }
+    return [(source.names or ())[index] for index in sorted(used)]
+
+
+def _computed(tree: QueryTree, scope: SelectScope) -> Iterator[tuple[Source, Span]]:
+    """The scanned tables of a SELECT that compute keys of tables read by key, each with where it says how."""
+    for node in scope.columns:
+        equal, key = node.parent, resolve(node, scope)
+        if not isinstance(equal, exp.EQ) or not _by_key(key, node):
+            continue
+        other = equal.expression if equal.this is node else equal.this
+        columns = [one for one in scope.columns if one is other or other in _parents(one)]
+        owners = {
+            found.source if isinstance(found := resolve(one, scope), Found) else None for one in columns
+        }
+        [owner, *others] = owners or {None}
+        if owner is None or others or owner.table is None or owner.nullable or owner.hidden or owner.sealed:
+            continue
+        if owner.scope.merged or not all(map(counts_rows, owner.scope.stars)):
+            continue  # there would be one column more
+        meant = resolve(other, scope) if isinstance(other, exp.Column) else None
+        plain = isinstance(meant, Found) and len(parts_of(other)) == meant.qualifiers + 1
+        span = _span(tree, node, other, behind=equal.this is node)
+        if (
+            owner.table is not None
+            and owner.table.scans
+            and not owner.sealed
+            and not plain
+            and span is not None
+        ):
+            yield owner, span
+
+
+def _by_key(key: object, node: Node) -> bool:
+    """Whether a reference is a key column of a table that is only looked up."""
+    if not isinstance(key, Found) or key.source.table is None or len(parts_of(node)) != key.qualifiers + 1:
+        return False
+    table = key.source.table
+    name = table.columns[key.index].name.lower()
+    return not table.scans and any(name == one.lower() for method in table.lookups for one in method.keys)
+
+
+def _parents(node: Node) -> Iterator[Node]:
+    at = node.parent
+    while at is not None and not isinstance(at, exp.Query):
+        yield at
+        at = at.parent
+
+
+def _span(tree: QueryTree, column: Node, other: Node, *, behind: bool) -> Span | None:
+    """Where the other side of an equation with a column stands; None where it cannot be told."""
+    statement, place = tree.statement, reference_span(column)
+    if place is None:
+        return None
+    step = 1 if behind else -1
+    sign = statement.token_at(place.end - 1) + 1 if behind else statement.token_at(place.start) - 1
+    depth = statement.depths[sign]
+    at, cases = sign + step, 0
+    while 0 <= at < len(statement.tokens) and statement.depths[at] >= depth:
+        kind = statement.tokens[at].token_type
+        cases += (kind is TokenType.CASE) - (kind is TokenType.END)
+        if not cases and statement.depths[at] == depth and kind in _AROUND:
+            break
+        at += step
+    first, end = (sign + 1, at) if behind else (at + 1, sign)
+    if statement.tokens[sign].token_type is not TokenType.EQ or first >= end:
+        return None
+    with suppress(QueryError):
+        [alone] = parse_statement(f"SELECT {statement.text(first, end)}").tree.expressions
+        if alone == other:
+            return statement.span(first, end)
+    return None

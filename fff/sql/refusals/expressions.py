@@ -1,0 +1,479 @@
+"""The kinds of a statement's expressions, read off its tokens as Spark's grammar reads them.
+
+A kind is a letter of `fff.sql.refusals.kinds`. An expression in which something stands that is not known here is of an
+unknown kind, and nothing is said of it as a whole; its brackets, branches and arguments are judged each by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator, Sequence
+from functools import cached_property
+
+from fff.errors import QueryError
+from fff.sql.binder.names import parts_of, reference_span
+from fff.sql.binder.scopes import Found, SelectScope, resolve
+from fff.sql.refusals.kinds import (
+    NULL,
+    REFUSED,
+    REFUSED_ARGUMENTS,
+    UNKNOWN,
+    VALUES,
+    WORDS,
+    letter_of,
+    outcome,
+    taken,
+)
+from fff.sql.syntax.spark_functions import arguments_of
+from fff.sql.syntax.statement import Node, Statement, TokenType
+
+#: Operators by how tightly they bind, with their names among the outcomes.
+_OPERATORS = {
+    TokenType.OR: (1, "and"),
+    TokenType.AND: (2, "and"),
+    **dict.fromkeys((TokenType.EQ, TokenType.NEQ, TokenType.NULLSAFE_EQ), (5, "=")),
+    **dict.fromkeys((TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE), (5, "<")),
+    TokenType.PIPE: (6, "&"), TokenType.CARET: (7, "&"), TokenType.AMP: (8, "&"),
+    TokenType.PLUS: (9, "+"), TokenType.DASH: (9, "-"), TokenType.DPIPE: (9, "||"),
+    TokenType.STAR: (10, "*"), TokenType.SLASH: (10, "/"), TokenType.MOD: (10, "%"), TokenType.DIV: (10, "div"),
+}  # fmt: skip
+_NOT, _PREDICATE, _COMPARISON, _SIGN = 3, 4, 5, 11
+_SIGNS = {TokenType.DASH: "neg", TokenType.TILDE: "~", TokenType.PLUS: "neg"}
+_LIKE = frozenset({TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE})
+_PREDICATES = _LIKE | {TokenType.IS, TokenType.BETWEEN, TokenType.IN}
+#: Operators that give truths, whatever they are given.
+_CONDITIONS = frozenset({"=", "<", "like", "and"})
+_SOME = frozenset({TokenType.ANY, TokenType.ALL, TokenType.SOME})
+_QUERY = frozenset(
+    {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.TABLE, TokenType.L_PAREN}
+)
+#: Behind a whole expression.
+_BEHIND = frozenset(
+    {
+        *(TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.COMMA, TokenType.ALIAS, TokenType.SEMICOLON),
+        *(TokenType.WHEN, TokenType.THEN, TokenType.ELSE, TokenType.END, TokenType.ASC, TokenType.DESC),
+        *(TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.HAVING),
+        *(TokenType.LIMIT, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.QUALIFY),
+        *(TokenType.JOIN, TokenType.LEFT, TokenType.RIGHT, TokenType.FULL, TokenType.INNER, TokenType.CROSS),
+    }
+)
+#: A name that nothing says `AS` before, if one of these follows it.
+_NAMED = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
+_TYPES = {"integer": "i", "long": "l", "short": "h", "byte": "y", "real": "f", "dec": "m", "numeric": "m"} | {
+    name: letter for letter, name in WORDS.items() if letter != "S"
+}
+_SUFFIXES = {"l": "l", "s": "h", "y": "y", "d": "d", "f": "f", "bd": "m"}
+_OF_WORDS = {"date": "t", "timestamp": "T", "timestamp_ltz": "T", "timestamp_ntz": "n"}
+_MAKERS = {"map": "p", "struct": "r", "named_struct": "r"}
+_ORDINALS = ("first", "second", "third")
+_INTS, _LONGS = range(2**31), range(2**63)
+#: Functions whose arguments from one on get one type, with what says which.
+_ALIKE = {
+    "coalesce": (0, "coalesce"), "nvl": (0, "coalesce"), "ifnull": (0, "coalesce"), "nvl2": (1, "coalesce"),
+    "if": (1, "coalesce"), "array": (0, "array"), "greatest": (0, "greatest"), "least": (0, "greatest"),
+}  # fmt: skip
+#: Functions that take a unit of time first, where they have three arguments.
+_OF_UNITS = frozenset({"date_add", "dateadd", "datediff", "date_diff", "timestampadd", "timestampdiff"})
+
+#: A kind, and the tokens it is of: the first one, and the one behind it.
+Part = tuple[str, int, int]
+
+
+class _BeyondError(Exception):
+    """Here stands what is not known."""
+
+
+class Expressions:
+    """The kinds of a statement's expressions, by their first tokens. All methods raise QueryError for what Spark refuses."""
+
+    def __init__(self, statement: Statement, scopes: Sequence[SelectScope]) -> None:
+        self._statement = statement
+        self._scopes = scopes
+        self._tokens = statement.tokens
+        self._values: dict[int, tuple[str, int]] = {}
+        self._calls: dict[int, str] = {}
+
+    def value(self, at: int) -> tuple[str, int]:
+        """The kind of the whole expression that begins at a token, and the token behind it; -1 where that is not known."""
+        if at not in self._values:
+            mistakes: list[QueryError] = []
+            try:
+                kind, _, end = self._binary(at, 0, mistakes)
+            except _BeyondError:
+                kind, end = UNKNOWN, -1
+            named = self._is(end, _NAMED) and (end + 1 == len(self._tokens) or self._is(end + 1, _BEHIND))
+            if end < len(self._tokens) and not named and not self._is(end, _BEHIND):
+                kind, end = UNKNOWN, -1
+            self._values[at] = kind, end
+            if mistakes and end >= 0:
+                raise mistakes[0]
+        return self._values[at]
+
+    def call(self, at: int) -> str:
+        """The kind of a function's values, by the token of its name."""
+        if at not in self._calls:
+            try:
+                self._calls[at] = self._called(at)
+            except _BeyondError:
+                self._calls[at] = UNKNOWN
+        return self._calls[at]
+
+    # ---------------------------------------------------------------------------------------------------------- operators
+
+    def _binary(self, at: int, least: int, mistakes: list[QueryError]) -> Part:
+        """The expression from a token on, as far as operators bind at least so tightly."""
+        left, most = self._operand(at, least, mistakes), _SIGN
+        while left[2] < len(self._tokens):
+            place = left[2]
+            token = self._tokens[place].token_type
+            if token in _PREDICATES or (token is TokenType.NOT and self._is(place + 1, _PREDICATES)):
+                if least > _PREDICATE:
+                    return left
+                if most <= _PREDICATE:
+                    raise _BeyondError
+                left, most = self._predicate(left, mistakes), _PREDICATE
+                continue
+            level, form = _OPERATORS.get(token, (0, ""))
+            if level < max(least, 1):
+                return left
+            if level > most:
+                raise _BeyondError  # behind a predicate, or one that binds more tightly and was not seen
+            right = self._binary(place + 1, level + 1, mistakes)
+            left, most = self._made(form, left, right, self._tokens[place].text, mistakes), level
+        return left
+
+    def _operand(self, at: int, least: int, mistakes: list[QueryError]) -> Part:
+        if not self._is(at, (TokenType.NOT, *_SIGNS)):
+            return self._primary(at)
+        token = self._tokens[at]
+        if token.token_type is TokenType.NOT:
+            if least > _NOT:
+                raise _BeyondError
+            form, (kind, first, end) = "not", self._binary(at + 1, _NOT, mistakes)
+        else:
+            form, (kind, first, end) = _SIGNS[token.token_type], self._operand(at + 1, _SIGN, mistakes)
+        made = UNKNOWN if kind == NULL else outcome(form, kind)
+        if made == REFUSED:
+            mistakes.append(self._mistake(f"{token.text} takes no {WORDS[kind]}", first, end))
+        return self._as_constant(made, at, end)
+
+    def _predicate(self, left: Part, mistakes: list[QueryError]) -> Part:
+        at = left[2]
+        negated = self._is(at, (TokenType.NOT,))
+        at += negated
+        token = self._tokens[at]
+        if token.token_type is TokenType.IS:
+            at += 1 + self._is(at + 1, (TokenType.NOT,))
+            if self._is(at, (TokenType.DISTINCT,)) and self._is(at + 1, (TokenType.FROM,)):
+                right = self._binary(at + 2, _COMPARISON + 1, mistakes)
+                return self._made("=", left, right, "IS DISTINCT FROM", mistakes)
+            if not self._is(at, (TokenType.NULL, TokenType.TRUE, TokenType.FALSE)):
+                raise _BeyondError
+            return "b", left[1], at + 1
+        if token.token_type is TokenType.BETWEEN:
+            low = self._binary(at + 1, _COMPARISON + 1, mistakes)
+            if not self._is(low[2], (TokenType.AND,)):
+                raise _BeyondError
+            high = self._binary(low[2] + 1, _COMPARISON + 1, mistakes)
+            self._made("<", left, low, "BETWEEN", mistakes)
+            return "b", left[1], self._made("<", left, high, "BETWEEN", mistakes)[2]
+        if token.token_type is TokenType.IN:
+            if not self._is(at + 1, (TokenType.L_PAREN,)):
+                raise _BeyondError
+            if not self._is(at + 2, _QUERY - {TokenType.L_PAREN}):
+                items = [self._whole(*one) for one in self._listed(at + 1)]
+                self._alike("in", "IN", [left, *items])
+            return "b", left[1], self._closing(at + 1)
+        if self._is(at + 1, _SOME):
+            return "b", left[1], self._closing(at + 2)
+        right = self._binary(at + 1, _COMPARISON + 1, mistakes)
+        _, first, end = self._made("like", left, right, token.text, mistakes)
+        return "b", first, end + 2 * self._is(end, (TokenType.ESCAPE,))
+
+    def _made(self, form: str, left: Part, right: Part, written: str, mistakes: list[QueryError]) -> Part:
+        """What an operator makes of two values."""
+        (one, first, middle), (other, start, end) = left, right
+        made = outcome(form, one, other)
+        if made == UNKNOWN and form in _CONDITIONS:
+            alone = [kind for kind in (one, other) if kind in WORDS]
+            made = REFUSED if form == "and" and not all(taken(form, kind, None) for kind in alone) else "b"
+        if made != REFUSED:
+            return self._as_constant(made, first, end)
+        if form not in "=<" and one in WORDS and not taken(form, one, None):
+            told = self._mistake(f"{written} takes no {WORDS[one]}", first, middle)
+        elif form not in "=<" and not taken(form, None, other):
+            told = self._mistake(f"{written} takes no {WORDS[other]}", start, end)
+        else:
+            does = "compare" if form in "=<" else "combine"
+            told = self._mistake(f"{written} cannot {does} {WORDS[one]} with {WORDS[other]}", first, end)
+        mistakes.append(told)
+        return UNKNOWN, first, end
+
+    def _alike(self, form: str, what: str, parts: Sequence[Part]) -> str:
+        """The kind that several values are brought to, one after the other."""
+        kind, shared = NULL, form if form == "greatest" else "coalesce"
+        for other, first, end in parts:
+            if other == NULL:
+                continue
+            if REFUSED in (outcome(shared, kind, other), outcome(form, kind, other)):
+                raise self._mistake(
+                    f"{what} brings no {WORDS[other]} together with {WORDS[kind]}", first, end
+                )
+            kind = other if kind == NULL else outcome(shared, kind, other)
+        return kind
+
+    # ----------------------------------------------------------------------------------------------------------- operands
+
+    def _primary(self, at: int) -> Part:
+        """A value with what stands behind it and makes another one of it."""
+        kind, end = self._plain(at)
+        while end < len(self._tokens):
+            token = self._tokens[end].token_type
+            if token is TokenType.L_BRACKET:
+                kind, end = UNKNOWN, self._closing(end)
+            elif token is TokenType.DOT and not self._is(end + 2, (TokenType.L_PAREN,)):
+                kind, end = UNKNOWN, end + 2
+            elif token is TokenType.DCOLON:
+                kind, end = self._cast("cast", (kind, at, end), end + 1)
+                if end < 0:
+                    raise _BeyondError
+            elif token in {
+                TokenType.COLON,
+                TokenType.COLLATE,
+                TokenType.ARROW,
+                TokenType.FARROW,
+                TokenType.DOT,
+            }:
+                raise _BeyondError
+            else:
+                break
+        return self._as_constant(kind, at, end)
+
+    def _plain(self, at: int) -> tuple[str, int]:
+        if at >= len(self._tokens):
+            raise _BeyondError
+        if at in self._columns:
+            node, scope, end = self._columns[at]
+            return self._column(node, scope), end
+        token = self._tokens[at]
+        called = self._is(at + 1, (TokenType.L_PAREN,))
+        match token.token_type:
+            case TokenType.NUMBER:
+                return _number(token.text), at + 1
+            case TokenType.STRING if not self._is(at + 1, (TokenType.STRING,)):
+                return "S", at + 1
+            case TokenType.HEX_STRING:
+                return "x", at + 1
+            case TokenType.NULL:
+                return NULL, at + 1
+            case TokenType.TRUE | TokenType.FALSE:
+                return "b", at + 1
+            case TokenType.CASE:
+                return self._case(at)
+            case TokenType.INTERVAL if not called:
+                return UNKNOWN, self._interval(at)
+            case TokenType.L_PAREN:
+                kind, end = (
+                    (UNKNOWN, -1) if self._is(at + 1, _QUERY - {TokenType.L_PAREN}) else self.value(at + 1)
+                )
+                closing = self._closing(at)
+                return kind if end == closing - 1 else UNKNOWN, closing
+            case TokenType.EXISTS if called and self._is(at + 2, _QUERY):
+                return "b", self._closing(at + 1)
+        word = token.text.lower()
+        if word in _OF_WORDS and self._is(at + 1, (TokenType.STRING,)):
+            exact = re.search(r"\.\d{7}", self._tokens[at + 1].text)  # of which Spark has other types
+            return UNKNOWN if exact else _OF_WORDS[word], at + 2
+        if called:
+            kind, end = self.call(at), self._closing(at + 1)
+            if end < len(self._tokens) and self._tokens[end].text.upper() in {
+                "FILTER",
+                "WITHIN",
+                "IGNORE",
+                "RESPECT",
+            }:
+                raise _BeyondError
+            if self._is(end, (TokenType.OVER,)):
+                end = self._closing(end + 1) if self._is(end + 1, (TokenType.L_PAREN,)) else end + 2
+            return kind, end
+        if token.token_type in _NAMED:
+            return UNKNOWN, at + 1
+        raise _BeyondError
+
+    def _case(self, at: int) -> tuple[str, int]:
+        place, asked, branches = at + 1, None, list[Part]()
+        if not self._is(place, (TokenType.WHEN,)):
+            asked = self._inner(place)
+            place = asked[2]
+        while self._is(place, (TokenType.WHEN, TokenType.ELSE)):
+            if self._is(place, (TokenType.WHEN,)):
+                kind, first, end = condition = self._inner(place + 1)
+                mistakes: list[QueryError] = []
+                if asked is not None:
+                    self._made("=", asked, condition, "CASE", mistakes)
+                elif kind in WORDS and outcome("when", kind) == REFUSED:
+                    mistakes.append(self._mistake(f"WHEN takes no {WORDS[kind]}", first, end))
+                if mistakes:
+                    raise mistakes[0]
+                if not self._is(end, (TokenType.THEN,)):
+                    raise _BeyondError
+                place = end
+            branches.append(self._inner(place + 1))
+            place = branches[-1][2]
+        if not branches or not self._is(place, (TokenType.END,)):
+            raise _BeyondError
+        return self._alike("coalesce", "CASE", branches), place + 1
+
+    def _inner(self, at: int) -> Part:
+        """An expression inside another, whose end has to be known."""
+        kind, end = self.value(at)
+        if end < 0:
+            raise _BeyondError
+        return kind, at, end
+
+    def _interval(self, at: int) -> int:
+        end = at + 1 + self._is(at + 1, (TokenType.DASH,))
+        if not self._is(end, (TokenType.STRING, TokenType.NUMBER)):
+            raise _BeyondError
+        end += 2
+        if end < len(self._tokens) and self._tokens[end].text.upper() == "TO":
+            end += 2
+        if self._is(end, (TokenType.STRING, TokenType.NUMBER)):
+            raise _BeyondError
+        return end
+
+    def _called(self, at: int) -> str:
+        name, given = self._tokens[at].text.lower(), arguments_of(self._statement, at)
+        if name in {"cast", "try_cast"}:
+            kind, end = self.value(at + 2)
+            return (
+                self._cast(name, (kind, at + 2, end), end + 1)[0]
+                if self._is(end, (TokenType.ALIAS,))
+                else UNKNOWN
+            )
+        if name in _MAKERS:
+            return _MAKERS[name]
+        if given is None:
+            return VALUES["count", 1] if name == "count" else UNKNOWN
+        parts = [self._whole(*one) for one in given]
+        if len(parts) == 3 and name in _OF_UNITS and parts[0][0] == "S":
+            raise QueryError(
+                f"[INVALID_PARAMETER_VALUE] {name} with three arguments takes a unit of time first, as DAY",
+                sql=self._statement.sql,
+                span=self._statement.span(*given[0]),
+            )
+        for place, refused in enumerate(REFUSED_ARGUMENTS.get((name, len(given)), ())):
+            kind, first, end = parts[place]
+            if kind in refused:
+                which = f" as its {_ORDINALS[place]} argument" if len(given) > 1 else ""
+                raise self._mistake(f"{name} takes no {WORDS[kind]}{which}", first, end)
+        if name in _ALIKE:
+            start, form = _ALIKE[name]
+            kind = self._alike(form, name, parts[start:])
+            return "a" if form == "array" else kind
+        if name in {"nullif", "equal_null"} and len(parts) == 2:
+            mistakes: list[QueryError] = []
+            made = self._made("=", parts[0], parts[1], name, mistakes)[0]
+            if mistakes:
+                raise mistakes[0]
+            return parts[0][0] if name == "nullif" else made
+        return VALUES.get((name, len(given)), UNKNOWN)
+
+    def _cast(self, form: str, part: Part, at: int) -> tuple[str, int]:
+        """The kind of a cast to the type that begins at a token, and the token behind that; -1 where that is not known."""
+        if at >= len(self._tokens):
+            raise _BeyondError
+        kind, first, end = part
+        word, behind = self._tokens[at].text.lower(), at + 1
+        if form == "cast" and self._tokens[first].token_type is TokenType.NUMBER and word in _SUFFIXES:
+            return _SUFFIXES[word], behind
+        if word in {"array", "map", "struct"}:
+            letter, behind = letter_of(f"{word}<") or UNKNOWN, -1
+        else:
+            letter = _TYPES.get(word, UNKNOWN)
+        if self._is(behind, (TokenType.L_PAREN,)):
+            behind = self._closing(behind)
+        if kind in WORDS and outcome(form, kind, letter) == REFUSED:
+            raise self._mistake(f"{WORDS[kind]} is not cast to {WORDS[letter]}", first, end)
+        return letter, behind
+
+    def _whole(self, first: int, end: int) -> Part:
+        """Tokens that are one expression, if they are one that is known."""
+        kind, found = self.value(first)
+        return kind if found == end else UNKNOWN, first, end
+
+    # ------------------------------------------------------------------------------------------------------------- tokens
+
+    def _is(self, at: int, kinds: Container[TokenType]) -> bool:
+        return 0 <= at < len(self._tokens) and self._tokens[at].token_type in kinds
+
+    def _closing(self, opening: int) -> int:
+        """The token behind a pair of brackets."""
+        closing = self._statement.closing(opening)
+        if closing < 0:
+            raise _BeyondError
+        return closing + 1
+
+    def _listed(self, opening: int) -> list[tuple[int, int]]:
+        """What commas part inside brackets."""
+        depth, closing = self._statement.depths[opening] + 1, self._closing(opening) - 1
+        commas = [
+            at
+            for at in range(opening + 1, closing)
+            if self._statement.depths[at] == depth and self._is(at, (TokenType.COMMA,))
+        ]
+        return list(zip([opening + 1, *(at + 1 for at in commas)], [*commas, closing], strict=True))
+
+    def _as_constant(self, kind: str, first: int, end: int) -> Part:
+        """The same kind, told apart where no column is in it."""
+        if kind == "s" and not any(
+            place in self._columns
+            or (self._is(place, _NAMED) and not self._is(place + 1, (TokenType.L_PAREN,)))
+            for place in range(first, end)
+        ):
+            kind = "S"
+        return kind, first, end
+
+    def _mistake(self, message: str, first: int, end: int) -> QueryError:
+        return QueryError(
+            f"[DATATYPE_MISMATCH] {message}", sql=self._statement.sql, span=self._statement.span(first, end)
+        )
+
+    # ------------------------------------------------------------------------------------------------------------ columns
+
+    def _column(self, node: Node, scope: SelectScope) -> str:
+        parts = parts_of(node)
+        if len(parts) == 1 and (parts[0].name.lower() in scope.aliases or self._has_lambdas):
+            return UNKNOWN  # which of the two is meant depends on the place
+        found = resolve(node, scope)
+        if not isinstance(found, Found) or len(parts) != found.qualifiers + 1:
+            return UNKNOWN
+        letters = {
+            letter_of(source.table.columns[index].type)
+            for source, index in found.origins or ()
+            if source.table is not None
+        }
+        return (letters.pop() or UNKNOWN) if len(letters) == 1 else UNKNOWN
+
+    @cached_property
+    def _has_lambdas(self) -> bool:
+        return any(token.token_type is TokenType.ARROW for token in self._tokens)
+
+    @cached_property
+    def _columns(self) -> dict[int, tuple[Node, SelectScope, int]]:
+        """References to columns by their first tokens, with the token behind them; what is written inside lambdas is none."""
+        return dict(self._references())
+
+    def _references(self) -> Iterator[tuple[int, tuple[Node, SelectScope, int]]]:
+        for scope in self._scopes:
+            for node in scope.columns:
+                place = reference_span(node)
+                if place is not None:
+                    at = self._statement.token_at
+                    yield at(place.start), (node, scope, at(place.end - 1) + 1)
+
+
+def _number(text: str) -> str:
+    if text.isascii() and text.isdecimal():
+        return "i" if int(text) in _INTS else "l" if int(text) in _LONGS else "m"
+    return "d" if "e" in text.lower() else "m"
