@@ -43,6 +43,9 @@ _COMPUTED: dict[str, ArrowType] = {
 }
 
 _DECIMAL = re.compile(r"^(?:decimal|dec|numeric)(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?$")
+#: What other systems call some types.
+_ELSEWHERE = {"varchar": "string", "text": "string", "str": "string", "json": "string", "uuid": "string"}
+_ELSEWHERE |= {"datetime": "timestamp", "number": "double", "float64": "double", "int64": "bigint"}
 _TEXT = re.compile(r"^(?:varchar|char)\(\s*\d+\s*\)$")
 
 
@@ -88,7 +91,9 @@ def arrow_type(type_name: str) -> ArrowType:
         members = [part.split(":", 1) for part in _split_top(name[7:-1])]
         return pa.struct([pa.field(member.strip(), arrow_type(kind)) for member, kind in members])
     close = difflib.get_close_matches(lower, (*_SIMPLE, "decimal(10,2)"), n=1)
-    raise ValueError(f"unknown type {type_name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+    meant = _ELSEWHERE.get(lower) or (close[0] if close else None)
+    known = f"did you mean {meant!r}?" if meant else "types are those of Spark SQL, as string, bigint, double"
+    raise ValueError(f"unknown type {type_name!r}; {known}")
 
 
 def spark_type(arrow: ArrowType) -> str:

@@ -37,6 +37,10 @@ class Gate(Protocol):
     def resumes_in(self) -> float | None:
         """Seconds until requests may start again that the server has told to wait; None where it has not."""
 
+    @property
+    def cause(self) -> str | None:
+        """What whoever has waited longest waits for; None where nobody does."""
+
 
 @dataclass
 class AccessMeter:
@@ -103,8 +107,13 @@ class AccessMeter:
 
     @property
     def limited_by(self) -> str | None:
-        """What held requests back longest: "concurrency", "rate", "throttled", or None when nothing did."""
-        return max(self.waited, key=self.waited.__getitem__, default=None)
+        """What held requests back longest: "concurrency", "rate", "throttled", or None when nothing did.
+
+        While none of those that had to wait has got through, what they wait for.
+        """
+        if self.waited:
+            return max(self.waited, key=self.waited.__getitem__)
+        return next((gate.cause for gate in self.gates if gate.cause is not None), None)
 
     def sent(self, now: float) -> None:
         """A request goes out at `now` (seconds on a steady clock)."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fff.errors import UsageError
 from fff_cli.mcp.command import mcp
@@ -73,6 +74,14 @@ if TYPE_CHECKING:
 ABORTED = 130
 #: What typer raises for wrong options: click's own class in some versions, a copy of it in others.
 _UsageMistake = typer.BadParameter.__mro__[2]
+#: What is said of values of options, in words for those who do not know the library that reads them.
+_PLAIN_WORDS = (
+    ("Value error, ", ""),
+    ("Input should be a valid number, .*", "must be a number"),
+    ("Input should be a valid integer, .*", "must be a whole number"),
+    ("Input should be greater than or equal to", "must be at least"),
+    ("Input should be less than or equal to", "must be at most"),
+)
 app = typer.Typer(
     name="fff",
     help="Federated Facts and Figures: SQL over web sources.",
@@ -421,9 +430,10 @@ def run(arguments: Sequence[str], begun: Begun | None = None) -> int:
     )
     app.rich_markup_mode = "rich" if drawn else None
     try:
-        result = typer.main.get_command(app).main(
-            list(arguments), prog_name="fff", standalone_mode=False, obj=(arguments, begun)
-        )
+        command = typer.main.get_command(app)
+        if drawn:
+            _without_bool(command)
+        result = command.main(list(arguments), prog_name="fff", standalone_mode=False, obj=(arguments, begun))
         return result if isinstance(result, int) else 0
     except (KeyboardInterrupt, typer.Abort):
         return ABORTED
@@ -437,6 +447,15 @@ def run(arguments: Sequence[str], begun: Begun | None = None) -> int:
         return 1
 
 
+def _without_bool(command: Any) -> None:
+    """Leave out of the help of a command, and of those below it, that switches are true or false."""
+    for param in command.params:
+        if getattr(param, "is_flag", False) and param.metavar is None:
+            param.metavar = ""
+    for below in getattr(command, "commands", {}).values():
+        _without_bool(below)
+
+
 def _usage(error: Exception) -> int:
     """Tell a wrong option in one line; a bare `fff` or `fff source` gets its help."""
     context = getattr(error, "ctx", None)
@@ -444,6 +463,14 @@ def _usage(error: Exception) -> int:
     text = error.format_message()  # type: ignore[attr-defined]
     if type(error).__name__ == "NoArgsIsHelpError":
         print(text, file=sys.stderr)
-    else:
-        print(f"error: {text.rstrip('.')} (see {path} --help)", file=sys.stderr)
+        return 2
+    if type(error).__name__ == "NoSuchOption":
+        import difflib  # noqa: PLC0415 - for mistakes alone
+
+        name: str = error.option_name  # type: ignore[attr-defined]
+        close = difflib.get_close_matches(name, error.possibilities or (), n=1, cutoff=0.7)  # type: ignore[attr-defined]
+        text = f"No such option: {name}{f'; did you mean {close[0]}?' if close else ''}"
+    for said, plain in _PLAIN_WORDS:
+        text = re.sub(said, plain, text)
+    print(f"error: {text.rstrip('.')} (see {path} --help)", file=sys.stderr)
     return 2

@@ -202,8 +202,14 @@ class Catalog:
     def suggest(self, name: str) -> list[str]:
         """Full names close to a misspelt one, best first."""
         known = self.tables()
-        names = {said.lower(): one.full_name for one in known for said in (one.full_name, one.name)}
-        return list(dict.fromkeys(names[hit] for hit in difflib.get_close_matches(name.lower(), names, n=3)))
+        names: dict[str, list[str]] = {}
+        for one in known:
+            for written in (one.full_name, one.name):
+                names.setdefault(written.lower(), []).append(one.full_name)
+        said = name.lower()
+        close = difflib.get_close_matches(said, names, n=3, cutoff=0.8)  # before what is only somewhat alike
+        close = close or difflib.get_close_matches(said, names, n=3)
+        return list(dict.fromkeys(full for hit in close for full in names[hit]))[:3]
 
 
 def _meter(source: object, budget: Budget | None, tables: Iterable[Table] = ()) -> AccessMeter:

@@ -16,6 +16,8 @@ The words are explained in docs/glossary.md.
 
 from __future__ import annotations
 
+import difflib
+
 from fff.dataflow.plan.plan import BlockPlan
 from fff.dataflow.plan.policy import RoutingPolicy
 from fff.errors import UsageError
@@ -68,4 +70,11 @@ def make_policy(
             return Benefit(plan)
         case "adaptive" if not order:
             return Adaptive(plan, prefer, past)
-    raise UsageError(f"no routing policy is called {name!r}", hint=f"there are: {', '.join(POLICIES)}")
+    raise unknown_policy(name)
+
+
+def unknown_policy(name: str) -> UsageError:
+    """The error that there is no such policy."""
+    close = difflib.get_close_matches(name, POLICIES, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(POLICIES)}"
+    return UsageError(f"no routing policy is called {name!r}", hint=hint)

@@ -34,8 +34,8 @@ _REFUSALS = frozenset({"fail", "retry", "slow_down"})  # what verdicts make no a
 _HINTS = {
     202: "the source has taken the question and has no answer yet",
     206: "the answer is a part of one, and nobody asked for a part",
-    401: "check the source's auth",
-    403: "check the source's auth",
+    401: "check client.auth of the source, and the secret it names",
+    403: "check client.auth of the source, and the secret it names",
 }
 _CREDENTIAL_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
 

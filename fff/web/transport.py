@@ -35,6 +35,7 @@ _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 _PACE = 2**18  # bytes for which a body gets a second more
 _LATER = 0.01  # seconds more that are worth another timer: small answers are many
 _UNSENDABLE = re.compile("[\r\n\0]")
+_NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"})
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,8 @@ class Network:
         ) as error:  # most often a kept connection that the server closed
             raise WireError("the server closed the connection", again=True, wait=0.0) from error
         except (aiohttp.ClientSSLError, ssl.SSLError) as error:
-            raise WireError(f"no secure connection: {_plain(error)}", again=False) from error
+            why, hint = _distrust(error)
+            raise WireError(f"no secure connection: {why}", again=False, hint=hint) from error
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
             raise WireError("not a usable URL", again=False) from error
         except UnixClientConnectorError as error:
@@ -393,6 +395,20 @@ def _refusal(error: aiohttp.ClientConnectorError) -> str:
     if error.os_error.errno in (errno.ENETUNREACH, errno.EHOSTUNREACH):
         return f"no way leads to {place}"
     return _plain(error)
+
+
+def _distrust(error: aiohttp.ClientSSLError | ssl.SSLError) -> tuple[str, str | None]:
+    """Why there is no secure connection, and what to do, in plain words where OpenSSL's are known."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        cause: BaseException = error.certificate_error
+    else:
+        cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        hint = "check base_url; of a host of your own, or behind a proxy, name the authority: client.network.ca_bundle"
+        return f"the certificate of the server is not believed: {cause.verify_message}", hint
+    if isinstance(cause, ssl.SSLError) and cause.reason in _NO_TLS:
+        return "what listens there does not speak TLS", "write http:// in base_url, or the port of https"
+    return _plain(error), None
 
 
 def _plain(error: BaseException) -> str:

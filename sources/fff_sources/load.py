@@ -188,9 +188,10 @@ def _folder_or_file(path: Path, cwd: Path) -> list[Path]:
     if full.is_dir():
         return _folder(full)
     if not full.exists():
-        raise UsageError(
-            f"{path}: no such spec file or folder", hint="name one with -s, or write one: fff source init URL"
-        )
+        close = [full.with_name(full.name + ending) for ending in sorted(_ENDINGS)]
+        near = next((path.with_name(one.name) for one in close if one.is_file()), None)
+        hint = f"did you mean {near}?" if near else "name one with -s, or write one: fff source init URL"
+        raise UsageError(f"{path}: no such spec file or folder", hint=hint)
     return [full]
 
 

@@ -172,12 +172,12 @@ def test_on_a_terminal_a_plan_is_a_tree_and_an_error_has_its_place_and_no_color_
 def test_after_a_run_a_terminal_shows_what_each_access_method_did_and_others_ask_for_it():
     with Terminal((*FAKE, "query", "rows 1"), columns=60) as terminal:
         assert terminal.finish() == 0
-        assert terminal.screen()[-5:-2] == [
+        assert terminal.screen()[-6:-3] == [
             "access                    state    requests   rows  retries",
             "FEC.scan                  running         7  7,000",
             "Demographics.lookup[zip]  running        90     88        2",
         ]
-        assert terminal.screen()[-2].startswith("  Spark: ")
+        assert terminal.screen()[-3].startswith("  Spark: ")  # whose line goes on below
     assert fake("query", "rows 1").stderr.splitlines() == ["1 row in 1.2 s, 97 requests, complete"]
     assert fake("query", "rows 1", "-v").stderr.splitlines()[1:3] == [
         "  FEC.scan: running, 7 requests, 7,000 rows",

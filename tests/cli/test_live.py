@@ -11,7 +11,7 @@ import pytest
 
 from fff.stats import MISSING as UNANSWERED
 from fff.stats import Missing, RoutingShare, SparkStats
-from fff_cli.live.forecast import History, duration
+from fff_cli.live.forecast import History, duration, share_done
 from fff_cli.live.frame import KEYS, frame
 from fff_cli.live.selection import View, arranged, identity, moved
 from fff_cli.output.drawing import rendered
@@ -323,11 +323,34 @@ def test_what_the_run_waits_for_is_named_with_what_it_does():
         )
         for one in past
     ]
-    told = "waiting for Demographics: throttled, on in 3 s, 10/s, 8 in flight, 5 keys waiting"
+    told = "waiting for Demographics: told to wait 3 s, 10/s, 8 in flight, 5 keys waiting"
     assert lines(held[-1], columns=100, history=watched(*held))[1] == told
     assert lines(snapshot(phase="aggregating"))[1] == "waiting for Spark"
     idle = tuple(replace(one, state="complete", in_flight=0, pending_keys=0) for one in ACCESS)
     assert lines(snapshot(access=idle))[1] == "", "what stands below keeps its place"
+
+
+def test_on_a_narrow_terminal_whole_words_go_and_the_help_is_the_last_key():
+    past = moments(*((1000 * n, 10 * n, 5) for n in range(6)))
+    held = replace(
+        past[-1], access=(past[-1].access[0], replace(ACCESS[1], state="throttled", resumes_s=3.0))
+    )
+    shown = lines(held, columns=44, history=watched(*past[:-1], held))
+    assert shown[1] == "waiting for Demographics: told to wait 3 s"
+    narrow = lines(groups(61, under_way=(1,) * 61), columns=40, height=15, view=View(keys=True))
+    assert narrow[2] == "groups so far  1-6 of 122"
+    assert narrow[-1] == "↑↓ pick  q stop  ? help"
+    assert not any("…" in line for line in (shown[1], narrow[2], narrow[-1]))
+
+
+def test_one_row_and_one_request_are_not_several():
+    one = snapshot(rows=1, access=(replace(FEC, requests=1),))
+    assert lines(one)[0].endswith("1 row  1 request")
+
+
+def test_what_is_still_fetched_is_never_all_done():
+    done = moments(*((4000 * n, 10 * n, 0) for n in range(6)))
+    assert share_done(done[-1], 0.0) == 0.99
 
 
 def test_the_bar_goes_by_the_time_left_else_by_the_source_that_is_least_far():

@@ -79,8 +79,8 @@ def test_a_view_whose_terminal_becomes_smaller_fits_the_new_size():
         seen(terminal, Emulator(100, 30), "groups so far", "FEC.scan")
         terminal.text = ""
         terminal.resize(40, 15)
-        terminal.read_until("\x1b[J")  # what was drawn for the old size is wiped, and drawn anew
-        terminal.text = terminal.text[terminal.text.index("\x1b[J") :]
+        terminal.read_until("\x1b[2K\r")  # what was drawn for the old size is wiped, and drawn anew
+        terminal.text = terminal.text[terminal.text.index("\x1b[2K\r") :]
         emulator = Emulator(40, 15)
         shown = seen(terminal, emulator, "groups so far", "FEC.scan", "fetching")
     assert (emulator.overflows, emulator.scrolled) == (0, 0), shown

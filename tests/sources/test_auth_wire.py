@@ -150,7 +150,7 @@ async def test_a_token_that_never_serves_ends_in_an_error(serve: Serve, read: Re
     reader = read(yaml.safe_dump(spec(server.url, OAUTH)), KEY="geheim")
     with pytest.raises(SourceError, match="HTTP 401") as caught:
         await reader.scan("t")
-    assert "check the source's auth" in str(caught.value)
+    assert "check client.auth of the source" in str(caught.value)
     assert (tokens.given, tokens.statuses) == (2, {401: 2})
 
 

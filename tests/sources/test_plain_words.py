@@ -83,5 +83,7 @@ def test_yaml_that_is_indented_wrongly(text, line, told, hint):
 def test_a_misspelt_type_is_told_with_the_one_that_was_meant():
     with pytest.raises(ValueError, match=r"unknown type 'intt'; did you mean 'int'\?"):
         arrow_type("intt")
-    with pytest.raises(ValueError, match=r"unknown type 'zzzzzz'$"):
+    with pytest.raises(ValueError, match=r"unknown type 'varchar'; did you mean 'string'\?"):
+        arrow_type("varchar")
+    with pytest.raises(ValueError, match=r"unknown type 'zzzzzz'; types are those of Spark SQL"):
         arrow_type("zzzzzz")

@@ -147,6 +147,29 @@ def test_one_round_finds_what_is_wrong_behind_what_is_wrong(tmp_path: Path) -> N
     ]
 
 
+@pytest.mark.parametrize(
+    ("endpoint", "base_url", "key", "what"),
+    [
+        ("{path: a, paginator: page_numbr}", "http://e.org", "tables.a.scan.endpoint.paginator.type", "there is no 'page_numbr'"),
+        ("{path: a, data_selector: 5}", "http://e.org", "tables.a.scan.endpoint.data_selector", "must be text, not 5"),
+        ("{path: a}", "e.org", "client.base_url", "the base URL of s is not an http or https URL: e.org"),
+    ],
+)  # fmt: skip
+def test_short_forms_and_addresses_that_are_wrong_are_told_as_any_other_mistake(
+    endpoint, base_url, key, what, tmp_path
+):
+    text = f"""
+        version: 1
+        sources:
+          s:
+            client: {{base_url: "{base_url}"}}
+            tables:
+              a: {{columns: {{id: int}}, scan: {{endpoint: {endpoint}}}}}
+        """
+    found = [(key.removeprefix("sources.s."), what) for key, _, what, _ in problems(tmp_path, text)]
+    assert found == [(key, what)]
+
+
 def test_an_error_names_file_line_and_key(tmp_path: Path) -> None:
     file = written(tmp_path, GOOD.replace("columns:", "colums:") + "        scan: {endpoint: crime}\n")
     with pytest.raises(SpecError) as error:

@@ -66,6 +66,19 @@ def test_syntax_errors_say_what_may_have_been_meant(text: str, hint: str) -> Non
     assert (error.value.hint or "").startswith(hint)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SELECT abs(a, (3)) FROM t", "abs takes at most 1 argument, not 2\n  1 | SELECT abs(a, (3)) FROM t\n             ^^^"),
+        ("SELECT 1 + upper() FROM t", "upper takes at least 1 argument, not 0\n  1 | SELECT 1 + upper() FROM t\n                 ^^^^^"),
+    ],
+)  # fmt: skip
+def test_a_call_with_too_many_or_no_arguments_is_told_as_such(text: str, message: str) -> None:
+    with pytest.raises(QueryError) as error:
+        parse_statement(text)
+    assert error.value.render() == message
+
+
 @pytest.mark.parametrize("text", ["", "  ", "-- nothing", ";"])
 def test_no_statement(text: str) -> None:
     with pytest.raises(QueryError, match="there is no SQL to run"):

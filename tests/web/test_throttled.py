@@ -97,6 +97,7 @@ def test_a_meter_knows_when_its_requests_go_on() -> None:
         assert waiting.resumes_in is None, "nobody waits"
         first, second = await _held(limiter, waiting), await _held(limiter, waiting)
         assert waiting.resumes_in == pytest.approx(7.8)
+        assert waiting.limited_by == "throttled", "named while it lasts, though no wait is over yet"
         assert other.resumes_in is None, "it has what it wants"
         second.cancel()
         await asyncio.sleep(1)
@@ -113,6 +114,21 @@ def test_a_meter_knows_when_its_requests_go_on() -> None:
         limiter.release(await third)
         assert (waiting.gates, other.gates) == ({}, {})
         limiter.close()
+
+    simulated.run(main())
+
+
+def test_a_first_wait_for_a_rate_is_named_while_it_lasts() -> None:
+    async def main() -> None:
+        policy = HostPolicy(max_concurrency=4, fill_rate=0.1, bucket_size=1)
+        limiter, meter = HostLimiter(policy, Clock(now=asyncio.get_running_loop().time)), AccessMeter()
+        first = await limiter.acquire(meter)
+        assert meter.limited_by is None
+        second = await _held(limiter, meter)
+        assert (meter.limited_by, meter.waited) == ("rate", {})
+        limiter.release(first)
+        limiter.release(await second)
+        assert (meter.limited_by, meter.gates) == ("rate", {})
 
     simulated.run(main())
 

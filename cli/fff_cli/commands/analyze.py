@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fff_cli.output.values import counted
+
 _LEVELS = " ▁▂▃▄▅▆▇█"
 
 
 def analysis(report: Mapping[str, Any]) -> list[str]:
     """The lines that `fff explain --analyze` adds to the plan."""
-    requests = sum(access["requests"] for access in report["access"])
+    asked = counted(sum(access["requests"] for access in report["access"]), "request")
     ended = "complete" if report["complete"] else f"partial: {report['reason']}"
     lines = [
         "Ran",
-        f"  {report['rows']:,} rows in {report['elapsed_s']:.2f} s, {requests:,} requests, {ended}",
+        f"  {counted(report['rows'], 'row')} in {report['elapsed_s']:.2f} s, {asked}, {ended}",
         f"  policy {report['policy']}, seed {report['seed']}",
         *_flow(report["routing"]),
         *_rivals(report["access"]),

@@ -16,7 +16,7 @@ from fff_cli.output.console import is_terminal, output_screen
 from fff_cli.output.files import Target
 from fff_cli.output.formats import emit, emit_batch, emit_outline
 from fff_cli.output.streams import choose_format
-from fff_cli.output.values import pad, printable, width
+from fff_cli.output.values import counted, pad, printable, width
 from fff_cli.run.progress import say, say_error
 
 if TYPE_CHECKING:
@@ -81,10 +81,10 @@ def list_own(catalog: Catalog, chosen: str, more: str, to: Target | None = None)
     tables, own = list(catalog.tables()), catalog.own_tables()
     if not tables:
         say("no sources: name a spec with -s, or see `fff demo`")
-    counted = len(tables) - len(own) if own and chosen == "table" and output_screen() is not None else 0
-    write_listing(listing(own if counted else tables), chosen, to)
-    if counted:
-        say(f"and {counted:,} bundled table{'' if counted == 1 else 's'}: {more}")
+    bundled = len(tables) - len(own) if own and chosen == "table" and output_screen() is not None else 0
+    write_listing(listing(own if bundled else tables), chosen, to)
+    if bundled:
+        say(f"and {counted(bundled, 'bundled table')}: {more}")
 
 
 def write_listing(rows: Sequence[tuple[str, ...]], chosen: str, to: Target | None = None) -> None:

@@ -16,7 +16,7 @@ from fff_cli.commands.source import lint_errors
 from fff_cli.output.console import is_terminal, output_screen
 from fff_cli.output.formats import emit, emit_batch
 from fff_cli.output.streams import choose_format
-from fff_cli.output.values import line_printable
+from fff_cli.output.values import counted, line_printable
 from fff_cli.run.no_pandas import spare_pandas
 from fff_cli.run.progress import say
 from fff_sources.authoring.evidence import Witness
@@ -93,12 +93,12 @@ def _the_table(name: str, tables: Sequence[Table], file: Path) -> Table:
 
 def lines(finding: Finding) -> list[str]:
     """A finding in words: what was tried and how it went, then what is wrong and what may be."""
-    counted = [
-        _counted(finding.requests, "request"),
-        _counted(finding.rows, "row"),
+    cost = [
+        counted(finding.requests, "request"),
+        counted(finding.rows, "row"),
         f"{finding.seconds * 1000:,.0f} ms",
     ]
-    lines = [f"{finding.status:<4}  {finding.name}  ({', '.join(counted)})"]
+    lines = [f"{finding.status:<4}  {finding.name}  ({', '.join(cost)})"]
     lines += [f"      {part}" for text in finding.problems for part in text.splitlines()]
     return lines + [f"      look: {part}" for text in finding.remarks for part in text.splitlines()]
 
@@ -119,10 +119,6 @@ def _summary(findings: Sequence[Finding]) -> str:
     wrong = sum(bool(finding.problems) for finding in findings)
     doubtful = sum(bool(finding.remarks) and not finding.problems for finding in findings)
     return f"{len(findings)} tried, {wrong} failed, {doubtful} to look at"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _write(findings: Sequence[Finding], chosen: str) -> None:

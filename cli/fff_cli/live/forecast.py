@@ -167,16 +167,16 @@ def share_done(snapshot: Snapshot, left_s: float | None) -> float | None:
     """How much of the fetching is done; None where nothing is known.
 
     By time where a forecast says what is left, else the least that any source has given of what it is known
-    to hold.
+    to hold. Never all: what is fetched to the end is not fetched any more.
     """
     if snapshot.phase != "fetching":
         return None
-    if left_s is not None:
-        return snapshot.elapsed_s / max(snapshot.elapsed_s + left_s, LEAST_S)
     shares = [
         share for one in snapshot.access if one.state in ACTIVE and (share := share_of(one)) is not None
     ]
-    return min(shares, default=None)
+    if left_s is not None:
+        shares = [snapshot.elapsed_s / max(snapshot.elapsed_s + left_s, LEAST_S)]
+    return min(0.99, *shares) if shares else None
 
 
 def share_of(one: AccessStats) -> float | None:

@@ -16,7 +16,7 @@ from fff_cli.live.groups import sample_lines
 from fff_cli.live.methods import access_lines, state_text
 from fff_cli.live.selection import View, can_pick
 from fff_cli.output.drawing import Group, ProgressBar, RenderableType, Text, bar, beside, cell, height, line
-from fff_cli.output.values import fit, printable, width
+from fff_cli.output.values import counted, fit, printable, width
 from fff_cli.run.account import missing_texts
 
 ROUTES = 8  # tuple states whose routing is shown in detail
@@ -55,12 +55,12 @@ def frame(
     room = lines - 1
     head: list[RenderableType] = [_headline(snapshot, columns, history, view)]
     if room >= 8:
-        head += _waiting(snapshot, history)
+        head += _waiting(snapshot, columns, history)
     foot = [
         *_first(snapshot.priorities, columns),
         *_missing(snapshot.missing, columns),
         *(_spark(snapshot.spark) if lines >= ROOMY else []),
-        *_keys(snapshot, view),
+        *_keys(snapshot, columns, view),
     ]
     foot = foot[: max(0, room - 2)] if room < 8 else foot
     room -= len(head) + len(foot)
@@ -90,7 +90,7 @@ def _headline(snapshot: Snapshot, columns: int, history: History, view: View) ->
     policy = (
         [cell(f"policy {printable(snapshot.policy)}, seed {snapshot.seed}", "dim")] if view.verbose else []
     )
-    counts = cell(f"{snapshot.rows:,} rows  {requests:,} requests", "bold")
+    counts = cell(f"{counted(snapshot.rows, 'row')}  {counted(requests, 'request')}", "bold")
     for more in (soon, [counts], policy):  # the most telling first, as far as there is room
         if sum(part.cell_len + 2 for part in (*parts, *more) if isinstance(part, Text)) < columns:
             parts += more
@@ -102,8 +102,8 @@ def _headline(snapshot: Snapshot, columns: int, history: History, view: View) ->
     return beside(*parts)
 
 
-def _waiting(snapshot: Snapshot, history: History) -> list[RenderableType]:
-    """What the run waits for, in words."""
+def _waiting(snapshot: Snapshot, columns: int, history: History) -> list[RenderableType]:
+    """What the run waits for, in words, as many as there is room for."""
     if snapshot.phase == "aggregating":
         return [line(("waiting for ", "dim"), "Spark")]
     one = history.slowest(snapshot)
@@ -112,14 +112,26 @@ def _waiting(snapshot: Snapshot, history: History) -> list[RenderableType]:
     if one is None:  # for a moment nothing is under way: what stands below keeps its place
         return [cell("")]
     rate = history.rate(one)
-    notes = [] if one.state == "running" else [state_text(one, history)]
-    notes += [] if rate is None else [f"{rate:,.0f}/s"]
-    notes += [f"{one.in_flight:,} in flight"] if one.in_flight else []
-    notes += [f"{one.pending_keys:,} keys waiting"] if one.pending_keys else []
+    said: list[tuple[str, int]] = []  # and which of it goes last where there is no room
+    if one.resumes_s is not None:
+        said.append((f"told to wait {duration(one.resumes_s)}", 0))
+    elif one.state != "running":
+        said.append((state_text(one, history), 0))
+    if rate:
+        said.append((f"{rate:,.0f}/s", 1))
+    if one.in_flight:
+        said.append((f"{one.in_flight:,} in flight", 3))
+    if one.pending_keys:
+        said.append((f"{counted(one.pending_keys, 'key')} waiting", 4))
     if one.limited_by == "rate" or (one.limited_by is not None and one.state == "running"):
-        notes.append(f"held back by {_LIMITS.get(one.limited_by, one.limited_by)}")
-    held = "yellow" if notes and one.state in ("stalled", "throttled") else "dim"
-    return [line(("waiting for ", "dim"), f"{printable(one.table)}: ", (", ".join(notes), held))]
+        said.append((f"held back by {_LIMITS.get(one.limited_by, one.limited_by)}", 2))
+    began = f"{printable(one.table)}: "
+    room = columns - 1 - len("waiting for ") - width(began)
+    while len(said) > 1 and sum(len(note) + 2 for note, _ in said) - 2 > room:
+        said.remove(max(said, key=lambda note: note[1]))
+    held = "yellow" if one.state in ("stalled", "throttled") else "dim"
+    notes = ", ".join(note for note, _ in said)
+    return [line(("waiting for ", "dim"), began if notes else began.rstrip(": "), (notes, held))]
 
 
 def _labelled(label: str, *pieces: tuple[str, str]) -> Text:
@@ -173,15 +185,19 @@ def _spark(spark: SparkStats) -> list[RenderableType]:
     return [_labelled("Spark", (f"started in {spark.start_s:.1f} s, {runs}{final}", ""))]
 
 
-def _keys(snapshot: Snapshot, view: View) -> list[RenderableType]:
+def _keys(snapshot: Snapshot, columns: int, view: View) -> list[RenderableType]:
     """What the keys do, or the answer to the last one."""
     if not view.keys:
         return []
     if view.note:
         return [cell(printable(view.note), "yellow")]
-    pick = "↑↓ pick  Enter fetch it first  " if can_pick(snapshot) else ""
-    clear = "Esc none first  " if snapshot.priorities else ""
-    return [cell(f"{pick}{clear}q stop  ? help", "dim")]
+    told = ["q stop", "? help"]
+    more = ["↑↓ pick", "Enter fetch it first"] if can_pick(snapshot) else []
+    more += ["Esc none first"] if snapshot.priorities else []
+    for at, one in enumerate(more):
+        if sum(len(key) + 2 for key in (*told, one)) - 2 < columns:
+            told.insert(at, one)
+    return [cell("  ".join(told), "dim")]
 
 
 def _help() -> list[RenderableType]:

@@ -51,7 +51,7 @@ def _result(
         marks[picked] = "▸"
     made.insert(0, DrawnColumn(" ", [cell(mark, "yellow") for mark in marks], narrowest=None))
     drawn, left_out = table(made, columns - 1, "underline", {} if picked is None else {picked: "reverse"})
-    return [_title(snapshot, (first, shown, total), left_out), drawn]
+    return [_title(snapshot, (first, shown, total), left_out, columns), drawn]
 
 
 def _first_shown(at: int | None, shown: int, total: int) -> int:
@@ -66,8 +66,8 @@ def _unreached(snapshot: Snapshot) -> int:
     return sum(bool(rows) for rows in snapshot.under_way)
 
 
-def _title(snapshot: Snapshot, window: tuple[int, int, int], left_out: int) -> Text:
-    """What is shown, how much of it, and what the marks mean."""
+def _title(snapshot: Snapshot, window: tuple[int, int, int], left_out: int, columns: int) -> Text:
+    """What is shown, how much of it, and what the marks mean, as far as there is room."""
     groups = snapshot.sample_is != "newest rows"
     first, shown, total = window
     which = f"{first + 1:,}-{first + shown:,}" if groups and shown else f"{shown:,}"
@@ -77,16 +77,20 @@ def _title(snapshot: Snapshot, window: tuple[int, int, int], left_out: int) -> T
         more = "" if len(snapshot.settled) >= snapshot.sample_rows + _unreached(snapshot) else "+"
         notes.append(f"{settled:,}{more} final ({SETTLED})" if settled else "none final yet")
     if _unreached(snapshot):
-        notes.append(f"{_unreached(snapshot):,} of rows under way ({UNKNOWN} not answered yet)")
+        notes += [f"{_unreached(snapshot):,} of rows under way", f"({UNKNOWN} not answered yet)"]
     elif snapshot.partial and snapshot.partial_columns == snapshot.columns:
         notes.append(f"{UNKNOWN} not answered yet")
     if left_out:
-        notes.append(f"{left_out} column{'' if left_out == 1 else 's'} not shown")
-    return _headed(TITLES[snapshot.sample_is], *notes)
+        notes.append(f"{values.counted(left_out, 'column')} not shown")
+    title = TITLES[snapshot.sample_is]
+    while len(notes) > 1 and len(title) + sum(len(note) + 2 for note in notes) >= columns:
+        notes.pop()
+    return _headed(title, *notes)
 
 
 def _headed(title: str, *notes: str) -> Text:
-    return line((title, "bold cyan"), ("".join(f"  {piece}" for piece in notes), "dim"))
+    told = "".join(f" {piece}" if piece.startswith("(") else f"  {piece}" for piece in notes)
+    return line((title, "bold cyan"), (told, "dim"))
 
 
 def _columns(

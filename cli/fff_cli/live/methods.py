@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fff.stats import AccessStats
 from fff_cli.live.forecast import ACTIVE, History, duration, key_of, share_of
 from fff_cli.output.drawing import Cell, DrawnColumn, RenderableType, Text, bar, cell, table
-from fff_cli.output.values import printable
+from fff_cli.output.values import counted, printable
 
 STATE_STYLES = {
     "running": "green",
@@ -54,10 +54,10 @@ def _together(hidden: Sequence[AccessStats]) -> Text:
     states = Counter(one.state for one in hidden).most_common()
     told = [
         *(f"{count:,} {state}" for state, count in states),
-        f"{sum(one.rows for one in hidden):,} rows",
-        f"{sum(one.requests for one in hidden):,} requests",
+        counted(sum(one.rows for one in hidden), "row"),
+        counted(sum(one.requests for one in hidden), "request"),
     ]
-    return cell(f"… {len(hidden):,} more access methods: {', '.join(told)}", "dim")
+    return cell(f"… {counted(len(hidden), 'more access method')}: {', '.join(told)}", "dim")
 
 
 def _names(shown: Sequence[AccessStats]) -> list[str]:

@@ -20,7 +20,7 @@ LEAST_WIDTH, LEAST_HEIGHT = 20, 5
 _HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
 _PLAIN = "\x1b[0m"
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
-_CLEAR_BELOW, _CLEAR_RIGHT = "\x1b[J", "\x1b[K"
+_CLEAR_BELOW, _CLEAR_RIGHT, _WIPE_ABOVE = "\x1b[J", "\x1b[K", "\x1b[A\x1b[2K"
 
 
 class LiveRegion:
@@ -71,9 +71,12 @@ class LiveRegion:
             self._write(wiped + _SHOW)
 
     def _wiped(self, columns: int) -> str:
-        """What wipes the lines; a terminal that became narrower has wrapped the wider ones."""
+        """What wipes the lines; a terminal that became narrower has wrapped the wider ones.
+
+        Line by line: of a whole screen that is cleared at once, some terminals keep a copy to scroll back to.
+        """
         rows = sum(max(1, -(-_columns(line.rstrip(" ")) // columns)) for line in self._drawn)
-        return f"\x1b[{rows}A\r{_CLEAR_BELOW}" if rows else ""
+        return _WIPE_ABOVE * rows + "\r"
 
     def _write(self, text: str) -> None:
         with contextlib.suppress(OSError, ValueError):  # the terminal is gone, and nobody is left to be told

@@ -17,6 +17,7 @@ from fff_cli.output.files import NewFile, is_special
 from fff_cli.output.formats import Writer, unique, writer
 from fff_cli.output.readback import first_line, read_back
 from fff_cli.output.sinks.databases import TABLE, kind_of, quoted, told_apart
+from fff_cli.output.values import counted
 
 #: The formats that rows can be added to.
 ADDABLE = ("csv", "tsv", "ndjson", "parquet", "sqlite")
@@ -191,7 +192,7 @@ class AddedTo(NewFile):
 
 def _told(file: Path, kept: int, replaced: int, added: int) -> str:
     came = f"{added - replaced:,} added" + (f", {replaced:,} replaced" if replaced else "")
-    return f"{str(file)!r}: {came}, {kept + added:,} rows"
+    return f"{str(file)!r}: {came}, {counted(kept + added, 'row')}"
 
 
 def _header(form: str, columns: Sequence[tuple[str, Any]]) -> list[tuple[str, str | None]]:

@@ -19,6 +19,7 @@ from fff_cli.output.values import (
     bound_marks,
     bounded,
     concatenated,
+    counted,
     fit,
     has_any,
     is_number,
@@ -116,7 +117,7 @@ class TableWriter:
         assert self._layout is not None
         hidden = self._names[self._layout.shown :]
         if hidden and self._screen is not None:
-            count = f"{len(hidden):,} column{'' if len(hidden) == 1 else 's'} not shown (-o line shows all): "
+            count = f"{counted(len(hidden), 'column')} not shown (-o line shows all): "
             self._put([fit(count + ", ".join(hidden), self._screen.width)])
 
     def _open(self) -> None:

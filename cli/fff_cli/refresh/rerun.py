@@ -18,6 +18,7 @@ from fff_cli.output.files import NewFile, Target
 from fff_cli.output.formats import emit_batch
 from fff_cli.output.readback import read_back
 from fff_cli.output.streams import BINARY_FORMATS, choose_format
+from fff_cli.output.values import counted
 from fff_cli.refresh.remembered import KeptStatement, check_unchanged, one_result, read, write
 from fff_cli.run.interrupts import Interrupts
 from fff_cli.run.progress import Progress, say
@@ -145,7 +146,7 @@ class _Rerun(ScriptRun):
 
     def _compare(self, now: pa.Table) -> tuple[bool, str]:
         """Whether the file may stay as it is, and what is said of the difference."""
-        rows = f"{now.num_rows:,} row{'' if now.num_rows == 1 else 's'}"
+        rows = counted(now.num_rows, "row")
         before = self._before
         if before is None:
             return False, f"{rows}, where there was no file"

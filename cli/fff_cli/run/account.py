@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from fff.stats import AccessStats, Bill, Missing, Snapshot, bills
-from fff_cli.output.values import printable
+from fff_cli.output.values import counted, printable
 
 if TYPE_CHECKING:
     from fff.federation import RunOutcome
@@ -39,8 +39,7 @@ def missing_texts(missing: Sequence[Missing], access: Sequence[AccessStats] = ()
 
 def closing_lines(account: RunOutcome, access: Sequence[AccessStats]) -> list[str]:
     """The last words on standard error: rows, seconds, requests, and complete, or PARTIAL with what is missing."""
-    rows = f"{account.rows:,} row{'' if account.rows == 1 else 's'}"
-    head = f"{rows} in {account.elapsed_s:.1f} s, {bill_text(bills(access))}, "
+    head = f"{counted(account.rows, 'row')} in {account.elapsed_s:.1f} s, {bill_text(bills(access))}, "
     warnings = [f"warning: {text}" for text in account.warnings]
     if account.complete:
         return [*warnings, head + "complete"]
@@ -51,14 +50,14 @@ def closing_lines(account: RunOutcome, access: Sequence[AccessStats]) -> list[st
     missing = missing_texts(account.missing, access)
     lines += [f"  missing {text}" for text in missing[:MISSING_SHOWN]]
     if len(missing) > MISSING_SHOWN:
-        lines.append(f"  and {len(missing) - MISSING_SHOWN:,} more missing parts (--report tells more)")
+        more = counted(len(missing) - MISSING_SHOWN, "more missing part")
+        lines.append(f"  and {more} (--report tells more)")
     return lines
 
 
 def bill_text(bill: Sequence[Bill]) -> str:
     """What was asked and what that cost, in all and, of several sources, of each."""
-    requests = sum(one.requests for one in bill)
-    asked = f"{requests:,} request{'' if requests == 1 else 's'}"
+    asked = counted(sum(one.requests for one in bill), "request")
     if len(bill) > 1:
         asked += f" ({', '.join(f'{printable(one.source)} {one.requests:,}' for one in bill)})"
     charged = [one for one in bill if one.cost is not None]
@@ -81,7 +80,7 @@ _ACCOUNT: tuple[tuple[str, Callable[[AccessStats], str], int], ...] = (
     ("requests", lambda one: _count(one.requests), 1),
     ("cost", lambda one: f"{_amount(one.cost)} {one.currency}" if one.cost else "", 3),
     ("rows", lambda one: _count(one.rows), 2),
-    ("rate", lambda one: f"{one.requests / one.busy_s:,.1f}/s" if one.busy_s and one.requests > 1 else "", 6),
+    ("req/s", lambda one: f"{one.requests / one.busy_s:,.1f}" if one.busy_s and one.requests > 1 else "", 6),
     ("slowest", lambda one: f"{one.slowest_s:.1f} s" if one.slowest_s >= 0.05 else "", 6),
     ("retries", lambda one: _count(one.retries), 4),
     ("failed", lambda one: _count(one.failed), 3),

@@ -16,7 +16,7 @@ from fff.errors import FFFError
 from fff.stats import Snapshot, bills
 from fff_cli.live.forecast import History, duration
 from fff_cli.output.console import error_screen
-from fff_cli.output.values import line_printable, width
+from fff_cli.output.values import counted, line_printable, width
 from fff_cli.run.account import RANKS, account_lines, accounts, closing_lines, spark_lines
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def say_accounts(snapshot: Snapshot, *, drawn: bool, verbose: bool) -> None:
         ]
         _write(rendered(table(columns, screen.width)[0], screen.width))
     for line in spark_lines(snapshot):
-        _write(rendered(cell(line), screen.width))
+        say_words(line)
 
 
 def say_json(event: str, **fields: Any) -> None:
@@ -134,7 +134,7 @@ class Progress:
 
     def skipped(self, statements: int) -> None:
         """Tell how many statements of a script were not run."""
-        say(f"not run: {statements:,} statement{'' if statements == 1 else 's'}")
+        say(f"not run: {counted(statements, 'statement')}")
 
     def error(self, error: FFFError) -> None:
         """Tell why there is no result."""
@@ -226,8 +226,8 @@ class Lines(_Periodic):
         in_flight = sum(access.in_flight for access in snapshot.access)
         left = self._history.seconds_left(snapshot)
         say(
-            f"{snapshot.elapsed_s:.1f} s, {snapshot.phase}: {snapshot.rows:,} rows, "
-            f"{requests:,} requests, {in_flight} in flight"
+            f"{snapshot.elapsed_s:.1f} s, {snapshot.phase}: {counted(snapshot.rows, 'row')}, "
+            f"{counted(requests, 'request')}, {in_flight} in flight"
             + ("" if left is None else f", about {duration(left)} left")
         )
 

@@ -25,6 +25,7 @@ from fff_cli.output.console import is_terminal, output_screen
 from fff_cli.output.failures import writing
 from fff_cli.output.files import Target, file_target, is_folder, is_special
 from fff_cli.output.streams import StandardOutput, choose_format
+from fff_cli.output.values import counted
 
 _TOKEN = "FFF_SERVE_TOKEN"  # noqa: S105 - the name of a variable
 _FRAMES = "application/vnd.fff.frames"
@@ -227,8 +228,8 @@ class _RemoteRun:
 
     def _tell(self, progress: Mapping[str, Any]) -> None:
         self._say(
-            f"{progress['elapsed_s']:.1f} s, {progress['phase']}: {progress['rows']:,} rows, "
-            f"{progress['requests']:,} requests, {progress['in_flight']} in flight"
+            f"{progress['elapsed_s']:.1f} s, {progress['phase']}: {counted(progress['rows'], 'row')}, "
+            f"{counted(progress['requests'], 'request')}, {progress['in_flight']} in flight"
         )
 
     @staticmethod

@@ -25,6 +25,7 @@ from fff_cli.options.texts import read_text
 from fff_cli.output.console import is_terminal, output_screen
 from fff_cli.output.formats import emit, emit_outline
 from fff_cli.output.streams import FORMATS, choose_format
+from fff_cli.output.values import counted
 from fff_cli.run.progress import say
 from fff_cli.shell.completion import CommandArgument
 from fff_cli.shell.session import ShellSession
@@ -195,10 +196,10 @@ async def _params(session: ShellSession, argument: str) -> list[Item]:
 
 
 async def _policy(session: ShellSession, name: str) -> list[Item]:
-    from fff.policies import POLICIES  # noqa: PLC0415 - loaded with the engine
+    from fff.policies import POLICIES, unknown_policy  # noqa: PLC0415 - loaded with the engine
 
     if name and name.partition(":")[0] not in POLICIES:
-        raise UsageError(f"no routing policy is called {name!r}", hint=f"there are: {', '.join(POLICIES)}")
+        raise unknown_policy(name)
     if name:
         session.arguments = replace(session.arguments, run=replace(session.arguments.run, policy=name))
     say(f"the policy is {session.arguments.run.policy}, of {', '.join(POLICIES)}")
@@ -232,7 +233,7 @@ async def _rows(session: ShellSession, wanted: str) -> list[Item]:
         except typer.BadParameter as error:
             raise UsageError(f"\\rows {wanted}: {error.message}") from None
     rows = session.arguments.rows_shown
-    say("tables show all rows" if rows == sys.maxsize else f"tables show the first {rows:,} rows")
+    say("tables show all rows" if rows == sys.maxsize else f"tables show the first {counted(rows, 'row')}")
     return []
 
 
@@ -248,9 +249,7 @@ async def _sources(session: ShellSession, _argument: str) -> list[Item]:
     catalog = session.federation.catalog
     own = {table.source for table in catalog.own_tables()}
     counts = Counter(table.source for table in catalog.tables())
-    lines = [
-        f"{name}  {count:,} table{'' if count == 1 else 's'}" for name, count in counts.items() if name in own
-    ]
+    lines = [f"{name}  {counted(count, 'table')}" for name, count in counts.items() if name in own]
     bundled = sum(name not in own for name in counts)
     emit("\n".join([*lines, f"and {bundled:,} of the bundled catalog"]) + "\n", session.pages())
     return []
@@ -376,8 +375,8 @@ async def _more_source(session: ShellSession, name: str) -> list[Item]:
 
 
 def _count(session: ShellSession) -> str:
-    count = len(session.federation.catalog.own_tables())
-    return f"{count:,} table{'' if count == 1 else 's'}; Spark and the cache on disk are as they were"
+    tables = counted(len(session.federation.catalog.own_tables()), "table")
+    return f"{tables}; Spark and the cache on disk are as they were"
 
 
 async def _reset(session: ShellSession, _argument: str) -> list[Item]:

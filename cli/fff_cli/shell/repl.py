@@ -17,6 +17,7 @@ from fff_cli.options.cache import cache_of
 from fff_cli.options.params import parse_params
 from fff_cli.output.console import discard_output, is_terminal
 from fff_cli.output.streams import choose_format
+from fff_cli.output.values import counted
 from fff_cli.run.interrupts import ABORTED
 from fff_cli.run.progress import Progress, say
 from fff_cli.shell.commands import ARGUMENTS, Leave, as_command, run_command
@@ -83,9 +84,7 @@ async def _typed(session: ShellSession, environ: Mapping[str, str]) -> int:
     r"""Do what is typed, whatever fails, until Ctrl-D or `\q`."""
     if not session.arguments.quiet:
         count = len(list(session.federation.catalog.tables(offered=False)))  # the user's own
-        tables = (
-            f"{count:,} table{'' if count == 1 else 's'}" if count else "the bundled catalog: \\d lists it"
-        )
+        tables = counted(count, "table") if count else "the bundled catalog: \\d lists it"
         say(f"fff {version('fff')}, {tables}; \\? lists commands, \\q leaves")
     if not session.arguments.verbose:  # which lets Spark log: a Spark of the session's own
         session.federation.warm_up(session.arguments.run)  # while the person reads and types

@@ -25,6 +25,7 @@ from fff_cli.output.console import is_terminal, output_screen
 from fff_cli.output.failures import writing
 from fff_cli.output.formats import NdjsonWriter, Writer, writer
 from fff_cli.output.streams import BINARY_FORMATS, StandardOutput, choose_format
+from fff_cli.output.values import counted
 from fff_cli.run.account import closing_lines
 from fff_cli.run.interrupts import Interrupts
 from fff_cli.run.progress import say, say_error
@@ -136,7 +137,7 @@ class _Rounds:
         ):
             compared(now.slice(0, 0), now.slice(0, 0), self._watch.keys)  # whether there are such columns
             self._out = None  # other columns have another header
-            self._tell(f"{now.num_rows:,} rows to compare with")
+            self._tell(f"{counted(now.num_rows, 'row')} to compare with")
         else:
             changes = compared(before, now, self._watch.keys)
             self._tell(_summary(changes, now.num_rows))
@@ -185,4 +186,4 @@ class _Rounds:
 def _summary(changes: Changes, rows: int) -> str:
     counts: Mapping[str, int] = {"new": changes.come, "gone": changes.gone, "changed": changes.changed}
     told = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
-    return f"{rows:,} rows: {told or 'no change'}"
+    return f"{counted(rows, 'row')}: {told or 'no change'}"

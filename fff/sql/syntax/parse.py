@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 
 from fff.errors import QueryError, Span
+from fff.sql.syntax.function_arities import ARITIES
 from fff.sql.syntax.only_queries import check_reads, foreign_before, refuse_foreign
 from fff.sql.syntax.shorthands import written_out
 from fff.sql.syntax.statement import (
@@ -46,6 +48,8 @@ _ENDING = frozenset(
         *(TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE),
     }
 )
+_FUNCTIONS = frozenset(entry.partition(":")[0] for entry in ARITIES.split())
+_COUNTS = re.compile(r"provided arguments \((\d+)\) is greater than .* \((\d+)\)")
 _WANT_BY = frozenset({"GROUP", "ORDER", "PARTITION", "SORT", "CLUSTER", "DISTRIBUTE"})
 
 
@@ -154,6 +158,12 @@ def _syntax_error(text: str, tokens: Sequence[Token], error: ParseError) -> Quer
         return QueryError(
             f'syntax error near "{token.text}": {description}', sql=text, span=token_span(token)
         )
+    at = tokens.index(token)
+    called, counts = _called(tokens, at), _COUNTS.search(description)
+    if called is not None and (counts or tokens[at - 1].token_type is TokenType.L_PAREN):
+        most, given = (int(counts[2]), counts[1]) if counts else (1, "0")
+        takes = f"at {'most' if counts else 'least'} {most} argument{'' if most == 1 else 's'}, not {given}"
+        return QueryError(f"{called.text} takes {takes}", sql=text, span=token_span(called))
     if token is tokens[-1] and token.token_type not in _ENDING:
         return QueryError(
             f'syntax error: nothing stands behind "{token.text}"',
@@ -161,8 +171,23 @@ def _syntax_error(text: str, tokens: Sequence[Token], error: ParseError) -> Quer
             span=token_span(token),
             hint=f"write what belongs there, or leave {token.text} out",
         )
-    meant = _meant(tokens, tokens.index(token))
+    meant = _meant(tokens, at)
     return QueryError(f'syntax error at "{token.text}"', sql=text, span=token_span(token), hint=meant)
+
+
+def _called(tokens: Sequence[Token], at: int) -> Token | None:
+    """The name of the function whose closing bracket this is; None where it is none."""
+    if tokens[at].token_type is not TokenType.R_PAREN:
+        return None
+    deep = 0
+    for place in range(at, 0, -1):
+        kind = tokens[place].token_type
+        deep += (kind is TokenType.R_PAREN) - (kind is TokenType.L_PAREN)
+        if not deep:
+            name = tokens[place - 1]
+            known = name.token_type is TokenType.VAR and name.text.lower() in _FUNCTIONS
+            return name if known else None
+    return None
 
 
 def _meant(tokens: Sequence[Token], at: int) -> str:

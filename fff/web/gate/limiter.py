@@ -64,6 +64,11 @@ class ToldWait:
         """Seconds that are left of it."""
         return self.until - self.clock.now()
 
+    @property
+    def cause(self) -> Cause:
+        """The server wants it so."""
+        return "throttled"
+
 
 class HostLimiter:
     """The gate of one host and credential. `acquire` before sending, `release` after, exactly once each.
@@ -119,6 +124,11 @@ class HostLimiter:
     def rate(self) -> float | None:
         """Requests a second the host was seen to admit; None while that is not known."""
         return self._pace.rate
+
+    @property
+    def cause(self) -> Cause | None:
+        """Why the first of those that wait does so."""
+        return self._cause
 
     @property
     def limited_by(self) -> Cause | None:

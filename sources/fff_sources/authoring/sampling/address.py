@@ -94,9 +94,8 @@ def take_apart(url: str) -> Address:
     except ValueError:
         usable = False
     if not usable:
-        raise UsageError(
-            "not an http or https URL", hint="fff source init 'https://api.example.org/v1/things?page=1'"
-        )
+        hint = "write it with https:// in front, as 'https://api.example.org/v1/things?page=1'"
+        raise UsageError("not an http or https URL", hint=hint)
     segments = parts.path.lstrip("/").split("/")
     kept = 0
     while kept < len(segments) - 1 and _is_prefix(segments[kept]) and any(segments[kept + 1 :]):

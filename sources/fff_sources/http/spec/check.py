@@ -225,6 +225,8 @@ def _repair(data: Any, path: KeyPath, item: Any, model: type[Spec]) -> KeyPath:
         if not inside:
             return path  # it went with something else
         here = here[key]
+    if isinstance(here, str):  # which is short for a mapping
+        return _repair(data, path[:-1], item, model)
     last = path[-1] if path else None
     if item["type"] == "extra_forbidden":
         close = difflib.get_close_matches(str(last), _keys_at(model, path[:-1], data), n=1)

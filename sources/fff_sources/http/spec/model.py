@@ -56,8 +56,9 @@ class Spec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def _checked_path(text: str) -> str:
-    parse_path(text)
+def _checked_path(text: object) -> object:
+    if isinstance(text, str):
+        parse_path(text)
     return text
 
 
@@ -98,8 +99,8 @@ def _checked_encoding(name: object) -> object:
     return name
 
 
-def _checked_place(text: str) -> str:
-    if not parse_path(text).names:
+def _checked_place(text: object) -> object:
+    if isinstance(text, str) and not parse_path(text).names:
         raise ValueError(f"{text!r} must be names with dots between them")
     return text
 

@@ -46,6 +46,17 @@ def check_base_url(context: SourceContext, base_url: str, *, overridden: bool) -
     raise context.document.error(("sources", context.name, "client", "base_url"), message, hint=hint)
 
 
+def unusable_base_url(context: SourceContext, client: spec.Client) -> list[SpecError]:
+    """What is wrong with a base URL that nothing is filled into."""
+    if "{" in client.base_url or base_url_variable(context.name) in context.environ:
+        return []
+    try:
+        check_base_url(context, client.base_url, overridden=False)
+    except SpecError as error:
+        return [error]
+    return []
+
+
 def missing_secrets(context: SourceContext, secrets: Secrets) -> list[SpecError]:
     """The references to secrets that lead nowhere."""
     errors: list[SpecError] = []
