@@ -211,7 +211,8 @@ With no wrong run in n, the true share of wrong runs is at most 3/n, with a conf
 ## Kills
 
 `tests/cli/test_checkpoint.py` kills real processes at {kills} random moments, and lets another go on each time: the answer must be the same, asking at most what was in flight again. Days of the
-soak that are killed in virtual time are in the tally.
+soak that are killed in virtual time are in the tally. `tests/api/test_killed_doors.py` kills `fff serve`, its PostgreSQL port and `fff mcp` amid a query: no temporary
+file stays, the cache is whole and nobody's, and halves of answers are swept.
 
 ## What the checks notice
 
