@@ -171,7 +171,7 @@ def query(  # noqa: PLR0917 - the options of the command, which typer reads off 
     """Run a query over web sources."""
     given = dict(locals())
     del given["context"], given["server"]
-    if server is not None:
+    if server:
         from fff_cli.serve.client import run_remote  # noqa: PLC0415
 
         raise typer.Exit(told(lambda: run_remote(server, given), verbose))

@@ -69,6 +69,11 @@ def test_a_query_on_a_server_ends_as_it_does_here(publish, tmp_path, monkeypatch
         assert not (tmp_path / "server" / "o.parquet.partial").exists()
         refused = command("query", "--server", str(path), "--no-warm", "SELECT 1", cwd=tmp_path)
         assert (refused.returncode, "the server's to say" in refused.stderr) == (2, True)
+        monkeypatch.setenv("FFF_SERVER", str(path))
+        here = ["--server", "", "-s", str(spec), "--no-cache"]
+        for arguments, code in (([], 0), (["-s", str(spec)], 2), (here, 0)):
+            assert run(["query", *arguments, "SELECT b FROM s WHERE a = 1"]) == code, arguments
+        monkeypatch.delenv("FFF_SERVER")
         server.stop()
     assert not path.exists()
     gone = command("query", "--server", str(path), "SELECT 1", cwd=tmp_path)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
@@ -13,8 +14,10 @@ import pytest
 
 from fff.budget import Budget
 from fff.dataflow.eddy import Eddy
+from fff.dataflow.lookups.access import LookupModule
 from fff.dataflow.lookups.lookups import Lookups
 from fff.dataflow.plan.events import LookupEnd, ScanEnd
+from fff.dataflow.scans import Scans
 from fff.runtime.ending import Ending
 from fff.stats import AccessMeter
 from fff.web import client, retry, transport
@@ -121,6 +124,27 @@ def _uncounted(patching: pytest.MonkeyPatch) -> None:
     patching.setattr(AccessMeter, "sent", sent)
 
 
+def _never_held(patching: pytest.MonkeyPatch) -> None:
+    """Scans read on however many tuples wait."""
+    right = Scans.give_credit
+
+    def give_credit(self: Scans) -> Any:
+        router = self._router
+        nothing = SimpleNamespace(tuples=0)
+        self._router = SimpleNamespace(emitted=router.emitted, waiting=nothing, parked_tuples=lambda: 0)  # type: ignore[assignment]
+        try:
+            return right(self)
+        finally:
+            self._router = router
+
+    patching.setattr(Scans, "give_credit", give_credit)
+
+
+def _wide_window(patching: pytest.MonkeyPatch) -> None:
+    """A lookup method takes more requests than its window has room for."""
+    patching.setattr(LookupModule, "room", property(lambda self: self.plan.window + 1 - len(self.requests)))
+
+
 def _odd(*words: str) -> Callable[[Day], bool]:
     """Days with a table whose behaviour is called so, and nothing else that goes wrong."""
     return lambda day: (
@@ -169,4 +193,10 @@ BROKEN_PATHS = (
         "totals are not compared", method(Totals, "complaint", lambda self, *_: None), _odd("total", "empty")
     ),
     BrokenPath("requests are not counted", _uncounted, lambda day: day.sound),
+    BrokenPath("scans read on however many tuples wait", _never_held, lambda day: day.seed % 3 == 0),
+    BrokenPath(
+        "a lookup is wider than its window",
+        _wide_window,
+        lambda day: day.sound and any(cell.world.is_lookup for cell in day.cells.values()),
+    ),
 )

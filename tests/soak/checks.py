@@ -68,7 +68,9 @@ def _of_a_run(chosen: Day, came: Came, run: OneRun, *, resumed: bool) -> Iterato
     if outcome.complete != (not outcome.missing) or outcome.complete != (outcome.exit_code == 0):
         yield f"complete: {outcome.complete}, missing {outcome.missing}, exit code {outcome.exit_code}"
     json.dumps(outcome.report)
-    whole = chosen.sound and (chosen.bounds.kill is None or resumed)
+    # A connection that a server is tired of costs an attempt; as many as there may be can meet one each.
+    attempts = max(came.network.crossed.values(), default=0) < chosen.client["retry"]["max_attempts"]
+    whole = chosen.sound and attempts and (chosen.bounds.kill is None or resumed)
     if whole and not outcome.complete:
         yield f"nothing was wrong, and yet: {outcome.reason}"
 
@@ -153,6 +155,7 @@ def _of_the_end(chosen: Day, came: Came) -> Iterator[str]:
             yield f"the simulated source {name} is wrong itself: {one.broken!r}"
         if one.endless:
             yield f"requests without end: {one.cell.name}"
+    yield from came.queues.over
 
 
 def _of_the_wire(chosen: Day, exchanges: list[Exchange]) -> Iterator[str]:

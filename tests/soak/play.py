@@ -33,6 +33,7 @@ from tests.faults.cells import Played
 from tests.faults.wire import Asked, Reply
 from tests.soak.day import Day
 from tests.soak.network import Exchange, Loop, Network
+from tests.soak.queues import Queues
 from tests.web.serving import WALL
 
 Rows = Counter[tuple[Any, ...]]
@@ -63,6 +64,7 @@ class Came:
     seconds: float
     sent: int  # requests, as the client counts them
     left: tuple[str, ...]  # tasks and connections that outlived all
+    queues: Queues
 
 
 def go(chosen: Day) -> Came | None:
@@ -83,7 +85,7 @@ def _go(chosen: Day, folder: Path | None) -> Came | None:
         return Reply(status=404) if one is None else one.answer(asked)
 
     network = Network(chosen.weather(), site)
-    loop = Loop(network)
+    loop, queues = Loop(network), Queues(few=chosen.seed % 3 == 0)
 
     async def main() -> Came | None:
         client = _client(chosen, loop, folder)
@@ -108,9 +110,9 @@ def _go(chosen: Day, folder: Path | None) -> Came | None:
         await asyncio.sleep(1.0)  # what was closed is gone by then
         tasks = [repr(task.get_coro()) for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         links = [f"a connection, {link}" for link in network.links]
-        return Came(tuple(runs), network, played, loop.time(), client.requests_sent, (*tasks, *links))
+        return Came(tuple(runs), network, played, loop.time(), client.requests_sent, (*tasks, *links), queues)
 
-    with _conditions(chosen, loop), asyncio.Runner(loop_factory=lambda: loop) as runner:
+    with _conditions(chosen, loop, queues), asyncio.Runner(loop_factory=lambda: loop) as runner:
         return runner.run(main())
 
 
@@ -184,7 +186,7 @@ async def _resumed(chosen: Day, folder: Path, loop: Loop, network: Network) -> O
 
 
 @contextmanager
-def _conditions(chosen: Day, loop: Loop) -> Iterator[None]:
+def _conditions(chosen: Day, loop: Loop, queues: Queues) -> Iterator[None]:
     """All clocks are the loop's, no thread is waited for, and memory is what the network brought."""
 
     async def at_once(call: Any, *arguments: Any) -> Any:
@@ -192,6 +194,7 @@ def _conditions(chosen: Day, loop: Loop) -> Iterator[None]:
 
     network = loop._network
     with pytest.MonkeyPatch.context() as patching:
+        queues.watch(patching)
         patching.setattr(asyncio, "to_thread", at_once)
         patching.setattr("aiohttp.connector.monotonic", loop.time)
         for name in ("perf_counter", "monotonic"):

@@ -188,6 +188,8 @@ The options of the run and of the source are drawn as well: policy, preference, 
 - the bag is DuckDB's over all rows, or the run says that it is not whole, and then each row is one of the complete answer, or is labelled: bounds hold, doubts are told;
 - with nothing wrong the answer must be whole; the report can be written, and counts the requests that were on the wire;
 - requests at once, declared windows and rates, and `--max-requests` are kept; nobody comes back before Retry-After says; deadline and Ctrl-C are kept;
+- what waits inside stays below its ceilings whenever the driver has had a turn: pages that nobody has taken in, requests of a lookup and their keys, and the tuples
+  above which no scan reads on (a dozen on every third day, so that it comes to that);
 - every run ends, and leaves neither a task nor a connection behind.
 
 One seed in {paired} is run again in pairs with nothing wrong: races, sessions, the cache on disk, preferences and pushed conditions change requests alone, and a stricter WHERE asks for no more
@@ -209,7 +211,8 @@ With no wrong run in n, the true share of wrong runs is at most 3/n, with a conf
 ## Kills
 
 `tests/cli/test_checkpoint.py` kills real processes at {kills} random moments, and lets another go on each time: the answer must be the same, asking at most what was in flight again. Days of the
-soak that are killed in virtual time are in the tally.
+soak that are killed in virtual time are in the tally. `tests/api/test_killed_doors.py` kills `fff serve`, its PostgreSQL port and `fff mcp` amid a query: no temporary
+file stays, the cache is whole and nobody's, and halves of answers are swept.
 
 ## What the checks notice
 

@@ -233,4 +233,8 @@ def test_wrong_specs(tmp_path, tables: str, said: str) -> None:
 )  # fmt: skip
 def test_types_of_texts(cells: str, kind: str) -> None:
     text = "\n".join(["c,d", *(f"{cell},x" for cell in cells.split())]) + "\n"
-    assert kinds.csv_columns(text.encode(), ",")["c"] == kind
+    found = kinds.CsvColumns(",")
+    found.take(text.encode())
+    assert found.columns()["c"] == kind
+    found.take(b"c,d\n,x\n")  # nothing is of any type
+    assert found.columns()["c"] == kind

@@ -7,14 +7,13 @@ import gzip
 import random
 from collections.abc import Callable
 from contextlib import aclosing
-from typing import Any
 
 import pytest
 from aiohttp import web
 
 from fff.errors import SourceError
 from fff_sources.http.response import streaming
-from tests.sources.arriving import cut, dribbling
+from tests.sources.arriving import csv_of, cut, dribbling
 from tests.sources.reading import Reader
 from tests.web.serving import Serve
 
@@ -24,16 +23,6 @@ Read = Callable[..., Reader]
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "PIECE", 200)
-
-
-def csv_of(count: int, rng: random.Random) -> tuple[bytes, list[dict[str, Any]]]:
-    """A file, and the rows in it; cells hold quotes, commas and ends of lines."""
-    cells = ["plain", '"a, b"', '"two\nlines"', '"says ""no"""', "", '"#\n#"', "Zürich"]
-    values = ["plain", "a, b", "two\nlines", 'says "no"', None, "#\n#", "Zürich"]
-    chosen = [rng.randrange(len(cells)) for _ in range(count)]
-    before = rng.choice(["", "\ufeff"]) + rng.choice(["", "\n"]) + '# "first\n\n'
-    text = before + "n,word\n" + "".join(f"{n},{cells[at]}\n" for n, at in enumerate(chosen))
-    return text.encode(), [{"n": n, "word": values[at]} for n, at in enumerate(chosen)]
 
 
 def spec(url: str, form: str, more: str = "") -> str:

@@ -281,7 +281,11 @@ Verbose = Annotated[
 Server = Annotated[
     str | None,
     option(
-        "--server URL|SOCKET", "Run it on a server of fff serve, which has the sources.", panel="How it runs"
+        "--server URL|SOCKET",
+        "Run it on a server of fff serve, which has the sources.",
+        panel="How it runs",
+        envvar="FFF_SERVER",
+        show_envvar=False,
     ),
 ]
 #: What `explain` takes beside, so that a query is explained as it was typed, and does nothing with.

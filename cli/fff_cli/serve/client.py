@@ -106,7 +106,9 @@ def run_remote(server: str, given: Mapping[str, Any]) -> int:
     for name, usual in _SERVERS.items():
         if given[name] not in (usual, []):
             option = "no-warm" if name == "warm" else name.replace("_", "-")
-            raise UsageError(f"--{option} is the server's to say", hint="leave it out, or leave out --server")
+            raise UsageError(
+                f"--{option} is the server's to say", hint="leave it out, or run it here: --server ''"
+            )
     if given["pager"] or given["live"] or given["progress"] == "json":
         raise UsageError(
             "--pager, --live and --progress json do not go with --server",
@@ -117,7 +119,7 @@ def run_remote(server: str, given: Mapping[str, Any]) -> int:
         raise UsageError("a server takes one statement at a time", hint="one -f")
     file = given["output_file"]
     if file is not None and is_folder(file):
-        raise UsageError("a server writes no folder", hint="name a file with -O, or leave out --server")
+        raise UsageError("a server writes no folder", hint="name a file with -O, or run it here: --server ''")
     given = {**given, "output_file": None if file is None else Path(file)}
     chosen = choose_format(given["output"], given["output_file"], terminal=is_terminal(sys.stdout))
     return _RemoteRun(connector(server), given, texts[0], chosen).run()

@@ -15,7 +15,11 @@ import pyarrow.compute as pc
 from fff.schema import nearest, spark_type
 from fff_sources.http.columnar import read_schema
 from fff_sources.http.response import infer
+from fff_sources.http.response.bodies import BodyDecoder, BodyFormat
 from fff_sources.http.response.csv_text import header_of, read_cells
+from fff_sources.http.response.jsonpath import parse_path
+from fff_sources.http.response.streaming import Piece
+from fff_sources.http.spec import spec
 
 #: Tried in this order; a column has the first type whose pattern all its values match.
 _PATTERNS = {
@@ -33,13 +37,67 @@ _CASTS = {
 }  # what a pattern alone does not prove
 
 
-def csv_columns(text: bytes, delimiter: str) -> dict[str, str]:
-    """The columns of a CSV text. Raises pa.ArrowException for one that is none."""
-    names = list(infer.bounded(dict.fromkeys(header_of(text, delimiter))))
-    table = read_cells(text, delimiter, names, names)
-    return infer.reachable(
-        {name: _kind(column) for name, column in zip(table.column_names, table.columns, strict=True)}
-    )
+class FileColumns:
+    """Names and types of a file's columns, out of all of its pieces.
+
+    Args:
+        endpoint: how the file is read.
+        body: reads its text.
+    """
+
+    def __init__(self, endpoint: spec.Endpoint, body: BodyDecoder) -> None:
+        self._form = BodyFormat(endpoint.format, parse_path(endpoint.data_selector))
+        self._body = body
+        self._cells = CsvColumns(endpoint.delimiter)
+        self._members: dict[str, set[str]] = {}
+        self._columns: dict[str, str] = {}  # of a file that says them itself
+
+    def take(self, piece: Piece) -> None:
+        """More of the file. Raises what `BodyDecoder.explained` knows."""
+        response = piece.response
+        if not response.body.strip():
+            return
+        if self._form.name == "csv":
+            read = self._body.text if piece.line else self._body.table_text
+            self._cells.take(read(response))
+        elif self._form.name == "parquet":
+            self._columns = parquet_columns(response.body)
+        else:
+            infer.note_members(self._members, self._body, response, piece.line)
+
+    def columns(self) -> dict[str, str]:
+        """What came so far; empty where there are no records."""
+        return self._columns or self._cells.columns() or infer.types_of(self._members)
+
+
+class CsvColumns:
+    """The columns of a CSV text, which may come in pieces that all begin with its header."""
+
+    def __init__(self, delimiter: str) -> None:
+        self._delimiter = delimiter
+        self._kinds: dict[str, list[str]] = {}  # what all values could be
+        self._valued: set[str] = set()
+        self._rows = 0
+
+    def take(self, text: bytes) -> None:
+        """More of the text. Raises pa.ArrowException for one that is none."""
+        names = list(infer.bounded(dict.fromkeys(header_of(text, self._delimiter))))
+        table = read_cells(text, self._delimiter, names, names, before=self._rows)
+        self._rows += table.num_rows
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            values, kinds = column.drop_null(), self._kinds.setdefault(name, list(_PATTERNS))
+            if len(values):
+                self._valued.add(name)
+                self._kinds[name] = [kind for kind in kinds if _all_are(values, kind)]
+
+    def columns(self) -> dict[str, str]:
+        """Names and types; a column without a value is text."""
+        return infer.reachable(
+            {
+                name: kinds[0] if kinds and name in self._valued else "string"
+                for name, kinds in self._kinds.items()
+            }
+        )
 
 
 def parquet_columns(body: bytes) -> dict[str, str]:
@@ -51,15 +109,9 @@ def parquet_columns(body: bytes) -> dict[str, str]:
     return infer.reachable(infer.bounded(columns))
 
 
-def _kind(column: Any) -> str:
-    """The type of a column of texts."""
-    values = column.drop_null()
-    if len(values) == 0:
-        return "string"
-    for kind, pattern in _PATTERNS.items():
-        if pc.all(pc.match_substring_regex(values, pattern)).as_py() and _holds(values, kind):
-            return kind
-    return "string"
+def _all_are(values: Any, kind: str) -> bool:
+    """Whether texts can all be read as a type."""
+    return pc.all(pc.match_substring_regex(values, _PATTERNS[kind])).as_py() and _holds(values, kind)
 
 
 def _holds(values: Any, kind: str) -> bool:

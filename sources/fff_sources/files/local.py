@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import csv
 import functools
 import glob
-import gzip
 import io
 import sys
 import zipfile
+import zlib
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import IO, Any, BinaryIO
 
 import pyarrow as pa
 
@@ -18,7 +21,7 @@ from fff.errors import SourceError
 from fff.web.types import Response
 from fff_sources.http.columnar import ARROW_FILE, PARQUET
 from fff_sources.http.paging.paginators import Ask
-from fff_sources.http.response.streaming import GZIP, Arriving
+from fff_sources.http.response.streaming import GZIP, Arriving, unpacked
 
 #: The file that stands for standard input.
 STDIN = "-"
@@ -82,66 +85,98 @@ class LocalFiles:
         self._unzip = unzip
 
     async def __call__(self, ask: Ask, arriving: Arriving | None = None) -> Response:
-        """The file that a question names by its path. Raises SourceError."""
-        del arriving  # the file is here as a whole
-        assert ask.url is not None
-        body = await asyncio.to_thread(self.read, ask.url)
-        return Response(200, {}, body, ask.url)
+        """The file that a question names by its path; of lines whoever listens gets most before. Raises SourceError."""
+        path = ask.url
+        assert path is not None
+        if arriving is None or not _is_there_again(path):
+            return Response(200, {}, await asyncio.to_thread(self.read, path), path)
+        arriving.begin({})
+        arriving.url = path
+        with contextlib.closing(self._parts(path)) as parts:
+            while part := await _next(parts):
+                arriving.take(part)
+                await arriving.room()
+        return Response(200, {}, arriving.remainder(), path)
 
     def read(self, path: str) -> bytes:
-        """A file's bytes, of a zip or zstd file what is packed in there. Raises SourceError."""
-        try:
-            if path == STDIN:
-                body = _standard_input()
-            else:
-                with Path(path).open("rb") as file:
-                    body = file.read(self._max_body + 1)
-            if body.startswith(_ZSTD):
-                body = pa.CompressedInputStream(pa.BufferReader(body), "zstd").read(self._max_body + 1)
-            elif self._unzip and body.startswith(_ZIP):
-                body = self._unzipped(body)
-        except OSError as error:
-            raise self._error(f"{path}: {error.strerror or error}", "name a file that can be read") from error
-        except (zipfile.BadZipFile, pa.ArrowException) as error:
-            raise self._error(f"{path}: cannot be unpacked", "is the file whole?") from error
-        if len(body) > self._max_body:
-            size = f"{self._max_body // 2**20:,} MB"
-            raise self._error(
-                f"{path}: the file is larger than {size}", "client.max_body_mb in a spec allows more"
-            )
-        return body
+        """A file's bytes, of a packed file what is in there. Raises SourceError."""
+        with self._opened(path) as file:
+            body: bytes = file.read(self._max_body + 1)
+            self._check_size(path, len(body))
+            return b"".join(self._checked(path, io.BytesIO(body))) if body.startswith(GZIP) else body
 
     def start(self, path: str) -> bytes:
         """How a file begins, unpacked. Raises SourceError."""
-        if path == STDIN:
-            body = self.read(path)
-            return (
-                gzip.GzipFile(fileobj=io.BytesIO(body)).read(_STARTS)
-                if body.startswith(GZIP)
-                else body[:_STARTS]
-            )
-        try:
-            with Path(path).open("rb") as file:
-                head = file.read(_STARTS)
-            if head.startswith(GZIP):
-                with gzip.open(path) as packed:
-                    return packed.read(_STARTS)
-        except (OSError, EOFError) as error:
-            raise self._error(f"{path}: {error}", "name a file that can be read") from error
-        return self.read(path)[:_STARTS] if head.startswith((_ZSTD, _ZIP)) else head
+        parts, start = self._parts(path), b""
+        while len(start) < _STARTS and (part := next(parts, b"")):
+            start += part
+        return start
 
-    def _unzipped(self, packed: bytes) -> bytes:
-        with zipfile.ZipFile(io.BytesIO(packed)) as archive:
-            names = [name for name in archive.namelist() if not name.endswith("/")]
-            if len(names) != 1:
-                raise self._error(
-                    f"a zip file with {len(names)} files in it", "pack the one that is meant alone"
-                )
-            with archive.open(names[0]) as member:
-                return member.read(self._max_body + 1)
+    def _parts(self, path: str) -> Generator[bytes]:
+        """What `read` gives, little by little."""
+        with self._opened(path) as file:
+            yield from self._checked(path, file)
+
+    def _checked(self, path: str, file: BinaryIO) -> Iterator[bytes]:
+        size = 0
+        for part in filter(None, unpacked(file)):
+            size += len(part)
+            self._check_size(path, size)
+            yield part
+
+    def _check_size(self, path: str, size: int) -> None:
+        if size > self._max_body:
+            most = f"{self._max_body // 2**20:,} MB"
+            raise self._error(
+                f"{path}: the file is larger than {most}", "client.max_body_mb in a spec allows more"
+            )
+
+    @contextlib.contextmanager
+    def _opened(self, path: str) -> Iterator[BinaryIO]:
+        """A file, or the one that is packed in a zip or zstd file."""
+        try:
+            stdin = path == STDIN
+            with (
+                io.BytesIO(_standard_input()) if stdin else Path(path).open("rb") as raw,
+                contextlib.ExitStack() as stack,
+            ):
+                file: Any = raw
+                if not file.seekable():
+                    file = io.BytesIO(file.read(self._max_body + 1))
+                start = file.read(len(_ZSTD))
+                file.seek(0)
+                if start == _ZSTD:
+                    file = pa.CompressedInputStream(file, "zstd")
+                elif self._unzip and start == _ZIP:
+                    file = self._unzipped(stack.enter_context(zipfile.ZipFile(file)))
+                yield stack.enter_context(file)
+        except OSError as error:
+            raise self._error(f"{path}: {error.strerror or error}", "name a file that can be read") from error
+        except (zipfile.BadZipFile, zlib.error, pa.ArrowException) as error:
+            raise self._error(f"{path}: cannot be unpacked", "is the file whole?") from error
+
+    def _unzipped(self, archive: zipfile.ZipFile) -> IO[bytes]:
+        names = [name for name in archive.namelist() if not name.endswith("/")]
+        if len(names) != 1:
+            raise self._error(f"a zip file with {len(names)} files in it", "pack the one that is meant alone")
+        return archive.open(names[0])
 
     def _error(self, message: str, hint: str) -> SourceError:
         return SourceError(message, source=self._source, table=self._table, hint=hint)
+
+
+async def _next(parts: Iterator[bytes]) -> bytes:
+    step = asyncio.ensure_future(asyncio.to_thread(next, parts, b""))
+    try:
+        return await asyncio.shield(step)
+    except asyncio.CancelledError:  # the thread goes on, and nobody may close what it reads
+        await asyncio.gather(step, return_exceptions=True)
+        raise
+
+
+def _is_there_again(path: str) -> bool:
+    """Whether it can be read more than once, as a pipe cannot."""
+    return path == STDIN or Path(path).is_file()
 
 
 @functools.cache

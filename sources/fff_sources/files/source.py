@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import copy
 import hashlib
+import io
 import os
 import zlib
 from collections import deque
@@ -27,15 +28,12 @@ from fff_sources.files.spec import FilesSpec, FileTable, format_of, hosts_of, re
 from fff_sources.http.fetch import Fetch, Reading
 from fff_sources.http.paging.paginators import Ask
 from fff_sources.http.response import infer
-from fff_sources.http.response.bodies import BodyFormat
-from fff_sources.http.response.jsonpath import JsonPath, literal_path, parse_path
+from fff_sources.http.response.jsonpath import JsonPath, literal_path
 from fff_sources.http.response.records import Origin
-from fff_sources.http.response.streaming import GZIP, Arriving, Incoming, cancel
+from fff_sources.http.response.streaming import GZIP, Arriving, Incoming, cancel, unpacked
 from fff_sources.http.source import HttpSource, access_of
 from fff_sources.http.spec import spec
 from fff_sources.http.tables import FoundTable, HttpAccess, PlannedTable, place_of
-
-_STEP = 2**20  # bytes unpacked at a time
 
 
 class FilesSource(HttpSource):
@@ -140,14 +138,20 @@ class FilesSource(HttpSource):
         name = planned.table.name
         url = self._urls(name)[0]
         reading = self._one(planned, planned.table.scans[0], (), meter, url)
-        response = await reading.fetch(Ask(url=url))
+        incoming, found = reading.send(Ask(url=url)), kinds.FileColumns(reading.endpoint, reading.body)
         client = self.http.client
-        origin = Origin(self.name, name, response.url, shown=client.shown, redact=client.redactor.text)
-        if isinstance(reading.fetch, Sheet):
-            columns = infer.reachable(infer.bounded(reading.fetch.kinds))
-        else:
-            with reading.body.explained(response, origin):
-                columns = _columns(reading, response)
+        try:
+            async with contextlib.aclosing(incoming.pieces()) as pieces:
+                async for piece in pieces:
+                    shown = piece.response.url
+                    origin = Origin(self.name, name, shown, shown=client.shown, redact=client.redactor.text)
+                    with reading.body.explained(piece.response, origin):
+                        found.take(piece)
+            response = await incoming.answer
+        finally:
+            await cancel([incoming.answer])
+        sheet = reading.fetch
+        columns = infer.reachable(infer.bounded(sheet.kinds)) if isinstance(sheet, Sheet) else found.columns()
         if not columns:
             piped = url == STDIN
             said = "nothing is piped in" if piped else "the file holds nothing to tell columns from"
@@ -155,7 +159,8 @@ class FilesSource(HttpSource):
             raise self.http.problem(said, response, name, hint)
         if missing := [key for key in table.primary_key if key not in columns]:
             raise self.http.problem(f"the file has no column {missing[0]!r}", response, name)
-        self._kept[name] = response
+        if incoming.arriving is None or not incoming.arriving.dropped:
+            self._kept[name] = response
         return columns
 
     # ----------------------------------------------------------------------------------------------- fetching
@@ -209,11 +214,11 @@ class FilesSource(HttpSource):
         name, policy = planned.table.name, self.http.policy
         declared = self._declared.tables[name]
         sheet = format_of(declared) == "excel"
-        local = is_local(url, self._base)
-        fetch: Fetch = (
-            LocalFiles(self.name, name, policy.max_body, unzip=not sheet) if local else reading.fetch
-        )
-        fetch = _Unpacked(fetch, policy, self.name, name)
+        fetch: Fetch
+        if is_local(url, self._base):
+            fetch = LocalFiles(self.name, name, policy.max_body, unzip=not sheet)
+        else:
+            fetch = _Unpacked(reading.fetch, policy, self.name, name)
         if sheet:
             fetch = Sheet(fetch, declared.sheet, policy.max_body, self.name, name)
         return replace(reading, fetch=fetch)
@@ -243,23 +248,16 @@ class _Unpacked:
     def _unpacked(self, packed: bytes) -> bytes:
         """All members of a gzip file, bounded like any answer."""
         parts, size = [], 0
-        while packed.startswith(GZIP):
-            member = zlib.decompressobj(wbits=31)
-            while not member.eof:
-                part = member.decompress(packed, _STEP)
-                packed = member.unconsumed_tail
-                if not part and not packed and not member.eof:
-                    raise zlib.error("it ends too early")
-                size += len(part)
-                if size > self._policy.max_body:
-                    raise SourceError(
-                        f"the file is larger than {self._policy.max_body // 2**20} MB unpacked",
-                        source=self._source,
-                        table=self._table,
-                        hint="allow more with client.max_body_mb in the spec",
-                    )
-                parts.append(part)
-            packed = member.unused_data
+        for part in unpacked(io.BytesIO(packed)):
+            size += len(part)
+            if size > self._policy.max_body:
+                raise SourceError(
+                    f"the file is larger than {self._policy.max_body // 2**20} MB unpacked",
+                    source=self._source,
+                    table=self._table,
+                    hint="allow more with client.max_body_mb in the spec",
+                )
+            parts.append(part)
         return b"".join(parts)
 
 
@@ -277,16 +275,3 @@ def _endpoint(table: FileTable) -> spec.Endpoint:
     encoding = "utf-8" if form == "excel" else table.encoding
     parts |= {"comment": table.comment, "encoding": encoding, "skip_rows": table.skip_rows}
     return spec.Endpoint.model_validate(parts)
-
-
-def _columns(reading: Reading, response: Response) -> dict[str, str]:
-    """Names and types of a file's columns."""
-    if not response.body.strip():
-        return {}
-    form = reading.endpoint.format
-    if form == "csv":
-        return kinds.csv_columns(reading.body.table_text(response), reading.endpoint.delimiter)
-    if form == "parquet":
-        return kinds.parquet_columns(response.body)
-    selector = parse_path(reading.endpoint.data_selector)
-    return infer.columns_of(BodyFormat(form, selector), reading.body, response)

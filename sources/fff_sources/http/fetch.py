@@ -392,7 +392,7 @@ class Reading:
             return [], PageAnswer(b"", response.headers, response.url, 0)
         begun = arriving is not None and arriving.pieces
         try:
-            piece = arriving.rest(response) if arriving and begun else Piece(response, 0)
+            piece = Piece(response, 0) if arriving is None else arriving.rest(response)
             blocks = list(self._blocks(piece, opened))
         except SourceError as error:
             if spoken.fault is None:

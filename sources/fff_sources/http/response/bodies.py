@@ -217,7 +217,7 @@ class BodyDecoder:
                     return
             if self._form.name == "csv":
                 body = self.text(answer) if line else self.table_text(answer)
-                yield from self._csv(body, meter, origin, fill or {})
+                yield from self._csv(body, meter, origin, fill or {}, first=line < 2)
             elif self._form.name == "parquet":
                 yield self._parquet(answer.body)
             else:
@@ -406,7 +406,7 @@ class BodyDecoder:
         return without_rows(body, self._form.skip_rows) if self._form.skip_rows else body
 
     def _csv(
-        self, body: bytes, meter: AccessMeter, origin: Origin, fill: Mapping[str, object]
+        self, body: bytes, meter: AccessMeter, origin: Origin, fill: Mapping[str, object], *, first: bool
     ) -> Iterator[DecodedBlock]:
         header = header_of(body, self._form.delimiter)
         places = [(column.field.name, column.path.steps[0].name) for column in self._decoder.columns]
@@ -417,12 +417,12 @@ class BodyDecoder:
             raise origin.error(
                 f"the answer has no column {missing[0]!r}; it has {', '.join(map(repr, header))}"
             )
-        if not self._form.skip_rows and begins_with_types(body, self._form.delimiter):
+        if first and not self._form.skip_rows and begins_with_types(body, self._form.delimiter):
             raise origin.error(
                 "the row below the header tells the types of columns (USGS RDB) and is no data",
                 "declare skip_rows: 1",
             )
-        table = read_cells(body, self._form.delimiter, header, names)
+        table = read_cells(body, self._form.delimiter, header, names, before=origin.start)
         for chunk in table.to_batches(max_chunksize=_ROWS):
             cells = [
                 None if name in known else chunk.column(chunk.schema.get_field_index(name))

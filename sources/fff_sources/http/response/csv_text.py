@@ -19,6 +19,7 @@ import pyarrow.csv as pacsv
 _END = "\x1eend\x1e"
 _BLOCK = 2**20  # bytes that are parsed together, unless a cell is larger
 _LARGEST = 2**31 - 1
+_ROW = re.compile(r"Row #(\d+)")  # in what the reader says of a row
 #: The row of USGS RDB that tells the width and type of every column.
 _TYPES = re.compile(rb"[0-9]+[sdn](?:\t[0-9]+[sdn])+\r?(?:\n|\Z)", re.IGNORECASE)
 
@@ -46,12 +47,24 @@ def _read_names(header: bytes, delimiter: str) -> Sequence[str]:
     return tuple(table.schema.names)
 
 
-def read_cells(text: bytes, delimiter: str, header: Sequence[str], columns: Sequence[str]) -> pa.Table:
+def read_cells(
+    text: bytes, delimiter: str, header: Sequence[str], columns: Sequence[str], *, before: int = 0
+) -> pa.Table:
     """The cells of some columns, as strings; empty ones are NULL unless they are quoted.
 
     Raises pa.ArrowInvalid for a row with more or fewer cells than the header, and for a text that ends inside
-    of quotes.
+    of quotes; `before` is how many rows of the whole come before a part of it.
     """
+    try:
+        return _read_cells(text, delimiter, header, columns)
+    except pa.ArrowInvalid as error:
+        if not before:
+            raise
+        said = _ROW.sub(lambda row: f"Row #{int(row[1]) + before}", str(error))
+        raise pa.ArrowInvalid(said) from error
+
+
+def _read_cells(text: bytes, delimiter: str, header: Sequence[str], columns: Sequence[str]) -> pa.Table:
     if text.endswith(b"\n") and b'"' not in text:
         return _read_blocks(text, delimiter, header, columns)
     ended = b"".join(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from fff.limits import INFERRED_COLUMNS
@@ -36,7 +36,16 @@ def columns_of(form: BodyFormat, body: BodyDecoder, response: Response) -> dict[
     if form.name == "csv":
         return reachable(bounded(dict.fromkeys(header_of(body.text(response), form.delimiter), "string")))
     kinds: dict[str, set[str]] = {}
-    for records in body.arrays(body.open(response)):
+    note_members(kinds, body, response)
+    return types_of(kinds)
+
+
+def note_members(kinds: dict[str, set[str]], body: BodyDecoder, response: Response, line: int = 0) -> None:
+    """Add the members of an answer's records, or of a part's behind so many lines, and what they are.
+
+    Raises TooManyColumnsError.
+    """
+    for records in body.arrays(body.open(response), line):
         for record in decode(records, type=list[Raw]):
             try:
                 members = decode(record, type=dict[str, Raw])
@@ -45,6 +54,10 @@ def columns_of(form: BodyFormat, body: BodyDecoder, response: Response) -> dict[
             for name, value in members.items():
                 kinds.setdefault(name, set()).add(_kind(value))
             bounded(kinds)
+
+
+def types_of(kinds: Mapping[str, set[str]]) -> dict[str, str]:
+    """Columns and types that hold all that members are."""
     return reachable({name: _common(found - {"null"}) for name, found in kinds.items()})
 
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+import contextlib
+import math
 import zlib
 from collections import deque
 from collections.abc import AsyncGenerator, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import BinaryIO
 
 import numpy as np
 
@@ -37,8 +40,8 @@ class BodyChangedError(Exception):
 class Piece:
     """Some whole lines of a body, as an answer of their own.
 
-    `line` is how many stand before them; of CSV, whose records are told by their place, it says only
-    whether any do.
+    `line` is how many stand before them; of CSV, whose records are told by their place, how many pieces do,
+    the header for one.
     """
 
     response: Response
@@ -75,6 +78,7 @@ class Arriving:
         self._waits = 0  # bytes of that
         self._enough = 0  # bytes that must wait before it is worth looking for the end of a line again
         self._header = b""
+        self._head = b""  # with the rows after it that are in no piece
         self._line = 0
         self._handed = 0  # bytes in pieces, and of the header
         self._received = 0
@@ -82,26 +86,31 @@ class Arriving:
         self._skip = 0  # bytes that are to come once more
         self._again = 0
         self._unpacked: _Inflating | None = None
+        self._limit = math.inf
         self._news = asyncio.Event()
+        self._room = asyncio.Event()
         self.url = ""  # as it may be shown in errors
         self.pieces = 0
+        self.dropped = False  # whether the answer holds only what is in no piece
 
     def unpack(self, limit: int) -> None:
         """The body may be a gzip file; of one that is larger than so many bytes nothing more is heard."""
-        self._unpacked = _Inflating(limit)
+        self._limit, self._unpacked = limit, _Inflating()
 
     def begin(self, headers: Mapping[str, str]) -> None:
         """An answer begins, perhaps for another time."""
         if self._unpacked is not None:
-            self._unpacked = _Inflating(self._unpacked.limit)
+            self._unpacked = _Inflating()
         self._headers = headers
         self._skip, self._again = self._received, 0
         self._linear = _is_linear(self._encoding or charset_of(headers))
 
     def take(self, data: bytes) -> None:
         """More of the body. Raises BodyChangedError."""
-        for part in [data] if self._unpacked is None else self._unpacked.take(data):
-            self._take(part)
+        with contextlib.suppress(zlib.error):  # whoever reads the whole tells what is wrong
+            for part in [data] if self._unpacked is None else self._unpacked.take(data):
+                if self._received <= self._limit:
+                    self._take(part)
 
     def _take(self, data: bytes) -> None:
         if self._skip:
@@ -121,20 +130,40 @@ class Arriving:
     async def whole_pieces(self, answer: asyncio.Future[Response]) -> AsyncGenerator[Piece]:
         """What can be read before the answer has ended; what is left over is in `rest`."""
         answer.add_done_callback(self._over)
-        while not answer.done():
-            self._news.clear()
-            await self._news.wait()
-            while self._linear and self._waits >= max(PIECE, self._enough):
+        while True:
+            if self._linear and self._waits >= max(PIECE, self._enough):
                 piece = self._cut()
                 # Twice as many: so what is looked at in all grows no faster than the body, however long a
                 # line is.
                 self._enough = 0 if piece is not None else 2 * self._waits
+                self._room.set()
                 if piece is not None:
                     yield piece
                     await asyncio.sleep(0)
+            elif answer.done():
+                return
+            else:
+                self._news.clear()
+                await self._news.wait()
+
+    async def room(self) -> None:
+        """Comes back when more should come: what waits is no piece yet, or will be in none."""
+        while self._linear and self._waits >= max(PIECE, self._enough):
+            self._room.clear()
+            await self._room.wait()
+
+    def remainder(self) -> bytes:
+        """A body to answer with where nobody has kept the whole: what `rest` needs of it."""
+        self.dropped, self._handed = self.pieces > 0, len(self._header)
+        body = b"".join((self._header if self.pieces else self._head, *self._waiting))
+        self._waiting.clear()
+        self._waits = 0
+        return body
 
     def rest(self, response: Response) -> Piece:
         """What of the whole body was in no piece yet."""
+        if not self.pieces:
+            return Piece(response, 0)
         return self._piece(memoryview(response.body)[self._handed :], response.url)
 
     def _over(self, answer: asyncio.Future[Response]) -> None:
@@ -148,7 +177,7 @@ class Arriving:
             head = head_of(data, self._comment, self._skip_rows)
             if head is None:
                 return None
-            self._header = data[: head[0]]
+            self._header, self._head = data[: head[0]], data[: head[1]]
             self._let_go(data, head[1])
         for size in (4 * PIECE, self._waits):
             data = self._first(size)
@@ -203,39 +232,49 @@ class Arriving:
         return Piece(Response(200, self._headers, body, url), self._line)
 
 
+def unpacked(file: BinaryIO) -> Iterator[bytes]:
+    """What a gzip file holds, and of any other what it is. Raises zlib.error."""
+    inflating = _Inflating()
+    for part in iter(lambda: file.read(PIECE), b""):
+        yield from inflating.take(part)
+    yield inflating.end()
+
+
 class _Inflating:
-    """Unpacks gzip files of any number of members, and passes on what is none.
+    """Unpacks gzip files of any number of members, without what stands behind them; passes on what is none."""
 
-    Whoever reads the whole tells what is wrong.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self._begin = b""
-        self._size = 0
+    def __init__(self) -> None:
+        self._begin = b""  # of a file or a member
+        self._plain: bool | None = None
         self._inflate: zlib._Decompress | None = None
 
     def take(self, data: bytes) -> Iterator[bytes]:
-        """What more of a file brings."""
-        if len(self._begin) < len(GZIP):
-            self._begin += data
-            if len(self._begin) < len(GZIP):
+        """What more of a file brings. Raises zlib.error."""
+        part = b""
+        while data or len(part) >= PIECE:
+            if self._inflate is None and not self._plain:
+                data, self._begin = self._begin + data, b""
+                if data.startswith(GZIP):
+                    self._plain, self._inflate = False, zlib.decompressobj(wbits=31)
+                elif len(data) < len(GZIP) or self._plain is not None:
+                    self._begin = data[: len(GZIP)]
+                    return
+                else:
+                    self._plain = True
+            if self._inflate is None:
+                yield data
                 return
-            data = self._begin
-        if not self._begin.startswith(GZIP):
-            yield data
-            return
-        while data and self._size <= self.limit:
-            if self._inflate is None or self._inflate.eof:
-                self._inflate = zlib.decompressobj(wbits=31)
-            try:
-                part = self._inflate.decompress(data, PIECE)
-            except zlib.error:
-                self._size = self.limit + 1
-                return
-            self._size += len(part)
+            part = self._inflate.decompress(data, PIECE)
             data = self._inflate.unused_data if self._inflate.eof else self._inflate.unconsumed_tail
+            if self._inflate.eof:
+                self._inflate = None
             yield part
+
+    def end(self) -> bytes:
+        """The rest of a file of which nothing more comes. Raises zlib.error where more should."""
+        if self._inflate is not None:
+            raise zlib.error("it ends too early")
+        return self._begin if self._plain is None else b""
 
 
 def _is_linear(encoding: str | None) -> bool:
@@ -270,6 +309,15 @@ class Incoming:
 
     answer: asyncio.Future[Response]
     arriving: Arriving | None = None
+
+    async def pieces(self) -> AsyncGenerator[Piece]:
+        """The whole body in pieces, of which there is at least one."""
+        if self.arriving is not None:
+            async with contextlib.aclosing(self.arriving.whole_pieces(self.answer)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        response = await self.answer
+        yield Piece(response, 0) if self.arriving is None else self.arriving.rest(response)
 
 
 async def cancel(tasks: Collection[asyncio.Future[Response]]) -> None:
