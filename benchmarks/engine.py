@@ -27,7 +27,7 @@ from fff.catalog import Page, ScanMethod, Table
 from fff.dataflow.eddy import Eddy, EddyOptions
 from fff.dataflow.plan.expressions import Column, Compare
 from fff.dataflow.plan.plan import AliasPlan, BlockPlan, EqualityClass, Predicate, ScanPlan, TablePlan
-from fff.limits import SCAN_WINDOW
+from fff.limits import SCAN_WINDOW, SMALL_PAGE
 from fff.policies import make_policy
 from fff.runtime.driver import BlockDriver, Meters, OpenTable
 from fff.schema import Field
@@ -88,7 +88,7 @@ def join(
     Through the driver, as in a run: what is here together is taken in together.
     """
     plan = plan or star(len(data))
-    options = EddyOptions(route_size=route_size, scan_credit=SCAN_WINDOW)
+    options = EddyOptions(route_size=route_size, scan_credit=SCAN_WINDOW, scan_rows=SMALL_PAGE)
     eddy = Eddy(plan, make_policy(policy, plan), random.Random(1), options)
     source, meters, found = ReadyPages(data, page), Meters(), []
     access = [

@@ -26,8 +26,8 @@ INFERRED_COLUMNS = 2_000
 #: Pages of one scan that may be under way at once, where pages do not depend on each other.
 SCAN_WINDOW = 8
 
-#: Rows below which pages of a scan that are here together are taken in as one, and after which others have their turn: a page
-#: has its price whatever its size.
+#: Rows below which pages of a scan that are here together are taken in as one, after which others have their turn, and that
+#: a scan of small pages may be ahead: a page has its price whatever its size.
 SMALL_PAGE = 2_000
 
 #: Seconds without a page after which a scan counts as stalled and its competitors are started, while it has shown too few
@@ -36,8 +36,9 @@ STALL_S = 10.0
 STALL_LEAST_S = 1.0
 STALL_MOST_S = 60.0
 
-#: Batches of a result that wait for their reader before no further page is asked for.
+#: Batches of a result, and rows of them, that wait for their reader before no further page is asked for.
 READY_BATCHES = 16
+READY_ROWS = 32_000
 
 #: Batches that a statement of the Python API takes from these while its reader is busy with what it has.
 AHEAD_BATCHES = 4

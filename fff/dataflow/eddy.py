@@ -71,8 +71,8 @@ class EddyOptions:
     """How an eddy runs; none of it changes the answer.
 
     `route_size`: tuples routed together at most; 1 is the papers' eddy. `pick`: which waiting batch goes next (fuzzing);
-    None routes the furthest-travelled first. `scan_credit`: pages a scan may be ahead. `hold_constants`: keys that constants
-    ask for wait where a scan may take fewer requests. `max_lookup_window`: requests per lookup method under way at most.
+    None routes the furthest-travelled first. `scan_credit`: pages a scan may be ahead, or `scan_rows` where its pages are small.
+    `hold_constants`: keys that constants ask for wait where a scan may take fewer requests. `max_lookup_window`: requests per lookup method under way at most.
     `lookups`: when lookups go out. `prunes`: keys for which only tuples wait that no result can hold are not asked for.
     """
 
@@ -81,6 +81,7 @@ class EddyOptions:
     pick: Pick | None = None
     hold_constants: bool = True
     scan_credit: int = 2
+    scan_rows: int = 0
     max_lookup_window: int | None = None
     prunes: bool = True
     lookups: LookupOptions = field(default_factory=LookupOptions)
@@ -115,6 +116,7 @@ class Eddy:
             self._choice,
             policy=policy,
             credit=options.scan_credit,
+            rows=options.scan_rows,
         )
         self.started = False
         self._enough = False

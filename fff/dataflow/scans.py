@@ -19,6 +19,8 @@ from fff.dataflow.plan.policy import RacingPolicy, RoutingPolicy
 from fff.dataflow.routing.router import Router
 from fff.limits import HELD_TUPLES
 
+_SMALLEST = 20  # rows that a page counts for at least when it is said how many may be ahead
+
 
 class Scans:
     """Begins scans, gives them credit, and stops them.
@@ -30,6 +32,7 @@ class Scans:
         choice: of tables whose scan may prove to be of no use.
         policy: who reads on, if it says.
         credit: pages a scan may be ahead.
+        rows: where its pages are small, rows that it may be ahead.
     """
 
     def __init__(
@@ -41,6 +44,7 @@ class Scans:
         *,
         policy: RoutingPolicy,
         credit: int,
+        rows: int,
     ) -> None:
         self._block = block
         self._router = router
@@ -48,6 +52,7 @@ class Scans:
         self._choice = choice
         self._policy = policy if isinstance(policy, RacingPolicy) else None
         self._scan_credit = credit
+        self._scan_rows = rows
         self._held: set[tuple[int, int]] = set()  # whose next credit is due
         self._undecided: set[int] = (
             set()
@@ -134,7 +139,7 @@ class Scans:
             if full and not self._block.awaited[table]:
                 continue
             scan = self._block.scans[table][index]
-            count = (self._credit(table) if scan.ahead is None else scan.ahead) - scan.credit
+            count = (self._credit(table, scan) if scan.ahead is None else scan.ahead) - scan.credit
             if scan.state is ScanState.RUNNING:
                 if count <= 0:
                     continue
@@ -146,14 +151,16 @@ class Scans:
     def _begin(self, table: int, index: int, ahead: int | None = None) -> FetchPages:
         scan = self._block.scans[table][index]
         scan.state, scan.ahead = ScanState.RUNNING, ahead
-        scan.credit = self._credit(table) if ahead is None else ahead
+        scan.credit = self._credit(table, scan) if ahead is None else ahead
         self._undecided.add(table)
         return FetchPages(table, index, scan.credit)
 
-    def _credit(self, table: int) -> int:
+    def _credit(self, table: int, scan: ScanModule) -> int:
         """Pages that a scan may be ahead: one as long as it may prove to be of no use, or the last that LIMIT needs."""
-        one = table in self._choice.open or self._block.plan.limit is not None
-        return 1 if one else self._scan_credit
+        if table in self._choice.open or self._block.plan.limit is not None:
+            return 1
+        small = self._scan_rows * scan.pages // max(scan.rows, _SMALLEST * scan.pages, 1)
+        return max(self._scan_credit, small)
 
     # ------------------------------------------------------------------------------------------------------- races
 

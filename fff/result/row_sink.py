@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable
 import pyarrow as pa
 
 from fff.dataflow.arrays import Spill
-from fff.limits import LATE_ROWS, READY_BATCHES
+from fff.limits import LATE_ROWS, READY_BATCHES, READY_ROWS
 from fff.result.projection import UnionRows
 from fff.sql.planner.plan import Prepared
 
@@ -75,12 +75,16 @@ class RowSink:
         if len(batch):
             self.rows += len(batch)
             self._waiting.extend(batch.slice(start, LATE_ROWS) for start in range(0, len(batch), LATE_ROWS))
-            if len(self._waiting) >= READY_BATCHES and not self._hold:
+            if not self._hold and self._is_full():
                 self.room.clear()
             self._more.set()
         if self._union.full:
             self._enough()
         return batch
+
+    def _is_full(self) -> bool:
+        """Whether as much waits as may."""
+        return len(self._waiting) >= READY_BATCHES or sum(map(len, self._waiting)) >= READY_ROWS
 
     def begin(self) -> list[pa.RecordBatch]:
         """Take the rows that no table makes; gives those of the result.
@@ -112,7 +116,7 @@ class RowSink:
                         dropped()
                     began, taken = True, time.perf_counter()
                     batch = self._waiting.popleft()
-                    if len(self._waiting) < READY_BATCHES:
+                    if not self._is_full():
                         self.room.set()
                     yield batch
                     self.writing_s += time.perf_counter() - taken

@@ -18,7 +18,7 @@ from fff.dataflow.eddy import Eddy, EddyOptions
 from fff.dataflow.lookups.methods import CHEAP_PATIENCE, LookupOptions
 from fff.dataflow.plan.events import Finish, Prioritize
 from fff.dataflow.plan.expressions import Expr
-from fff.limits import SCAN_WINDOW
+from fff.limits import SCAN_WINDOW, SMALL_PAGE
 from fff.policies import Preference, make_policy
 from fff.policies.adaptive.policy import Adaptive
 from fff.policies.adaptive.session_memory import Memory
@@ -90,6 +90,7 @@ class RunningBlock:
                 lookups=LOOKUPS[prefer],
                 hold_constants=prefer != "fast",
                 scan_credit=SCAN_WINDOW,  # what comes together is taken in together
+                scan_rows=SMALL_PAGE,
             ),
         )
         self.driver = BlockDriver(

@@ -74,7 +74,8 @@ async def test_pages_that_are_here_together_are_taken_in_as_one(heard: list[Even
     for table in (0, 1):
         pages = [one for one in heard if isinstance(one, ScanRows) and one.table == table]
         assert sum(page.count for page in pages) == 25
-        assert 1 < max(page.count for page in pages) <= SCAN_WINDOW
+        until_others = SMALL_PAGE // 100 - SCAN_WINDOW
+        assert [page.count for page in pages] == [SCAN_WINDOW, until_others, 25 - SMALL_PAGE // 100]
         assert [key for page in pages for key in page.rows.column(0).to_pylist()] == list(range(2_450))
         assert {page.total for page in pages} == {2_450}
     assert [one.rows for one in heard if isinstance(one, ScanEnd)] == [2_450, 2_450]
