@@ -122,8 +122,8 @@ def overlooked(endpoint: spec.Endpoint, answer: PageAnswer, totals: Totals, rece
 def _without_cursor(endpoint: spec.Endpoint, answer: PageAnswer) -> str | None:
     """The place of a cursor that is taken out of a record which has none: that is no end."""
     match endpoint.paginator:
-        case spec.Cursor(cursor_path=path):
-            places = [path]
+        case spec.Cursor(cursor_path=text):
+            places = [text]
         case spec.Keyset(cursors=cursors):
             places = list(cursors.values())
         case _:
