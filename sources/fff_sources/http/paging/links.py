@@ -57,7 +57,7 @@ class LinkPaginator(Chained):
 
     def _next(self, answer: PageAnswer) -> str | None:
         if self._path is None:
-            return self._next_of_header(answer.headers.get("link", ""))
+            return self._next_of_header(answer)
         link = answer.at(self._path)
         if self._relation is not None:
             link = of_relation(link if isinstance(link, list) else [link], self._relation)
@@ -70,9 +70,9 @@ class LinkPaginator(Chained):
             raise PaginationError(f"{self._path.text!r} is {link!r}, not a URL")
         return link
 
-    def _next_of_header(self, header: str) -> str | None:
-        found = _link_of(header, self._relation or "next")
-        if self._flag is None:
+    def _next_of_header(self, answer: PageAnswer) -> str | None:
+        found = _link_of(answer.headers.get("link", ""), self._relation or "next")
+        if self._flag is None or not answer.body:  # the status alone says that there are no rows
             return None if found is None else found[0]
         told = None if found is None else found[1].get(self._flag.lower())
         if found is None or told is None:
