@@ -16,7 +16,7 @@ host `serves`, each by path and parameters, and by `method` and `sent` (the JSON
   `first` the first place (0 or 1), `most` the longest page, `default` what is sent where no size is asked for; a page
   after the last one is empty, or of the status `past`.
 
-In templates "$n" is a number of its own, "$key" the key; "$rows", "$total", "$next" (a cursor or URL), "$more", "$page",
+In templates "$n" is a number of its own, "$key" the key; "$rows", "$total", "$next" (a cursor or URL), "$more", "$last", "$page",
 "$pages", "$size" and "$offset" stand for themselves in `body`, which is "$rows" where nothing is said. A member
 whose value is "$next?", or whose name ends in "?", is left out on the last page; one whose name ends in "!" is null.
 """
@@ -204,7 +204,7 @@ class StandIn:
             url = str(asked.url.with_query(query))
             following = url
         signs = {
-            "rows": rows, "total": total, "next": following if more else None, "more": more, "size": size,
+            "rows": rows, "total": total, "next": following if more else None, "more": more, "last": not more, "size": size,
             "page": start // size + (first if isinstance(first, int) else 1), "pages": math.ceil(total / size), "offset": start, "count": len(rows),
         }  # fmt: skip
         flag = f'; {part["flag"]}="{str(more).lower()}"' if "flag" in part else ""
