@@ -249,3 +249,32 @@ async def test_links_that_do_not_end_as_they_should_are_an_error(
         await reader.scan("t")
     assert why in str(raised.value)
     assert pages.asked < 150
+
+
+@pytest.mark.parametrize(
+    "paginator", [FLAGGED, "type: header_link", LAST, "type: json_link, next_url_path: more", "type: auto"]
+)
+async def test_a_status_that_means_no_rows_does_not_where_a_page_leads(
+    serve: Serve, read: Read, paginator: str
+) -> None:
+    """It would be a silent end: a page that is called for is there."""
+    status = 404
+
+    async def answer(request: web.Request) -> web.Response:
+        if status == 200 and not request.query.keys() & {"start", "after"}:
+            more = f"http://{request.host}/r?start=3"
+            plain = {"type: header_link", "type: auto", FLAGGED}
+            headers = {"Link": links(3, "true").replace("{host}", request.host)} if paginator in plain else {}
+            return web.json_response({"rows": ROWS[:3], "more": more}, headers=headers)
+        return web.json_response({"detail": "not found"}, status=404)
+
+    url = (await serve(answer)).url
+    empty = spec(url, paginator).replace(
+        "tables: {t: {", "tables: {t: {on_status: [{status_code: 404, action: empty}], "
+    )
+    reader = read(empty)
+    assert await reader.scan("t") == []
+    assert reader.truncated == []
+    status = 200
+    with pytest.raises(SourceError, match="HTTP 404 where the page before leads to"):
+        await read(empty).scan("t")
