@@ -12,11 +12,12 @@ host `serves`, each by path and parameters, and by `method` and `sent` (the JSON
   at `split` (a list in the body where there is none), at most `most`; in `{keys}` the statement names that many and one;
   of texts they stand at "$rows" in `text`;
 - `records`: so many records made of `record`, in pages. `by` says how pages are asked for: `page`, `offset`, `cursor`
-  (an opaque one), `url` (a whole one in the answer) or `link` (one in the header); `at` and `size` are the parameters,
+  (an opaque one), `last` (the `id` of the last record), `url` (a whole one in the answer) or `link` (one in the header,
+  on the last page as well where it says in `flag` whether it leads on); `at` and `size` are the parameters,
   `first` the first place (0 or 1), `most` the longest page, `default` what is sent where no size is asked for; a page
   after the last one is empty, or of the status `past`.
 
-In templates "$n" is a number of its own, "$key" the key; "$rows", "$total", "$next" (a cursor or URL), "$more", "$page",
+In templates "$n" is a number of its own, "$key" the key; "$rows", "$total", "$next" (a cursor or URL), "$more", "$last", "$page",
 "$pages", "$size" and "$offset" stand for themselves in `body`, which is "$rows" where nothing is said. A member
 whose value is "$next?", or whose name ends in "?", is left out on the last page; one whose name ends in "!" is null.
 """
@@ -187,6 +188,11 @@ class StandIn:
             if not place.startswith("c~"):
                 return f"no cursor was called {place}"
             start = int(place.split("~")[1])
+        elif by == "last":
+            ids = [filled(part["record"]["id"], n=number) for number in range(1, total + 1)]
+            if place not in ids:
+                return f"no record is called {place}"
+            start = ids.index(place) + 1
         else:
             start = (int(place) - first) * (1 if by == "offset" else size)
         rows = [
@@ -200,10 +206,11 @@ class StandIn:
         if by in ("url", "link"):
             url = following = str(asked.url.update_query({part["at"]: str(int(place) + 1)}))
         signs = {
-            "rows": rows, "total": total, "next": following if more else None, "more": more, "size": size,
+            "rows": rows, "total": total, "next": following if more else None, "more": more, "last": not more, "size": size,
             "page": start // size + (first if isinstance(first, int) else 1), "pages": math.ceil(total / size), "offset": start, "count": len(rows),
         }  # fmt: skip
-        head = {"Link": f'<{url}>; rel="next"'} if by == "link" and more else {}
+        flag = f'; {part["flag"]}="{str(more).lower()}"' if "flag" in part else ""
+        head = {"Link": f'<{url}>; rel="next"{flag}'} if by == "link" and (more or flag) else {}
         also = filled(part.get("also", {}), **signs)
         head |= {name: str(value) for name, value in also.items()}
         return web.json_response(filled(part.get("body", "$rows"), **signs), headers=head)

@@ -120,3 +120,161 @@ def test_one_flag_will_do(tmp_path: Path) -> None:
     file = tmp_path / "s.yaml"
     file.write_text(spec("https://e.org", "type: offset, end_path: a, has_more_path: b"))
     assert any("one will do" in str(error) for error in lint(file))
+
+
+LAST = "type: cursor, cursor_path: 'rows[-1].id', cursor_param: after, page_size: 3, page_size_param: limit"
+
+
+class After:
+    """Three rows a page, from the one behind the last that came; `wrong` is what other pages are, by what they are asked for."""
+
+    def __init__(self, wrong: dict[str, Any] | None = None, *, flag: bool = True) -> None:
+        self.wrong = wrong or {}
+        self.flag = flag
+        self.asked: list[str] = []
+
+    async def answer(self, request: web.Request) -> web.Response:
+        after = request.query.get("after", "")
+        self.asked.append(after)
+        start = int(after) + 1 if after else 0
+        page: dict[str, Any] = {"rows": ROWS[start : start + 3]}
+        if self.flag:
+            page["has_more"] = start + 3 < len(ROWS)
+        return web.json_response(self.wrong.get(after, page))
+
+
+@pytest.mark.parametrize("flag", [True, False])
+async def test_the_last_record_is_the_cursor(serve: Serve, read: Read, flag: bool) -> None:
+    """Without a flag, pages go on to an empty one."""
+    pages = After(flag=flag)
+    reader = read(spec((await serve(pages.answer)).url, LAST + ", has_more_path: has_more" * flag))
+    assert await reader.scan("t") == ROWS
+    assert reader.truncated == []
+    assert pages.asked == ["", "2", "5", *([] if flag else ["6"])]
+
+
+async def test_the_last_record_of_a_bare_array_is_the_cursor(serve: Serve, read: Read) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        start = int(request.query.get("after", -1)) + 1
+        return web.json_response(ROWS[start : start + 3])
+
+    paginator = LAST.replace("rows[-1]", "[-1]")
+    reader = read(spec((await serve(answer)).url, paginator).replace("data_selector: rows, ", ""))
+    assert await reader.scan("t") == ROWS
+    assert reader.truncated == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"2": {"rows": [], "has_more": True}}, "the answer says that there is more"),
+        ({"2": {"rows": ROWS[:3], "has_more": True}}, "a second time"),
+        ({"2": {"rows": [{"id": 4}, {"id": 2}], "has_more": True}}, "the cursor {'after': '2'} came a second time"),
+        ({"2": {"rows": ROWS[3:6]}}, "the answer has no 'has_more'"),
+        ({"2": {"rows": [{"id": 3}, {"id": None}], "has_more": True}}, "the answer says that there is more"),
+        ({"2": {"rows": ROWS[3:6], "has_more": "true"}, "5": {"rows": [], "has_more": "true"}}, "there is more"),
+    ],
+)  # fmt: skip
+async def test_a_last_record_that_leads_nowhere_is_an_error(
+    serve: Serve, read: Read, wrong: dict[str, Any], why: str
+) -> None:
+    pages = After(wrong)
+    reader = read(spec((await serve(pages.answer)).url, f"{LAST}, has_more_path: has_more"))
+    with pytest.raises(SourceError) as raised:
+        await reader.scan("t")
+    assert why in str(raised.value)
+    assert len(pages.asked) <= 3
+
+
+@pytest.mark.parametrize("kind", [LAST, "type: keyset, cursors: {after: 'rows[-1].id', limit: 'rows[0].n'}"])
+async def test_a_last_record_without_the_cursor_is_no_end(serve: Serve, read: Read, kind: str) -> None:
+    first = [{"id": 0, "n": 3}, {"id": 1}, {"id": 2}]
+    pages = After({"": {"rows": first}, "2": {"rows": [{"id": 3}, {"id": 4}, {"id": None}]}}, flag=False)
+    reader = read(spec((await serve(pages.answer)).url, kind))
+    assert [row["id"] for row in await reader.scan("t")] == [0, 1, 2, 3, 4, None]
+    assert [
+        "has nothing there, so the next page cannot be asked for" in told for told in reader.truncated
+    ] == [True]
+
+
+def links(start: int, results: str | None, url: str = "http://{host}/r?start={start}") -> str:
+    """What Sentry writes: a next link always, and in it whether it leads to anything."""
+    told = "" if results is None else f'; results="{results}"'
+    before = f'<http://{{host}}/r?start=0>; rel="previous"; results="{"false" if start == 3 else "true"}"'
+    return f'{before}, <{url.replace("{start}", str(start))}>; rel="next"{told}; cursor="0:{start}:0"'
+
+
+class Linked:
+    """Three rows a page; what the Link header says of the next one is for `says` to tell."""
+
+    def __init__(self, says: Callable[[int], str | None]) -> None:
+        self.says = says
+        self.asked = 0
+
+    async def answer(self, request: web.Request) -> web.Response:
+        self.asked += 1
+        start = int(request.query.get("start", 0))
+        said = self.says(start + 3)
+        headers = {} if said is None else {"Link": said.replace("{host}", request.host)}
+        return web.json_response({"rows": ROWS[start : start + 3]}, headers=headers)
+
+
+FLAGGED = "type: header_link, has_more_param: results"
+
+
+@pytest.mark.parametrize("yes", ["true", "True", "1"])
+async def test_a_link_may_say_that_it_leads_nowhere(serve: Serve, read: Read, yes: str) -> None:
+    pages = Linked(lambda n: links(n, yes if n < 7 else "false"))
+    reader = read(spec((await serve(pages.answer)).url, FLAGGED))
+    assert await reader.scan("t") == ROWS
+    assert reader.truncated == []
+    assert pages.asked == 3
+
+
+@pytest.mark.parametrize(
+    ("says", "why"),
+    [
+        (lambda n: links(n, "true" if n < 6 else None), "no next link that says 'results'"),
+        (lambda n: links(n, "true") if n < 6 else None, "no next link that says 'results'"),
+        (lambda n: links(n, "true", "http://{host}/r?start=3"), "came a second time"),
+        (lambda n: links(n, "true"), "100 empty pages in a row"),
+    ],
+)
+async def test_links_that_do_not_end_as_they_should_are_an_error(
+    serve: Serve, read: Read, says: Callable[[int], str | None], why: str
+) -> None:
+    pages = Linked(says)
+    reader = read(spec((await serve(pages.answer)).url, FLAGGED))
+    with pytest.raises(SourceError) as raised:
+        await reader.scan("t")
+    assert why in str(raised.value)
+    assert pages.asked < 150
+
+
+@pytest.mark.parametrize(
+    "paginator", [FLAGGED, "type: header_link", LAST, "type: json_link, next_url_path: more", "type: auto"]
+)
+async def test_a_status_that_means_no_rows_does_not_where_a_page_leads(
+    serve: Serve, read: Read, paginator: str
+) -> None:
+    """It would be a silent end: a page that is called for is there."""
+    status = 404
+
+    async def answer(request: web.Request) -> web.Response:
+        if status == 200 and not request.query.keys() & {"start", "after"}:
+            more = f"http://{request.host}/r?start=3"
+            plain = {"type: header_link", "type: auto", FLAGGED}
+            headers = {"Link": links(3, "true").replace("{host}", request.host)} if paginator in plain else {}
+            return web.json_response({"rows": ROWS[:3], "more": more}, headers=headers)
+        return web.json_response({"detail": "not found"}, status=404)
+
+    url = (await serve(answer)).url
+    empty = spec(url, paginator).replace(
+        "tables: {t: {", "tables: {t: {on_status: [{status_code: 404, action: empty}], "
+    )
+    reader = read(empty)
+    assert await reader.scan("t") == []
+    assert reader.truncated == []
+    status = 200
+    with pytest.raises(SourceError, match="HTTP 404 where the page before leads to"):
+        await read(empty).scan("t")

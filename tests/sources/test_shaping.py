@@ -113,6 +113,12 @@ SHAPES = [
         "url,x\nhttps://e.org/7,1\n,2\n",
         [(7, "https://e.org/7"), (None, None)],
     ),
+    (
+        "a: {type: int, pattern: '(.+)?'}, b: int",
+        "format: json",
+        '[{"a": "", "b": 1}, {"a": "7", "b": 2}]',
+        [(None, 1), (7, 2)],
+    ),
     ("a: int", "format: csv, decode: zip", zipped(("one.csv", b"a\n1\n2\n")), [(1,), (2,)]),
     ("a: int", "format: ndjson, decode: [base64, gzip]", in64(gzip.compress(b'{"a": 1}\n{"a": 2}\n', mtime=0)), [(1,), (2,)]),
     (

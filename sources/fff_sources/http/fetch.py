@@ -305,11 +305,8 @@ class Reading:
             if following is not None and not has_more(self.endpoint.paginator, answer):
                 following = None
             ended = ask.expected is None and not self._totals.is_reached(self._records)
-            if (
-                following is None
-                and (ended or not answer.records)
-                and leads_on(self.endpoint.paginator, answer)
-            ):
+            done = following is None and (ended or not answer.records)
+            if done and leads_on(self.endpoint.paginator, answer):
                 raise PaginationError("no page follows, and the answer says that there is more")
             if following is not None or self._pages > 1 or self._repeats.is_part:
                 self._check(paginator, ask, answer, pages)
@@ -379,6 +376,8 @@ class Reading:
         else:
             self.meter.replied(None if response.status in self.empty else response.body)
         verdict, spoken = response.verdict, SpokenVerdict()
+        if self._pages > 1 and response.status in self.empty and not isinstance(paginator, _COUNTING):
+            raise self._error(f"HTTP {response.status} where the page before leads to", response.url)
         if response.status in self.empty or (verdict is not None and verdict.action == "empty"):
             return [], PageAnswer(b"", response.headers, response.url, 0)
         if self._lacks_a_body(response):

@@ -7,7 +7,7 @@ from fff_sources.http.paging.auto import AutoPaginator
 from fff_sources.http.paging.consistency import Totals
 from fff_sources.http.paging.cursors import CursorPaginator
 from fff_sources.http.paging.envelope import mentions_more, told_more
-from fff_sources.http.paging.links import speaks_of_next
+from fff_sources.http.paging.links import is_yes, speaks_of_next
 from fff_sources.http.paging.paginators import PageAnswer, PaginationError, Paginator
 from fff_sources.http.response.jsonpath import WHOLE, JsonPath, parse_path
 from fff_sources.http.spec import spec
@@ -69,7 +69,11 @@ def make_paginator(endpoint: spec.Endpoint) -> Paginator:
             return links.LinkPaginator(path, total, first_params=first, relation=p.rel)
         case spec.HeaderLink() as p:
             return links.LinkPaginator(
-                None, paginators.TotalAt(), first_params=_sizes(p), relation=p.links_next_key
+                None,
+                paginators.TotalAt(),
+                first_params=_sizes(p),
+                relation=p.links_next_key,
+                flag=p.has_more_param,
             )
         case spec.Auto() as p:
             return AutoPaginator(
@@ -90,6 +94,8 @@ def overlooked(endpoint: spec.Endpoint, answer: PageAnswer, totals: Totals, rece
     paginator = endpoint.paginator
     if isinstance(paginator, spec.Auto) or totals.is_reached(received):
         return None
+    if (place := _without_cursor(endpoint, answer)) is not None:
+        return f"the record at {place!r} has nothing there, so the next page cannot be asked for"
     large = len(answer.body) > _LARGE and isinstance(paginator, spec.SinglePage)
     body = b"" if large and not mentions_more(answer.body) else answer.body
     selector = parse_path(endpoint.data_selector) if endpoint.format in WORDED else WHOLE
@@ -99,7 +105,8 @@ def overlooked(endpoint: spec.Endpoint, answer: PageAnswer, totals: Totals, rece
     told_here = counted and paginator.total == "exact" and not totals.is_told
     sign = told.total_sign(received) if told_here else None
     if not isinstance(paginator, spec.PageNumber | spec.Offset):
-        linked = speaks_of_next(answer.headers.get("link", ""))
+        read = isinstance(paginator, spec.HeaderLink) and paginator.has_more_param is not None
+        linked = not read and speaks_of_next(answer.headers.get("link", ""))
         led = told.leads_on() or ("Link header" if linked and not told.says_no else None)
         sign = led if led is not None and (answer.records or told.has_more is not None) else sign
     if sign is None:
@@ -110,6 +117,28 @@ def overlooked(endpoint: spec.Endpoint, answer: PageAnswer, totals: Totals, rece
         else f"paginator of type {paginator.type}"
     )
     return f"there is more than what came ({sign}), which the {said} does not read"
+
+
+def _without_cursor(endpoint: spec.Endpoint, answer: PageAnswer) -> str | None:
+    """The place of a cursor that is taken out of a record which has none: that is no end."""
+    match endpoint.paginator:
+        case spec.Cursor(cursor_path=text):
+            places = [text]
+        case spec.Keyset(cursors=cursors):
+            places = list(cursors.values())
+        case _:
+            return None
+    flag = _flag(endpoint.paginator, answer)
+    if not answer.records or (flag is not None and flag[1] is False):
+        return None
+    rows = parse_path(endpoint.data_selector).steps
+    rows = rows[:-1] if rows and rows[-1].kind == "every" else rows
+    for text in places:
+        path = parse_path(text)
+        below = path.steps[len(rows) :]
+        if path.steps[: len(rows)] == rows and below and below[0].kind == "index" and not answer.at(path):
+            return text
+    return None
 
 
 def _total(paginator: spec.Paginated, text: str | None) -> paginators.TotalAt:
@@ -172,8 +201,4 @@ def _flag(paginator: spec.PaginatorSpec, answer: PageAnswer) -> tuple[str, bool 
     if text is None:
         return None
     flag = answer.at(parse_path(text))
-    return text, None if flag is None else _is_yes(flag) == (paginator.end_path is None)
-
-
-def _is_yes(found: object) -> bool:
-    return str(found).lower() not in ("false", "0", "")
+    return text, None if flag is None else is_yes(flag) == (paginator.end_path is None)

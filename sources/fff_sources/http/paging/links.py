@@ -11,7 +11,10 @@ from fff_sources.http.response.jsonpath import JsonPath
 
 
 class LinkPaginator(Chained):
-    """The URL of the next page, from a place in the body or, without one, from the Link header."""
+    """The URL of the next page, from a place in the body or, without one, from the Link header.
+
+    There `flag` is a parameter of every such link, and says whether it leads on.
+    """
 
     def __init__(
         self,
@@ -20,10 +23,12 @@ class LinkPaginator(Chained):
         *,
         first_params: Mapping[str, str],
         relation: str | None = "next",
+        flag: str | None = None,
     ) -> None:
         self._path = path
         self._total = total
         self._relation = relation.lower() if relation is not None else None
+        self._flag = flag
         self._first_params = first_params
         self._seen: set[str] = set()
 
@@ -52,7 +57,7 @@ class LinkPaginator(Chained):
 
     def _next(self, answer: PageAnswer) -> str | None:
         if self._path is None:
-            return link_next(answer.headers.get("link", ""), self._relation or "next")
+            return self._next_of_header(answer)
         link = answer.at(self._path)
         if self._relation is not None:
             link = of_relation(link if isinstance(link, list) else [link], self._relation)
@@ -64,6 +69,20 @@ class LinkPaginator(Chained):
         if not isinstance(link, str):
             raise PaginationError(f"{self._path.text!r} is {link!r}, not a URL")
         return link
+
+    def _next_of_header(self, answer: PageAnswer) -> str | None:
+        found = _link_of(answer.headers.get("link", ""), self._relation or "next")
+        if self._flag is None or not answer.body:  # the status alone says that there are no rows
+            return None if found is None else found[0]
+        told = None if found is None else found[1].get(self._flag.lower())
+        if found is None or told is None:
+            raise PaginationError(f"the Link header has no next link that says {self._flag!r}")
+        return found[0] if is_yes(told) else None
+
+
+def is_yes(told: object) -> bool:
+    """What a flag says, also one that is written as text or as a number."""
+    return str(told).lower() not in ("false", "0", "")
 
 
 _TARGETS = ("href", "@href", "url", "uri")  # HAL and JSON:API write links as objects, and so do others
@@ -90,10 +109,17 @@ _MEANS_NEXT = re.compile(r"""\brel\s*=\s*["']?(?:[^"',;]*\s)?next\b""", re.IGNOR
 
 def link_next(header: str, relation: str = "next") -> str | None:
     """The target of rel="next" (or another relation) in a Link header (RFC 8288), or None."""
+    found = _link_of(header, relation)
+    return None if found is None else found[0]
+
+
+def _link_of(header: str, relation: str) -> tuple[str, dict[str, str]] | None:
+    """The first link of a relation: its target and its parameters, of which the first of a name counts."""
     for match in _LINK.finditer(header):
-        rels = (param[2] or "" for param in _PARAM.finditer(match[2]) if param[1].lower() == "rel")
-        if relation in next(rels, "").strip("\"'").lower().split():  # of several the first counts
-            return match[1].strip()
+        told = [(param[1].lower(), (param[2] or "").strip("\"'")) for param in _PARAM.finditer(match[2])]
+        params = dict(reversed(told))
+        if relation in params.get("rel", "").lower().split():
+            return match[1].strip(), params
     return None
 
 

@@ -214,10 +214,13 @@ def _may_be_hexadecimal(texts: Array) -> bool:
 
 
 def cut_by(pattern: re.Pattern[str], cells: Array) -> tuple[Array, dict[int, str]]:
-    """What a pattern cuts out of texts, and what is to be said of those in which nothing fits it."""
+    """What a pattern cuts out of texts, and what is to be said of those in which nothing fits it.
+
+    A group that has no part in what fits is NULL.
+    """
     texts = cells.to_pylist()
     found = [None if text is None else pattern.search(text) for text in texts]
     cut = [None if one is None else one[pattern.groups] for one in found]
-    missed = (row for row, text in enumerate(texts) if text is not None and cut[row] is None)
+    missed = (row for row, text in enumerate(texts) if text is not None and found[row] is None)
     says = f"has nothing that fits the pattern {pattern.pattern!r}"
     return pa.array(cut, pa.string()), {row: f"{shown(texts[row])!r} {says}" for row in missed}

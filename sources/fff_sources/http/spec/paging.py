@@ -107,10 +107,14 @@ class JsonLink(Flagged):
 
 
 class HeaderLink(Paginated):
-    """The next page's URL in the Link header, under the relation `links_next_key`."""
+    """The next page's URL in the Link header, under the relation `links_next_key`.
+
+    With `has_more_param`, every answer has such a link, and that parameter of it says whether a page follows.
+    """
 
     type: Literal["header_link"]
     links_next_key: str = "next"
+    has_more_param: str | None = None
 
 
 class Auto(Paginated):
