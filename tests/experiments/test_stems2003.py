@@ -43,13 +43,6 @@ def test_a_quick_one_holds_also_in_the_fast_tests():
     held("S-4", 1)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", VIRTUAL)
-def test_every_claim_can_fail_or_says_what_it_shows(name):
-    judged = judge(experiments()[name], TrialRequest(1), controls=True)
-    assert judged.passed, as_text(experiments()[name], judged)
-
-
 class TestBite:
     """What would be found if the engine were a toy."""
 
