@@ -36,6 +36,7 @@ S-7 to S-9, which have their own (`experiments/fff_experiments/statemodules`); j
 (`experiments/fff_experiments/classic`).
 """
 
+_PAPERS = ("Eddies 2000", "Overheads 2003", "SteMs 2003")
 _HEADING = re.compile(r"^## (?P<name>\S+): ", re.MULTILINE)
 
 
@@ -103,6 +104,11 @@ def _bite(judged: Judged, place: int) -> str:
     return f"{fails}; it shows {shows}" if shows else fails
 
 
+def claimed_by(experiment: Experiment) -> str:
+    """What stands before its claim: not all of them are those of a paper."""
+    return "The paper's claim" if experiment.source.startswith(_PAPERS) else "What is claimed"
+
+
 def as_markdown(experiment: Experiment, judged: Judged, *, plot: str | None) -> str:
     """One section of a page: claim, acceptances, table, and the plot where there is one (a path beside the page)."""
     findings, trial = judged.findings, judged.trial
@@ -129,7 +135,7 @@ def as_markdown(experiment: Experiment, judged: Judged, *, plot: str | None) -> 
         "",
         f"{experiment.source}. Resources: {experiment.resources}; {seeds}{size}. **{'pass' if judged.passed else 'FAIL'}**",
         "",
-        f"The paper's claim: {experiment.claim}",
+        f"{claimed_by(experiment)}: {experiment.claim}",
         "",
         *_markdown_table(columns, rows),
         "",

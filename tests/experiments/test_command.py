@@ -13,6 +13,7 @@ import fff_experiments as experiments
 from fff_cli.app import run
 from fff_experiments import plotting, writing
 from fff_experiments.experiment import Check, Curve, Experiment, Findings, Panel, TrialRequest
+from fff_experiments.judging import judge
 
 
 def found(trial: TrialRequest, *, passed: bool = True) -> Findings:
@@ -222,6 +223,21 @@ def test_every_experiment_runs_through_the_command(name, tmp_path, capsys):
     for curve in curves:
         assert len(curve["x"]) == len(curve["y"])
         assert all(isinstance(value, int | float) for value in (*curve["x"], *curve["y"]))
+
+
+#: How large an experiment has to be for its negative controls to fail its claims; others are run whole.
+BITES = {"E11": 0.1, "E12": 0.2, "E13": 0.2, "E14": 0.5, "S-10": 0.25} | dict.fromkeys(
+    ("O1", "O2", "O3"), 0.02
+)
+BITES |= {"G12": 0.15} | dict.fromkeys(("G1", "G2", "G3", "G4", "G9", "G10", "G11"), 0.34)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", experiments.experiments())
+def test_every_claim_can_fail_or_says_what_it_shows(name):
+    judged = judge(experiments.experiments()[name], TrialRequest(1, BITES.get(name, 1.0)), controls=True)
+    assert judged.controls
+    assert not judged.toothless
 
 
 def test_two_experiments_of_one_name_are_refused(monkeypatch):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fff_experiments import MODULES, experiments
-from fff_experiments.writing import INTRODUCTION, sections
+from fff_experiments.writing import INTRODUCTION, claimed_by, sections
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "experiments.md").read_text(encoding="utf-8")
@@ -57,11 +57,18 @@ def test_the_tables_of_the_policies_are_those_of_the_experiments(name):
     assert f"\n{shown}\n" in sections(PAGE)[name]
 
 
+def test_what_the_policies_page_says_of_an_experiment_has_its_numbers_there():
+    shown = set(re.findall(r"<!-- table (\S+) -->", POLICIES))
+    for line in POLICIES.splitlines():
+        named = {name for name in experiments() if re.search(rf"(?<![\w-]){name}(?!\w)", line)}
+        assert named <= shown or "](experiments.md)" in line, line
+
+
 @pytest.mark.parametrize("name", list(experiments()))
 def test_the_section_shows_claim_acceptances_and_plot(name):
     experiment, section = experiments()[name], sections(PAGE)[name]
     assert section.startswith(f"## {name}: {experiment.title}\n\n{experiment.source}. ")
-    assert experiment.claim in section
+    assert f"\n{claimed_by(experiment)}: {experiment.claim}\n" in section
     assert f"Resources: {experiment.resources}" in section
     assert "**pass**" in section
     assert "FAIL" not in section

@@ -25,11 +25,8 @@ def held(name: str, seed: int) -> Findings:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "seed"),
-    # Eviction, S-9, is held by most seeds, as its page says; 7 is none of them.
-    [(name, seed) for name in VIRTUAL for seed in (1, 2, 7) if (name, seed) != ("S-9", 7)],
-)
+@pytest.mark.parametrize("seed", [1, 2, 7])
+@pytest.mark.parametrize("name", VIRTUAL)
 def test_every_acceptance_holds(name, seed):
     held(name, seed)
 
@@ -44,13 +41,6 @@ def test_one_seed_one_finding(name):
 @pytest.mark.slow
 def test_a_quick_one_holds_also_in_the_fast_tests():
     held("S-4", 1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", VIRTUAL)
-def test_every_claim_can_fail_or_says_what_it_shows(name):
-    judged = judge(experiments()[name], TrialRequest(1), controls=True)
-    assert judged.passed, as_text(experiments()[name], judged)
 
 
 class TestBite:

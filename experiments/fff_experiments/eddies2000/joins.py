@@ -75,15 +75,17 @@ class Contest:
 
 
 def _contest(title: str, chain: Chain, best: tuple[str, str], trial: TrialRequest, held: float) -> Contest:
-    query, eddies = chain.query(trial.seed, trial.scale), Eddies(trial.control, held=held)
-    return Contest(
-        title,
-        best,
-        static(query, *RS_FIRST),
-        static(query, *ST_FIRST),
-        eddies.naive(query, trial.seed),
-        eddies.lottery(query, trial.seed),
-    )
+    query = chain.query(trial.seed, trial.scale)
+    drawn = Eddies(trial.control, held=held).lottery(query, trial.seed)
+    return Contest(title, best, *_without_tickets(chain, trial), drawn)
+
+
+@lru_cache(maxsize=4)  # E11 draws several times beside them
+def _without_tickets(chain: Chain, trial: TrialRequest) -> tuple[PlanRun, PlanRun, PlanRun]:
+    """Both static orders and the naive eddy."""
+    query = chain.query(trial.seed, trial.scale)
+    orders = static(query, *RS_FIRST), static(query, *ST_FIRST)
+    return *orders, Eddies(trial.control).naive(query, trial.seed)
 
 
 @lru_cache(maxsize=1)

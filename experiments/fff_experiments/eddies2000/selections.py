@@ -84,16 +84,28 @@ def _point(
     tuples, eddies = trial.some(TUPLES, 100), Eddies(trial.control, held=held)
     queries = [two_selections(tuples, costs, passing, trial.seed + draw) for draw in range(DRAWS)]
     drawn = [eddies.lottery(query, trial.seed + draw) for draw, query in enumerate(queries)]
-    flowing = eddies.naive(queries[0], trial.seed)
+    first, second, flowing, share = _without_tickets(costs, passing, trial)
     return Point(
         x,
-        static(queries[0], "s1", "s2").time / tuples,
-        static(queries[0], "s2", "s1").time / tuples,
-        flowing.time / tuples,
+        first,
+        second,
+        flowing,
         fmean(run.time for run in drawn) / tuples,
-        flowing.share("s1", 0),
+        share,
         fmean(run.share("s1", 0) for run in drawn),
     )
+
+
+@lru_cache(maxsize=2 * len(COSTS))  # E11 draws several times beside them
+def _without_tickets(
+    costs: tuple[float, float], passing: tuple[float, float], trial: TrialRequest
+) -> tuple[float, float, float, float]:
+    """What a tuple costs in both static orders and with the naive eddy, and how many this one sends to s1 first."""
+    tuples = trial.some(TUPLES, 100)
+    query = two_selections(tuples, costs, passing, trial.seed)
+    flowing = Eddies(trial.control).naive(query, trial.seed)
+    first, second = static(query, "s1", "s2"), static(query, "s2", "s1")
+    return first.time / tuples, second.time / tuples, flowing.time / tuples, flowing.share("s1", 0)
 
 
 @lru_cache(maxsize=1)

@@ -190,6 +190,5 @@ EXPERIMENTS = (
             "naive": "naive routing in place of balanced and fast",
             "dearest order": "the static order that asks for most, in place of balanced and fast",
         },
-        page_seeds=1,
     ),
 )

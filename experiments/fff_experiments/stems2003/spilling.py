@@ -29,9 +29,8 @@ _JOINS = (
     f"at first*: after {EVERY[0]:.1%} of the builds, then each time after twice as many."
 )
 _ENGINE = (
-    "This is the paper's simulation of join algorithms, with what a disk of its day costs, and no part of the engine: its rows go "
-    "to mapped files and are found there by number, so that a probe reads what it needs "
-    "([how a block is executed](execution.md#memory))."
+    "This is the paper's simulation of join algorithms, with what a disk of its day costs, and no part of the engine, whose rows go "
+    "to mapped files ([how a block is executed](execution.md#memory))."
 )
 
 
