@@ -88,7 +88,7 @@ class Catalog:
         waiting: list[Listing] = [one for one in self.adapters if isinstance(one, Listing) and not one.listed]
         if names is None or not waiting:
             return waiting
-        unknown = [name for name in names if not self.find(name)]
+        unknown = [name for name in names if not self.find(name, offered=False)]
         return [
             adapter
             for adapter in waiting
@@ -145,11 +145,11 @@ class Catalog:
         """The adapter that reads a table of this catalog."""
         return self._tables[table.full_name.lower()][0]
 
-    def find(self, parts: Sequence[str]) -> list[Table]:
+    def find(self, parts: Sequence[str], *, offered: bool = True) -> list[Table]:
         """Tables that a name of one or two parts can mean: none, one, or (ambiguous) several.
 
         A table's own name means one of an offered source only where no other source has a table of that name,
-        and a function only where no table has it.
+        and where these count (`offered`); and a function only where no table has it.
         """
         wanted = ".".join(parts).lower()
         if len(parts) > 1:
@@ -162,7 +162,7 @@ class Catalog:
         late = self._from_offers
         own = [one for one in known if one.name.lower() == wanted and one.source.lower() not in late]
         own = own or self._named(parts[0])
-        if not own:
+        if not own and offered:
             for name in [one for one in self._offered if wanted in self.index().get(one, (wanted,))]:
                 self._take(name)
             own = [table for table in self.tables(offered=False) if table.name.lower() == wanted]

@@ -76,5 +76,5 @@ def make_policy(
 def unknown_policy(name: str) -> UsageError:
     """The error that there is no such policy."""
     close = difflib.get_close_matches(name, POLICIES, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(POLICIES)}"
-    return UsageError(f"no routing policy is called {name!r}", hint=hint)
+    near = f"did you mean {close[0]}? " if close else ""
+    return UsageError(f"no routing policy is called {name!r}", hint=f"{near}there are: {', '.join(POLICIES)}")

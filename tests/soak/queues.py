@@ -41,7 +41,8 @@ class Queues:
         patching.setattr(BlockDriver, "_grant", granted)
 
     def _look(self, driver: BlockDriver) -> None:
-        block = driver.eddy.block
+        block, options = driver.eddy.block, driver.eddy.options
+        ahead = max(options.scan_credit, options.scan_rows // scans._SMALLEST)
         for table, all_scans in enumerate(block.scans):
             for index, scan in enumerate(all_scans):
                 here = sum(
@@ -49,7 +50,7 @@ class Queues:
                     for _, event in driver._events
                 )
                 self._at_most("pages of a scan that nobody has taken in", here, scan.credit)
-                self._at_most("pages that a scan may be ahead", scan.credit, driver.eddy.options.scan_credit)
+                self._at_most("pages that a scan may be ahead", scan.credit, ahead)
         for modules in block.lookups:
             for module in modules:
                 self._at_most("requests of a lookup under way", len(module.requests), module.plan.window)

@@ -49,9 +49,9 @@ REFUSED = [
     ("SELECT x FROM r WHERE row_number() OVER (ORDER BY v) = 1", "row_number() OVER (ORDER BY v) = 1"),
     ("SELECT substring(x) FROM r", "substring"),
     ("SELECT x FROM r WHERE nullif(x) = 'a'", ")"),  # the parser's own error
-    ("SELECT x FROM r ORDER BY upper(x, x)", ")"),  # the parser's own error
-    ("SELECT coalesce() FROM r", ")"),  # the parser's own error
-    ("SELECT sum(abs(v, 2)) FROM r", ")"),  # the parser's own error
+    ("SELECT x FROM r ORDER BY upper(x, x)", "upper"),
+    ("SELECT coalesce() FROM r", "coalesce"),
+    ("SELECT sum(abs(v, 2)) FROM r", "abs"),
     ("SELECT r.x FROM r JOIN s ON ifnull(r.x) = s.x", "ifnull"),
 ]
 

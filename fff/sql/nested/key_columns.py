@@ -101,14 +101,10 @@ def _computed(tree: QueryTree, scope: SelectScope) -> Iterator[tuple[Source, Spa
             continue  # there would be one column more
         meant = resolve(other, scope) if isinstance(other, exp.Column) else None
         plain = isinstance(meant, Found) and len(parts_of(other)) == meant.qualifiers + 1
+        if plain or not owner.table.scans:
+            continue
         span = _span(tree, node, other, behind=equal.this is node)
-        if (
-            owner.table is not None
-            and owner.table.scans
-            and not owner.sealed
-            and not plain
-            and span is not None
-        ):
+        if span is not None:
             yield owner, span
 
 

@@ -48,7 +48,7 @@ def check_base_url(context: SourceContext, base_url: str, *, overridden: bool) -
 
 def unusable_base_url(context: SourceContext, client: spec.Client) -> list[SpecError]:
     """What is wrong with a base URL that nothing is filled into."""
-    if "{" in client.base_url or base_url_variable(context.name) in context.environ:
+    if not client.base_url or "{" in client.base_url or base_url_variable(context.name) in context.environ:
         return []
     try:
         check_base_url(context, client.base_url, overridden=False)
