@@ -15,10 +15,14 @@ from tests.web.serving import FakeTime, Serve, serve
 __all__ = ["serve"]
 
 CASES = {f"{case.source} {case.number}": case for case in cases()}
+#: The first of each source, and the others, which take their time.
+NAMES = [
+    pytest.param(name, marks=[pytest.mark.slow] * (case.number > 1), id=name) for name, case in CASES.items()
+]
 SOURCES = sorted(file.stem for file in ANSWERS.glob("*.yaml"))
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", NAMES)
 async def test_the_rows_are_those_of_the_documented_answers(serve: Serve, name: str) -> None:
     case: Case = CASES[name]
     host = case.host()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -42,17 +42,17 @@ def texts(name: str) -> tuple[str, str]:
     )
 
 
+@cache
 def declared(name: str) -> dict[str, Any]:
     data: dict[str, Any] = read_document(BUNDLED / f"{name}.yaml").data["sources"][name]
     return data
 
 
-@pytest.fixture
-async def federation(tmp_path: Path) -> AsyncIterator[Federation]:
+@pytest.fixture(scope="module")
+def federation(tmp_path_factory: pytest.TempPathFactory) -> Federation:
+    """One for all who only plan, so that each spec is read once."""
     client = WebClient()
-    catalog = load_catalog([], environ={}, cwd=tmp_path, client=client)
-    async with Federation(catalog, client) as opened:
-        yield opened
+    return Federation(load_catalog([], environ={}, cwd=tmp_path_factory.mktemp("cwd"), client=client), client)
 
 
 def catalog_of(tmp_path: Path, text: str = "") -> Catalog:
@@ -114,7 +114,7 @@ def test_every_table_says_what_it_is_and_what_columns_it_has(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_every_table_has_a_test_query_that_can_be_run(federation: Federation, name: str) -> None:
+def test_every_table_has_a_test_query_that_can_be_run(federation: Federation, name: str) -> None:
     used = set()
     for sql in declared(name)["tests"]:
         assert federation.explain(federation.prepare(sql))
@@ -147,9 +147,8 @@ def test_no_column_filled_from_keys_alone_is_reached_without_them(tmp_path: Path
 # ----------------------------------------------------------------------------------------------------------- loading
 
 
-async def test_only_the_sources_that_a_statement_names_are_read(
-    federation: Federation, read: list[str]
-) -> None:
+def test_only_the_sources_that_a_statement_names_are_read(tmp_path: Path, read: list[str]) -> None:
+    federation = Federation(catalog_of(tmp_path), WebClient())
     federation.prepare("SELECT h.name FROM nager.holidays h WHERE h.country = 'AT' AND h.year = 2025")
     assert read == ["nager.yaml"]
     federation.prepare("SELECT k.cve, e.epss FROM cisa.exploited k JOIN EPSS.scores e ON e.cve = k.cve")
@@ -213,7 +212,7 @@ def test_what_is_made_of_the_specs_is_up_to_date() -> None:
     assert {path.name for path, text in made().items() if path.read_text(encoding="utf-8") != text} == set()
 
 
-async def test_a_misspelt_name_is_corrected_from_the_catalog(federation: Federation) -> None:
+def test_a_misspelt_name_is_corrected_from_the_catalog(federation: Federation) -> None:
     with pytest.raises(QueryError) as raised:
         federation.prepare("SELECT 1 FROM hackernews.top_storys")
     assert "hackernews.top_stories" in str(raised.value.hint)
@@ -227,7 +226,7 @@ def test_there_are_enough_samples() -> None:
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
-async def test_a_sample_can_be_run_and_joins_sources(federation: Federation, sample: str) -> None:
+def test_a_sample_can_be_run_and_joins_sources(federation: Federation, sample: str) -> None:
     assert federation.explain(federation.prepare(SAMPLES[sample]))
     named = {name for name in NAMES if re.search(rf"\b{name}\.\w", SAMPLES[sample])}
     assert len(named) > 1
@@ -242,7 +241,7 @@ def test_every_source_is_joined_with_another(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_the_page_of_a_source_tells_its_tables_and_secrets(federation: Federation, name: str) -> None:
+def test_the_page_of_a_source_tells_its_tables_and_secrets(federation: Federation, name: str) -> None:
     page, text = texts(name)
     for table, part in declared(name)["tables"].items():
         assert f"`{name}.{table}`" in page
