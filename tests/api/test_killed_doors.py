@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
 import os
 import signal
@@ -28,10 +30,8 @@ def ask_web(process: subprocess.Popen[str]) -> None:
     request = urllib.request.Request(f"{url}/v1/query", body, {"Authorization": f"Bearer {TOKEN}"})
 
     def ask() -> None:
-        try:
+        with contextlib.suppress(OSError, http.client.HTTPException):  # it was killed
             urllib.request.urlopen(request, timeout=60).read()
-        except OSError:  # it was killed
-            return
 
     threading.Thread(target=ask, daemon=True).start()
 

@@ -180,7 +180,7 @@ CONSTRUCTS = [
     "SELECT r.b, t.b FROM r LEFT JOIN t ON t.b = r.b AND t.a IN (SELECT a FROM r)",
     "SELECT v.k FROM (SELECT a AS k, b FROM t) v WHERE v.k IN (SELECT a FROM r)",
     "SELECT t.b FROM t WHERE a = (SELECT max(a) FROM r)",
-    "SELECT t.b, r.b FROM t JOIN r ON r.b = t.b WHERE s > 'x' AND (t.a = (SELECT min(r.a) + 0 FROM r JOIN r q ON q.a = r.b))",
+    "SELECT t.b, r.b FROM t JOIN r ON r.b = t.b WHERE t.s > 'x' AND (t.a = (SELECT min(r.a) + 0 FROM r JOIN r q ON q.a = r.b))",
     "SELECT t.b FROM t WHERE a = (SELECT max(a) FROM r WHERE b > 1000) AND b IN (SELECT b FROM r)",
     "SELECT t.b FROM t WHERE t.a = (SELECT a FROM r WHERE a > 0 ORDER BY a, b LIMIT 1) ORDER BY 1",
 ]

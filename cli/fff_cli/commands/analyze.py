@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fff_cli.output.values import counted
+from fff_cli.output.console import counted
 
 _LEVELS = " ▁▂▃▄▅▆▇█"
 

@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from fff.catalog import LookupMethod, ScanMethod
 from fff.errors import SecretError, SourceError, UsageError
-from fff_cli.output.console import is_terminal, output_screen
+from fff_cli.output.console import counted, is_terminal, output_screen
 from fff_cli.output.files import Target
 from fff_cli.output.formats import emit, emit_batch, emit_outline
 from fff_cli.output.streams import choose_format
-from fff_cli.output.values import counted, pad, printable, width
+from fff_cli.output.values import pad, printable, width
 from fff_cli.run.progress import say, say_error
 
 if TYPE_CHECKING:

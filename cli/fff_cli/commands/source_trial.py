@@ -13,10 +13,10 @@ import pyarrow as pa
 from fff.catalog import Table
 from fff.errors import UsageError
 from fff_cli.commands.source import lint_errors
-from fff_cli.output.console import is_terminal, output_screen
+from fff_cli.output.console import counted, is_terminal, output_screen
 from fff_cli.output.formats import emit, emit_batch
 from fff_cli.output.streams import choose_format
-from fff_cli.output.values import counted, line_printable
+from fff_cli.output.values import line_printable
 from fff_cli.run.no_pandas import spare_pandas
 from fff_cli.run.progress import say
 from fff_sources.authoring.evidence import Witness

@@ -15,8 +15,9 @@ from fff_cli.live.forecast import History, duration, share_done
 from fff_cli.live.groups import sample_lines
 from fff_cli.live.methods import access_lines, state_text
 from fff_cli.live.selection import View, can_pick
+from fff_cli.output.console import counted
 from fff_cli.output.drawing import Group, ProgressBar, RenderableType, Text, bar, beside, cell, height, line
-from fff_cli.output.values import counted, fit, printable, width
+from fff_cli.output.values import fit, printable, width
 from fff_cli.run.account import missing_texts
 
 ROUTES = 8  # tuple states whose routing is shown in detail

@@ -8,6 +8,7 @@ from decimal import Decimal
 from fff.stats import MISSING, Snapshot
 from fff_cli.live.selection import View, arranged, can_pick, is_first, position
 from fff_cli.output import values
+from fff_cli.output.console import counted
 from fff_cli.output.drawing import Cell, DrawnColumn, RenderableType, Text, cell, line, table
 
 CELL_ROOM = 30  # widest cell of the sample, unless the terminal is wide
@@ -81,7 +82,7 @@ def _title(snapshot: Snapshot, window: tuple[int, int, int], left_out: int, colu
     elif snapshot.partial and snapshot.partial_columns == snapshot.columns:
         notes.append(f"{UNKNOWN} not answered yet")
     if left_out:
-        notes.append(f"{values.counted(left_out, 'column')} not shown")
+        notes.append(f"{counted(left_out, 'column')} not shown")
     title = TITLES[snapshot.sample_is]
     while len(notes) > 1 and len(title) + sum(len(note) + 2 for note in notes) >= columns:
         notes.pop()

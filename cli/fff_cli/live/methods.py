@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from fff.stats import AccessStats
 from fff_cli.live.forecast import ACTIVE, History, duration, key_of, share_of
+from fff_cli.output.console import counted
 from fff_cli.output.drawing import Cell, DrawnColumn, RenderableType, Text, bar, cell, table
-from fff_cli.output.values import counted, printable
+from fff_cli.output.values import printable
 
 STATE_STYLES = {
     "running": "green",

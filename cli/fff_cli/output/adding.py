@@ -12,12 +12,12 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from fff.errors import UsageError
+from fff_cli.output.console import counted
 from fff_cli.output.failures import CannotWrite
 from fff_cli.output.files import NewFile, is_special
 from fff_cli.output.formats import Writer, unique, writer
 from fff_cli.output.readback import first_line, read_back
 from fff_cli.output.sinks.databases import TABLE, kind_of, quoted, told_apart
-from fff_cli.output.values import counted
 
 #: The formats that rows can be added to.
 ADDABLE = ("csv", "tsv", "ndjson", "parquet", "sqlite")

@@ -197,11 +197,6 @@ def width(text: str) -> int:
     return sum(_cells(part) for part in _graphemes(text))
 
 
-def counted(number: int, noun: str) -> str:
-    """How many there are of something: 1 row, 2,000 rows."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def fit(text: str, room: int) -> str:
     """Text in at most `room` columns, the cut marked by an ellipsis."""
     if width(text) <= room:

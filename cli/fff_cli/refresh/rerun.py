@@ -13,12 +13,12 @@ import pyarrow as pa
 from fff.errors import UsageError
 from fff_cli.commands.query import Plan, ScriptRun, run_query
 from fff_cli.options.arguments import QueryArguments
+from fff_cli.output.console import counted
 from fff_cli.output.failures import writing
 from fff_cli.output.files import NewFile, Target
 from fff_cli.output.formats import emit_batch
 from fff_cli.output.readback import read_back
 from fff_cli.output.streams import BINARY_FORMATS, choose_format
-from fff_cli.output.values import counted
 from fff_cli.refresh.remembered import KeptStatement, check_unchanged, one_result, read, write
 from fff_cli.run.interrupts import Interrupts
 from fff_cli.run.progress import Progress, say

@@ -7,7 +7,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from fff.stats import AccessStats, Bill, Missing, Snapshot, bills
-from fff_cli.output.values import counted, printable
+from fff_cli.output.console import counted
+from fff_cli.output.values import printable
 
 if TYPE_CHECKING:
     from fff.federation import RunOutcome

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from fff.errors import FFFError
 from fff.stats import Snapshot, bills
 from fff_cli.live.forecast import History, duration
-from fff_cli.output.console import error_screen
-from fff_cli.output.values import counted, line_printable, width
+from fff_cli.output.console import counted, error_screen
+from fff_cli.output.values import line_printable, width
 from fff_cli.run.account import RANKS, account_lines, accounts, closing_lines, spark_lines
 
 if TYPE_CHECKING:

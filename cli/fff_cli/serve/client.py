@@ -21,11 +21,10 @@ from urllib.parse import urlsplit
 from fff.errors import FFFError, UsageError
 from fff_cli.options.shared import ROWS_SHOWN
 from fff_cli.options.texts import sql_texts
-from fff_cli.output.console import is_terminal, output_screen
+from fff_cli.output.console import counted, is_terminal, output_screen
 from fff_cli.output.failures import writing
 from fff_cli.output.files import Target, file_target, is_folder, is_special
 from fff_cli.output.streams import StandardOutput, choose_format
-from fff_cli.output.values import counted
 
 _TOKEN = "FFF_SERVE_TOKEN"  # noqa: S105 - the name of a variable
 _FRAMES = "application/vnd.fff.frames"

@@ -22,10 +22,9 @@ from fff_cli.commands.source import described, find, list_all, list_own, listing
 from fff_cli.options.params import parse_params
 from fff_cli.options.shared import rows_shown, size_said, typer
 from fff_cli.options.texts import read_text
-from fff_cli.output.console import is_terminal, output_screen
+from fff_cli.output.console import counted, is_terminal, output_screen
 from fff_cli.output.formats import emit, emit_outline
 from fff_cli.output.streams import FORMATS, choose_format
-from fff_cli.output.values import counted
 from fff_cli.run.progress import say
 from fff_cli.shell.completion import CommandArgument
 from fff_cli.shell.session import ShellSession

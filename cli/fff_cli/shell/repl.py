@@ -15,9 +15,8 @@ from fff_cli.commands.query import choose_progress
 from fff_cli.options.arguments import QueryArguments
 from fff_cli.options.cache import cache_of
 from fff_cli.options.params import parse_params
-from fff_cli.output.console import discard_output, is_terminal
+from fff_cli.output.console import counted, discard_output, is_terminal
 from fff_cli.output.streams import choose_format
-from fff_cli.output.values import counted
 from fff_cli.run.interrupts import ABORTED
 from fff_cli.run.progress import Progress, say
 from fff_cli.shell.commands import ARGUMENTS, Leave, as_command, run_command

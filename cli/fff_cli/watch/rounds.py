@@ -21,11 +21,10 @@ from fff_cli.options.arguments import QueryArguments
 from fff_cli.options.cache import cache_of
 from fff_cli.options.params import parse_params
 from fff_cli.options.texts import sql_texts
-from fff_cli.output.console import is_terminal, output_screen
+from fff_cli.output.console import counted, is_terminal, output_screen
 from fff_cli.output.failures import writing
 from fff_cli.output.formats import NdjsonWriter, Writer, writer
 from fff_cli.output.streams import BINARY_FORMATS, StandardOutput, choose_format
-from fff_cli.output.values import counted
 from fff_cli.run.account import closing_lines
 from fff_cli.run.interrupts import Interrupts
 from fff_cli.run.progress import say, say_error
