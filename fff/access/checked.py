@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from fff.access.key_index import having
 from fff.catalog import Cacheable, LookupMethod, Page, Prompt, ScanMethod, SourceAdapter, Table
+from fff.display.counts import counted
 from fff.stats import AccessMeter
 
 if TYPE_CHECKING:
@@ -59,30 +60,9 @@ class CheckedSource:
         Beside right rows strays change nothing (P25).
         """
         pages = self._adapter.lookup(table, method, columns, keys, meter=meter)
-        async with aclosing(self._checked(method, columns, keys, (), pages)) as answered:
-            async for page in answered:
+        async with aclosing(_checked(_Strays(method, columns, keys), (), pages)) as checked:
+            async for page in checked:
                 yield page
-
-    async def _checked(
-        self,
-        method: LookupMethod,
-        columns: Sequence[str],
-        keys: Sequence[tuple[object, ...]],
-        first: Sequence[Page],
-        rest: AsyncIterator[Page],
-    ) -> AsyncGenerator[Page]:
-        """An answer of which some pages are here and others follow."""
-        strays = 0
-        right = not set(method.keys) <= set(columns)  # then nobody can tell
-        async with aclosing(cast("AsyncGenerator[Page]", rest)) as answered:
-            async for page in _all(first, answered):
-                if len(page.rows) and not right:
-                    right = _answers(page.rows, method.keys, keys)
-                    strays += len(page.rows)
-                    nothing = page.rows.slice(0, 0)
-                yield page
-        if strays and not right:
-            yield _only_strays(nothing, strays)
 
     async def answer(
         self,
@@ -97,30 +77,54 @@ class CheckedSource:
         if self._prompt is None:
             return (), self.lookup(table, method, columns, keys, meter=meter)
         pages, rest = await self._prompt.answer(table, method, columns, keys, meter=meter)
+        strays = _Strays(method, columns, keys)
         if rest is not None:
-            return (), self._checked(method, columns, keys, pages, rest)
-        strays = 0
-        for page in pages if set(method.keys) <= set(columns) else ():
-            if len(page.rows):
-                if _answers(page.rows, method.keys, keys):
-                    return pages, None
-                strays += len(page.rows)
-        return (pages if not strays else [*pages, _only_strays(pages[0].rows.slice(0, 0), strays)]), None
+            return (), _checked(strays, pages, rest)
+        for page in pages:
+            strays.see(page)
+        return [*pages, *strays.page()], None
 
     async def close(self) -> None:
         """Nothing of its own to release."""
 
 
-async def _all(first: Sequence[Page], rest: AsyncIterator[Page]) -> AsyncGenerator[Page]:
-    for page in first:
-        yield page
-    async for page in rest:
-        yield page
+class _Strays:
+    """What of an answer is of other keys than those that were asked for."""
+
+    def __init__(
+        self, method: LookupMethod, columns: Sequence[str], keys: Sequence[tuple[object, ...]]
+    ) -> None:
+        self._names, self._keys = method.keys, keys
+        self._right = not set(method.keys) <= set(columns)  # then nobody can tell
+        self._rows = 0
+        self._page: pa.RecordBatch | None = None
+
+    def see(self, page: Page) -> None:
+        """Judge a page of the answer, until one has a row that was asked for."""
+        if not self._right and len(page.rows):
+            self._right = _answers(page.rows, self._names, self._keys)
+            self._rows += len(page.rows)
+            self._page = page.rows
+
+    def page(self) -> list[Page]:
+        """The page that says so where no row of the whole answer was asked for."""
+        if self._right or self._page is None:
+            return []
+        reason = f"the answer has {counted(self._rows, 'row')} of other keys and none of what was asked for"
+        return [Page(self._page.slice(0, 0), reason)]
 
 
-def _only_strays(nothing: pa.RecordBatch, strays: int) -> Page:
-    rows = "row" if strays == 1 else "rows"
-    return Page(nothing, f"the answer has {strays} {rows} of other keys and none of what was asked for")
+async def _checked(strays: _Strays, first: Sequence[Page], rest: AsyncIterator[Page]) -> AsyncGenerator[Page]:
+    """An answer of which some pages are here and others follow."""
+    async with aclosing(cast("AsyncGenerator[Page]", rest)) as following:
+        for page in first:
+            strays.see(page)
+            yield page
+        async for page in following:
+            strays.see(page)
+            yield page
+    for page in strays.page():
+        yield page
 
 
 def _answers(rows: pa.RecordBatch, names: Sequence[str], keys: Sequence[tuple[object, ...]]) -> bool:

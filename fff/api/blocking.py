@@ -12,6 +12,7 @@ from fff.api.loop import LoopThread
 from fff.api.notebook import show_stream
 from fff.api.result import Result
 from fff.api.running import INTERVAL_S, AsyncConnection
+from fff.display.counts import counted
 from fff.display.html import SHOWN_ROWS, html_table
 from fff.opening import Source
 from fff.options import ConnectOptions, StatementOptions
@@ -267,7 +268,7 @@ class Connection:
             for one in tables[:SHOWN_ROWS]
         ]
         shown = f" ({SHOWN_ROWS:,} shown)" if len(tables) > SHOWN_ROWS else ""
-        count = f"{len(tables):,} table{'' if len(tables) == 1 else 's'}{shown}"
+        count = counted(len(tables), "table") + shown
         return html_table(
             ("table", "columns", "description"), rows, f"{count}, and those of the bundled catalog"
         )

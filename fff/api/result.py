@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
+from fff.display.counts import counted
 from fff.display.html import SHOWN_ROWS, html_table, safe_text
 from fff.errors import UsageError
 from fff.stats import Missing
@@ -178,7 +179,7 @@ class Result(Ended):
         return html_table(self.columns, rows, self._closing_line(shown))
 
     def _closing_line(self, shown: str) -> str:
-        rows = f"{len(self):,} row{'' if len(self) == 1 else 's'}{shown}"
+        rows = counted(len(self), "row") + shown
         return rows if self.complete else f"{rows}, incomplete: {self._outcome.reason}"
 
 

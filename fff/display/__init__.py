@@ -4,6 +4,7 @@ In: names of columns, rows, a closing line.
 Out: text and HTML in which no value can be anything but text.
 
     html    tables of HTML
+    counts  numbers with the word for what they count
 
 The words are explained in docs/glossary.md.
 """

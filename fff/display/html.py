@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 
+from fff.display.counts import counted
+
 SHOWN_ROWS = 40
 _SHOWN_COLUMNS = 60
 _SHOWN_WIDTH = 200  # characters of one value
@@ -26,7 +28,7 @@ def html_table(columns: Sequence[str], rows: Iterable[Sequence[object]], note: s
         for row in rows
     )
     if hidden > 0:
-        note += f"; {hidden:,} column{'' if hidden == 1 else 's'} not shown"
+        note += f"; {counted(hidden, 'column')} not shown"
     return (
         f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
         f"<p>{html.escape(note, quote=True)}</p>"

@@ -13,7 +13,7 @@ import pyarrow as pa
 from fff.budget import BudgetExhausted
 from fff.catalog import LookupMethod, Page, ScanMethod, Table
 from fff.errors import InvariantError, SourceError, UsageError
-from fff.functions.cascade import Cascade
+from fff.functions.cascade import Cascade, Proxy
 from fff.functions.declared import PythonFunction
 from fff.functions.frames import PAGE, Frame
 from fff.functions.threads import in_thread, told_in_a_line
@@ -119,8 +119,11 @@ class PythonFunctions:
             raise InvariantError(f"{method.name} is not the lookup of a Python function")
         for start in range(0, len(keys), function.batch_size):
             some = keys[start : start + function.batch_size]
-            judge = self._values if function.proxy is None else self._judged
-            values = await judge(function, some, meter)
+            values = await (
+                self._values(function, some, meter)
+                if function.proxy is None
+                else self._judged(function, function.proxy, some, meter)
+            )
             known = {
                 field.name: pa.array([key[index] for key in some], field.arrow)
                 for index, field in enumerate(function.arguments)
@@ -133,11 +136,9 @@ class PythonFunctions:
         self._slots.clear()
 
     async def _judged(
-        self, function: PythonFunction, keys: Sequence[tuple[object, ...]], meter: AccessMeter
+        self, function: PythonFunction, proxy: Proxy, keys: Sequence[tuple[object, ...]], meter: AccessMeter
     ) -> pa.Array:
         """The verdicts for some keys: of the proxy where it can be believed, of the function elsewhere."""
-        proxy = function.proxy
-        assert proxy is not None, "who calls has looked"
         if not isinstance(meter.memory, _InTurn):
             meter.memory = _InTurn(Cascade(proxy))
         cascade = meter.memory.cascade
@@ -147,7 +148,7 @@ class PythonFunctions:
             said = await self._values(function, asked, meter) if asked else pa.array([], pa.bool_())
             return dict(zip(places, said.to_pylist(), strict=True))
 
-        scores = await self._scores(function, keys, meter)
+        scores = await self._scores(function, proxy, keys, meter)
         with meter.memory.turn() as before:
             judging = cascade.decide(scores)
             try:
@@ -169,16 +170,14 @@ class PythonFunctions:
         return pa.array(verdicts, pa.bool_())
 
     async def _scores(
-        self, function: PythonFunction, keys: Sequence[tuple[object, ...]], meter: AccessMeter
+        self, function: PythonFunction, proxy: Proxy, keys: Sequence[tuple[object, ...]], meter: AccessMeter
     ) -> list[float | None]:
         """The proxy's score for each key, None where it has none to give: then the function is asked."""
-        assert function.proxy is not None, "who calls has looked"
-        called = _run(function.proxy.run, _arguments(function, keys))
+        called = _run(proxy.run, _arguments(function, keys))
         try:
-            told = await asyncio.wait_for(called, function.timeout)
-            scores: list[float | None] = pa.array(
-                told if function.batch_size > 1 else [told], pa.float64()
-            ).to_pylist()
+            result = await asyncio.wait_for(called, function.timeout)
+            each = result if function.batch_size > 1 else [result]
+            scores: list[float | None] = pa.array(each, pa.float64()).to_pylist()
             if len(scores) != len(keys):
                 raise ValueError(f"gave {len(scores)} scores for {len(keys)} calls")
         except Exception as error:  # noqa: BLE001 - whatever a user's function does, it is told of

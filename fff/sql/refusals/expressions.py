@@ -152,9 +152,10 @@ class Expressions:
             form, (kind, first, end) = "not", self._binary(at + 1, _NOT, mistakes)
         else:
             form, (kind, first, end) = _SIGNS[token.token_type], self._operand(at + 1, _SIGN, mistakes)
-        made = UNKNOWN if kind == NULL else outcome(form, kind)
+        made = outcome(form, kind)
         if made == REFUSED:
             mistakes.append(self._mistake(f"{token.text} takes no {WORDS[kind]}", first, end))
+            made = UNKNOWN
         return self._as_constant(made, at, end)
 
     def _predicate(self, left: Part, mistakes: list[QueryError]) -> Part:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from fff.display.counts import counted
 from fff.errors import QueryError
 from fff.sql.binder.names import parts_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, resolve
@@ -99,8 +100,9 @@ def _check_view(statement: Statement, scope: SelectScope, lateral: Node) -> None
 def _check_count(statement: Statement, scope: SelectScope, call: Node, names: list[Node]) -> None:
     made = _columns_of(scope, call)
     if names and made is not None and len(names) != made:
-        columns = f"{made} column{'' if made == 1 else 's'}"
-        raise _refused(statement, names[0], f"{name_of(call)} gives {columns} here, not {len(names)}")
+        raise _refused(
+            statement, names[0], f"{name_of(call)} gives {counted(made, 'column')} here, not {len(names)}"
+        )
 
 
 def _columns_of(scope: SelectScope, call: Node) -> int | None:

@@ -41,7 +41,7 @@ _OUTCOMES = {(form, left): given for form, left, given in (entry.split(":") for 
 
 def outcome(form: str, left: str, right: str = "") -> str:
     """The kind of what a form makes of one or two kinds; or that it is refused or not known."""
-    if {left, right} & {REFUSED, UNKNOWN, NULL}:  # what is refused inside is told there
+    if {left, right} & {UNKNOWN, NULL}:
         return UNKNOWN
     given = _OUTCOMES[form, left]
     return given[ON_THE_RIGHT.index(right)] if right else given

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fff.display.counts import counted
 from fff.errors import QueryError
 from fff.sql.binder.grouping import grouping_expressions
 from fff.sql.binder.scopes import Query, QueryTree, SelectScope, Source
@@ -59,10 +60,6 @@ def _around(node: Node) -> Iterator[Node]:
             todo.append(one.this)
 
 
-def _times(count: int) -> str:
-    return f"{count} column{'' if count == 1 else 's'}"
-
-
 # -------------------------------------------------------------------------------------------------------------- ordinals
 
 
@@ -82,7 +79,7 @@ def _check_order(statement: Statement, node: Node, width: int | None) -> None:
         for one in clause.expressions if clause is not None else ():
             place = _ordinal(one.this) if isinstance(one, exp.Ordered) else None
             if place is not None and width is not None and not 1 <= place <= width:
-                raise _refused(statement, one, f"ORDER BY names column {place} of {_times(width)}")
+                raise _refused(statement, one, f"ORDER BY names column {place} of {counted(width, 'column')}")
 
 
 def _check_groups(statement: Statement, scope: SelectScope, width: int | None) -> None:
@@ -99,7 +96,7 @@ def _check_groups(statement: Statement, scope: SelectScope, width: int | None) -
                     statement, one, "GROUP BY a number beside * in the select list", "name the columns"
                 )
             if width is not None and not 1 <= place <= width:
-                raise _refused(statement, one, f"GROUP BY names column {place} of {_times(width)}")
+                raise _refused(statement, one, f"GROUP BY names column {place} of {counted(width, 'column')}")
         item = items[place - 1] if place is not None and 1 <= place <= len(items) else None
         if isinstance(one, exp.Column) and not one.args.get("table"):
             known = any(
@@ -127,7 +124,7 @@ def _check_set_operation(statement: Statement, query: Query) -> None:
             raise _refused(
                 statement,
                 other.node,
-                f"{what} of {_times(width)} and {_times(wide)}",
+                f"{what} of {counted(width, 'column')} and {counted(wide, 'column')}",
                 "both sides need the same number of columns",
             )
     types = [_types(branch) for branch in query.branches]
@@ -179,7 +176,9 @@ def _check_subquery(statement: Statement, query: Query) -> None:
         wanted = len(left.expressions) if isinstance(left, exp.Tuple) else 1
         if wanted != width:
             raise _refused(
-                statement, query.node, f"IN compares {_times(wanted)} with a query of {_times(width)}"
+                statement,
+                query.node,
+                f"IN compares {counted(wanted, 'column')} with a query of {counted(width, 'column')}",
             )
     elif isinstance(parent, exp.Binary | exp.Alias | exp.Select) and width != 1:
         if isinstance(parent, exp.Select) and query.node.arg_key != "expressions":
@@ -201,7 +200,9 @@ def _check_renamed(statement: Statement, source: Source) -> None:
         inner = source.query is not None and (source.query.renamed is None)
         width = _width(source.query) if inner and source.query is not None else None
     if width is not None and width != len(names):
-        raise _refused(statement, names[0], f"{_times(len(names))} are named, of {_times(width)}")
+        raise _refused(
+            statement, names[0], f"{counted(len(names), 'column')} are named, of {counted(width, 'column')}"
+        )
 
 
 def _check_names(statement: Statement, query: Query) -> None:
@@ -219,7 +220,7 @@ def _check_names(statement: Statement, query: Query) -> None:
         raise _refused(
             statement,
             parent.args["alias"],
-            f"{_times(len(query.renamed))} are named, of {_times(width or 0)}",
+            f"{counted(len(query.renamed), 'column')} are named, of {counted(width or 0, 'column')}",
         )
 
 
