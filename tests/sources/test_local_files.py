@@ -247,7 +247,11 @@ async def test_a_file_that_is_not_there_is_told_with_its_place(folder: Path, nam
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("'leeds.csv'", "did you mean leads.csv?"), ("'leads.cvs'", "did you mean leads.csv?")],
+    [
+        ("'leeds.csv'", "did you mean leads.csv?"),
+        ("'leads.cvs'", "did you mean leads.csv?"),
+        ("leads.csv", "a file's name stands in quotation marks: FROM 'leads.csv'"),
+    ],
 )
 async def test_a_misspelt_file_is_suggested(folder: Path, name: str, said: str) -> None:
     (folder / "leads.csv").write_bytes(CSV)

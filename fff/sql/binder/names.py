@@ -141,6 +141,9 @@ def find_table(statement: Statement, node: Node, catalog: Catalog, span: Span) -
         raise QueryError(
             f"table {name} is ambiguous: {names}", sql=statement.sql, span=span, hint="write source.table"
         )
+    if len(parts) > 1 and catalog.find([name], offered=False):
+        hint = f"a file's name stands in quotation marks: FROM '{name}'"
+        raise QueryError(f"unknown table {name}", sql=statement.sql, span=span, hint=hint)
     close = catalog.suggest(name) or catalog.suggest(parts[-1])
     hint = (
         f"did you mean {' or '.join(close)}?" if close else _absent(parts, catalog) or _WHERE_TABLES_COME_FROM
