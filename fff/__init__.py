@@ -120,13 +120,13 @@ def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'fff' has no attribute {name!r}")
     home = _HOMES.get(name, "fff.errors" if name.endswith(_ERRORS) else "fff.api")
-    found: object
+    value: object
     if name == "sql":  # the package of that name, which can be called
-        found = importlib.import_module("fff.sql")
+        value = importlib.import_module("fff.sql")
     else:
-        found = getattr(importlib.import_module(home), name)
-    globals()[name] = found
-    return found
+        value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

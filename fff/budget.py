@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 from fff.errors import SourceError, UsageError
 
 _BYTES = re.compile(r"\s*(?P<number>[0-9]+(\.[0-9]+)?)\s*(?P<unit>[kmgt]?i?)b?\s*", re.IGNORECASE)
-_SAID = re.compile(r"\s*(?P<amount>[0-9.eE+-]+)\s*(?P<currency>[A-Za-z]{1,16})?\s*")
+_MONEY = re.compile(r"\s*(?P<amount>[0-9.eE+-]+)\s*(?P<currency>[A-Za-z]{1,16})?\s*")
 
 
 @dataclass(frozen=True)
@@ -24,21 +24,21 @@ class Money:
     currency: str = ""
 
     @classmethod
-    def said(cls, said: object) -> Money:
+    def parse(cls, text: object) -> Money:
         """Of a budget as people write it: 0.5, "0.50", "0.50 EUR". Raises UsageError."""
-        if isinstance(said, cls):
-            return said
-        found = _SAID.fullmatch(str(said))
+        if isinstance(text, cls):
+            return text
+        written = _MONEY.fullmatch(str(text))
         try:
-            amount = Decimal(found["amount"]) if found is not None else Decimal("nan")
+            amount = Decimal(written["amount"]) if written is not None else Decimal("nan")
         except InvalidOperation:
             amount = Decimal("nan")
-        if found is None or not amount.is_finite() or amount < 0:
+        if written is None or not amount.is_finite() or amount < 0:
             raise UsageError(
-                f"budget must be an amount of money, not {said!r}",
+                f"budget must be an amount of money, not {text!r}",
                 hint="such as 0.50, or '0.50 EUR' where sources charge in several currencies",
             )
-        return cls(amount, found["currency"] or "")
+        return cls(amount, written["currency"] or "")
 
     def times(self, number: int) -> Money:
         """So many of it."""
@@ -49,22 +49,22 @@ class Money:
         return f"{text} {self.currency}" if self.currency else text
 
 
-def bytes_said(said: object) -> int:
+def parse_bytes(text: object) -> int:
     """Bytes of a size as people write it: 512MB, "1.5 GiB" (units of 1024), 200000000. Raises UsageError."""
-    found = _BYTES.fullmatch(str(said))
-    unit = found["unit"].lower() if found is not None else ""
+    written = _BYTES.fullmatch(str(text))
+    unit = written["unit"].lower() if written is not None else ""
     size = (
         0
-        if found is None or unit == "i"
-        else float(found["number"])
+        if written is None or unit == "i"
+        else float(written["number"])
         * (1024 if "i" in unit else 1000) ** (" kmgt".index(unit[0]) if unit else 0)
     )
     if size < 1:
-        raise UsageError(f"memory_limit must be a size, not {said!r}", hint="such as 512MB or 2GiB")
+        raise UsageError(f"memory_limit must be a size, not {text!r}", hint="such as 512MB or 2GiB")
     return int(size)
 
 
-def bytes_told(size: float) -> str:
+def format_bytes(size: float) -> str:
     """A size for people, in the largest unit that it fills: 512 MB."""
     for unit, scale in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
         if size >= scale:

@@ -149,8 +149,8 @@ class Federation:
         return [source.name for source in self.catalog.unlisted(names)]
 
     def _undiscovered(self, sql: str) -> list[Table]:
-        found = [self.catalog.find(name) for name in table_names(sql, own=False)]
-        return [table for tables in found if len(tables) == 1 for table in tables if not table.columns]
+        meanings = [self.catalog.find(name) for name in table_names(sql, own=False)]
+        return [table for tables in meanings if len(tables) == 1 for table in tables if not table.columns]
 
     def explain(self, prepared: Prepared) -> str:
         """What would run, as text, and what that will ask of the sources; sends no request."""

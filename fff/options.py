@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
-from fff.budget import Money, bytes_said
+from fff.budget import Money, parse_bytes
 from fff.errors import UsageError
 
 if TYPE_CHECKING:
@@ -126,8 +126,8 @@ class RunOptions:
             raise UsageError(f"prefer must be 'fast', 'balanced' or 'cheap', not {changed.prefer!r}")
         if isinstance(changed.prioritize, str):
             raise UsageError("prioritize is a list of conditions", hint="put the one into brackets")
-        budget = None if changed.budget is None else Money.said(changed.budget)
-        memory = None if changed.memory_limit is None else bytes_said(changed.memory_limit)
+        budget = None if changed.budget is None else Money.parse(changed.budget)
+        memory = None if changed.memory_limit is None else parse_bytes(changed.memory_limit)
         return replace(changed, prioritize=tuple(changed.prioritize), budget=budget, memory_limit=memory)
 
 

@@ -91,8 +91,8 @@ def arrow_type(type_name: str) -> ArrowType:
         members = [part.split(":", 1) for part in _split_top(name[7:-1])]
         return pa.struct([pa.field(member.strip(), arrow_type(kind)) for member, kind in members])
     close = difflib.get_close_matches(lower, (*_SIMPLE, "decimal(10,2)"), n=1)
-    meant = _ELSEWHERE.get(lower) or (close[0] if close else None)
-    known = f"did you mean {meant!r}?" if meant else "types are those of Spark SQL, as string, bigint, double"
+    near = _ELSEWHERE.get(lower) or (close[0] if close else None)
+    known = f"did you mean {near!r}?" if near else "types are those of Spark SQL, as string, bigint, double"
     raise ValueError(f"unknown type {type_name!r}; {known}")
 
 

@@ -95,9 +95,9 @@ class AccessMeter:
         if body is None:
             self.bare_replies += 1
         elif self.alike:
-            told = hash(body)
-            self.alike = self._body in (None, told)
-            self._body = told
+            digest = hash(body)
+            self.alike = self._body in (None, digest)
+            self._body = digest
 
     @property
     def resumes_in(self) -> float | None:
@@ -225,16 +225,16 @@ class Bill:
 
 def bills(access: Iterable[AccessStats]) -> list[Bill]:
     """What each source was asked that was asked at all, in the order of their access methods."""
-    found: dict[str, Bill] = {}
+    by_source: dict[str, Bill] = {}
     for one in access:
-        before = found.get(one.source, Bill(one.source, 0))
+        before = by_source.get(one.source, Bill(one.source, 0))
         cost, currency = before.cost, before.currency
         if one.cost is not None:
             # Sums of decimals: 0.1 + 0.2 is 0.3 on a bill.
             cost = float(Decimal(repr(cost or 0.0)) + Decimal(repr(one.cost)))
             currency = one.currency
-        found[one.source] = Bill(one.source, before.requests + one.requests, cost, currency)
-    return [bill for bill in found.values() if bill.requests]
+        by_source[one.source] = Bill(one.source, before.requests + one.requests, cost, currency)
+    return [bill for bill in by_source.values() if bill.requests]
 
 
 @dataclass(frozen=True)

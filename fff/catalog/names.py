@@ -206,9 +206,11 @@ class Catalog:
         for one in known:
             for written in (one.full_name, one.name):
                 names.setdefault(written.lower(), []).append(one.full_name)
-        said = name.lower()
-        close = difflib.get_close_matches(said, names, n=3, cutoff=0.8)  # before what is only somewhat alike
-        close = close or difflib.get_close_matches(said, names, n=3)
+        misspelt = name.lower()
+        close = difflib.get_close_matches(
+            misspelt, names, n=3, cutoff=0.8
+        )  # before what is only somewhat alike
+        close = close or difflib.get_close_matches(misspelt, names, n=3)
         return list(dict.fromkeys(full for hit in close for full in names[hit]))[:3]
 
 

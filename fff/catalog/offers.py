@@ -129,8 +129,8 @@ class Table:
         if qual.operator == "since":
             return self.changes.param if self.changes is not None else None
         wanted = qual.column.lower(), qual.operator
-        said = ((key.name.lower(), *one) for key in self.key_columns for one in key.sendable)
-        return next((param for name, operator, param in said if (name, operator) == wanted), None)
+        sendable = ((key.name.lower(), *one) for key in self.key_columns for one in key.sendable)
+        return next((param for name, operator, param in sendable if (name, operator) == wanted), None)
 
     def said(self, qual: Qual) -> str:
         """A qualifier as requests say it, for people."""

@@ -37,10 +37,10 @@ _TYPES: dict[str, Any] = {
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
-def _switch(said: str) -> bool:
-    if said.lower() not in ("true", "false"):
-        raise ValueError(said)
-    return said.lower() == "true"
+def _switch(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(text)
+    return text.lower() == "true"
 
 
 #: What a URL may say behind its `?`, and how each is read.
@@ -139,18 +139,18 @@ class FFFDialect(default.DefaultDialect):  # type: ignore[misc]  # sqlalchemy is
 
     def create_connect_args(self, url: Any) -> Any:
         """The sources and options that a URL says; raises ArgumentError for options that there are not."""
-        told = dict(url.query)
-        more = told.pop("sources", ())
+        query = dict(url.query)
+        more = query.pop("sources", ())
         sources = [*([url.database] if url.database else []), *((more,) if isinstance(more, str) else more)]
-        if unknown := told.keys() - _OPTIONS.keys():
+        if unknown := query.keys() - _OPTIONS.keys():
             known = ", ".join(sorted(("sources", *_OPTIONS)))
             raise ArgumentError(f"an fff:// URL has no option {min(unknown)!r}; there are: {known}")
         options: dict[str, object] = {}
-        for name, said in told.items():
+        for name, text in query.items():
             try:
-                options[name] = _OPTIONS[name](said)
+                options[name] = _OPTIONS[name](text)
             except (TypeError, ValueError) as error:
-                raise ArgumentError(f"the option {name} of an fff:// URL cannot be {said!r}") from error
+                raise ArgumentError(f"the option {name} of an fff:// URL cannot be {text!r}") from error
         return sources, options
 
     def do_ping(self, dbapi_connection: Any) -> bool:

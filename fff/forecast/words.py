@@ -44,16 +44,16 @@ def forecast_data(forecast: Forecast) -> dict[str, Any]:
 def over_budget(forecasts: Iterable[Forecast], budget: Budget) -> list[str]:
     """Why statements will not all be complete within a budget, as far as that is known before they run."""
     access = [one for forecast in forecasts for one in forecast.access]
-    told = []
+    reasons = []
     least = sum(one.requests.low for one in access)
     if budget.requests is not None and least > budget.requests:
-        told.append(f"this takes at least {least:,.0f} requests, and {budget.requests:,} are allowed")
+        reasons.append(f"this takes at least {least:,.0f} requests, and {budget.requests:,} are allowed")
     for currency, cost in cost_of(access).items():
         if budget.money is not None and Decimal(repr(round(cost.low, 9))) > budget.money.amount:
-            told.append(
+            reasons.append(
                 f"this costs at least {_money(cost.low)} {currency}, and the budget is {budget.money}"
             )
-    return [f"{one}: the answer will be partial" for one in told]
+    return [f"{one}: the answer will be partial" for one in reasons]
 
 
 def _by_source(access: Iterable[AccessForecast]) -> dict[str, list[AccessForecast]]:

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fff.budget import bytes_told
+from fff.budget import format_bytes
 from fff.dataflow.arrays import Spillable
 from fff.limits import SPILL_LEAST_SHARE, SPILL_PART_BYTES, SPILL_SHARE
 
@@ -118,7 +118,7 @@ class MemoryGuard:
         self.peak = max(self.peak, used)
         if used <= self.limit:
             return None
-        return f"the memory limit of {bytes_told(self.limit)} is reached"
+        return f"the memory limit of {format_bytes(self.limit)} is reached"
 
     def advice(self, blocks: Sequence[RunningBlock]) -> str:
         """What holds the memory of a run that had to end, and what to do about it."""
@@ -128,7 +128,7 @@ class MemoryGuard:
         largest = sorted(((stem.rows, stem.table) for stem in stems), reverse=True)[:3]
         rows = ", ".join(f"{count:,} rows of {table}" for count, table in largest)
         return (
-            f"memory: {rows} were read, {bytes_told(self.files.bytes)} of them and their indexes are in files, and the rest "
+            f"memory: {rows} were read, {format_bytes(self.files.bytes)} of them and their indexes are in files, and the rest "
             "(pages just read, tuples under way, results on their way out) is above the limit; allow more with "
             "--memory-limit, or ask for less: a WHERE, fewer columns"
         )

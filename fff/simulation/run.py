@@ -179,7 +179,7 @@ async def execute_block(
 
 def _wanted(texts: Sequence[str], plan: BlockPlan) -> tuple[Expr, ...]:
     """The predicates that can be evaluated on the plan's columns."""
-    return tuple(found for text in texts if (found := priority(text, plan)) is not None)
+    return tuple(expr for text in texts if (expr := priority(text, plan)) is not None)
 
 
 def _access(block: BlockQuery, catalog: Catalog) -> list[OpenTable]:

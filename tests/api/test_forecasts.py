@@ -223,8 +223,8 @@ def test_facts_come_back_as_they_were() -> None:
 async def test_a_budget_that_cannot_do_is_told_beforehand(ask: Ask) -> None:
     await ask(JOIN)
     forecast, _, _ = await ask(JOIN, runs=False)
-    assert over_budget([forecast], Budget(45, Money.said(0.45))) == []
-    assert over_budget([forecast], Budget(44, Money.said(0.449))) == [
+    assert over_budget([forecast], Budget(45, Money.parse(0.45))) == []
+    assert over_budget([forecast], Budget(44, Money.parse(0.449))) == [
         "this takes at least 45 requests, and 44 are allowed: the answer will be partial",
         "this costs at least 0.45 USD, and the budget is 0.449: the answer will be partial",
     ]

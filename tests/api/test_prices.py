@@ -127,7 +127,7 @@ def test_a_budget_holds_where_mirrors_race(publish: Publish, site: Counting) -> 
 async def test_a_budget_holds_when_somebody_stops_the_run(publish: Publish, site: Counting) -> None:
     spec = priced(publish, site, {"per_request": 0.01, "currency": "USD"})
     async with open_federation([spec]) as federation:
-        budget = Budget(money=Money.said("0.3"))
+        budget = Budget(money=Money.parse("0.3"))
         execution = federation.execute(federation.prepare(JOIN), RunOptions(seed=1), budget)
         async for _ in execution.batches():
             execution.interrupt()
@@ -159,7 +159,7 @@ async def test_each_statement_has_a_budget_of_its_own(publish: Publish, site: Co
 
 
 def test_what_was_paid_is_given_back_where_nothing_was_sent() -> None:
-    budget, price = Budget(money=Money.said("0.3")), Money(Decimal("0.1"), "USD")
+    budget, price = Budget(money=Money.parse("0.3")), Money(Decimal("0.1"), "USD")
     for _ in range(3):
         budget.charge("s", "t", price)
     with pytest.raises(BudgetExhausted, match=r"the budget of 0.3 USD is used up"):

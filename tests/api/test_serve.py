@@ -212,7 +212,7 @@ async def test_a_client_that_goes_away_stops_its_query(publish):
 
 @pytest.mark.slow
 async def test_a_client_can_spend_less_than_the_server_allows_and_never_more(publish):
-    limits = ServeLimits(deadline=0.8, max_requests=3, budget=Money.said("1 USD"))
+    limits = ServeLimits(deadline=0.8, max_requests=3, budget=Money.parse("1 USD"))
     one = site()
     one.faults[("s", "3")] = "hang"
     async with serving(publish(one, TABLES), limits) as client:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fff.budget import bytes_said, bytes_told
+from fff.budget import format_bytes, parse_bytes
 from fff.catalog import Catalog, Page, ScanMethod, Table
 from fff.errors import UsageError
 from fff.execution import Execution
@@ -237,8 +237,8 @@ def test_a_process_that_is_killed_leaves_no_file(folder: Path) -> None:
     [("512MB", 512_000_000), ("1.5 GiB", 3 << 29), ("2g", 2_000_000_000), ("70000", 70_000), (8, 8)],
 )
 def test_sizes(said: object, size: int) -> None:
-    assert bytes_said(said) == size
-    assert bytes_said(bytes_told(bytes_said(said))) == pytest.approx(size, rel=0.001)
+    assert parse_bytes(said) == size
+    assert parse_bytes(format_bytes(parse_bytes(said))) == pytest.approx(size, rel=0.001)
 
 
 @pytest.mark.parametrize("said", ["", "lots", "-1", "0", "0.1", "12 XB", "5i", "1e9"])

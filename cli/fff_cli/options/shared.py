@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer as typer  # noqa: PLC0414 - whoever adds a command takes it from here
 
-from fff.budget import Money, bytes_said
+from fff.budget import Money, parse_bytes
 from fff.errors import UsageError
 from fff.options import OnSourceError, Preference, Semantics
 
@@ -140,7 +140,7 @@ MaxRequests = Annotated[
 def money_said(text: str | Money) -> Money:
     """What `--budget` says. Raises BadParameter."""
     try:
-        return Money.said(text)
+        return Money.parse(text)
     except UsageError as error:
         raise typer.BadParameter(f"{error.message}: {error.hint}") from None
 
@@ -159,7 +159,7 @@ Budgeted = Annotated[
 def size_said(text: str | int) -> int:
     """What `--memory-limit` says, in bytes. Raises BadParameter."""
     try:
-        return bytes_said(text)
+        return parse_bytes(text)
     except UsageError:
         raise typer.BadParameter("not a size, such as 512MB or 2GiB") from None
 

@@ -129,7 +129,7 @@ def _fits(name: str, value: str, limits: ServeLimits) -> bool:
             case "fff.partial":
                 return value.lower() in (*_ON, *_OFF)
             case "fff.budget":
-                return bool(Money.said(value))
+                return bool(Money.parse(value))
             case _:
                 return bool(asked_query({"sql": "SELECT 1", "prefer": value}, limits))
     except ValueError:

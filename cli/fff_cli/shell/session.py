@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fff.budget import bytes_told
+from fff.budget import format_bytes
 from fff.errors import UsageError
 from fff_cli.commands.explain import Glossed
 from fff_cli.commands.query import Plan, choose_progress
@@ -84,7 +84,7 @@ class ShellSession:
         if value is None and name in _OF_SHELL:
             return _OF_SHELL[name]
         if name == "memory_limit":
-            return "half" if value is None else bytes_told(value)
+            return "half" if value is None else format_bytes(value)
         if value is None or isinstance(value, bool):
             return "on" if value else "off"
         return value

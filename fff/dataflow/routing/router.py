@@ -48,7 +48,7 @@ class Router(Parking):
         self.flow = Flow()
         self._pulling = policy if isinstance(policy, PullingPolicy) else None
         self.waiting = waiting
-        self.found: list[TupleBatch] = []  # results not handed out yet
+        self.results: list[TupleBatch] = []  # results not handed out yet
         self.emitted = 0  # results so far
         self.routing: dict[tuple[TupleState, Move], list[int]] = {}  # -> [batches, tuples]
         self._rng = rng
@@ -381,7 +381,7 @@ class Router(Parking):
             if not len(batch):
                 return
         self.emitted += len(batch)
-        self.found.append(batch)
+        self.results.append(batch)
 
     def _learn(self, outcome: Outcome) -> None:
         self.flow.observe(outcome)
@@ -394,7 +394,7 @@ class Router(Parking):
 
     def taken(self) -> list[TupleBatch]:
         """The results found since the last call."""
-        results, self.found = self.found, []
+        results, self.results = self.results, []
         for batch in results if self.block.plan.recursion is not None else ():
             self.block.rounds.take(self.block.gather(batch))
         return results

@@ -87,12 +87,12 @@ class Scarcity:
 
     def quota(self, move: Move, load: Callable[[Move], Load]) -> tuple[int, float] | None:
         """The quota that a request counts for, and the seconds that it waits where nothing is left; None where none is known."""
-        told = load(move)
-        if told.left is None:
+        quota = load(move)
+        if quota.left is None:
             return None
         place = self._place(("quota", self.limiter(move)))
-        self._left[place] = told.left * told.each_s * (1 - _RESERVE)
-        return place, told.each_s
+        self._left[place] = quota.left * quota.each_s * (1 - _RESERVE)
+        return place, quota.each_s
 
     def _place(self, name: Hashable) -> int:
         if name not in self._places:
