@@ -260,6 +260,16 @@ async def test_a_misspelt_file_is_suggested(folder: Path, name: str, said: str) 
     assert said in str(caught.value.hint)
 
 
+@pytest.mark.parametrize(
+    "sql", ["SELECT nme FROM 'leads.csv'", "SELECT count(*) FROM 'leads.csv' WHERE nme = 'a' GROUP BY name"]
+)
+async def test_a_column_is_suggested_as_it_can_be_typed(folder: Path, sql: str) -> None:
+    (folder / "leads.csv").write_bytes(b"zip,name\n1,a\n")
+    with pytest.raises(QueryError, match="unknown column nme") as caught:
+        await rows(folder, sql)
+    assert caught.value.hint == "did you mean `leads.csv`.name?"
+
+
 async def test_what_looks_like_no_file_is_none(folder: Path) -> None:
     """In the second statement of a session, too, when all formats have been looked through."""
     (folder / "nowhere").write_bytes(CSV)

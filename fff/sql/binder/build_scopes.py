@@ -30,6 +30,7 @@ from fff.sql.syntax.statement import (
     TokenType,
     arg,
     conjuncts,
+    dotted,
     exp,
     identifier_span,
     text_span,
@@ -83,9 +84,9 @@ def _unknown(statement: Statement, node: Node, scope: SelectScope) -> QueryError
         (source for source in reach if len(names) > 1 and source.answers_to([names[0].lower()])), None
     )
     if owner is not None:
-        known = {name.lower(): name for name in owner.names or ()}
+        known = {name.lower(): dotted(name) for name in owner.names or ()}
         close = difflib.get_close_matches(names[1].lower(), known, n=2)
-        hint = f"{owner.alias} has {', '.join(list(known.values())[:12]) or 'no columns'}"
+        hint = f"{dotted(owner.alias)} has {', '.join(list(known.values())[:12]) or 'no columns'}"
         hint = f"did you mean {' or '.join(known[one] for one in close)}?" if close else hint
         hint = "of a semi or anti join only the left side comes out" if owner.hidden else hint
         return QueryError(
@@ -95,12 +96,12 @@ def _unknown(statement: Statement, node: Node, scope: SelectScope) -> QueryError
             hint=hint,
         )
     columns = {
-        name.lower(): f"{source.alias}.{name}" if source.alias else name
+        name.lower(): dotted(source.alias, name) if source.alias else dotted(name)
         for source in reach
         for name in source.names or ()
     }
     close = difflib.get_close_matches(names[-1].lower(), columns, n=2)
-    aliases = ", ".join(source.alias for source in reach if source.alias) or "no table"
+    aliases = ", ".join(dotted(source.alias) for source in reach if source.alias) or "no table"
     return QueryError(
         f"unknown column {names[0]}" if len(names) == 1 else f"unknown table or alias {names[0]}",
         sql=statement.sql,

@@ -16,7 +16,7 @@ from fff.catalog import Catalog, Naming, Table
 from fff.dataflow.plan.expressions import Column
 from fff.errors import QueryError, Span
 from fff.schema import Field
-from fff.sql.syntax.statement import Node, Statement, TokenType, arg, exp, identifier_span
+from fff.sql.syntax.statement import Node, Statement, TokenType, arg, dotted, exp, identifier_span
 
 _PLAIN_NAME = re.compile(r"[a-z_]\w*")
 #: Functions that make rows, which the parser does not know as such; the others are `exp.UDTF`.
@@ -198,8 +198,8 @@ def resolve(statement: Statement, node: Node, scope: Scope) -> Reference:
     for depth in (2, 1):
         relation = next((one for one in scope.relations if one.answers_to(names[:depth])), None)
         if relation is not None and len(names) > depth:
-            known = {field.name.lower(): field.name for field in relation.table.columns}
-            hint = _suggest(names[depth], known) or f"{relation.alias} has {_listed(list(known.values()))}"
+            known = {field.name.lower(): dotted(field.name) for field in relation.table.columns}
+            hint = _suggest(names[depth], known) or f"{dotted(relation.alias)} has {_listed(list(known.values()))}"
             raise QueryError(
                 f"unknown column {names[depth]} of {relation.table.full_name}",
                 sql=statement.sql,
@@ -207,7 +207,7 @@ def resolve(statement: Statement, node: Node, scope: Scope) -> Reference:
                 hint=hint,
             )
     if len(names) > 1:
-        aliases = {relation.alias.lower(): relation.alias for relation in scope.relations}
+        aliases = {relation.alias.lower(): dotted(relation.alias) for relation in scope.relations}
         hint = _suggest(names[0], aliases) or f"in reach here: {_listed(list(aliases.values()))}"
         raise QueryError(
             f"unknown table or alias {names[0]}",
@@ -215,10 +215,11 @@ def resolve(statement: Statement, node: Node, scope: Scope) -> Reference:
             span=identifier_span(parts[0]) or place,
             hint=hint,
         )
-    known = {scope.field(column).name.lower(): scope.describe(column) for column in scope.output}
+    columns = [(scope.relation(column.alias).alias, scope.field(column).name) for column in scope.output]
+    known = {name.lower(): dotted(alias, name) for alias, name in columns}
     hint = (
         _suggest(names[0], known)
-        or f"tables in reach here: {_listed([one.alias for one in scope.relations])}"
+        or f"tables in reach here: {_listed([dotted(one.alias) for one in scope.relations])}"
     )
     raise QueryError(f"unknown column {names[0]}", sql=statement.sql, span=place, hint=hint)
 

@@ -24,7 +24,7 @@ from fff.sql.binder.names import (
 from fff.sql.binder.spj_block import Condition, SourceBlock
 from fff.sql.syntax.aggregates import BUILT_IN_NAMES, counts_rows, has_aggregate, is_row_wise
 from fff.sql.syntax.literals import constant_of
-from fff.sql.syntax.statement import Node, Statement, arg, exp, identifier_span
+from fff.sql.syntax.statement import Node, Statement, arg, dotted, exp, identifier_span
 
 _CLAUSES = {
     "group": "GROUP BY",
@@ -130,7 +130,7 @@ class _ClauseReader:
         reference = try_resolve(statement, struct, scope)
         if reference is None:
             where = identifier_span(parts[0])
-            known = ", ".join(relation.alias for relation in scope.relations)
+            known = ", ".join(dotted(relation.alias) for relation in scope.relations)
             raise QueryError(
                 f"unknown table or alias {parts[0].name}",
                 sql=statement.sql,

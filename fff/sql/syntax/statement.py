@@ -236,7 +236,17 @@ def quote(name: str) -> str:
     """A name as Spark SQL takes it, in backquotes only where they are needed."""
     if _SIMPLE_NAME.match(name) and [token.token_type for token in _SPARK.tokenize(name)] == [TokenType.VAR]:
         return name
+    return backquoted(name)
+
+
+def backquoted(name: str) -> str:
+    """A name of whatever characters as Spark SQL takes it."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def dotted(*names: str) -> str:
+    """A qualified name as it may be typed: words bare, whatever else is in a name in backquotes."""
+    return ".".join(name if _SIMPLE_NAME.match(name) else backquoted(name) for name in names)
 
 
 @lru_cache(maxsize=8)
