@@ -96,6 +96,8 @@ _ACCOUNT: tuple[tuple[str, Callable[[AccessStats], str], int], ...] = (
 )
 
 
+_ONE = {"requests": "request", "rows": "row", "retries": "retry"}
+
 #: Of these columns the highest goes first where a terminal is narrow.
 RANKS = {"access": 0, "state": 2} | {title: rank for title, _, rank in _ACCOUNT}
 
@@ -124,7 +126,11 @@ def account_lines(access: Sequence[AccessStats]) -> list[str]:
     )
     lines = []
     for row in rows:
-        did = (f"{text} {title}" for title, text in zip(titles[2:], row[2:], strict=True) if text)
+        did = (
+            f"{text} {_ONE.get(title, title) if text == '1' else title}"
+            for title, text in zip(titles[2:], row[2:], strict=True)
+            if text
+        )
         lines.append(f"  {row[0]}: {', '.join([row[1], *did])}")
     return lines
 
