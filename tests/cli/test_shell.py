@@ -519,8 +519,9 @@ def test_a_terminal_that_cannot_move_its_cursor_gets_plain_prompts(tmp_path):
         shell.expect("fff>")
         shell.interrupt_plain_prompt()
         shell.expect("fff>")
-        shell.type("\\q\n")
+        shell.type("\x04")
         assert shell.finish() == 0
+        assert shell.text.endswith("fff> \r\n")
         assert "\x1b" not in shell.text
 
 

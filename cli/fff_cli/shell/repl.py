@@ -136,6 +136,7 @@ async def _lines_typed(session: ShellSession) -> AsyncIterator[list[Item]]:
             sys.stderr.write("\n")
             continue
         if line is None:
+            sys.stderr.write("\n")  # what comes next begins on a line of its own
             return
         yield reader.feed(line)
 
