@@ -28,6 +28,9 @@ class MissingValue:
 #: In a partial row: a column of a table that has not answered yet. Not NULL, which is an answer.
 MISSING: Final = MissingValue()
 
+#: In the place of a predicate, behind their number: keys that nobody listed one by one.
+MORE_KEYS: Final = "more keys"
+
 _SEVERAL = 2  # records; a single one may well lack what others have
 
 
@@ -271,6 +274,12 @@ class Missing:
     table: str
     predicate: str
     reason: str
+
+    @property
+    def keys(self) -> int:
+        """How many keys it stands for: one, or all that are counted and not listed."""
+        count, _, rest = self.predicate.partition(" ")
+        return int(count) if rest == MORE_KEYS else 1
 
 
 @dataclass(frozen=True)

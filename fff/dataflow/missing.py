@@ -6,7 +6,7 @@ from fff.dataflow.lookups.access import LookupModule
 from fff.dataflow.plan.extents import quoted
 from fff.dataflow.plan.plan import BlockPlan
 from fff.limits import MISSING_LISTED
-from fff.stats import Missing
+from fff.stats import MORE_KEYS, Missing
 
 
 class MissingParts:
@@ -61,5 +61,7 @@ class MissingParts:
 
     def listed(self) -> tuple[Missing, ...]:
         """Every part, then one line per table and reason for those beyond the bound."""
-        more = [Missing(table, f"{count} more keys", reason) for (table, reason), count in self._more.items()]
+        more = [
+            Missing(table, f"{count} {MORE_KEYS}", reason) for (table, reason), count in self._more.items()
+        ]
         return (*self._parts.values(), *more)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -20,7 +19,7 @@ from fff.functions.frames import PAGE
 from fff.opening import open_federation
 from fff.options import RunOptions, SpecText
 from fff.sql.syntax.statement import quote
-from fff.stats import AccessMeter, Missing
+from fff.stats import MORE_KEYS, AccessMeter, Missing
 from fff.web.client import WebClient
 
 ArrowSchema: TypeAlias = pa.Schema
@@ -29,7 +28,6 @@ RecordBatch: TypeAlias = pa.RecordBatch
 
 _KEYS = "fff_keys"  # what the statement of a task calls the table of its keys
 _NOT_ANSWERED = "it was not answered"
-_MORE = re.compile(r"(\d+) more keys")  # what a run says of missing parts that it does not list
 
 Key: TypeAlias = tuple[object, ...]
 
@@ -169,10 +167,10 @@ class KeyQuestion:
         rest = [part for part in missing if part.predicate not in used]
         why = "; ".join(dict.fromkeys(part.reason for part in rest)) or _NOT_ANSWERED
         reasons |= dict.fromkeys(silent, why)
-        counted = [_MORE.fullmatch(part.predicate) for part in rest]
+        counted = [part.keys for part in rest if part.predicate.endswith(MORE_KEYS)]
         # Parts beyond those that are listed are counted: if they are as many as the keys without a row, it
         # is those.
-        if not all(counted) or len(used) + sum(int(one[1]) for one in counted if one) > len(reasons):
+        if len(counted) < len(rest) or len(used) + sum(counted) > len(reasons):
             reasons = dict.fromkeys(_tuples(keys), why) | reasons
         return reasons
 

@@ -120,7 +120,7 @@ class Picture:
         if len(self.blocks) == 1:
             return self._told[0].routing
         return tuple(
-            replace(share, state=f"{block.query.view or block.number}: {share.state}")
+            replace(share, state=f"{block.name}: {share.state}")
             for block, statistics in zip(self.blocks, self._told, strict=True)
             for share in statistics.routing
         )

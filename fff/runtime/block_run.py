@@ -132,6 +132,11 @@ class RunningBlock:
         return self.finish
 
     @property
+    def name(self) -> str:
+        """What the block is called: as Spark calls its rows, or by its number in the plan, from 1 on."""
+        return self.query.view or str(self.number + 1)
+
+    @property
     def warm(self) -> bool:
         """Whether it started with what earlier statements of the session taught."""
         return self._past is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ KeyPath = tuple[Key, ...]
 Loader: TypeAlias = "yaml.SafeLoader | yaml.CSafeLoader"
 
 _MAX_NODES = 200_000  # anchors can multiply; no honest spec comes near
+_KEY = re.compile(r"\s*(?:- +)?[\w-]+:( |$)")
 _DEEP = 10_000  # levels that may lie in each other, at most
 
 
@@ -99,7 +101,7 @@ def parse_document(text: str, file: str) -> Document:
             document.data = _Builder(loader, document).build(node, ())
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark is not None else None
-        problem, hint = _in_plain_words(error.problem or "")
+        problem, hint = _in_plain_words(error.problem or "", text.splitlines()[: line or 0])
         raise SpecError(f"not valid YAML: {problem}", file=file, line=line, hint=hint) from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise SpecError("not valid YAML", file=file) from error
@@ -129,14 +131,29 @@ def _deepest(text: str) -> int:
     return brackets + 2 * max(steps, default=0)
 
 
-def _in_plain_words(problem: str) -> tuple[str, str | None]:
-    """What is wrong with YAML, and what to do about it, for the mistakes that people make most."""
+def _is_too_deep(lines: Sequence[str]) -> bool:
+    """Whether the last line is a key that stands deeper than the one above it, which has a value already."""
+    written = [line for line in lines if line.strip() and not line.lstrip().startswith("#")][-2:]
+    depths = [len(line) - len(line.lstrip()) for line in written]
+    return len(depths) == 2 and depths[0] < depths[1] and all(_KEY.match(line) for line in written)
+
+
+def _in_plain_words(problem: str, lines: Sequence[str]) -> tuple[str, str | None]:
+    """What is wrong with YAML, and what to do about it, for the mistakes that people make most.
+
+    `lines` end with the one that the problem was seen in.
+    """
     if "'\\t'" in problem:
         return "a tab, where YAML takes spaces alone", "indent with spaces, two for each level"
     if problem.startswith("expected <block end>"):
         return (
             "this line is indented like none of those that it belongs to",
             "lines of one mapping or list begin in one column; count the spaces of this line and of those above it",
+        )
+    if problem.startswith("mapping values are not allowed") and _is_too_deep(lines):
+        return (
+            "this line is indented deeper than the key above it, which has a value already",
+            "lines of one mapping begin in one column; what lies in a key stands below it, and nothing behind its colon",
         )
     if problem.startswith(("mapping values are not allowed", "could not find expected ':'")):
         return problem, "put text with a colon in it in quotes, and a space behind the colon of a key"

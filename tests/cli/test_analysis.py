@@ -34,7 +34,7 @@ def report(**changes: Any) -> dict[str, Any]:
         ],
         "audit": [
             {
-                "block": "0",
+                "block": "1",
                 "spent": {"requests": 9, "hops": 1020, "seconds": 0.92},
                 "best_order": ["F", "C", "D"],
                 "best": {"requests": 4.4, "hops": 1010.0, "seconds": 0.46},

@@ -194,6 +194,32 @@ async def test_pictures_come_as_often_as_their_length_allows(monkeypatch, size, 
     assert all(least <= one <= most for one in waits[1:])
 
 
+class Held(Live):
+    """A view that is held from its first picture on, and remembers what each was drawn of."""
+
+    def __init__(self):
+        super().__init__()
+        self.drawn = []
+
+    def _draw(self):
+        self.drawn.append((self._last, self._last_history))
+        self._view = replace(self._view, paused=True)
+        return 0
+
+
+async def test_rates_and_forecast_of_a_held_picture_stand_still(monkeypatch):
+    async def wait(_seconds):
+        if len(live.drawn) > 2:
+            raise asyncio.CancelledError
+
+    live, clock = Held(), iter(range(9))
+    monkeypatch.setattr(viewer_module.asyncio, "sleep", wait)
+    with pytest.raises(asyncio.CancelledError):
+        await live._run(lambda: snapshot(elapsed_s=float(next(clock))))
+    assert len(live.drawn) == 3
+    assert live.drawn[0] == live.drawn[1] == live.drawn[2]
+
+
 def test_keys_change_what_the_view_shows_and_nothing_else():
     run = Run()
     live = view_of(run)

@@ -204,7 +204,7 @@ def test_columns_that_do_not_fit_are_counted_and_the_rows_stay_told():
         group_keys=("a.b", *[None] * 29),
     )
     title, header, row = below(one)[1:4]
-    assert title == "groups so far  1  18 columns not shown"
+    assert title == "groups so far  1  19 columns not shown"
     assert header.endswith("rows")
     assert row.endswith("   5")
 
@@ -396,7 +396,11 @@ def test_what_rows_are_grouped_by_is_the_last_to_go():
         sample_rows=2, group_keys=(None, None, "F.State"), rests_on=(40, 3),
     )  # fmt: skip
     header = next(line for line in below(one, 24, 15) if "State" in line)
-    assert header.split() == ["State", "rows"]
+    assert header.split() == ["averag…", "State", "rows"], "titles of numbers give way to groups, in full"
+    other = replace(
+        one, columns=("average", "total", "crimeRating"), sample=((166.2452, 2.0, "moderately"),) * 2
+    )
+    assert next(line for line in below(other, 24, 15) if "crime" in line).split() == ["crimeRating", "rows"]
 
 
 def test_routing_is_one_line_until_detail_is_asked_for_and_seed_and_policy_are_for_the_verbose():

@@ -205,6 +205,14 @@ def test_a_table_that_was_not_read_is_told_before_keys_of_others():
     assert closing_lines(account, access)[1:] == [
         "  missing a.R: gone", "  missing a.S: 30 of 400 keys, gone (x = 0, …)",
     ]  # fmt: skip
+    more = replace(
+        account,
+        missing=(*keys, Missing("a.S", "350 more keys", "gone"), Missing("a.S", "1 more keys", "HTTP 500")),
+    )
+    asked = (replace(access[0], distinct_keys=40, pending_keys=350),)
+    assert closing_lines(more, asked)[1:] == [
+        "  missing a.S: 380 of 390 keys, gone (x = 0, …)", "  missing a.S: 1 of 390 keys, HTTP 500",
+    ]  # fmt: skip
     each = replace(account, missing=tuple(Missing("a.S", f"x = {n}", f"HTTP {n}") for n in range(12)))
     assert closing_lines(each, ())[-2:] == [
         "  missing a.S where x = 9: HTTP 9", "  and 2 more missing parts (--report tells more)",

@@ -15,6 +15,7 @@ import pytest
 from fff.errors import QueryError
 from fff_cli.app import run
 from fff_cli.options.arguments import QueryArguments
+from fff_cli.shell import results
 from fff_cli.shell.history import history_file
 from fff_cli.shell.repl import run_shell
 from fff_sources.demo import SPEC
@@ -113,7 +114,7 @@ def test_tables_are_told(piped):
     assert piped("\\d x*")[2] == "no tables like x*\n"
 
 
-def test_explain_shows_the_plan(piped):
+def test_explain_shows_the_plan_and_with_analyze_how_it_ran(piped, monkeypatch):
     assert (
         piped("explain select\n1;")[1]
         == piped("\\explain select\\n1")[1].replace("\\n", "\n")
@@ -121,6 +122,11 @@ def test_explain_shows_the_plan(piped):
     )
     assert piped("/* why */ EXPLAIN select 1;")[1] == "plan of select 1 with {}\n"
     assert piped("explain;")[2].startswith("error: there is nothing to explain")
+    seen: list[object] = []
+    monkeypatch.setattr(results, "analyzed", lambda *of: seen.append(of) or ["Ran", "  well"])
+    code, out, err = piped("EXPLAIN ANALYZE rows 1;\n\\explain analyze rows 0")
+    assert (code, err, len(seen)) == (0, "", 2), "rows and closing lines are for nobody"
+    assert out == "plan of rows 1 with {}\nRan\n  well\nplan of rows 0 with {}\nRan\n  well\n"
     assert piped("explain extended select 1;")[2].startswith("error: EXPLAIN EXTENDED is not supported")
 
 
@@ -169,6 +175,10 @@ def test_a_file_keeps_what_it_held_when_the_next_statement_fails(piped, tmp_path
     [
         ("\\nope", "error: there is no command \\nope\n  \\? lists the commands"),
         ("\\", "error: there is no command \\\n"),
+        (".tables", "error: there is no command .tables\n  did you mean \\dt?"),
+        ("\\deadline 5", "error: there is no command \\deadline\n  did you mean \\set deadline?"),
+        ("\\watch 2", "error: there is no command \\watch\n  `fff watch SQL --every 5m` runs"),
+        ("\\pset pager", "error: there is no command \\pset\n  did you mean \\set?"),
         ("\\o xml", "error: unknown output format 'xml'"),
         ("\\o out.what", "error: cannot tell the format from the ending"),
         ("\\o csv nowhere/x", "error: cannot write 'nowhere/x': there is no such folder"),
@@ -194,7 +204,9 @@ def test_files_of_statements(piped, tmp_path):
     assert (code, out) == (0, "n,name\n0,row 0\nn,name\n0,row 0\n1,row 1\nn,name\nn,name\n")
     assert err.splitlines() == [f"1 row {CLOSING}", f"2 rows {CLOSING}", "timing is off"]
     (tmp_path / "b.sql").write_text("select wrong; rows 2;")
-    assert piped("\\i a.sql\nrows 0;")[:2] == (1, "n,name\n0,row 0\n")
+    code, out, err = piped("\\i a.sql\nrows 0;")
+    assert (code, out) == (1, "n,name\n0,row 0\n")
+    assert err.splitlines()[-2:] == ["at line 1 of b.sql", "stopped at line 1 of standard input"]
     (tmp_path / "b.sql").write_text("\\i b.sql")
     assert "error: more than 16 files run each other\n" in piped("\\i b.sql")[2]
 
@@ -370,6 +382,7 @@ def test_what_an_editor_made_is_run(federation, monkeypatch, tmp_path):
     assert [item.text for item in commands._edited(str(editor), "rows 1")] == ["rows 2"]
     with pytest.raises(commands.UsageError, match="ended with 1"):
         commands._edited("false", "rows 1")
+    assert commands._edited("true", "rows 1") == [], "what was not saved is not run again"
     with pytest.raises(commands.UsageError, match="cannot run the editor"):
         commands._edited(str(tmp_path / "none"), "rows 1")
 
@@ -409,6 +422,15 @@ def test_a_session_on_a_terminal(tmp_path):
         shell.type("2;\n")
         assert "│ 1 │ row 1 │" in shell.expect(f"2 rows {CLOSING}")
         shell.expect("fff>")
+        shell.type("rows\n\\timing\n")
+        shell.expect("timing is off")
+        shell.expect("...>")  # what was begun stands there again
+        shell.type("4;\n")
+        shell.expect("│ 3 │ row 3 │")
+        shell.expect("fff>")
+        shell.type("\\timing\n")
+        shell.expect("timing is on")
+        shell.expect("fff>")
         shell.type("select wrong; rows 1;\n")
         shell.expect("error: no column wrong")
         shell.expect(f"1 row {CLOSING}")
@@ -427,7 +449,18 @@ def test_a_session_on_a_terminal(tmp_path):
         shell.type("\x04")
         assert shell.finish() == 0
     kept = [line for line in (tmp_path / "fff" / "history").read_text().splitlines() if line.startswith("+")]
-    assert kept == ["+rows", "+2;", "+select wrong; rows 1;", "+rows 100000;", "+\\nope"]
+    assert kept == [
+        "+rows",
+        "+2;",
+        "+rows",
+        "+\\timing",
+        "+rows",
+        "+4;",
+        "+\\timing",
+        "+select wrong; rows 1;",
+        "+rows 100000;",
+        "+\\nope",
+    ]
 
 
 @pytest.mark.slow
@@ -486,8 +519,9 @@ def test_a_terminal_that_cannot_move_its_cursor_gets_plain_prompts(tmp_path):
         shell.expect("fff>")
         shell.interrupt_plain_prompt()
         shell.expect("fff>")
-        shell.type("\\q\n")
+        shell.type("\x04")
         assert shell.finish() == 0
+        assert shell.text.endswith("fff> \r\n")
         assert "\x1b" not in shell.text
 
 

@@ -66,6 +66,8 @@ def words(marked):
         ("\\o nd|", ["ndjson"]),
         ("\\policy r|", ["rank"]),
         ("\\timing o|", ["on", "off"]),
+        ("\\set pre|", ["prefer"]),
+        ("\\set prefer |", ["fast", "balanced", "cheap"]),
     ],
 )
 def test_best_first(marked, first):

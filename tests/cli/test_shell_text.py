@@ -44,7 +44,12 @@ def test_text_is_cut_where_the_parser_cuts_it(seed):
         ("select `;", False),
         ("\\d", True),
         ("\\d Crime\nselect", False),
-        ("select\n\\d", False),
+        ("select\n\\d", True),
+        ("select '\n\\d", False),
+        ("select 1\n\\G", True),
+        ("select 1 \\g", True),
+        (".tables", True),
+        ("select\n.5", False),
         ("quit", True),
         ("EXIT;", True),
         ("help", True),
@@ -62,9 +67,11 @@ def test_lines_are_told_as_they_end():
     assert reader.feed("-- first") == []
     assert reader.feed("select 1; select") == [Item("-- first\nselect 1", 2)]
     assert not reader.is_idle
-    assert reader.feed("\\d;") == [Item("select\n\\d", 2)]
-    assert reader.feed("\\d x") == [Item("\\d x", 4, is_command=True)]
-    assert reader.feed("") == []
+    assert reader.feed("\\d") == [Item("\\d", 3, is_command=True)], "in the middle of a statement"
+    assert reader.unfinished == " select"
+    assert reader.feed("1 \\gx") == [Item("select\n\n1", 2, expanded=True)]
+    assert reader.feed("\\d x") == [Item("\\d x", 5, is_command=True)]
+    assert reader.unfinished == ""
     assert reader.feed("select ';") == []
     assert reader.feed("'") == []
     assert reader.rest() == [Item("select ';\n'", 6)]

@@ -33,8 +33,11 @@ EVERY = {"r": 10, "s": 4, "t": 2}
 async def test_each_table_is_read_once(serve: Serve, tmp_path: Path, sql: str, scans: dict[str, int]) -> None:
     async with sparkless(serve, tmp_path) as (federation, site):
         rows, execution = await run(federation, sql)
+        plan = federation.explain(execution.prepared)
     assert (execution.outcome.exit_code, execution.outcome.complete) == (0, True)
     assert execution.outcome.report["spark"]["used"] is False
+    states = [one["state"].rpartition(": ") for one in execution.outcome.report["routing"]]
+    assert all(f"Block {block}\n" in plan for block, several, _ in states if several), "called as in the plan"
     assert rows == oracle(site, sql)
     assert site.scans.keys() <= scans.keys()
     assert all(site.scans[table] <= pages for table, pages in scans.items())

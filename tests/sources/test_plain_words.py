@@ -66,6 +66,13 @@ def test_what_an_answer_has_is_told():
 @pytest.mark.parametrize(
     ("text", "line", "told", "hint"),
     [
+        (
+            "a:\n  b: 1\n    c: 2\n",
+            3,
+            "this line is indented deeper than the key above it",
+            "begin in one column",
+        ),
+        ("a: http: x\n", 1, "mapping values are not allowed here", "put text with a colon in it in quotes"),
         ("a:\n\tb: 1\n", 2, "a tab, where YAML takes spaces alone", "indent with spaces"),
         ("a:\n  b: 1\n c: 2\n", 3, "this line is indented like none", "count the spaces"),
         ("a: b: c\n", 1, "mapping values are not allowed", "in quotes"),

@@ -129,8 +129,7 @@ async def _explain(arguments: QueryArguments, *, analyze: bool) -> int:
                     exit_code = max(exit_code, outcome.exit_code)
                     reports.add(outcome.report)
                     plans[-1]["report"] = outcome.report
-                    show(analysis(outcome.report))
-                    show(["Access", *account_lines(snapshot.access), *spark_lines(snapshot)])
+                    show(analyzed(outcome, snapshot))
     finally:
         if paged:
             emit_outline(paged, PagedOutput())
@@ -139,6 +138,12 @@ async def _explain(arguments: QueryArguments, *, analyze: bool) -> int:
         written = plans[0] if len(plans) == 1 else plans
         emit(json.dumps(written, indent=2, default=str, ensure_ascii=False) + "\n")
     return exit_code
+
+
+def analyzed(outcome: RunOutcome, snapshot: Snapshot) -> list[str]:
+    """How a statement ran, behind its plan."""
+    access = ["Access", *account_lines(snapshot.access), *spark_lines(snapshot)]
+    return [*analysis(outcome.report), *access]
 
 
 async def _ran(

@@ -9,8 +9,9 @@ from fff.stats import MISSING, Snapshot
 from fff_cli.live.selection import View, arranged, can_pick, is_first, position
 from fff_cli.output import values
 from fff_cli.output.console import counted
-from fff_cli.output.drawing import Cell, DrawnColumn, RenderableType, Text, cell, line, table
+from fff_cli.output.drawing import LEAST_WIDTH, Cell, DrawnColumn, RenderableType, Text, cell, line, table
 
+KEY_LEAST = 16  # of what rows are grouped by, rather than more columns
 CELL_ROOM = 30  # widest cell of the sample, unless the terminal is wide
 DIGITS = 4  # shown of a fraction: a current average changes in all of them
 UNKNOWN = "…"  # a value whose table has not answered yet; behind a number of rows: so many are under way
@@ -137,7 +138,11 @@ def _value_columns(
         rounded = any(_digits(value) > DIGITS for value in known)
         cells = [_cell(value, cap, rounded=rounded) for value in shown]
         title = values.fit(values.printable(name), cap)
-        made.append(DrawnColumn(title, cells, right=numeric, rank=0 if index in kept else 10 + index))
+        key = index in kept
+        rank = 0 if key else 10 + index
+        made.append(
+            DrawnColumn(title, cells, numeric, rank, KEY_LEAST if key else LEAST_WIDTH, gives_way=True)
+        )
     return made
 
 

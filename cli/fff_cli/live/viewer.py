@@ -47,6 +47,7 @@ class Live(Watching):
         self._view = View()
         self._history = History()
         self._last: Snapshot | None = None
+        self._last_history = self._history  # up to the snapshot that is shown
         self._asked_at: float | None = None  # when the user was asked whether to stop, in seconds of the run
 
     def start(self, snapshot: Callable[[], Snapshot], steering: Steering | None = None) -> None:
@@ -71,7 +72,7 @@ class Live(Watching):
                 now = snapshot()
                 self._history = self._history.after(now)
                 if not self._view.paused or self._last is None:
-                    self._last = now
+                    self._last, self._last_history = now, self._history
                 if self._view.note == _ASK and not self._asks(now):
                     self._view = replace(self._view, note="")
                 columns, lines = self._region.size()
@@ -92,7 +93,9 @@ class Live(Watching):
         from fff_cli.live.frame import frame  # noqa: PLC0415 - see `_run`
 
         columns, lines = self._region.size()
-        return self._region.show(frame(self._last, columns, lines, history=self._history, view=self._view))
+        return self._region.show(
+            frame(self._last, columns, lines, history=self._last_history, view=self._view)
+        )
 
     def press(self, key: str) -> None:
         """Do what a key says; see the keys' line of the view."""

@@ -90,9 +90,9 @@ def bar(share: float, columns: int | None = None, style: str = "green") -> Progr
 
 @dataclass(frozen=True)
 class DrawnColumn:
-    """A column: `rank` 0 is never left out, of the others the highest goes first.
+    """A column: `rank` 0 goes last, of the others the highest goes first.
 
-    `right` holds numbers, never cut.
+    `right` holds numbers, never cut; nor is their title, unless it `gives_way`.
     """
 
     title: str
@@ -100,16 +100,28 @@ class DrawnColumn:
     right: bool = False
     rank: int = 0
     narrowest: int | None = LEAST_WIDTH  # how far a text gives way; None: not at all
+    gives_way: bool = False
 
     @property
     def wanted(self) -> int:
         """Terminal columns that show everything."""
-        return max(cell(self.title).cell_len, *(_width(one) for one in self.cells), 0)
+        return max(cell(self.title).cell_len, self._widest)
+
+    @property
+    def _widest(self) -> int:
+        return max((_width(one) for one in self.cells), default=0)
 
     @property
     def least(self) -> int:
         """Terminal columns that it must have."""
-        return self.wanted if self.right or self.narrowest is None else min(self.wanted, self.narrowest)
+        if self.right:
+            return max(min(self.wanted, LEAST_WIDTH), self._widest) if self.gives_way else self.wanted
+        return self.wanted if self.narrowest is None else min(self.wanted, self.narrowest)
+
+    @property
+    def tight(self) -> int:
+        """Those without which it says nothing."""
+        return self.least if self.right or self.narrowest is None else min(self.least, LEAST_WIDTH)
 
 
 def table(
@@ -120,8 +132,12 @@ def table(
     `rows`: the style of some of the rows.
     """
     kept = list(columns)
-    while len(kept) > 1 and sum(column.least + GAP for column in kept) - GAP > room:
-        del kept[max(range(len(kept)), key=lambda index: (kept[index].rank, index))]
+    while len(kept) > 1:
+        last = max(range(len(kept)), key=lambda index: (kept[index].rank, index))
+        needed = sum((column.least if kept[last].rank else column.tight) + GAP for column in kept) - GAP
+        if needed <= room:
+            break
+        del kept[last]
     drawn = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style=style)
     for column, size in zip(kept, _sizes(kept, room), strict=True):
         drawn.add_column(cell(column.title), justify="right" if column.right else "left", width=size)
@@ -132,7 +148,8 @@ def table(
 
 def _sizes(columns: Sequence[DrawnColumn], room: int) -> list[int]:
     """Widths that fit: the widest texts give way first."""
-    wanted = [(column.wanted, column.least) for column in columns]
+    fits = sum(column.least + GAP for column in columns) - GAP <= room
+    wanted = [(column.wanted, column.least if fits else column.tight) for column in columns]
     cap = max(most for most, _ in wanted)
     while sum(max(least, min(most, cap)) + GAP for most, least in wanted) - GAP > room and cap > 1:
         cap -= 1

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from fff.stats import AccessStats, Bill, Missing, Snapshot, bills
+from fff.stats import MORE_KEYS, AccessStats, Bill, Missing, Snapshot, bills
 from fff_cli.output.console import counted
 from fff_cli.output.values import printable
 
 if TYPE_CHECKING:
     from fff.federation import RunOutcome
 
+_WHOLE = frozenset({"", "true"})  # predicates of what is missing of a table as a whole
 MISSING_SHOWN = 10  # missing parts told; the report has them all
 
 
@@ -21,20 +22,23 @@ def missing_texts(missing: Sequence[Missing], access: Sequence[AccessStats] = ()
 
     A table that was not read to its end comes before single keys of others, which may be many.
     """
-    alike: dict[tuple[str, str], list[str]] = {}
-    for one in sorted(missing, key=lambda one: one.predicate != "true"):
-        whole = one.predicate.lower() in ("", "true")
-        alike.setdefault((one.table, one.reason), []).append("" if whole else one.predicate)
+    alike: dict[tuple[str, str], list[Missing]] = {}
+    for one in sorted(missing, key=lambda one: one.predicate.lower() not in _WHOLE):
+        alike.setdefault((one.table, one.reason), []).append(one)
     told = []
-    for (table, reason), which in alike.items():
-        keys = sum(one.distinct_keys for one in access if f"{one.source}.{one.table}" == table)
-        if not which[0]:
+    for (table, reason), parts in alike.items():
+        known = sum(
+            one.distinct_keys + one.pending_keys for one in access if f"{one.source}.{one.table}" == table
+        )
+        keys = sum(one.keys for one in parts)
+        listed = [one.predicate for one in parts if not one.predicate.endswith(MORE_KEYS)]
+        if parts[0].predicate.lower() in _WHOLE:
             told.append(f"{table}: {reason}")
-        elif len(which) == 1:
-            told.append(f"{table} where {which[0]}: {reason}")
+        elif keys == len(listed) == 1:
+            told.append(f"{table} where {listed[0]}: {reason}")
         else:
-            of = f" of {keys:,}" if keys >= len(which) else ""
-            told.append(f"{table}: {len(which):,}{of} keys, {reason} ({which[0]}, …)")
+            of = f"{keys:,} of {counted(known, 'key')}" if known >= keys else counted(keys, "key")
+            told.append(f"{table}: {of}, {reason}" + (f" ({listed[0]}, …)" if listed else ""))
     return [printable(text) for text in told]
 
 
@@ -92,6 +96,8 @@ _ACCOUNT: tuple[tuple[str, Callable[[AccessStats], str], int], ...] = (
 )
 
 
+_ONE = {"requests": "request", "rows": "row", "retries": "retry"}
+
 #: Of these columns the highest goes first where a terminal is narrow.
 RANKS = {"access": 0, "state": 2} | {title: rank for title, _, rank in _ACCOUNT}
 
@@ -120,7 +126,11 @@ def account_lines(access: Sequence[AccessStats]) -> list[str]:
     )
     lines = []
     for row in rows:
-        did = (f"{text} {title}" for title, text in zip(titles[2:], row[2:], strict=True) if text)
+        did = (
+            f"{text} {_ONE.get(title, title) if text == '1' else title}"
+            for title, text in zip(titles[2:], row[2:], strict=True)
+            if text
+        )
         lines.append(f"  {row[0]}: {', '.join([row[1], *did])}")
     return lines
 

@@ -64,8 +64,7 @@ async def run_command(session: ShellSession, line: str) -> list[Item]:
     name, argument = name.strip().removesuffix(";"), argument.strip()
     command = COMMANDS.get(name)
     if command is None:
-        hint = f"did you mean {' or '.join(near)}?" if (near := _near(name)) else "\\? lists the commands"
-        raise UsageError(f"there is no command {name}", hint=hint)
+        raise UsageError(f"there is no command {name}", hint=_hint(name))
     if name != "\\explain":
         argument = argument.removesuffix(";").rstrip()
     if argument and command.usage == name:
@@ -73,27 +72,37 @@ async def run_command(session: ShellSession, line: str) -> list[Item]:
     return await command.action(session, argument)
 
 
-#: What other shells call a command that has another name here.
+#: What other shells call a command that has another name here, or none.
 _ELSEWHERE = {
-    "h": "?",
-    "help": "?",
-    "tables": "dt",
-    "databases": "l",
-    "sources": "l",
-    "describe": "d",
-    "g": "G",
+    "h": "\\?", "help": "\\?", "quit": "\\q", "exit": "\\q",
+    "tables": "\\dt", "describe": "\\d", "schema": "\\d NAME",
+    "databases": "\\l", "sources": "\\l", "dn": "\\l", "conninfo": "\\l",
+    "c": "\\source FILE", "connect": "\\source FILE", "open": "\\source FILE", "read": "\\i FILE", "w": "\\s FILE",
+    "a": "\\o FORMAT", "t": "\\o FORMAT", "H": "\\o FORMAT", "f": "\\o FORMAT", "mode": "\\o FORMAT",
+    "copy": "\\o csv FILE", "output": "\\o FILE", "pset": "\\set", "unset": "\\set NAME off", "timer": "\\timing",
+}  # fmt: skip
+_NOT_HERE = {
+    "watch": "`fff watch SQL --every 5m` runs a statement again and again",
+    "!": "Ctrl-Z gives the terminal back to your shell, fg comes back",
+    "r": "Ctrl-C clears what is typed",
 }
 
 
-def _near(name: str) -> list[str]:
-    """Commands that somebody may have meant: those of other shells, those spelled alike, those it begins with."""
-    word, known = name[1:].lower(), [one[1:] for one in COMMANDS]
-    if word in _ELSEWHERE:
-        return [f"\\{_ELSEWHERE[word]}"]
+def _hint(name: str) -> str:
+    """What somebody may have meant: a command of another shell, a setting, what is spelled alike or begins with it."""
+    word, known = name[1:], [one[1:] for one in COMMANDS]
+    if word in _NOT_HERE:
+        return _NOT_HERE[word]
+    if word in _SETTINGS:
+        return f"did you mean \\set {word}?"
+    if meant := _ELSEWHERE.get(word, _ELSEWHERE.get(word.lower())):
+        return f"did you mean {meant}?"
+    word = word.lower()
     alike = difflib.get_close_matches(word, known, n=2)
     alike = alike or [one for one in known if one.startswith(word)][:2]
     alike = alike or sorted((one for one in known if word.startswith(one)), key=len)[-1:]
-    return [f"\\{one}" for one in alike]
+    meant = " or ".join("\\" + one for one in alike)
+    return f"did you mean {meant}?" if meant else "\\? lists the commands"
 
 
 def as_command(sql: str) -> str | None:
@@ -208,7 +217,7 @@ async def _policy(session: ShellSession, name: str) -> list[Item]:
 async def _include(_session: ShellSession, name: str) -> list[Item]:
     if not name:
         raise UsageError("\\i needs the name of a file")
-    return _items(_path(name))
+    return [replace(item, file=_path(name)) for item in _items(_path(name))]
 
 
 async def _explain(session: ShellSession, sql: str) -> list[Item]:
@@ -250,7 +259,7 @@ async def _sources(session: ShellSession, _argument: str) -> list[Item]:
     counts = Counter(table.source for table in catalog.tables())
     lines = [f"{name}  {counted(count, 'table')}" for name, count in counts.items() if name in own]
     bundled = sum(name not in own for name in counts)
-    emit("\n".join([*lines, f"and {bundled:,} of the bundled catalog"]) + "\n", session.pages())
+    emit("\n".join([*lines, f"and {bundled:,} of the bundled catalog: \\d *"]) + "\n", session.pages())
     return []
 
 
@@ -274,23 +283,26 @@ async def _edit(session: ShellSession, _argument: str) -> list[Item]:
     before = next((text for text in reversed(session.typed[:-1]) if not text.startswith("\\")), "")
     editor = session.environ.get("VISUAL") or session.environ.get("EDITOR") or "vi"
     items = _edited(editor, before)
+    if not items:
+        say("nothing was saved in the editor: nothing is run")
     session.typed += [item.text + ";" for item in items]
     return items
 
 
 def _edited(editor: str, before: str) -> list[Item]:
-    """What an editor that has the terminal made of a text."""
+    """What an editor that has the terminal made of a text; nothing where it did not write it."""
     handle, name = tempfile.mkstemp(prefix="fff-", suffix=".sql")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(before)
+        os.utime(name, ns=(0, 0))  # whatever an editor writes is newer
         try:
             code = subprocess.run([*shlex.split(editor), name], check=False).returncode  # noqa: S603 - the user's own
         except (OSError, ValueError) as error:
             raise UsageError(f"cannot run the editor {editor!r}: {error}", hint="set EDITOR") from error
         if code:
             raise UsageError(f"the editor {editor!r} ended with {code}: nothing is run")
-        return _items(name)
+        return _items(name) if Path(name).stat().st_mtime_ns else []
     finally:
         Path(name).unlink(missing_ok=True)
 
@@ -337,6 +349,20 @@ _SETTINGS: dict[str, tuple[Callable[[str], object], str]] = {
     "pager": (_on, "on or off"),
     "live": (_on, "on or off"),
     "cache": (lambda said: {"on": True, "off": False, "spec": None}[said.lower()], "on, off or spec"),
+}
+
+
+#: Words that completion offers behind these.
+_VALUES = {
+    "deadline": ("off",),
+    "max-requests": ("off",),
+    "memory-limit": ("half",),
+    "prefer": ("fast", "balanced", "cheap"),
+    "on-source-error": ("fail", "partial"),
+    "rows": ("all",),
+    "pager": ("on", "off"),
+    "live": ("on", "off"),
+    "cache": ("on", "off", "spec"),
 }
 
 
@@ -426,7 +452,7 @@ COMMANDS = {
         Command("\\reset", "forget what the session has fetched", _reset),
         Command("\\rows [N|all]", "how many rows a table on the terminal shows", _rows, CommandArgument(words=("all",))),
         Command("\\s [FILE]", "what was typed so far, or save it", _typed, _FILE),
-        Command("\\set [NAME VALUE]", "set or show " + ", ".join(_SETTINGS), _set, CommandArgument(words=tuple(_SETTINGS))),
+        Command("\\set [NAME VALUE]", "set or show " + ", ".join(_SETTINGS), _set, CommandArgument(tuple(_SETTINGS), _VALUES)),
         Command("\\source FILE", "add a spec, or a folder of them", _more_source, _FILE),
         Command("\\timing [on|off]", "the closing line with rows, seconds and requests", _timing, _SWITCH),
         Command("\\x [on|off]", "a line for each value, as -o line", _expanded, _SWITCH),

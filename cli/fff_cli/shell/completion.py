@@ -6,8 +6,8 @@ A function of the text, the cursor and the catalog; nothing here knows a termina
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -47,9 +47,10 @@ class Named:
 
 @dataclass(frozen=True)
 class CommandArgument:
-    """What may follow a command: words, tables, files, SQL."""
+    """What may follow a command: words, `then` words behind one of them, tables, files, SQL."""
 
     words: tuple[str, ...] = ()
+    then: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     tables: bool = False
     files: bool = False
     sql: bool = False
@@ -79,10 +80,11 @@ def _command(
         return
     last = written.split(" ")[-1]
     begin = cursor - len(last)
-    if not written[: -len(last) or None].strip():
-        yield from (Suggestion(one, begin, "value") for one in argument.words if one.startswith(last.lower()))
-        if argument.tables:
-            yield from _tables(last, begin, catalog)
+    earlier = written[: -len(last) or None].strip()
+    words = argument.then.get(earlier, ()) if earlier else argument.words
+    yield from (Suggestion(one, begin, "value") for one in words if one.startswith(last.lower()))
+    if argument.tables and not earlier:
+        yield from _tables(last, begin, catalog)
     if argument.files:
         yield from _files(last, begin)
 

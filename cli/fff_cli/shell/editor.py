@@ -66,12 +66,12 @@ class Editor:
             output=output,
         )
 
-    async def read(self) -> str:
-        """What was typed up to the Enter that finished it.
+    async def read(self, begun: str = "") -> str:
+        """What was typed up to the Enter that finished it, behind what is begun already.
 
         Raises KeyboardInterrupt for Ctrl-C, EOFError for Ctrl-D.
         """
-        return await self._session.prompt_async()
+        return await self._session.prompt_async(default=begun)
 
 
 def _bindings() -> KeyBindings:

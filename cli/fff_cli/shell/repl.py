@@ -24,10 +24,16 @@ from fff_cli.shell.completion import suggestions
 from fff_cli.shell.results import ShellOutput
 from fff_cli.shell.session import ShellSession
 from fff_cli.shell.signals import SessionInterrupts, StatementAborted
-from fff_cli.shell.text import Item, Reader, items_of
+from fff_cli.shell.text import Item, Reader
 
 PARTIAL = 3  # exit code of a statement that printed a labelled partial result
 DEEPEST_FILE = 16  # files that run files
+#: What commands have as an option is a command here.
+_COMMAND_OF = {
+    "-p ": "\\p ",
+    "redirect it, or name a file with -O": "name the file behind it",
+    "name one with -s, or write one: fff": "name another, or write one: fff",
+}
 PROMPT, CONTINUATION = "fff> ", "...> "
 
 
@@ -105,13 +111,18 @@ async def _edited(session: ShellSession, environ: Mapping[str, str]) -> AsyncIte
 
     catalog = session.federation.catalog
     editor = Editor(lambda text, cursor: suggestions(text, cursor, catalog, ARGUMENTS), history_file(environ))
+    unfinished = ""  # a statement that a command came into
     while True:
         try:
-            yield items_of(await editor.read())
+            lines = (await editor.read(unfinished)).split("\n")
         except KeyboardInterrupt:
+            unfinished = ""
             continue
         except EOFError:
             return
+        reader = Reader()
+        yield [item for line in lines for item in reader.feed(line)]
+        unfinished = reader.unfinished and reader.unfinished + "\n"
 
 
 async def _lines_typed(session: ShellSession) -> AsyncIterator[list[Item]]:
@@ -125,6 +136,7 @@ async def _lines_typed(session: ShellSession) -> AsyncIterator[list[Item]]:
             sys.stderr.write("\n")
             continue
         if line is None:
+            sys.stderr.write("\n")  # what comes next begins on a line of its own
             return
         yield reader.feed(line)
 
@@ -184,11 +196,12 @@ async def _do(session: ShellSession, item: Item, depth: int = 0) -> int:
     except FFFError as error:
         if session.arguments.verbose:
             traceback.print_exc()
-        error.message = error.message.replace(
-            "-p ", "\\p "
-        )  # what commands have as an option is a command here
-        error.hint = error.hint and error.hint.replace("-p ", "\\p ")
+        for option, command in _COMMAND_OF.items():
+            error.message = error.message.replace(option, command)
+            error.hint = error.hint and error.hint.replace(option, command)
         session.progress.error(error)
+        if item.file:
+            say(f"at line {item.line} of {item.file}")
         return error.exit_code
     except (Leave, BrokenPipeError):
         raise

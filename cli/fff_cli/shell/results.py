@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fff.errors import UsageError
+from fff_cli.commands.explain import analyzed
 from fff_cli.commands.query import Plan, ScriptRun
 from fff_cli.options.arguments import QueryArguments
-from fff_cli.output.files import NewFile, Target
+from fff_cli.output.files import NewFile, Target, file_target
 from fff_cli.run.interrupts import Interrupts
 from fff_cli.run.progress import Progress
 
@@ -76,3 +78,30 @@ class SessionRun(ScriptRun):
             self._output.holds = True
         if self._output.timing or not outcome.complete or outcome.warnings:
             super().close(outcome, execution)
+
+
+class AnalyzedRun(SessionRun):
+    """A statement whose rows nobody sees: `lines` say how it ran, once it has."""
+
+    def __init__(
+        self,
+        arguments: QueryArguments,
+        plan: Plan,
+        progress: Progress,
+        interrupts: Interrupts,
+        output: ShellOutput,
+    ) -> None:
+        super().__init__(arguments, plan, progress, interrupts, output)
+        self._options = replace(self._options, measure_filters=True)
+        self.lines: list[str] = []
+
+    def target(self, make_room: Callable[[], None]) -> Target:
+        """Nowhere."""
+        del make_room
+        return file_target(Path(os.devnull))
+
+    def close(self, outcome: RunOutcome, execution: Execution) -> None:
+        """Keep what is to be told, and tell what is amiss."""
+        self.lines = analyzed(outcome, execution.snapshot())
+        for warning in outcome.warnings:
+            self._progress.warn(warning)

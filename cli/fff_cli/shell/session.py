@@ -21,7 +21,7 @@ from fff_cli.output.formats import emit_outline
 from fff_cli.output.pager import PagedOutput
 from fff_cli.output.streams import StandardOutput
 from fff_cli.run.progress import Progress
-from fff_cli.shell.results import SessionRun, ShellOutput
+from fff_cli.shell.results import AnalyzedRun, SessionRun, ShellOutput
 from fff_cli.shell.signals import SessionInterrupts
 from fff_cli.shell.text import first_word
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 #: Options of the shell itself, and what they are unless they are set.
 _OF_SHELL = {"rows": "", "pager": "off", "live": "on", "cache": "spec"}
-_EXPLAIN_MODE = re.compile(r"\s*(EXTENDED|FORMATTED|CODEGEN|COST|ANALYZE|LOGICAL)\b", re.IGNORECASE)
+_EXPLAIN_MODE = re.compile(r"\s*(EXTENDED|FORMATTED|CODEGEN|COST|LOGICAL)\b", re.IGNORECASE)
 
 
 @dataclass
@@ -60,13 +60,16 @@ class ShellSession:
         """
         asked = explained(sql)
         if asked is not None:
-            await self.explain(asked)
-            return 0
+            return await self.explain(asked)
         self.output.check()
         prepared = await self._prepare(sql)
         plan = Plan((sql,), self.params, "line" if expanded else self.output.format)
         arguments = replace(self.arguments, output_file=self.output.file)
-        run = SessionRun(arguments, plan, self.progress, self.interrupts, self.output)
+        return await self._run(
+            SessionRun(arguments, plan, self.progress, self.interrupts, self.output), prepared
+        )
+
+    async def _run(self, run: SessionRun, prepared: Prepared) -> int:
         code = await run.statement(self.federation, prepared)
         run.write_reports()
         return code
@@ -116,12 +119,23 @@ class ShellSession:
         await read_anew(self.federation, self.arguments.sources, added, self.environ)
         self.added = added
 
-    async def explain(self, sql: str) -> None:
-        """Show how a statement would run. Raises QueryError, UsageError."""
-        if not sql.strip():
+    async def explain(self, sql: str) -> int:
+        """Show how a statement would run, or behind the word ANALYZE how it ran; its exit code. Raises FFFError."""
+        first = first_word(sql)
+        analyze = first is not None and first.text.upper() == "ANALYZE"
+        if first is not None and analyze:
+            sql = sql[first.end :]
+        if first_word(sql) is None:
             raise UsageError("there is nothing to explain", hint="EXPLAIN SELECT …;")
         prepared = await self._prepare(sql)
-        emit_outline(Glossed()(self.federation.explain(prepared).splitlines()), self.pages())
+        lines, code = self.federation.explain(prepared).splitlines(), 0
+        if analyze:
+            plan = Plan((sql,), self.params, "csv")
+            run = AnalyzedRun(self.arguments, plan, self.progress, self.interrupts, self.output)
+            code = await self._run(run, prepared)
+            lines += run.lines
+        emit_outline(Glossed()(lines), self.pages())
+        return code
 
     async def _prepare(self, sql: str) -> Prepared:
         from fff_cli.run.federation import discover_all, prepare_all  # noqa: PLC0415 - engine and sources, only now

@@ -27,7 +27,8 @@ _LEXEME = re.compile(
       | (?P<symbol>.)""",
     re.VERBOSE | re.DOTALL,
 )
-_EXPANDED = re.compile(r"\\G(?!\w)")
+_SENT = re.compile(r"\\(?:g|(?P<expanded>G|gx))(?!\w)")  # ends a statement, as a semicolon does
+_DOTTED = re.compile(r"\.[a-z]")  # how commands of DuckDB's and SQLite's shells begin, and no SQL
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
 
 
@@ -87,13 +88,14 @@ def _is_closed(written: str, *, raw: bool) -> bool:
 class Item:
     r"""One thing to do: a statement without its semicolon, or a command line; `line` is where it began, from 1.
 
-    `expanded`: it ended with `\G`, which asks for a line for each value.
+    `expanded`: it ended with `\G`, which asks for a line for each value; `file`: where it stands, if in one.
     """
 
     text: str
     line: int
     is_command: bool = False
     expanded: bool = False
+    file: str = ""
 
 
 class Reader:
@@ -112,32 +114,47 @@ class Reader:
     def feed(self, line: str) -> list[Item]:
         """The items that end on this line (given without its line end)."""
         self._line += 1
-        command = BARE_COMMANDS.get(line.strip().rstrip(";").lower(), line.strip())
-        if command.startswith("\\") and self.is_idle:
-            self._hold("", self._line + 1)
+        if (command := self._command(line.strip())) is not None:
+            if self.is_idle:
+                self._hold("", self._line + 1)
+            else:  # the statement goes on below
+                self._held += "\n"
             return [Item(command, self._line, is_command=True)]
         self._held += line + "\n"
         return (
             list(self._cut()) if ";" in line or "\\" in line else []
         )  # so that a long statement is not read again for each line
 
+    def _command(self, line: str) -> str | None:
+        """The command that a line is: between statements, and with a backslash also between the lines of one."""
+        if line.startswith("\\") and not _SENT.match(line):
+            return line if all(one.closed for one in lexemes(self._held)) else None
+        bare = BARE_COMMANDS.get(line.rstrip(";").lower(), line if _DOTTED.match(line) else None)
+        return bare if bare is not None and self.is_idle else None
+
     def _cut(self) -> Iterator[Item]:
         start, text, began = 0, self._held, self._began
         first: Lexeme | None = None
         for lexeme in lexemes(text):
             ends = lexeme.kind == "symbol" and lexeme.text == ";"
-            expanded = lexeme.text == "\\" and _EXPANDED.match(text, lexeme.start) is not None
-            if ends or expanded:
+            sent = _SENT.match(text, lexeme.start) if lexeme.text == "\\" else None
+            if ends or sent:
                 if first is not None:
                     line = began + text.count("\n", 0, first.start)
+                    expanded = sent is not None and sent["expanded"] is not None
                     yield Item(text[start : lexeme.start].strip(), line, expanded=expanded)
-                start, first = lexeme.end + expanded, None
+                start, first = lexeme.end if sent is None else sent.end(), None
             elif lexeme.end > start and lexeme.kind != "comment":
                 first = first or lexeme
         self._hold(text[start:], began + text.count("\n", 0, start))
 
     def _hold(self, text: str, began: int) -> None:
         self._held, self._began = text, began
+
+    @property
+    def unfinished(self) -> str:
+        """The beginning of a statement that waits for the rest of it."""
+        return "" if self.is_idle else self._held.strip("\n")
 
     def rest(self) -> list[Item]:
         """The last statement, which needs no semicolon where the text ends."""
@@ -159,10 +176,10 @@ def items_of(text: str) -> list[Item]:
 
 def is_finished(text: str) -> bool:
     """Whether Enter runs this text: it ends with a semicolon that ends a statement, or with a command."""
-    reader = Reader()
+    reader, items = Reader(), list[Item]()
     for line in text.split("\n"):
-        reader.feed(line)
-    return reader.is_idle
+        items = reader.feed(line)
+    return reader.is_idle or any(item.is_command for item in items)
 
 
 def first_word(text: str) -> Lexeme | None:

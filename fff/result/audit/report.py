@@ -31,9 +31,7 @@ class Audited:
 def audited(block: RunningBlock) -> Audited:
     """A block as it is now."""
     eddy = block.eddy
-    return Audited(
-        block.query.view or str(block.number), block.query.plan, eddy.flow(), lookups_of(eddy.statistics())
-    )
+    return Audited(block.name, block.query.plan, eddy.flow(), lookups_of(eddy.statistics()))
 
 
 def audits(blocks: Sequence[Audited], seed: int, prefer: Preference) -> list[dict[str, Any]]:
