@@ -76,7 +76,7 @@ class _LineageReader:
                 grouping += used
             else:
                 grouping = None
-        bare = [item.this if isinstance(item, exp.Alias) else item for item in self._items]
+        bare = [item.unalias() for item in self._items]
         return Needs(
             frozenset(rows),
             None if grouping is None else tuple(grouping),
@@ -95,7 +95,7 @@ class _LineageReader:
 
     def _simple_cell(self, item: Node) -> SimpleCell | None:
         """A select item as a plain aggregate, under the name that Spark will give it; None for anything else."""
-        bare = item.this if isinstance(item, exp.Alias) else item
+        bare = item.unalias()
         function, inner = None, bare
         if isinstance(bare, exp.Sum | exp.Avg | exp.Count | exp.Min | exp.Max):
             if any(value for name, value in bare.args.items() if name not in {"this", "big_int"}):
@@ -115,11 +115,7 @@ class _LineageReader:
         if group is None:
             return []
         if group.args.get("all"):
-            return [
-                item.this if isinstance(item, exp.Alias) else item
-                for item in self._items
-                if not has_aggregate(item)
-            ]
+            return [item.unalias() for item in self._items if not has_aggregate(item)]
         found: list[Node] = []
         for node in group.expressions:
             item: Node | None = None
@@ -127,7 +123,7 @@ class _LineageReader:
                 item = self._items[int(node.name) - 1]
             elif isinstance(node, exp.Column) and not node.table and not self._named(node.name):
                 item = self._aliases.get(node.name.lower())
-            found.append(node if item is None else item.this if isinstance(item, exp.Alias) else item)
+            found.append(node if item is None else item.unalias())
         return found
 
     def under(self, node: Node) -> set[int]:

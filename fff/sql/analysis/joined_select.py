@@ -9,7 +9,7 @@ from fff.catalog import Catalog
 from fff.dataflow.plan.expressions import And, Column, Compare, Expr, InList, IsNull, Not, Or
 from fff.errors import QueryError, UnsupportedSQL
 from fff.sql.analysis.conjuncts import Conjunct, classify
-from fff.sql.binder.names import Reference, parts_of
+from fff.sql.binder.names import Reference, parts_of, qualifier_of
 from fff.sql.binder.outer_query import Above, ColumnUse, analyse, use_of
 from fff.sql.binder.scopes import Found, QueryTree, Region, SelectScope, resolve
 from fff.sql.binder.spj_block import Condition, SourceBlock, find_block
@@ -186,5 +186,5 @@ def _is_inside(scope: SelectScope, outer: SelectScope) -> bool:
 
 
 def _qualifies(star: Node, scope: SelectScope) -> bool:
-    names = [part.name.lower() for part in parts_of(star)[:-1]] if isinstance(star, exp.Column) else []
+    names = qualifier_of(star)
     return bool(names) and any(source.answers_to(names) for source in scope.sources)

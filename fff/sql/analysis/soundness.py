@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
 
 from fff.sql.syntax.aggregates import has_aggregate
-from fff.sql.syntax.statement import Node, arg, exp, operands
+from fff.sql.syntax.statement import Node, arg, exp, keyword, operands
 
 _AS_VALUE = "a subquery that stands for a value"
 _FIRST_ROWS = "ORDER BY with LIMIT"
@@ -207,7 +207,7 @@ class _Walk:
         """What stands in FROM: each source with what the joins around it make of its missing rows."""
         sources = [(source, scope) for source in first]
         for join in joins:
-            side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
+            side, kind = keyword(join, "side"), keyword(join, "kind")
             right = scope
             if self._by_eddy:
                 pass

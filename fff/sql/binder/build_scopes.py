@@ -32,6 +32,7 @@ from fff.sql.syntax.statement import (
     conjuncts,
     exp,
     identifier_span,
+    keyword,
     text_span,
 )
 
@@ -74,11 +75,7 @@ def _unknown(statement: Statement, node: Node, scope: SelectScope) -> QueryError
     """The error for a name that nothing in reach has."""
     parts = parts_of(node)
     names = [part.name for part in parts]
-    reach: list[Source] = []
-    at: SelectScope | None = scope
-    while at is not None:
-        reach += at.sources
-        at = at.outer
+    reach = scope.reach
     owner = next(
         (source for source in reach if len(names) > 1 and source.answers_to([names[0].lower()])), None
     )
@@ -160,12 +157,9 @@ class _ScopeReader:
             name = alias.this.name.lower()
             renamed = tuple(column.name for column in alias.columns) or None
             if recursive:
-                itself = Query(cte.this, recursive=True)
-                ctes[name] = itself
-            query = self.query(cte.this, ctes, outer)
-            query.renamed = renamed
-            query.recursive = recursive
-            ctes[name] = query
+                ctes[name] = Query(cte.this, recursive=True)
+            query = ctes[name] = self.query(cte.this, ctes, outer)
+            query.renamed, query.recursive = renamed, recursive
 
     def _select(self, node: Node, ctes: Mapping[str, Query], outer: SelectScope | None) -> SelectScope:
         scope = SelectScope(node, outer, self._region(node))
@@ -242,7 +236,7 @@ class _ScopeReader:
 
     def _table(self, node: Node, scope: SelectScope, ctes: Mapping[str, Query]) -> _Side:
         _check_table(self.statement, node)
-        if any(not isinstance(part, exp.Identifier) for part in _name_parts(node)):
+        if any(not isinstance(part, exp.Identifier) for part in parts_of(node)):
             raise QueryError(
                 "syntax error: this cannot be read as a table", sql=self.statement.sql, span=text_span(node)
             )
@@ -302,15 +296,12 @@ class _ScopeReader:
 
     def _join(self, join: Node, left: _Side, right: _Side, scope: SelectScope) -> _Side:
         """Note what the join's condition lets be left out of which side, and who may be NULL behind it."""
-        side, kind = (str(join.args.get(name) or "").upper() for name in ("side", "kind"))
-        method = str(join.args.get("method") or "").upper()
-        restricted = {
-            "LEFT": right.sources,
-            "RIGHT": left.sources,
-            "FULL": [],
-        }.get(side, [*left.sources, *right.sources])
+        side, kind = (keyword(join, name) for name in ("side", "kind"))
+        method = keyword(join, "method")
+        both = [*left.sources, *right.sources]
+        restricted = {"LEFT": right.sources, "RIGHT": left.sources, "FULL": []}.get(side, both)
         if kind == "SEMI":
-            restricted = [*left.sources, *right.sources]
+            restricted = both
         elif kind == "ANTI":
             restricted = right.sources
         nullable = left.nullable | right.nullable
@@ -338,7 +329,7 @@ class _ScopeReader:
             nullable |= set(left.sources)
         for source in nullable:
             source.nullable = True
-        return _Side([*left.sources, *right.sources], nullable)
+        return _Side(both, nullable)
 
     def _pairs(
         self, join: Node, left: _Side, right: _Side, scope: SelectScope
@@ -346,7 +337,7 @@ class _ScopeReader:
         """The equalities of USING and NATURAL, where it can be told which columns they mean."""
         names = [name.name for name in join.args.get("using") or ()]
         both = (*left.sources, *right.sources)
-        if str(join.args.get("method") or "").upper() == "NATURAL":
+        if keyword(join, "method") == "NATURAL":
             for source in both:
                 source.whole = True
             if any(source.names is None for source in both):
@@ -365,7 +356,7 @@ class _ScopeReader:
                     first = replace(first, others=tuple((one.source, one.index) for one in more))
                 yield first, right_hand[0]
             scope.merged.add(name.lower())
-            if str(join.args.get("side") or "").upper() in {"RIGHT", "FULL"}:
+            if keyword(join, "side") in {"RIGHT", "FULL"}:
                 scope.blurred.add(name.lower())
 
     def _region(self, node: Node) -> Region | None:
@@ -444,9 +435,7 @@ def _expression_queries(select: Node) -> Iterator[Node]:
         if name.rstrip("_") in {"from", "with"}:
             continue
         for part in value if isinstance(value, list) else [value]:
-            if not isinstance(part, exp.Expr):
-                continue
-            if name == "laterals":
+            if not isinstance(part, exp.Expr) or name == "laterals":
                 continue
             if name == "joins":
                 on = part.args.get("on")
@@ -477,13 +466,8 @@ def own_parts(select: Node, *, clauses: bool = True) -> Iterator[Node]:
         todo += list(node.iter_expressions())
 
 
-def _name_parts(node: Node) -> list[Node]:
-    named = (node.args.get("catalog"), node.args.get("db"), node.this)
-    return [part for part in named if part is not None]
-
-
 def _table_span(node: Node) -> Span | None:
-    spans = [identifier_span(part) for part in _name_parts(node)]
+    spans = [identifier_span(part) for part in parts_of(node)]
     first, last = spans[0], spans[-1]
     return None if first is None or last is None else Span(first.start, last.end)
 

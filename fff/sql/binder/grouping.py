@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fff.errors import QueryError
-from fff.sql.binder.names import parts_of, reference_span
+from fff.sql.binder.names import parts_of, qualifier_of, reference_span
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, resolve
 from fff.sql.syntax.aggregates import has_aggregate, is_aggregate
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
@@ -84,7 +84,7 @@ def _check_columns(statement: Statement, scope: SelectScope) -> None:
         if item.is_star:
             _check_star(statement, scope, item, grouped)
         for column in _bare_columns(item):
-            whole = column is (item.this if isinstance(item, exp.Alias) else item)
+            whole = column is (item.unalias())
             if not grouped.may_be(resolve(column, scope), whole=whole and _is_plain(column, scope)):
                 raise _ungrouped(statement, column)
     aliases = {one.alias_or_name.lower() for one in items}
@@ -125,7 +125,7 @@ def _check_chosen(statement: Statement, scope: SelectScope, items: list[Node], o
 
 def _check_star(statement: Statement, scope: SelectScope, star: Node, grouped: _Grouped) -> None:
     """A star beside aggregates stands for columns that are all grouped by."""
-    qualifier = [part.name.lower() for part in parts_of(star)[:-1]] if isinstance(star, exp.Column) else []
+    qualifier = qualifier_of(star)
     bare = star.this if isinstance(star, exp.Column) else star
     sources = [one for one in scope.sources if not qualifier or one.answers_to(qualifier)]
     if arg(bare, "except") or any(source.names is None or source.hidden for source in sources):
@@ -173,7 +173,7 @@ class _Grouped:
                 if len(named) != 1:
                     return None
                 one = named[0]
-            one = one.this if isinstance(one, exp.Alias) else one
+            one = one.unalias()
             if one.is_star or one.find(exp.Query):
                 return None
             for column in one.find_all(exp.Column):

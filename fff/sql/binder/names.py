@@ -129,9 +129,7 @@ def find_table(statement: Statement, node: Node, catalog: Catalog, span: Span) -
     Raises:
         QueryError: no such table, or several.
     """
-    parts = [
-        part.name for part in (node.args.get("catalog"), node.args.get("db"), node.this) if part is not None
-    ]
+    parts = [part.name for part in parts_of(node)]
     found = catalog.find(parts)
     if len(found) == 1:
         return found[0]
@@ -175,9 +173,14 @@ def is_generated(name: str, select: Node) -> bool:
 
 
 def parts_of(node: Node) -> tuple[Node, ...]:
-    """The identifiers of a column reference, outermost first."""
+    """The identifiers of the name of a column or a table, outermost first."""
     named = (node.args.get("catalog"), node.args.get("db"), node.args.get("table"), node.this)
     return tuple(part for part in named if part is not None)
+
+
+def qualifier_of(star: Node) -> list[str]:
+    """What stands before a star, lower case; nothing for a star by itself."""
+    return [part.name.lower() for part in parts_of(star)[:-1]]
 
 
 def resolve(statement: Statement, node: Node, scope: Scope) -> Reference:

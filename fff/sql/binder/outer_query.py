@@ -331,7 +331,7 @@ def _plain(block: SourceBlock, items: Sequence[Node]) -> tuple[tuple[str, Column
 
 def item_columns(block: SourceBlock, item: Node) -> list[tuple[str, Column]] | None:
     """The columns a select item stands for, with their result names; None for an expression."""
-    bare = item.this if isinstance(item, exp.Alias) else item
+    bare = item.unalias()
     if isinstance(bare, exp.Column) and not isinstance(bare.this, exp.Star):
         reference = try_resolve(block.statement, bare, block.scope)
         if reference is None or reference.has_fields:

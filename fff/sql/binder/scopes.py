@@ -296,7 +296,7 @@ def _outputs(query: Query) -> tuple[Output, ...] | None:
 def _select_outputs(scope: SelectScope) -> list[Output] | None:
     found: list[Output] = []
     for item in scope.node.expressions:
-        bare = item.this if isinstance(item, exp.Alias) else item
+        bare = item.unalias()
         if isinstance(bare, exp.Star) or (isinstance(bare, exp.Column) and isinstance(bare.this, exp.Star)):
             columns = _starred(scope, bare)
             if columns is None:

@@ -13,10 +13,10 @@ from fff.catalog import Catalog
 from fff.dataflow.plan.expressions import Column
 from fff.dataflow.plan.plan import JoinKind
 from fff.errors import QueryError, Span
-from fff.sql.binder.names import Relation, Scope, find_table
+from fff.sql.binder.names import Relation, Scope, find_table, parts_of
 from fff.sql.binder.scopes import Region
 from fff.sql.binder.unsupported import is_mirrored, join_kind, refuse
-from fff.sql.syntax.statement import Node, Statement, TokenType, arg, conjuncts, exp, identifier_span
+from fff.sql.syntax.statement import Node, Statement, TokenType, arg, conjuncts, exp, identifier_span, keyword
 
 #: Clauses that may follow WHERE, by the token that opens them and the tree's name for them.
 _CLAUSES = {
@@ -37,18 +37,9 @@ _TAIL = frozenset({"order", "sort", "cluster", "distribute", "limit", "offset"})
 #: What may stand between two relations, apart from the comma.
 _JOIN_WORDS = frozenset(
     {
-        TokenType.JOIN,
-        TokenType.INNER,
-        TokenType.CROSS,
-        TokenType.NATURAL,
-        TokenType.LEFT,
-        TokenType.RIGHT,
-        TokenType.FULL,
-        TokenType.SEMI,
-        TokenType.ANTI,
-        TokenType.COMMA,
-        TokenType.STRAIGHT_JOIN,
-        TokenType.ASOF,
+        *(TokenType.JOIN, TokenType.INNER, TokenType.CROSS, TokenType.NATURAL, TokenType.COMMA),
+        *(TokenType.LEFT, TokenType.RIGHT, TokenType.FULL, TokenType.SEMI, TokenType.ANTI),
+        *(TokenType.STRAIGHT_JOIN, TokenType.ASOF),
     }
 )
 
@@ -292,7 +283,7 @@ class _FromClause:
 
     def _join(self, join: Node, left: Scope, right: Scope, at: int) -> tuple[Scope, int]:
         token = self.statement.tokens[at].token_type if at < self.end else None
-        if str(join.args.get("method") or "").upper() == "NATURAL":
+        if keyword(join, "method") == "NATURAL":
             return self._natural(left, right), at
         if token is TokenType.USING:
             if at + 1 >= self.end or self.statement.tokens[at + 1].token_type is not TokenType.L_PAREN:
@@ -387,9 +378,7 @@ class _FromClause:
 
     def _table(self, node: Node) -> tuple[Scope, int]:
         """A table and its alias."""
-        name = [
-            part for part in (node.args.get("catalog"), node.args.get("db"), node.this) if part is not None
-        ]
+        name = parts_of(node)
         alias = node.args.get("alias")
         written = alias.this if alias is not None else None
         span, last = identifier_span(name[0]), identifier_span(written if written is not None else name[-1])

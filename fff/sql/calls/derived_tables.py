@@ -17,7 +17,7 @@ from typing import TypeVar
 from fff.catalog import Catalog
 from fff.errors import QueryError, Span
 from fff.sql.binder.build_scopes import read_queries
-from fff.sql.binder.names import parts_of
+from fff.sql.binder.names import parts_of, qualifier_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText
 from fff.sql.scalars.names import spark_name
@@ -25,7 +25,17 @@ from fff.sql.scalars.typed import LeftToSparkError
 from fff.sql.syntax.edits import Edit, applied, edit
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.source_map import Edited
-from fff.sql.syntax.statement import Node, Statement, TokenType, arg, exp, filled, identifier_span, quote
+from fff.sql.syntax.statement import (
+    Node,
+    Statement,
+    TokenType,
+    arg,
+    exp,
+    filled,
+    identifier_span,
+    qualified,
+    quote,
+)
 
 #: What a merged query may consist of, and the SELECT around it, by the tree's names.
 _INNER = frozenset({"expressions", "from", "joins", "where"})
@@ -242,16 +252,14 @@ class _Merge:
                 yield edit(span, ", ".join(self._starred(node)))
             elif not isinstance(node, exp.Alias):
                 _must(not isinstance(node, exp.Aliases))
-                first, end = statement.token_at(span.start), statement.token_at(span.end - 1) + 1
+                first, end = statement.tokens_at(span)
                 name = parts_of(node)[-1].name if isinstance(node, exp.Column) else None
                 name = name or spark_name(node, statement.tokens[first:end], self.scope.sources)
                 yield edit(Span(span.end, span.end), f" AS {quote(name)}")
         _must(not stars)  # count(*) and the like
 
     def _starred(self, star: Node) -> Iterator[str]:
-        qualifier = (
-            [part.name.lower() for part in parts_of(star)[:-1]] if isinstance(star, exp.Column) else []
-        )
+        qualifier = qualifier_of(star)
         sources = [one for one in self.scope.sources if not (one.hidden or one.called)]
         for source in sources:
             if not qualifier or source.answers_to(qualifier):
@@ -261,7 +269,7 @@ class _Merge:
 
 
 def _column(alias: str, name: str) -> str:
-    return f"{quote(alias)}.{quote(name)}"
+    return qualified(alias, name)
 
 
 def _aliases(tree: QueryTree, source: Source, inner: SelectScope) -> dict[Source, str]:
@@ -286,8 +294,8 @@ def _changes(tree: QueryTree, inner: SelectScope, aliases: dict[Source, str]) ->
         last = _there(identifier_span(alias.this)) if source.written and alias is not None else span
         # WITH may have another meaning for a bare name.
         _must(table.source or table.name.lower() not in {one.alias.lower() for one in _with(tree)})
-        written = tree.statement.sql[span.start : span.end]
-        name = f"{quote(table.source)}.{quote(table.name)}" if table.source else written
+        written = tree.statement.text_at(span)
+        name = qualified(table.source, table.name) if table.source else written
         yield edit(Span(span.start, last.end), f"{name} AS {quote(aliases[source])}")
     for node in inner.columns:
         found = resolve(node, inner)
@@ -324,7 +332,7 @@ def _values(
             bare, end = node.this, statement.token_at(named.start)
             end -= statement.tokens[end - 1].token_type is TokenType.ALIAS
             span = statement.span(statement.token_at(span.start), end)
-        first, end = statement.token_at(span.start), statement.token_at(span.end - 1) + 1
+        first, end = statement.tokens_at(span)
         yield (
             name or spark_name(bare, statement.tokens[first:end], inner.sources),
             f"({applied(statement.sql, span, changes)})",

@@ -280,4 +280,4 @@ class _Select:
         return any(place.start <= call.span.start < place.end for call in self.calls)
 
     def _sql(self, span: Span) -> str:
-        return self.tree.statement.sql[span.start : span.end]
+        return self.tree.statement.text_at(span)

@@ -111,7 +111,7 @@ def _call(statement: Statement, node: Node, parts: list[str], tables: list[Table
         text if token.token_type is TokenType.STRING else text.lower()
         for token, text in zip(tokens, texts, strict=True)
     )
-    text = " ".join(statement.sql[span.start : span.end].split())
+    text = " ".join(statement.text_at(span).split())
     return Call(node, tables[0], span, text, key, _places(statement, opening, closing))
 
 
@@ -224,7 +224,7 @@ def _mismatch(statement: Statement, call: Call, field: Field, given: str, place:
         f"argument {field.name} of {call.table.full_name} is of type {field.type}, not {given}",
         sql=statement.sql,
         span=place,
-        hint=f"write CAST({statement.sql[place.start : place.end]} AS {field.type.upper()})",
+        hint=f"write CAST({statement.text_at(place)} AS {field.type.upper()})",
     )
 
 

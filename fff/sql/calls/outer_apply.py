@@ -29,7 +29,7 @@ from fff.sql.calls.guards import needed_where
 from fff.sql.calls.substitute import Called, called, value_edits
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit, edit
-from fff.sql.syntax.statement import Node, exp, identifier_span, quote
+from fff.sql.syntax.statement import Node, exp, identifier_span, qualified, quote
 
 #: Clauses in which a bare name means a result column before a column of a source.
 _AFTER_SELECT = frozenset({"having", "order", "sort", "cluster", "distribute"})
@@ -209,7 +209,7 @@ class _Apart:
             while name.lower() in map(str.lower, self.outputs):
                 name += "_"
             bare = found.others or not source.alias
-            self.outputs[name] = quote(column) if bare else f"{quote(source.alias)}.{quote(column)}"
+            self.outputs[name] = quote(column) if bare else qualified(source.alias, column)
             self._known[key] = name
         return self._known[key]
 
@@ -274,7 +274,7 @@ class _Apart:
         return all(isinstance(item, exp.Column) for item in made)
 
     def _sql(self, span: Span) -> str:
-        return self.tree.statement.sql[span.start : span.end]
+        return self.tree.statement.text_at(span)
 
 
 def _conjoined(places: Sequence[Span]) -> list[str | Span]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from fff.catalog import Catalog
 from fff.errors import QueryError, Span
 from fff.sql.binder.build_scopes import read_queries
-from fff.sql.binder.names import parts_of
+from fff.sql.binder.names import parts_of, qualifier_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText
 from fff.sql.scalars.names import spark_name
@@ -28,7 +28,17 @@ from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit, edit
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.source_map import Edited
-from fff.sql.syntax.statement import Node, TokenType, arg, exp, filled, identifier_span, quote
+from fff.sql.syntax.statement import (
+    Node,
+    TokenType,
+    arg,
+    exp,
+    filled,
+    identifier_span,
+    keyword,
+    qualified,
+    quote,
+)
 
 #: What the queries are called, before the names of their columns.
 PACKED = re.compile(r"^joined_\d+(?:\.|$)")
@@ -76,8 +86,8 @@ def _steps(tree: QueryTree, sql: str) -> Iterator[list[Edit]]:
 def _without_natural(tree: QueryTree, scope: SelectScope) -> Iterator[list[Edit]]:
     """NATURAL FULL JOIN with the names that it means, where it is the first join of two tables."""
     joins = list(scope.node.args.get("joins") or ())
-    natural = bool(joins) and str(arg(joins[0], "method") or "").upper() == "NATURAL"
-    if not natural or str(arg(joins[0], "side") or "").upper() != "FULL" or scope.region is None:
+    natural = bool(joins) and keyword(joins[0], "method") == "NATURAL"
+    if not natural or keyword(joins[0], "side") != "FULL" or scope.region is None:
         return
     try:
         place = SelectText.of(tree.statement, scope).from_text
@@ -106,7 +116,7 @@ def _parts(tree: QueryTree, scope: SelectScope) -> Iterator[tuple[SelectText, Sp
     place = text.from_text
     if place is None:
         return
-    sides = [str(arg(one, "side") or "").upper() for one in joins]
+    sides = [keyword(one, "side") for one in joins]
     last = max((at for at, side in enumerate(sides) if side in ("RIGHT", "FULL")), default=-1)
     begins = _join_begins(tree, scope, place)
     if last >= 0 and len(begins) == len(joins):
@@ -142,7 +152,7 @@ def _join_begins(tree: QueryTree, scope: SelectScope, place: Span) -> list[int]:
     statement, region = tree.statement, scope.region
     assert region is not None, "who asks has looked"
     tokens = statement.tokens
-    first, end = statement.token_at(place.start), statement.token_at(place.end - 1) + 1
+    first, end = statement.tokens_at(place)
     found = []
     for at in range(first, end):
         if tokens[at].token_type in _SEPARATORS and statement.depths[at] == region.depth:
@@ -312,7 +322,7 @@ class _Packing:
             if isinstance(bare, exp.Star | exp.Alias):
                 continue
             _must(not isinstance(node, exp.Aliases))
-            first, end = statement.token_at(span.start), statement.token_at(span.end - 1) + 1
+            first, end = statement.tokens_at(span)
             name = parts_of(node)[-1].name if isinstance(node, exp.Column) else None
             yield edit(
                 Span(span.end, span.end),
@@ -322,9 +332,7 @@ class _Packing:
     def _starred(self, star: Node, names: dict[tuple[Source, int], str]) -> Iterator[str]:
         bare = star.this if isinstance(star, exp.Column) else star
         _must(not (arg(bare, "except") or arg(bare, "replace")))
-        qualifier = (
-            [part.name.lower() for part in parts_of(star)[:-1]] if isinstance(star, exp.Column) else []
-        )
+        qualifier = qualifier_of(star)
         for source in self.scope.sources:
             if source.hidden or source.called or (qualifier and not source.answers_to(qualifier)):
                 continue
@@ -344,7 +352,7 @@ def _name(column: tuple[Source, int]) -> str:
 
 
 def _column(source: Source, at: int) -> str:
-    return f"{quote(source.alias)}.{quote(_name((source, at)))}"
+    return qualified(source.alias, _name((source, at)))
 
 
 def _must(holds: object) -> None:

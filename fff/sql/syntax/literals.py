@@ -202,7 +202,7 @@ def _string(statement: Statement, node: Node) -> Constant | None:
     span = identifier_span(node)
     if span is None:
         return None
-    spelled = statement.sql[span.start : span.end]
+    spelled = statement.text_at(span)
     plain = len(spelled) >= 2 and spelled[0] in "'\"" and spelled[-1] == spelled[0]
     inside = spelled[1:-1]
     if not plain or spelled[0] in inside or not _UNESCAPED.fullmatch(inside):

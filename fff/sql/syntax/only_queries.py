@@ -48,87 +48,17 @@ _QUOTED = frozenset({TokenType.STRING, TokenType.IDENTIFIER, TokenType.HINT})
 #: Every kind of node of a query's tree, expressions and whole queries apart: the clauses, and what stands in them.
 _PARTS = tuple(
     getattr(exp, name)
-    for name in [
-        "Alias",
-        "Aliases",
-        "CTE",
-        "From",
-        "Identifier",
-        "Join",
-        "Star",
-        "Table",
-        "TableAlias",
-        "TableSample",
-        "Tuple",
-        "Var",
-        "Version",
-        "Where",
-        "With",
-        "HistoricalData",
-        "Group",
-        "Cube",
-        "Rollup",
-        "GroupingSets",
-        "Having",
-        "Qualify",
-        "Distinct",
-        "Order",
-        "Ordered",
-        "Sort",
-        "Cluster",
-        "Distribute",
-        "Limit",
-        "LimitOptions",
-        "Offset",
-        "Pivot",
-        "PivotAlias",
-        "PivotAny",
-        "UnpivotColumns",
-        "Hint",
-        "JoinHint",
-        "Fetch",
-        "Filter",
-        "HavingMax",
-        "IgnoreNulls",
-        "RespectNulls",
-        "WithinGroup",
-        "WindowSpec",
-        "Interval",
-        "IntervalSpan",
-        "TimeUnit",
-        "AtTimeZone",
-        "FromTimeZone",
-        "Slice",
-        "Lambda",
-        "DataType",
-        "DataTypeParam",
-        "PseudoType",
-        "ObjectIdentifier",
-        "ColumnDef",
-        "ColumnConstraint",
-        "NotNullColumnConstraint",
-        "CommentColumnConstraint",
-        "CollateColumnConstraint",
-        "CharacterSet",
-        "JSON",
-        "JSONPath",
-        "JSONPathPart",
-        "JSONKeyValue",
-        "JSONValue",
-        "JSONExtractQuote",
-        "FormatJson",
-        "OnCondition",
-        "OverflowTruncateBehavior",
-        "TranslateCharacters",
-        "National",
-        "Introducer",
-        "Variadic",
-        "XMLNamespace",
-        "ExplodeOuter",
-        "Nearest",
-        "QueryTransform",
-        "Schema",
-    ]
+    for name in """
+        Alias Aliases CTE From Identifier Join Star Table TableAlias TableSample Tuple Var Version Where
+        With HistoricalData Group Cube Rollup GroupingSets Having Qualify Distinct Order Ordered Sort
+        Cluster Distribute Limit LimitOptions Offset Pivot PivotAlias PivotAny UnpivotColumns Hint
+        JoinHint Fetch Filter HavingMax IgnoreNulls RespectNulls WithinGroup WindowSpec Interval
+        IntervalSpan TimeUnit AtTimeZone FromTimeZone Slice Lambda DataType DataTypeParam PseudoType
+        ObjectIdentifier ColumnDef ColumnConstraint NotNullColumnConstraint CommentColumnConstraint
+        CollateColumnConstraint CharacterSet JSON JSONPath JSONPathPart JSONKeyValue JSONValue
+        JSONExtractQuote FormatJson OnCondition OverflowTruncateBehavior TranslateCharacters National
+        Introducer Variadic XMLNamespace ExplodeOuter Nearest QueryTransform Schema
+    """.split()  # noqa: SIM905 - a list of words
 )
 _KNOWN = (exp.Condition, exp.Query, exp.UDTF, *_PARTS)
 
