@@ -30,14 +30,12 @@ class Needs:
     """Places of the block's output, by part of the query."""
 
     rows: frozenset[int]  # without these it cannot be said which group a row belongs to, or whether it counts
-    grouping: (
-        tuple[int, ...] | None
-    )  # of columns that are grouped by as they are; None where others are computed too
+    #: Of columns that are grouped by as they are; None where others are computed too.
+    grouping: tuple[int, ...] | None
     cells: tuple[frozenset[int], ...]  # by result column
     keys: tuple[int, ...]  # result columns that are the same in all rows of a group
-    simple: tuple[SimpleCell, ...] | None = (
-        None  # where all result columns are, and there is no clause but GROUP BY
-    )
+    #: Where all result columns are simple, and there is no clause but GROUP BY.
+    simple: tuple[SimpleCell, ...] | None = None
 
 
 def needs_of(block: SourceBlock, residual: Sequence[Condition], output: Sequence[Column]) -> Needs | None:

@@ -155,9 +155,8 @@ class _Walk:
 
     def __init__(self, *, joined: bool, outermost: Node | None = None) -> None:
         self._by_eddy = joined
-        self._outermost = (
-            outermost  # what it says of many rows in one, and which rows it leaves out, is no matter
-        )
+        # What it says of many rows in one, and which rows it leaves out, is no matter.
+        self._outermost = outermost
         self.found: list[tuple[str, tuple[str, ...]]] = []  # table as written, in lower case
 
     def query(self, node: Node, scope: _Scope) -> None:

@@ -24,6 +24,7 @@ from fff.sql.binder.scopes import (
 from fff.sql.binder.spj_block import without_tail
 from fff.sql.binder.unsupported import is_mirrored, right_side
 from fff.sql.syntax.aggregates import counts_rows
+from fff.sql.syntax.only_queries import is_query
 from fff.sql.syntax.statement import (
     Node,
     Statement,
@@ -85,10 +86,9 @@ def _unknown(statement: Statement, node: Node, scope: SelectScope) -> QueryError
         hint = f"{owner.alias} has {', '.join(list(known.values())[:12]) or 'no columns'}"
         hint = f"did you mean {' or '.join(known[one] for one in close)}?" if close else hint
         hint = "of a semi or anti join only the left side comes out" if owner.hidden else hint
-        return QueryError(
+        return statement.error(
             f"unknown column {names[1]} of {owner.table.full_name if owner.table else owner.alias}",
-            sql=statement.sql,
-            span=identifier_span(parts[1]) or reference_span(node),
+            identifier_span(parts[1]) or reference_span(node),
             hint=hint,
         )
     columns = {
@@ -98,10 +98,9 @@ def _unknown(statement: Statement, node: Node, scope: SelectScope) -> QueryError
     }
     close = difflib.get_close_matches(names[-1].lower(), columns, n=2)
     aliases = ", ".join(source.alias for source in reach if source.alias) or "no table"
-    return QueryError(
+    return statement.error(
         f"unknown column {names[0]}" if len(names) == 1 else f"unknown table or alias {names[0]}",
-        sql=statement.sql,
-        span=(reference_span(node) if len(names) == 1 else identifier_span(parts[0])) or text_span(node),
+        (reference_span(node) if len(names) == 1 else identifier_span(parts[0])) or text_span(node),
         hint=f"did you mean {' or '.join(columns[one] for one in close)}?"
         if close
         else f"in reach here: {aliases}",
@@ -201,9 +200,8 @@ class _ScopeReader:
         self, first: Node, joins: Sequence[Node], scope: SelectScope, ctes: Mapping[str, Query]
     ) -> _Side:
         left = self._entry(first, scope, ctes)
-        own = (
-            first.args.get("joins") or () if isinstance(first, exp.Table) else ()
-        )  # those of brackets are read with them
+        # Those of brackets are read with them.
+        own = first.args.get("joins") or () if isinstance(first, exp.Table) else ()
         for join in [*own, *joins]:
             right = self._entry(join.this, scope, ctes)
             for nested in join.this.args.get("joins") or ():
@@ -216,7 +214,7 @@ class _ScopeReader:
         if (
             isinstance(node, exp.Subquery | exp.Paren)
             and isinstance(node.this, exp.Table | exp.Subquery | exp.Paren)
-            and not _is_query(node.this)
+            and not is_query(node.this)
         ):
             if node.args.get("alias") is not None:
                 scope.joinable = False
@@ -229,17 +227,13 @@ class _ScopeReader:
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             return self._table(node, scope, ctes)
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Dot):
-            raise QueryError(
-                f"unknown table {node.sql('spark')}", sql=self.statement.sql, span=text_span(node)
-            )
+            raise self.statement.error(f"unknown table {node.sql('spark')}", text_span(node))
         return self._other(node, scope, ctes)
 
     def _table(self, node: Node, scope: SelectScope, ctes: Mapping[str, Query]) -> _Side:
         _check_table(self.statement, node)
         if any(not isinstance(part, exp.Identifier) for part in parts_of(node)):
-            raise QueryError(
-                "syntax error: this cannot be read as a table", sql=self.statement.sql, span=text_span(node)
-            )
+            raise self.statement.error("syntax error: this cannot be read as a table", text_span(node))
         alias = node.args.get("alias")
         written = alias is not None and isinstance(alias.this, exp.Identifier)
         renamed = tuple(column.name for column in alias.columns) if alias is not None else ()
@@ -278,7 +272,7 @@ class _ScopeReader:
         renamed = tuple(column.name for column in alias.columns) if alias is not None else ()
         source = Source(scope, node, named)
         inner = node.this if isinstance(node, exp.Lateral) else node
-        if _is_query(inner) and not isinstance(inner, exp.Values):
+        if is_query(inner) and not isinstance(inner, exp.Values):
             lateral = scope if isinstance(node, exp.Lateral) else scope.outer
             source.query = self.query(inner, ctes, lateral)
             outputs = source.query.outputs
@@ -408,12 +402,6 @@ def _regions(statement: Statement) -> list[Region]:
     return found
 
 
-def _is_query(node: object) -> bool:
-    if isinstance(node, exp.Subquery | exp.Paren):
-        return _is_query(node.this)
-    return isinstance(node, exp.Select | exp.SetOperation | exp.Values)
-
-
 def _limits(node: Node) -> bool:
     return any(node.args.get(name) for name in ("limit", "offset"))
 
@@ -423,7 +411,7 @@ def _inner_queries(node: Node) -> Iterator[Node]:
     todo = list(node.iter_expressions())
     while todo:
         child = todo.pop()
-        if _is_query(child) and not isinstance(child, exp.Values):
+        if is_query(child) and not isinstance(child, exp.Values):
             yield child
         else:
             todo += list(child.iter_expressions())
@@ -440,9 +428,9 @@ def _expression_queries(select: Node) -> Iterator[Node]:
             if name == "joins":
                 on = part.args.get("on")
                 if on is not None:
-                    yield from [on] if _is_query(on) else _inner_queries(on)
+                    yield from [on] if is_query(on) else _inner_queries(on)
             else:
-                yield from [part] if _is_query(part) else _inner_queries(part)
+                yield from [part] if is_query(part) else _inner_queries(part)
 
 
 def own_parts(select: Node, *, clauses: bool = True) -> Iterator[Node]:
@@ -456,7 +444,7 @@ def own_parts(select: Node, *, clauses: bool = True) -> Iterator[Node]:
         ]
     while todo:
         node = todo.pop()
-        if _is_query(node) and not isinstance(node, exp.Values):
+        if is_query(node) and not isinstance(node, exp.Values):
             alias = node.args.get("alias")
             todo += [alias] if isinstance(alias, exp.Expr) else []
             continue
@@ -475,8 +463,6 @@ def _table_span(node: Node) -> Span | None:
 def _check_table(statement: Statement, node: Node) -> None:
     for name in ("version", "when"):
         if node.args.get(name):
-            raise UnsupportedSQL(
-                "time travel is not supported: a source has one state, that of now",
-                sql=statement.sql,
-                span=text_span(node),
+            raise statement.unsupported(
+                "time travel is not supported: a source has one state, that of now", text_span(node)
             )

@@ -97,10 +97,9 @@ def _check_columns(statement: Statement, scope: SelectScope) -> None:
 
 def _ungrouped(statement: Statement, column: Node) -> QueryError:
     shown = ".".join(part.name for part in parts_of(column))
-    return QueryError(
+    return statement.error(
         f"{shown} is neither grouped by nor in an aggregate",
-        sql=statement.sql,
-        span=reference_span(column),
+        reference_span(column),
         hint=f"add it to GROUP BY, or take any of its values: any_value({shown})",
     )
 
@@ -115,10 +114,9 @@ def _check_chosen(statement: Statement, scope: SelectScope, items: list[Node], o
         place = _place(resolve(column, scope))
         named = len(parts_of(column)) == 1 and parts_of(column)[0].name.lower() in aliases
         if place is not None and place not in held and not named:
-            raise QueryError(
+            raise statement.error(
                 f"ORDER BY {column.sql('spark')} behind DISTINCT, which leaves that column out",
-                sql=statement.sql,
-                span=reference_span(column),
+                reference_span(column),
                 hint="add it to the select list",
             )
 
@@ -133,10 +131,9 @@ def _check_star(statement: Statement, scope: SelectScope, star: Node, grouped: _
     for source in sources:
         for index, name in enumerate(source.names or ()):
             if (source, index) not in grouped.plain:
-                raise QueryError(
+                raise statement.error(
                     f"* holds {name}, which is neither grouped by nor in an aggregate",
-                    sql=statement.sql,
-                    span=identifier_span(bare),
+                    identifier_span(bare),
                     hint="name the columns that are meant",
                 )
 
@@ -230,4 +227,4 @@ def _bare_columns(item: Node) -> Iterator[Node]:
 
 
 def _refused(statement: Statement, node: Node, message: str, hint: str | None = None) -> QueryError:
-    return QueryError(message, sql=statement.sql, span=identifier_span(node) or text_span(node), hint=hint)
+    return statement.error(message, identifier_span(node) or text_span(node), hint=hint)

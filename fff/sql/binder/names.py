@@ -14,7 +14,7 @@ from functools import cached_property
 
 from fff.catalog import Catalog, Naming, Table
 from fff.dataflow.plan.expressions import Column
-from fff.errors import QueryError, Span
+from fff.errors import Span
 from fff.schema import Field
 from fff.sql.syntax.statement import Node, Statement, TokenType, arg, exp, identifier_span
 
@@ -136,9 +136,7 @@ def find_table(statement: Statement, node: Node, catalog: Catalog, span: Span) -
     name = ".".join(parts)
     if found:
         names = ", ".join(sorted(table.full_name for table in found))
-        raise QueryError(
-            f"table {name} is ambiguous: {names}", sql=statement.sql, span=span, hint="write source.table"
-        )
+        raise statement.error(f"table {name} is ambiguous: {names}", span, hint="write source.table")
     close = catalog.suggest(name) or catalog.suggest(parts[-1])
     hint = (
         f"did you mean {' or '.join(close)}?" if close else _absent(parts, catalog) or _WHERE_TABLES_COME_FROM
@@ -146,7 +144,7 @@ def find_table(statement: Statement, node: Node, catalog: Catalog, span: Span) -
     if unread := catalog.unread():
         told = f"{' and '.join(unread)} in this folder may have it, and nothing reads it: -s {unread[0]}"
         hint = f"{hint}\n  {told}" if close else told
-    raise QueryError(f"unknown table {name}", sql=statement.sql, span=span, hint=hint)
+    raise statement.error(f"unknown table {name}", span, hint=hint)
 
 
 def is_call(table: Table | None, alias: str) -> bool:
@@ -200,27 +198,23 @@ def resolve(statement: Statement, node: Node, scope: Scope) -> Reference:
         if relation is not None and len(names) > depth:
             known = {field.name.lower(): field.name for field in relation.table.columns}
             hint = _suggest(names[depth], known) or f"{relation.alias} has {_listed(list(known.values()))}"
-            raise QueryError(
+            raise statement.error(
                 f"unknown column {names[depth]} of {relation.table.full_name}",
-                sql=statement.sql,
-                span=identifier_span(parts[depth]) or place,
+                identifier_span(parts[depth]) or place,
                 hint=hint,
             )
     if len(names) > 1:
         aliases = {relation.alias.lower(): relation.alias for relation in scope.relations}
         hint = _suggest(names[0], aliases) or f"in reach here: {_listed(list(aliases.values()))}"
-        raise QueryError(
-            f"unknown table or alias {names[0]}",
-            sql=statement.sql,
-            span=identifier_span(parts[0]) or place,
-            hint=hint,
+        raise statement.error(
+            f"unknown table or alias {names[0]}", identifier_span(parts[0]) or place, hint=hint
         )
     known = {scope.field(column).name.lower(): scope.describe(column) for column in scope.output}
     hint = (
         _suggest(names[0], known)
         or f"tables in reach here: {_listed([one.alias for one in scope.relations])}"
     )
-    raise QueryError(f"unknown column {names[0]}", sql=statement.sql, span=place, hint=hint)
+    raise statement.error(f"unknown column {names[0]}", place, hint=hint)
 
 
 def try_resolve(statement: Statement, node: Node, scope: Scope) -> Reference | None:
@@ -242,10 +236,9 @@ def try_resolve(statement: Statement, node: Node, scope: Scope) -> Reference | N
     found = scope.named(names[0])
     if len(found) > 1:
         options = ", ".join(scope.describe(column) for column in found)
-        raise QueryError(
+        raise statement.error(
             f"column {names[0]} is ambiguous: {options}",
-            sql=statement.sql,
-            span=reference_span(node),
+            reference_span(node),
             hint="write the alias before it",
         )
     return Reference(found[0], 0, parts) if found else None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from fff.catalog import Catalog
 from fff.dataflow.plan.expressions import Column
 from fff.dataflow.plan.plan import JoinKind
-from fff.errors import QueryError, Span
+from fff.errors import Span
 from fff.sql.binder.names import Relation, Scope, find_table, parts_of
 from fff.sql.binder.scopes import Region
 from fff.sql.binder.unsupported import is_mirrored, join_kind, refuse
@@ -138,18 +138,13 @@ def without_tail(statement: Statement, region: Region, select: Node) -> Region:
 def split(statement: Statement, node: Node, first: int, end: int, scope: Scope) -> list[Condition]:
     """The conjuncts of a condition that stands in the tokens `first` up to but not including `end`."""
     if first >= end:
-        raise QueryError(
-            "syntax error: a condition is missing here",
-            sql=statement.sql,
-            span=statement.span(first - 1, first),
-        )
+        raise statement.error("syntax error: a condition is missing here", statement.span(first - 1, first))
     nodes = conjuncts(node)
     places = _split_tokens(statement, first, end)
     if len(nodes) != len(places):
-        raise QueryError(
+        raise statement.error(
             "syntax error: these conditions cannot be told apart",
-            sql=statement.sql,
-            span=statement.span(first, end),
+            statement.span(first, end),
             hint="put each condition into brackets",
         )
     return [
@@ -287,10 +282,8 @@ class _FromClause:
             return self._natural(left, right), at
         if token is TokenType.USING:
             if at + 1 >= self.end or self.statement.tokens[at + 1].token_type is not TokenType.L_PAREN:
-                raise QueryError(
-                    "syntax error: USING wants column names in brackets",
-                    sql=self.statement.sql,
-                    span=self.statement.span(at, at + 1),
+                raise self.statement.error(
+                    "syntax error: USING wants column names in brackets", self.statement.span(at, at + 1)
                 )
             close = self.statement.closing(at + 1)
             return self._using(join, left, right), close + 1
@@ -344,7 +337,7 @@ class _FromClause:
         where = ", ".join(relation.alias for relation in scope.relations)
         options = ", ".join(scope.describe(column) for column in found)
         problem = f"is ambiguous: {options}" if found else f"is not a column of {where}"
-        raise QueryError(f"join column {name} {problem}", sql=self.statement.sql, span=span)
+        raise self.statement.error(f"join column {name} {problem}", span)
 
     def _merge(
         self, left: Scope, right: Scope, pairs: Sequence[tuple[Column, Column]], spans: Sequence[Span | None]
@@ -383,9 +376,7 @@ class _FromClause:
         written = alias.this if alias is not None else None
         span, last = identifier_span(name[0]), identifier_span(written if written is not None else name[-1])
         if span is None or last is None:
-            raise QueryError(
-                "syntax error: this cannot be read as a table", sql=self.statement.sql, span=span
-            )
+            raise self.statement.error("syntax error: this cannot be read as a table", span)
         place = Span(span.start, (identifier_span(name[-1]) or span).end)
         table = find_table(self.statement, node, self.catalog, place)
         relation = Relation(
@@ -397,10 +388,9 @@ class _FromClause:
         )
         twin = next((one for one in self.relations if one.alias.lower() == relation.alias.lower()), None)
         if twin is not None:
-            raise QueryError(
+            raise self.statement.error(
                 f"two tables are called {relation.alias} in this query",
-                sql=self.statement.sql,
-                span=last,
+                last,
                 hint=f"give one of them another alias: {'.'.join(part.name for part in name)} AS {relation.alias}2",
             )
         self.relations.append(relation)

@@ -9,7 +9,7 @@ from fff.sql.syntax.statement import Node, Statement, keyword
 
 def refuse(statement: Statement, what: str, span: Span | None) -> UnsupportedSQL:
     """The error for a construct that is no part of a select-project-join block."""
-    return UnsupportedSQL(f"{what} is not supported here", sql=statement.sql, span=span)
+    return statement.unsupported(f"{what} is not supported here", span)
 
 
 def right_side(join: Node) -> JoinKind | None:

@@ -183,9 +183,8 @@ class _FullJoin:
 
     def _are_alike(self, merged: Found) -> bool:
         """Whether the columns of USING are of one type, so that nothing is cast."""
-        both = ((merged.source, merged.index), *merged.others)
-        kinds = {_type(source, index) for source, index in both}
-        return len(both) == 2 and len(kinds) == 1 and None not in kinds
+        kinds = {_type(source, index) for source, index in merged.columns}
+        return len(merged.columns) == 2 and len(kinds) == 1 and None not in kinds
 
     def _stars(self) -> Iterator[Edit | None]:
         """Stars as the columns that they stand for; None for one that cannot be told."""

@@ -74,11 +74,7 @@ def _used(tree: QueryTree, source: Source) -> list[str]:
     """The columns of a table that a statement names."""
     found = [resolve(node, scope) for scope in tree.scopes for node in scope.columns]
     used = {
-        index
-        for one in found
-        if isinstance(one, Found)
-        for owner, index in ((one.source, one.index), *one.others)
-        if owner is source
+        index for one in found if isinstance(one, Found) for owner, index in one.columns if owner is source
     }
     return [(source.names or ())[index] for index in sorted(used)]
 

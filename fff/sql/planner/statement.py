@@ -132,9 +132,8 @@ def _joining(
         seed = None if alone is None else BlockParts.of(alone.block, params).access.aliases[0].seed
     except QueryError:  # it needs the keys of the rows around it
         return grown
-    return (
-        grown if seed is None or len(seed.keys) == 1 else None
-    )  # no list of constants is asked of a right side
+    # No list of constants is asked of a right side.
+    return grown if seed is None or len(seed.keys) == 1 else None
 
 
 def _draft(
@@ -342,7 +341,7 @@ def _needed(tree: QueryTree) -> defaultdict[Source, set[int]]:
         for node in scope.columns:
             meaning = resolve(node, scope)
             if isinstance(meaning, Found):
-                for source, index in ((meaning.source, meaning.index), *meaning.others):
+                for source, index in meaning.columns:
                     found[source].add(index)
                 continue
             for source in scope.reach:

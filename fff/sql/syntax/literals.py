@@ -110,9 +110,8 @@ def _int_of(node: Node) -> int | None:
         found = None if sides[0] is None or sides[1] is None else operation(sides[0], sides[1])
     else:
         found = None
-    return (
-        found if found is not None and found in _INT else None
-    )  # beyond int, Spark has another type or an error
+    # Beyond int, Spark has another type or an error.
+    return found if found is not None and found in _INT else None
 
 
 def constant_of_value(value: object) -> Constant | None:

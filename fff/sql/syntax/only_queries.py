@@ -94,15 +94,15 @@ def check_reads(text: str, tokens: Sequence[Token], tree: Node) -> None:
     """
     for node in tree.walk():
         _check(text, tokens, node)
-    if not _is_query(tree):
+    if not is_query(tree):
         raise _no_query(text, token_span(tokens[0]))
     for part in tree.find_all(exp.CTE, exp.SetOperation, exp.Lateral):
         for query in [part.this, part.expression] if isinstance(part, exp.SetOperation) else [part.this]:
-            if not _is_query(query) and not (isinstance(part, exp.Lateral) and isinstance(query, exp.Func)):
+            if not is_query(query) and not (isinstance(part, exp.Lateral) and isinstance(query, exp.Func)):
                 raise _no_query(text, text_span(query) or token_span(tokens[0]))
 
 
-def _is_query(node: Node) -> bool:
+def is_query(node: Node) -> bool:
     """Whether a node, brackets aside, is a query itself."""
     while isinstance(node, exp.Subquery | exp.Paren):
         node = node.this

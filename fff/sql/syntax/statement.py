@@ -19,7 +19,7 @@ from sqlglot import Dialect, Parser, exp
 from sqlglot.errors import ErrorLevel, ParseError, SqlglotError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from fff.errors import QueryError, Span
+from fff.errors import QueryError, Span, UnsupportedSQL
 
 #: A node of the syntax tree.
 Node: TypeAlias = exp.Expr
@@ -153,6 +153,14 @@ class Statement:
     def text_at(self, span: Span) -> str:
         """The text of a place."""
         return self.sql[span.start : span.end]
+
+    def error(self, message: str, span: Span | None, *, hint: str | None = None) -> QueryError:
+        """An error about a place of the statement."""
+        return QueryError(message, sql=self.sql, span=span, hint=hint)
+
+    def unsupported(self, message: str, span: Span | None, *, hint: str | None = None) -> UnsupportedSQL:
+        """An error about a place of the statement that is SQL, but none that FFF runs."""
+        return UnsupportedSQL(message, sql=self.sql, span=span, hint=hint)
 
     def tokens_at(self, span: Span) -> tuple[int, int]:
         """The first token of a place, and the one behind it."""
