@@ -104,7 +104,7 @@ async def test_a_table_stays_as_it_is_whatever_the_statement(
     if not planner_checks:
         monkeypatch.setattr(only_queries, "_KNOWN", (object,))
         monkeypatch.setattr(only_queries, "_REFUSED", {})
-        monkeypatch.setattr(only_queries, "_is_query", lambda node: True)
+        monkeypatch.setattr(only_queries, "is_query", lambda node: True)
     reached = 0
     async with Federation(Catalog()) as federation:
         for text in FOREIGN:

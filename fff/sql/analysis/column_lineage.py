@@ -30,14 +30,12 @@ class Needs:
     """Places of the block's output, by part of the query."""
 
     rows: frozenset[int]  # without these it cannot be said which group a row belongs to, or whether it counts
-    grouping: (
-        tuple[int, ...] | None
-    )  # of columns that are grouped by as they are; None where others are computed too
+    #: Of columns that are grouped by as they are; None where others are computed too.
+    grouping: tuple[int, ...] | None
     cells: tuple[frozenset[int], ...]  # by result column
     keys: tuple[int, ...]  # result columns that are the same in all rows of a group
-    simple: tuple[SimpleCell, ...] | None = (
-        None  # where all result columns are, and there is no clause but GROUP BY
-    )
+    #: Where all result columns are simple, and there is no clause but GROUP BY.
+    simple: tuple[SimpleCell, ...] | None = None
 
 
 def needs_of(block: SourceBlock, residual: Sequence[Condition], output: Sequence[Column]) -> Needs | None:
@@ -76,7 +74,7 @@ class _LineageReader:
                 grouping += used
             else:
                 grouping = None
-        bare = [item.this if isinstance(item, exp.Alias) else item for item in self._items]
+        bare = [item.unalias() for item in self._items]
         return Needs(
             frozenset(rows),
             None if grouping is None else tuple(grouping),
@@ -95,7 +93,7 @@ class _LineageReader:
 
     def _simple_cell(self, item: Node) -> SimpleCell | None:
         """A select item as a plain aggregate, under the name that Spark will give it; None for anything else."""
-        bare = item.this if isinstance(item, exp.Alias) else item
+        bare = item.unalias()
         function, inner = None, bare
         if isinstance(bare, exp.Sum | exp.Avg | exp.Count | exp.Min | exp.Max):
             if any(value for name, value in bare.args.items() if name not in {"this", "big_int"}):
@@ -115,11 +113,7 @@ class _LineageReader:
         if group is None:
             return []
         if group.args.get("all"):
-            return [
-                item.this if isinstance(item, exp.Alias) else item
-                for item in self._items
-                if not has_aggregate(item)
-            ]
+            return [item.unalias() for item in self._items if not has_aggregate(item)]
         found: list[Node] = []
         for node in group.expressions:
             item: Node | None = None
@@ -127,7 +121,7 @@ class _LineageReader:
                 item = self._items[int(node.name) - 1]
             elif isinstance(node, exp.Column) and not node.table and not self._named(node.name):
                 item = self._aliases.get(node.name.lower())
-            found.append(node if item is None else item.this if isinstance(item, exp.Alias) else item)
+            found.append(node if item is None else item.unalias())
         return found
 
     def under(self, node: Node) -> set[int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
 from fff.dataflow.plan.expressions import Column, Compare, Expr, columns_of
-from fff.errors import QueryError, Span
+from fff.errors import Span
 from fff.schema import comparison_kind
 from fff.sql.analysis.common_conjuncts import follows
 from fff.sql.analysis.predicates import Translator, constant_truth
@@ -94,10 +94,9 @@ def _classify(block: SourceBlock, condition: Condition, params: Mapping[str, obj
     if condition.node is None:
         return _joined(block, condition)
     if condition.node.find(exp.Query):
-        return Conjunct(condition.text, "spark", "a subquery", condition.span, condition=condition)
+        return _left(condition, "a subquery")
     if any(id(column) in block.outer for column in condition.node.find_all(exp.Column)):
-        reason = "names a column of an outer query"
-        return Conjunct(condition.text, "spark", reason, condition.span, condition=condition)
+        return _left(condition, "names a column of an outer query")
     _refuse_aggregates(block, condition)
     translator = Translator(block.statement, condition.scope, params)
     try:
@@ -105,14 +104,7 @@ def _classify(block: SourceBlock, condition: Condition, params: Mapping[str, obj
         if may_fail(expr) and not columns_of(expr):
             raise LeftToSparkError("always fails")
     except LeftToSparkError as why:
-        return Conjunct(
-            condition.text,
-            "spark",
-            str(why),
-            condition.span,
-            condition=condition,
-            compared=_compared(block, condition, params),
-        )
+        return _left(condition, str(why), _compared(block, condition, params))
     if not columns_of(expr):
         truth = constant_truth(expr)
         return Conjunct(
@@ -123,6 +115,13 @@ def _classify(block: SourceBlock, condition: Condition, params: Mapping[str, obj
     compared = None if equality else _compared(block, condition, params)
     told = "rows on which it fails pass" if may_fail(expr) else ""
     return Conjunct(condition.text, where, told, condition.span, expr, condition, compared=compared)
+
+
+def _left(
+    condition: Condition, reason: str, compared: tuple[Column | Constant, ...] | None = None
+) -> Conjunct:
+    """A condition that is left to Spark."""
+    return Conjunct(condition.text, "spark", reason, condition.span, condition=condition, compared=compared)
 
 
 def _equality(expr: Expr) -> tuple[Column, Column] | None:
@@ -140,9 +139,7 @@ def _joined(block: SourceBlock, condition: Condition) -> Conjunct:
     kinds = [comparison_kind(field.arrow) for field in fields]
     if kinds[0] is None or kinds[0] != kinds[1]:
         reason = f"compares {fields[0].type} with {fields[1].type}"
-        return Conjunct(
-            condition.text, "spark", reason, condition.span, condition=condition, compared=condition.pair
-        )
+        return _left(condition, reason, condition.pair)
     return Conjunct(condition.text, "equality", "", condition.span, Compare("=", left, right))
 
 
@@ -172,10 +169,9 @@ def _refuse_aggregates(block: SourceBlock, condition: Condition) -> None:
     assert condition.node is not None
     for node in condition.node.find_all(exp.AggFunc, exp.Window):
         what = "window functions" if isinstance(node, exp.Window) else "aggregates"
-        raise QueryError(
+        raise block.statement.error(
             f"{what} cannot stand in WHERE or ON",
-            sql=block.statement.sql,
-            span=condition.span,
+            condition.span,
             hint="use HAVING" if what == "aggregates" else "use a query around this one",
         )
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from fff.catalog import Catalog
 from fff.dataflow.plan.expressions import And, Column, Compare, Expr, InList, IsNull, Not, Or
-from fff.errors import QueryError, UnsupportedSQL
+from fff.errors import QueryError
 from fff.sql.analysis.conjuncts import Conjunct, classify
-from fff.sql.binder.names import Reference, parts_of
+from fff.sql.binder.names import Reference, parts_of, qualifier_of
 from fff.sql.binder.outer_query import Above, ColumnUse, analyse, use_of
 from fff.sql.binder.scopes import Found, QueryTree, Region, SelectScope, resolve
 from fff.sql.binder.spj_block import Condition, SourceBlock, find_block
@@ -102,7 +102,7 @@ def simplified(block: SourceBlock, params: Mapping[str, object]) -> SourceBlock:
             over = [one for one in conjuncts if one.on is not None]
             left = next((one for one in over if one.where == "spark" or one.undecided), None)
             if left is not None:  # a row on which it fails is neither a match nor none
-                raise UnsupportedSQL(f"{left.text} {left.reason}", sql=block.statement.sql, span=left.span)
+                raise block.statement.unsupported(f"{left.text} {left.reason}", left.span)
             break
         conditions = tuple(replace(one, on=None) if one.on in needed else one for one in block.conditions)
         right = {ordinal: kind for ordinal, kind in block.right.items() if ordinal not in needed}
@@ -186,5 +186,5 @@ def _is_inside(scope: SelectScope, outer: SelectScope) -> bool:
 
 
 def _qualifies(star: Node, scope: SelectScope) -> bool:
-    names = [part.name.lower() for part in parts_of(star)[:-1]] if isinstance(star, exp.Column) else []
+    names = qualifier_of(star)
     return bool(names) and any(source.answers_to(names) for source in scope.sources)

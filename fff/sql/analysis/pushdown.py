@@ -248,9 +248,8 @@ def _quals(key: KeyColumn, field: Field, values: _Values, *, as_declared: bool =
         assert values.low is not None, "a single value is both ends"
         yield Qual(key.name, "=", values.low.value)
         return
-    if pa.types.is_string(
-        arrow
-    ):  # sources sort texts in orders of their own, and some compare them regardless of case
+    if pa.types.is_string(arrow):
+        # Sources sort texts in orders of their own, and some compare them regardless of case.
         if "like" in operators:
             yield from (Qual(key.name, "like", pattern) for pattern in values.like)
         return

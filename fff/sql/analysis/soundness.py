@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
 
 from fff.sql.syntax.aggregates import has_aggregate
-from fff.sql.syntax.statement import Node, arg, exp, operands
+from fff.sql.syntax.statement import Node, arg, exp, keyword, operands
 
 _AS_VALUE = "a subquery that stands for a value"
 _FIRST_ROWS = "ORDER BY with LIMIT"
@@ -155,9 +155,8 @@ class _Walk:
 
     def __init__(self, *, joined: bool, outermost: Node | None = None) -> None:
         self._by_eddy = joined
-        self._outermost = (
-            outermost  # what it says of many rows in one, and which rows it leaves out, is no matter
-        )
+        # What it says of many rows in one, and which rows it leaves out, is no matter.
+        self._outermost = outermost
         self.found: list[tuple[str, tuple[str, ...]]] = []  # table as written, in lower case
 
     def query(self, node: Node, scope: _Scope) -> None:
@@ -207,7 +206,7 @@ class _Walk:
         """What stands in FROM: each source with what the joins around it make of its missing rows."""
         sources = [(source, scope) for source in first]
         for join in joins:
-            side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
+            side, kind = keyword(join, "side"), keyword(join, "kind")
             right = scope
             if self._by_eddy:
                 pass

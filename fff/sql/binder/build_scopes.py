@@ -24,15 +24,17 @@ from fff.sql.binder.scopes import (
 from fff.sql.binder.spj_block import without_tail
 from fff.sql.binder.unsupported import is_mirrored, right_side
 from fff.sql.syntax.aggregates import counts_rows
+from fff.sql.syntax.only_queries import is_query
 from fff.sql.syntax.statement import (
     Node,
     Statement,
     TokenType,
     arg,
     conjuncts,
-    dotted,
     exp,
     identifier_span,
+    keyword,
+    qualified,
     text_span,
 )
 
@@ -75,37 +77,31 @@ def _unknown(statement: Statement, node: Node, scope: SelectScope) -> QueryError
     """The error for a name that nothing in reach has."""
     parts = parts_of(node)
     names = [part.name for part in parts]
-    reach: list[Source] = []
-    at: SelectScope | None = scope
-    while at is not None:
-        reach += at.sources
-        at = at.outer
+    reach = scope.reach
     owner = next(
         (source for source in reach if len(names) > 1 and source.answers_to([names[0].lower()])), None
     )
     if owner is not None:
-        known = {name.lower(): dotted(name) for name in owner.names or ()}
+        known = {name.lower(): qualified(name) for name in owner.names or ()}
         close = difflib.get_close_matches(names[1].lower(), known, n=2)
-        hint = f"{dotted(owner.alias)} has {', '.join(list(known.values())[:12]) or 'no columns'}"
+        hint = f"{qualified(owner.alias)} has {', '.join(list(known.values())[:12]) or 'no columns'}"
         hint = f"did you mean {' or '.join(known[one] for one in close)}?" if close else hint
         hint = "of a semi or anti join only the left side comes out" if owner.hidden else hint
-        return QueryError(
+        return statement.error(
             f"unknown column {names[1]} of {owner.table.full_name if owner.table else owner.alias}",
-            sql=statement.sql,
-            span=identifier_span(parts[1]) or reference_span(node),
+            identifier_span(parts[1]) or reference_span(node),
             hint=hint,
         )
     columns = {
-        name.lower(): dotted(source.alias, name) if source.alias else dotted(name)
+        name.lower(): qualified(source.alias, name) if source.alias else qualified(name)
         for source in reach
         for name in source.names or ()
     }
     close = difflib.get_close_matches(names[-1].lower(), columns, n=2)
-    aliases = ", ".join(dotted(source.alias) for source in reach if source.alias) or "no table"
-    return QueryError(
+    aliases = ", ".join(qualified(source.alias) for source in reach if source.alias) or "no table"
+    return statement.error(
         f"unknown column {names[0]}" if len(names) == 1 else f"unknown table or alias {names[0]}",
-        sql=statement.sql,
-        span=(reference_span(node) if len(names) == 1 else identifier_span(parts[0])) or text_span(node),
+        (reference_span(node) if len(names) == 1 else identifier_span(parts[0])) or text_span(node),
         hint=f"did you mean {' or '.join(columns[one] for one in close)}?"
         if close
         else f"in reach here: {aliases}",
@@ -161,12 +157,9 @@ class _ScopeReader:
             name = alias.this.name.lower()
             renamed = tuple(column.name for column in alias.columns) or None
             if recursive:
-                itself = Query(cte.this, recursive=True)
-                ctes[name] = itself
-            query = self.query(cte.this, ctes, outer)
-            query.renamed = renamed
-            query.recursive = recursive
-            ctes[name] = query
+                ctes[name] = Query(cte.this, recursive=True)
+            query = ctes[name] = self.query(cte.this, ctes, outer)
+            query.renamed, query.recursive = renamed, recursive
 
     def _select(self, node: Node, ctes: Mapping[str, Query], outer: SelectScope | None) -> SelectScope:
         scope = SelectScope(node, outer, self._region(node))
@@ -208,9 +201,8 @@ class _ScopeReader:
         self, first: Node, joins: Sequence[Node], scope: SelectScope, ctes: Mapping[str, Query]
     ) -> _Side:
         left = self._entry(first, scope, ctes)
-        own = (
-            first.args.get("joins") or () if isinstance(first, exp.Table) else ()
-        )  # those of brackets are read with them
+        # Those of brackets are read with them.
+        own = first.args.get("joins") or () if isinstance(first, exp.Table) else ()
         for join in [*own, *joins]:
             right = self._entry(join.this, scope, ctes)
             for nested in join.this.args.get("joins") or ():
@@ -223,7 +215,7 @@ class _ScopeReader:
         if (
             isinstance(node, exp.Subquery | exp.Paren)
             and isinstance(node.this, exp.Table | exp.Subquery | exp.Paren)
-            and not _is_query(node.this)
+            and not is_query(node.this)
         ):
             if node.args.get("alias") is not None:
                 scope.joinable = False
@@ -236,17 +228,13 @@ class _ScopeReader:
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             return self._table(node, scope, ctes)
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Dot):
-            raise QueryError(
-                f"unknown table {node.sql('spark')}", sql=self.statement.sql, span=text_span(node)
-            )
+            raise self.statement.error(f"unknown table {node.sql('spark')}", text_span(node))
         return self._other(node, scope, ctes)
 
     def _table(self, node: Node, scope: SelectScope, ctes: Mapping[str, Query]) -> _Side:
         _check_table(self.statement, node)
-        if any(not isinstance(part, exp.Identifier) for part in _name_parts(node)):
-            raise QueryError(
-                "syntax error: this cannot be read as a table", sql=self.statement.sql, span=text_span(node)
-            )
+        if any(not isinstance(part, exp.Identifier) for part in parts_of(node)):
+            raise self.statement.error("syntax error: this cannot be read as a table", text_span(node))
         alias = node.args.get("alias")
         written = alias is not None and isinstance(alias.this, exp.Identifier)
         renamed = tuple(column.name for column in alias.columns) if alias is not None else ()
@@ -285,7 +273,7 @@ class _ScopeReader:
         renamed = tuple(column.name for column in alias.columns) if alias is not None else ()
         source = Source(scope, node, named)
         inner = node.this if isinstance(node, exp.Lateral) else node
-        if _is_query(inner) and not isinstance(inner, exp.Values):
+        if is_query(inner) and not isinstance(inner, exp.Values):
             lateral = scope if isinstance(node, exp.Lateral) else scope.outer
             source.query = self.query(inner, ctes, lateral)
             outputs = source.query.outputs
@@ -303,15 +291,12 @@ class _ScopeReader:
 
     def _join(self, join: Node, left: _Side, right: _Side, scope: SelectScope) -> _Side:
         """Note what the join's condition lets be left out of which side, and who may be NULL behind it."""
-        side, kind = (str(join.args.get(name) or "").upper() for name in ("side", "kind"))
-        method = str(join.args.get("method") or "").upper()
-        restricted = {
-            "LEFT": right.sources,
-            "RIGHT": left.sources,
-            "FULL": [],
-        }.get(side, [*left.sources, *right.sources])
+        side, kind = (keyword(join, name) for name in ("side", "kind"))
+        method = keyword(join, "method")
+        both = [*left.sources, *right.sources]
+        restricted = {"LEFT": right.sources, "RIGHT": left.sources, "FULL": []}.get(side, both)
         if kind == "SEMI":
-            restricted = [*left.sources, *right.sources]
+            restricted = both
         elif kind == "ANTI":
             restricted = right.sources
         nullable = left.nullable | right.nullable
@@ -339,7 +324,7 @@ class _ScopeReader:
             nullable |= set(left.sources)
         for source in nullable:
             source.nullable = True
-        return _Side([*left.sources, *right.sources], nullable)
+        return _Side(both, nullable)
 
     def _pairs(
         self, join: Node, left: _Side, right: _Side, scope: SelectScope
@@ -347,7 +332,7 @@ class _ScopeReader:
         """The equalities of USING and NATURAL, where it can be told which columns they mean."""
         names = [name.name for name in join.args.get("using") or ()]
         both = (*left.sources, *right.sources)
-        if str(join.args.get("method") or "").upper() == "NATURAL":
+        if keyword(join, "method") == "NATURAL":
             for source in both:
                 source.whole = True
             if any(source.names is None for source in both):
@@ -366,7 +351,7 @@ class _ScopeReader:
                     first = replace(first, others=tuple((one.source, one.index) for one in more))
                 yield first, right_hand[0]
             scope.merged.add(name.lower())
-            if str(join.args.get("side") or "").upper() in {"RIGHT", "FULL"}:
+            if keyword(join, "side") in {"RIGHT", "FULL"}:
                 scope.blurred.add(name.lower())
 
     def _region(self, node: Node) -> Region | None:
@@ -418,12 +403,6 @@ def _regions(statement: Statement) -> list[Region]:
     return found
 
 
-def _is_query(node: object) -> bool:
-    if isinstance(node, exp.Subquery | exp.Paren):
-        return _is_query(node.this)
-    return isinstance(node, exp.Select | exp.SetOperation | exp.Values)
-
-
 def _limits(node: Node) -> bool:
     return any(node.args.get(name) for name in ("limit", "offset"))
 
@@ -433,7 +412,7 @@ def _inner_queries(node: Node) -> Iterator[Node]:
     todo = list(node.iter_expressions())
     while todo:
         child = todo.pop()
-        if _is_query(child) and not isinstance(child, exp.Values):
+        if is_query(child) and not isinstance(child, exp.Values):
             yield child
         else:
             todo += list(child.iter_expressions())
@@ -445,16 +424,14 @@ def _expression_queries(select: Node) -> Iterator[Node]:
         if name.rstrip("_") in {"from", "with"}:
             continue
         for part in value if isinstance(value, list) else [value]:
-            if not isinstance(part, exp.Expr):
-                continue
-            if name == "laterals":
+            if not isinstance(part, exp.Expr) or name == "laterals":
                 continue
             if name == "joins":
                 on = part.args.get("on")
                 if on is not None:
-                    yield from [on] if _is_query(on) else _inner_queries(on)
+                    yield from [on] if is_query(on) else _inner_queries(on)
             else:
-                yield from [part] if _is_query(part) else _inner_queries(part)
+                yield from [part] if is_query(part) else _inner_queries(part)
 
 
 def own_parts(select: Node, *, clauses: bool = True) -> Iterator[Node]:
@@ -468,7 +445,7 @@ def own_parts(select: Node, *, clauses: bool = True) -> Iterator[Node]:
         ]
     while todo:
         node = todo.pop()
-        if _is_query(node) and not isinstance(node, exp.Values):
+        if is_query(node) and not isinstance(node, exp.Values):
             alias = node.args.get("alias")
             todo += [alias] if isinstance(alias, exp.Expr) else []
             continue
@@ -478,13 +455,8 @@ def own_parts(select: Node, *, clauses: bool = True) -> Iterator[Node]:
         todo += list(node.iter_expressions())
 
 
-def _name_parts(node: Node) -> list[Node]:
-    named = (node.args.get("catalog"), node.args.get("db"), node.this)
-    return [part for part in named if part is not None]
-
-
 def _table_span(node: Node) -> Span | None:
-    spans = [identifier_span(part) for part in _name_parts(node)]
+    spans = [identifier_span(part) for part in parts_of(node)]
     first, last = spans[0], spans[-1]
     return None if first is None or last is None else Span(first.start, last.end)
 
@@ -492,8 +464,6 @@ def _table_span(node: Node) -> Span | None:
 def _check_table(statement: Statement, node: Node) -> None:
     for name in ("version", "when"):
         if node.args.get(name):
-            raise UnsupportedSQL(
-                "time travel is not supported: a source has one state, that of now",
-                sql=statement.sql,
-                span=text_span(node),
+            raise statement.unsupported(
+                "time travel is not supported: a source has one state, that of now", text_span(node)
             )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from fff.errors import QueryError, Span
+from fff.errors import Span
 from fff.sql.binder.names import parts_of, reference_span, star_tokens
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, resolve
 from fff.sql.syntax.statement import (
@@ -65,10 +65,9 @@ def _check_path(statement: Statement, column: Node, scope: SelectScope) -> None:
     found = resolve(column, scope)
     if isinstance(found, Found) and found.source.table is not None:
         kind = found.source.table.columns[found.index].type
-        raise QueryError(
+        raise statement.error(
             f"{column.sql('spark')} is of type {kind}: only a variant has paths",
-            sql=statement.sql,
-            span=reference_span(column),
+            reference_span(column),
             hint=f"write parse_json({column.sql('spark')}):… for a text that is JSON",
         )
 
@@ -111,11 +110,8 @@ def _check_condition(statement: Statement, scope: SelectScope, node: Node, *, on
         what = _no_condition(part, scope, whole=whole)
         if what is not None:
             place = (reference_span(part) if isinstance(part, exp.Column) else None) or text_span(part)
-            raise QueryError(
-                f"{clause} takes conditions, and {what}",
-                sql=statement.sql,
-                span=place,
-                hint="compare it with something",
+            raise statement.error(
+                f"{clause} takes conditions, and {what}", place, hint="compare it with something"
             )
 
 
@@ -164,33 +160,29 @@ def _check_star(statement: Statement, star: Node) -> None:
         at = at.parent
     where = None if at is None else _STARLESS.get(type(at))
     if where is not None:
-        raise QueryError(
-            f"* cannot stand in {where}", sql=statement.sql, span=place, hint="name the columns it stands for"
-        )
+        raise statement.error(f"* cannot stand in {where}", place, hint="name the columns it stands for")
     tokens = statement.tokens
     if place is None or tokens[statement.token_at(place.start)].token_type is not TokenType.STAR:
         return  # of the parser's own making
     for name in ("replace", "rename", "ilike"):
         if arg(own, name):
-            raise QueryError(f"* {name.upper()} is not Spark SQL", sql=statement.sql, span=place)
+            raise statement.error(f"* {name.upper()} is not Spark SQL", place)
     index = statement.token_at(place.end - 1) + 1
     word = tokens[index].text.upper() if index < len(tokens) else ""
     leaves_out = bool(arg(own, "except"))
     if leaves_out or word == "EXCEPT":
         after = tokens[min(index + 1, len(tokens) - 1)]
         if not leaves_out or word != "EXCEPT" or after.token_type is not TokenType.L_PAREN:
-            raise QueryError(
+            raise statement.error(
                 "columns that * leaves out are written as * EXCEPT (a, b)",
-                sql=statement.sql,
-                span=Span(tokens[min(index, len(tokens) - 1)].start, after.end + 1),
+                Span(tokens[min(index, len(tokens) - 1)].start, after.end + 1),
             )
     first, end = star_tokens(statement, star)
     lists = first == 0 or tokens[first - 1].token_type in _BEFORE_STAR
     ends = end >= len(tokens) or tokens[end].token_type in _BEHIND_STAR
     if isinstance(star.parent, exp.Paren) or not lists or not ends:
-        raise QueryError(
+        raise statement.error(
             "* cannot stand here",
-            sql=statement.sql,
-            span=place,
+            place,
             hint="it is written by itself, in a select list or as an argument of a function",
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fff.errors import QueryError
-from fff.sql.binder.names import parts_of, reference_span
+from fff.sql.binder.names import parts_of, qualifier_of, reference_span
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, resolve
 from fff.sql.syntax.aggregates import has_aggregate, is_aggregate
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
@@ -84,7 +84,7 @@ def _check_columns(statement: Statement, scope: SelectScope) -> None:
         if item.is_star:
             _check_star(statement, scope, item, grouped)
         for column in _bare_columns(item):
-            whole = column is (item.this if isinstance(item, exp.Alias) else item)
+            whole = column is (item.unalias())
             if not grouped.may_be(resolve(column, scope), whole=whole and _is_plain(column, scope)):
                 raise _ungrouped(statement, column)
     aliases = {one.alias_or_name.lower() for one in items}
@@ -97,10 +97,9 @@ def _check_columns(statement: Statement, scope: SelectScope) -> None:
 
 def _ungrouped(statement: Statement, column: Node) -> QueryError:
     shown = ".".join(part.name for part in parts_of(column))
-    return QueryError(
+    return statement.error(
         f"{shown} is neither grouped by nor in an aggregate",
-        sql=statement.sql,
-        span=reference_span(column),
+        reference_span(column),
         hint=f"add it to GROUP BY, or take any of its values: any_value({shown})",
     )
 
@@ -115,17 +114,16 @@ def _check_chosen(statement: Statement, scope: SelectScope, items: list[Node], o
         place = _place(resolve(column, scope))
         named = len(parts_of(column)) == 1 and parts_of(column)[0].name.lower() in aliases
         if place is not None and place not in held and not named:
-            raise QueryError(
+            raise statement.error(
                 f"ORDER BY {column.sql('spark')} behind DISTINCT, which leaves that column out",
-                sql=statement.sql,
-                span=reference_span(column),
+                reference_span(column),
                 hint="add it to the select list",
             )
 
 
 def _check_star(statement: Statement, scope: SelectScope, star: Node, grouped: _Grouped) -> None:
     """A star beside aggregates stands for columns that are all grouped by."""
-    qualifier = [part.name.lower() for part in parts_of(star)[:-1]] if isinstance(star, exp.Column) else []
+    qualifier = qualifier_of(star)
     bare = star.this if isinstance(star, exp.Column) else star
     sources = [one for one in scope.sources if not qualifier or one.answers_to(qualifier)]
     if arg(bare, "except") or any(source.names is None or source.hidden for source in sources):
@@ -133,10 +131,9 @@ def _check_star(statement: Statement, scope: SelectScope, star: Node, grouped: _
     for source in sources:
         for index, name in enumerate(source.names or ()):
             if (source, index) not in grouped.plain:
-                raise QueryError(
+                raise statement.error(
                     f"* holds {name}, which is neither grouped by nor in an aggregate",
-                    sql=statement.sql,
-                    span=identifier_span(bare),
+                    identifier_span(bare),
                     hint="name the columns that are meant",
                 )
 
@@ -173,7 +170,7 @@ class _Grouped:
                 if len(named) != 1:
                     return None
                 one = named[0]
-            one = one.this if isinstance(one, exp.Alias) else one
+            one = one.unalias()
             if one.is_star or one.find(exp.Query):
                 return None
             for column in one.find_all(exp.Column):
@@ -230,4 +227,4 @@ def _bare_columns(item: Node) -> Iterator[Node]:
 
 
 def _refused(statement: Statement, node: Node, message: str, hint: str | None = None) -> QueryError:
-    return QueryError(message, sql=statement.sql, span=identifier_span(node) or text_span(node), hint=hint)
+    return statement.error(message, identifier_span(node) or text_span(node), hint=hint)

@@ -14,9 +14,9 @@ from functools import cached_property
 
 from fff.catalog import Catalog, Naming, Table
 from fff.dataflow.plan.expressions import Column
-from fff.errors import QueryError, Span
+from fff.errors import Span
 from fff.schema import Field
-from fff.sql.syntax.statement import Node, Statement, TokenType, arg, dotted, exp, identifier_span
+from fff.sql.syntax.statement import Node, Statement, TokenType, arg, exp, identifier_span, qualified
 
 _PLAIN_NAME = re.compile(r"[a-z_]\w*")
 #: Functions that make rows, which the parser does not know as such; the others are `exp.UDTF`.
@@ -129,21 +129,18 @@ def find_table(statement: Statement, node: Node, catalog: Catalog, span: Span) -
     Raises:
         QueryError: no such table, or several.
     """
-    parts = [
-        part.name for part in (node.args.get("catalog"), node.args.get("db"), node.this) if part is not None
-    ]
+    parts = [part.name for part in parts_of(node)]
     found = catalog.find(parts)
     if len(found) == 1:
         return found[0]
     name = ".".join(parts)
     if found:
         names = ", ".join(sorted(table.full_name for table in found))
-        raise QueryError(
-            f"table {name} is ambiguous: {names}", sql=statement.sql, span=span, hint="write source.table"
-        )
+        raise statement.error(f"table {name} is ambiguous: {names}", span, hint="write source.table")
     if len(parts) > 1 and catalog.find([name], offered=False):
-        hint = f"a file's name stands in quotation marks: FROM '{name}'"
-        raise QueryError(f"unknown table {name}", sql=statement.sql, span=span, hint=hint)
+        raise statement.error(
+            f"unknown table {name}", span, hint=f"a file's name stands in quotation marks: FROM '{name}'"
+        )
     close = catalog.suggest(name) or catalog.suggest(parts[-1])
     hint = (
         f"did you mean {' or '.join(close)}?" if close else _absent(parts, catalog) or _WHERE_TABLES_COME_FROM
@@ -151,7 +148,7 @@ def find_table(statement: Statement, node: Node, catalog: Catalog, span: Span) -
     if unread := catalog.unread():
         told = f"{' and '.join(unread)} in this folder may have it, and nothing reads it: -s {unread[0]}"
         hint = f"{hint}\n  {told}" if close else told
-    raise QueryError(f"unknown table {name}", sql=statement.sql, span=span, hint=hint)
+    raise statement.error(f"unknown table {name}", span, hint=hint)
 
 
 def is_call(table: Table | None, alias: str) -> bool:
@@ -178,9 +175,14 @@ def is_generated(name: str, select: Node) -> bool:
 
 
 def parts_of(node: Node) -> tuple[Node, ...]:
-    """The identifiers of a column reference, outermost first."""
+    """The identifiers of the name of a column or a table, outermost first."""
     named = (node.args.get("catalog"), node.args.get("db"), node.args.get("table"), node.this)
     return tuple(part for part in named if part is not None)
+
+
+def qualifier_of(star: Node) -> list[str]:
+    """What stands before a star, lower case; nothing for a star by itself."""
+    return [part.name.lower() for part in parts_of(star)[:-1]]
 
 
 def resolve(statement: Statement, node: Node, scope: Scope) -> Reference:
@@ -198,30 +200,29 @@ def resolve(statement: Statement, node: Node, scope: Scope) -> Reference:
     for depth in (2, 1):
         relation = next((one for one in scope.relations if one.answers_to(names[:depth])), None)
         if relation is not None and len(names) > depth:
-            known = {field.name.lower(): dotted(field.name) for field in relation.table.columns}
-            hint = _suggest(names[depth], known) or f"{dotted(relation.alias)} has {_listed(list(known.values()))}"
-            raise QueryError(
+            known = {field.name.lower(): qualified(field.name) for field in relation.table.columns}
+            hint = (
+                _suggest(names[depth], known)
+                or f"{qualified(relation.alias)} has {_listed(list(known.values()))}"
+            )
+            raise statement.error(
                 f"unknown column {names[depth]} of {relation.table.full_name}",
-                sql=statement.sql,
-                span=identifier_span(parts[depth]) or place,
+                identifier_span(parts[depth]) or place,
                 hint=hint,
             )
     if len(names) > 1:
-        aliases = {relation.alias.lower(): dotted(relation.alias) for relation in scope.relations}
+        aliases = {relation.alias.lower(): qualified(relation.alias) for relation in scope.relations}
         hint = _suggest(names[0], aliases) or f"in reach here: {_listed(list(aliases.values()))}"
-        raise QueryError(
-            f"unknown table or alias {names[0]}",
-            sql=statement.sql,
-            span=identifier_span(parts[0]) or place,
-            hint=hint,
+        raise statement.error(
+            f"unknown table or alias {names[0]}", identifier_span(parts[0]) or place, hint=hint
         )
     columns = [(scope.relation(column.alias).alias, scope.field(column).name) for column in scope.output]
-    known = {name.lower(): dotted(alias, name) for alias, name in columns}
+    known = {name.lower(): qualified(alias, name) for alias, name in columns}
     hint = (
         _suggest(names[0], known)
-        or f"tables in reach here: {_listed([dotted(one.alias) for one in scope.relations])}"
+        or f"tables in reach here: {_listed([qualified(one.alias) for one in scope.relations])}"
     )
-    raise QueryError(f"unknown column {names[0]}", sql=statement.sql, span=place, hint=hint)
+    raise statement.error(f"unknown column {names[0]}", place, hint=hint)
 
 
 def try_resolve(statement: Statement, node: Node, scope: Scope) -> Reference | None:
@@ -243,10 +244,9 @@ def try_resolve(statement: Statement, node: Node, scope: Scope) -> Reference | N
     found = scope.named(names[0])
     if len(found) > 1:
         options = ", ".join(scope.describe(column) for column in found)
-        raise QueryError(
+        raise statement.error(
             f"column {names[0]} is ambiguous: {options}",
-            sql=statement.sql,
-            span=reference_span(node),
+            reference_span(node),
             hint="write the alias before it",
         )
     return Reference(found[0], 0, parts) if found else None

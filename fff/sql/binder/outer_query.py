@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fff.dataflow.plan.expressions import Column
-from fff.errors import QueryError, Span
+from fff.errors import Span
 from fff.sql.binder.checks import is_all, names_all
 from fff.sql.binder.names import (
     Reference,
@@ -24,7 +24,7 @@ from fff.sql.binder.names import (
 from fff.sql.binder.spj_block import Condition, SourceBlock
 from fff.sql.syntax.aggregates import BUILT_IN_NAMES, counts_rows, has_aggregate, is_row_wise
 from fff.sql.syntax.literals import constant_of
-from fff.sql.syntax.statement import Node, Statement, arg, dotted, exp, identifier_span
+from fff.sql.syntax.statement import Node, Statement, arg, exp, identifier_span, qualified
 
 _CLAUSES = {
     "group": "GROUP BY",
@@ -38,7 +38,7 @@ _CLAUSES = {
     "distribute": "DISTRIBUTE BY",
 }
 #: Clauses in which a bare name means a result column before a column of a table.
-_AFTER_SELECT = frozenset({"having", "order", "sort", "cluster", "distribute"})
+AFTER_SELECT = frozenset({"having", "order", "sort", "cluster", "distribute"})
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,8 @@ class Above:
 class _ClauseReader:
     block: SourceBlock
     aliases: frozenset[str] = frozenset()  # of the select list; any clause may fall back on them
-    outputs: frozenset[str] = (
-        frozenset()
-    )  # result columns that the clause being read sees before the tables' own
+    #: Result columns that the clause being read sees before the tables' own.
+    outputs: frozenset[str] = frozenset()
     uses: list[ColumnUse | StarUse] = field(default_factory=list)
 
     def read(self, node: Node, scope: Scope) -> None:
@@ -130,12 +129,9 @@ class _ClauseReader:
         reference = try_resolve(statement, struct, scope)
         if reference is None:
             where = identifier_span(parts[0])
-            known = ", ".join(dotted(relation.alias) for relation in scope.relations)
-            raise QueryError(
-                f"unknown table or alias {parts[0].name}",
-                sql=statement.sql,
-                span=where,
-                hint=f"in reach here: {known}",
+            known = ", ".join(qualified(relation.alias) for relation in scope.relations)
+            raise statement.error(
+                f"unknown table or alias {parts[0].name}", where, hint=f"in reach here: {known}"
             )
         self.uses.append(use_of(reference))
 
@@ -154,19 +150,16 @@ class _ClauseReader:
             ]
             if len(found) != 1:
                 shown = ".".join([*before, name])
-                raise QueryError(
+                raise self.block.statement.error(
                     f"column {shown} in EXCEPT is ambiguous"
                     if found
                     else f"unknown column {shown} in EXCEPT",
-                    sql=self.block.statement.sql,
-                    span=reference_span(node),
+                    reference_span(node),
                     hint="write the alias before it" if found else None,
                 )
             removed.add(found[0])
         if columns and len(removed) == len(columns):
-            raise QueryError(
-                "EXCEPT leaves no column", sql=self.block.statement.sql, span=identifier_span(star)
-            )
+            raise self.block.statement.error("EXCEPT leaves no column", identifier_span(star))
         return tuple(column for column in columns if column not in removed)
 
     def _star_span(self, node: Node) -> Span:
@@ -193,7 +186,7 @@ def analyse(
     outputs = _outputs(block, select.expressions)
     reader = _ClauseReader(block, aliases)
     for name, part in _parts(select):
-        reader.outputs = outputs if name in _AFTER_SELECT else frozenset()
+        reader.outputs = outputs if name in AFTER_SELECT else frozenset()
         reader.read(part, block.scope)
     hidden = _ClauseReader(block)
     for condition in (*residual, *undecided):
@@ -331,7 +324,7 @@ def _plain(block: SourceBlock, items: Sequence[Node]) -> tuple[tuple[str, Column
 
 def item_columns(block: SourceBlock, item: Node) -> list[tuple[str, Column]] | None:
     """The columns a select item stands for, with their result names; None for an expression."""
-    bare = item.this if isinstance(item, exp.Alias) else item
+    bare = item.unalias()
     if isinstance(bare, exp.Column) and not isinstance(bare.this, exp.Star):
         reference = try_resolve(block.statement, bare, block.scope)
         if reference is None or reference.has_fields:
@@ -377,10 +370,9 @@ def count_of(statement: Statement, node: Node, name: str, params: Mapping[str, o
     if constant is None:
         return -1
     if constant.kind != "integer" or not isinstance(value, int) or not 0 <= value < 2**31:
-        raise QueryError(
+        raise statement.error(
             f"{name.upper()} must be a whole number from 0 on",
-            sql=statement.sql,
-            span=identifier_span(count)
+            identifier_span(count)
             or identifier_span(count.this if isinstance(count.this, exp.Expr) else count),
         )
     return value

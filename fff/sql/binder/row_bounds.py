@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 from fff.sql.binder.outer_query import count_of, is_row_for_row
 from fff.sql.binder.scopes import Query, QueryTree, SelectScope, Source
-from fff.sql.syntax.statement import Node, Statement, TokenType, arg, exp
+from fff.sql.syntax.statement import Node, Statement, TokenType, arg, exp, keyword
 
 
 @dataclass
@@ -140,7 +140,7 @@ def _preserved(scope: SelectScope) -> Source | None:
     ):
         return None
     for join in node.args.get("joins") or ():
-        if str(join.args.get("side") or "").upper() != "LEFT" or str(join.args.get("kind") or "").upper() in {
+        if keyword(join, "side") != "LEFT" or keyword(join, "kind") in {
             *("SEMI", "ANTI"),
         }:
             return None

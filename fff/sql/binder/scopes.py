@@ -7,7 +7,7 @@ that a query passes on, or something only Spark knows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -86,9 +86,14 @@ class Found:
     others: tuple[tuple[Source, int], ...] = ()
 
     @property
+    def columns(self) -> tuple[tuple[Source, int], ...]:
+        """Every column whose values it may have."""
+        return ((self.source, self.index), *self.others)
+
+    @property
     def origins(self) -> tuple[tuple[Source, int], ...] | None:
         """The columns of web tables whose values it may take; None when some are computed."""
-        parts = [origins_of(source, index) for source, index in ((self.source, self.index), *self.others)]
+        parts = [origins_of(source, index) for source, index in self.columns]
         known = [part for part in parts if part is not None]
         return tuple(one for part in known for one in part) if len(known) == len(parts) else None
 
@@ -126,9 +131,8 @@ class SelectScope:
     region: Region | None
     sources: list[Source] = field(default_factory=list)
     conditions: list[ScopedCondition] = field(default_factory=list)
-    columns: list[Node] = field(
-        default_factory=list
-    )  # every column reference, those of queries inside it apart
+    #: Every column reference, those of queries inside it apart.
+    columns: list[Node] = field(default_factory=list)
     stars: list[Node] = field(default_factory=list)
     merged: set[str] = field(default_factory=set)  # lower-case names that USING or NATURAL made one
     blurred: set[str] = field(default_factory=set)  # those of them whose values may come from either side
@@ -152,14 +156,17 @@ class SelectScope:
         return _select_outputs(self)
 
     @property
-    def reach(self) -> list[Source]:
-        """The sources whose columns it may name: its own, and those of the queries around it."""
-        found: list[Source] = []
+    def enclosing(self) -> Iterator[SelectScope]:
+        """Itself, and the SELECTs around it whose columns it may name."""
         at: SelectScope | None = self
         while at is not None:
-            found += at.sources
+            yield at
             at = at.outer
-        return found
+
+    @property
+    def reach(self) -> list[Source]:
+        """The sources whose columns it may name: its own, and those of the queries around it."""
+        return [source for scope in self.enclosing for source in scope.sources]
 
 
 @dataclass(frozen=True)
@@ -210,15 +217,13 @@ class QueryTree:
 def resolve(node: Node, scope: SelectScope) -> Verdict:
     """What a column reference in a scope means."""
     names = [part.name.lower() for part in parts_of(node)]
-    at: SelectScope | None = scope
-    while at is not None:
+    for at in scope.enclosing:
         joining = _in_join(node, at)
         found = _qualified(names, at, joining=joining) or _bare(names, at, joining=joining)
         if found is not None:
             return found
         if names[0] in at.aliases or (len(names) == 1 and names[0] in BUILT_IN_NAMES):
             return "local"
-        at = at.outer
     return "local" if is_generated(names[0], scope.node) else "nowhere"
 
 
@@ -296,7 +301,7 @@ def _outputs(query: Query) -> tuple[Output, ...] | None:
 def _select_outputs(scope: SelectScope) -> list[Output] | None:
     found: list[Output] = []
     for item in scope.node.expressions:
-        bare = item.this if isinstance(item, exp.Alias) else item
+        bare = item.unalias()
         if isinstance(bare, exp.Star) or (isinstance(bare, exp.Column) and isinstance(bare.this, exp.Star)):
             columns = _starred(scope, bare)
             if columns is None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fff.errors import Span, UnsupportedSQL
+from fff.errors import Span
 from fff.sql.binder.names import Scope, parts_of
 from fff.sql.binder.scopes import QueryTree, Region, SelectScope, Source
 from fff.sql.binder.spj_block import Condition, clause_tokens, split
@@ -35,10 +36,9 @@ class SelectText:
     def of(cls, statement: Statement, scope: SelectScope) -> SelectText:
         """The parts of a SELECT. Raises UnsupportedSQL for one that is not written the usual way round."""
         if scope.region is None:
-            raise UnsupportedSQL(
+            raise statement.unsupported(
                 "a function that is called over the web cannot stand in a query of this form",
-                sql=statement.sql,
-                span=text_span(scope.node),
+                text_span(scope.node),
                 hint="write SELECT … FROM …",
             )
         start, clauses = clause_tokens(statement, scope.node, scope.region)
@@ -123,16 +123,23 @@ class SelectText:
         edges = list(zip([first, *(cut + 1 for cut in cuts)], [*cuts, end], strict=True))
         nodes = self.select.expressions
         if len(edges) != len(nodes):
-            raise UnsupportedSQL(
+            raise self.statement.unsupported(
                 "the columns of this SELECT cannot be told apart",
-                sql=self.statement.sql,
-                span=self.statement.span(first, end),
+                self.statement.span(first, end),
                 hint="put each expression into brackets",
             )
         return [(node, self.statement.span(*edge)) for node, edge in zip(nodes, edges, strict=True)]
 
     def _clause_end(self, number: int) -> int:
         return self.clauses[number + 1][1] if number + 1 < len(self.clauses) else self.region.end
+
+
+def conjoined(places: Sequence[Span]) -> list[str | Span]:
+    """WHERE with some conditions; nothing without any."""
+    parts: list[str | Span] = []
+    for number, place in enumerate(places):
+        parts += [" AND (" if number else " WHERE (", place, ")"]
+    return parts
 
 
 def table_edits(tree: QueryTree, source: Source, view: str) -> list[Edit]:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from fff.catalog import Catalog
 from fff.dataflow.plan.expressions import Column
 from fff.dataflow.plan.plan import JoinKind
-from fff.errors import QueryError, Span
-from fff.sql.binder.names import Relation, Scope, find_table
+from fff.errors import Span
+from fff.sql.binder.names import Relation, Scope, find_table, parts_of
 from fff.sql.binder.scopes import Region
 from fff.sql.binder.unsupported import is_mirrored, join_kind, refuse
-from fff.sql.syntax.statement import Node, Statement, TokenType, arg, conjuncts, exp, identifier_span
+from fff.sql.syntax.statement import Node, Statement, TokenType, arg, conjuncts, exp, identifier_span, keyword
 
 #: Clauses that may follow WHERE, by the token that opens them and the tree's name for them.
 _CLAUSES = {
@@ -37,18 +37,9 @@ _TAIL = frozenset({"order", "sort", "cluster", "distribute", "limit", "offset"})
 #: What may stand between two relations, apart from the comma.
 _JOIN_WORDS = frozenset(
     {
-        TokenType.JOIN,
-        TokenType.INNER,
-        TokenType.CROSS,
-        TokenType.NATURAL,
-        TokenType.LEFT,
-        TokenType.RIGHT,
-        TokenType.FULL,
-        TokenType.SEMI,
-        TokenType.ANTI,
-        TokenType.COMMA,
-        TokenType.STRAIGHT_JOIN,
-        TokenType.ASOF,
+        *(TokenType.JOIN, TokenType.INNER, TokenType.CROSS, TokenType.NATURAL, TokenType.COMMA),
+        *(TokenType.LEFT, TokenType.RIGHT, TokenType.FULL, TokenType.SEMI, TokenType.ANTI),
+        *(TokenType.STRAIGHT_JOIN, TokenType.ASOF),
     }
 )
 
@@ -147,18 +138,13 @@ def without_tail(statement: Statement, region: Region, select: Node) -> Region:
 def split(statement: Statement, node: Node, first: int, end: int, scope: Scope) -> list[Condition]:
     """The conjuncts of a condition that stands in the tokens `first` up to but not including `end`."""
     if first >= end:
-        raise QueryError(
-            "syntax error: a condition is missing here",
-            sql=statement.sql,
-            span=statement.span(first - 1, first),
-        )
+        raise statement.error("syntax error: a condition is missing here", statement.span(first - 1, first))
     nodes = conjuncts(node)
     places = _split_tokens(statement, first, end)
     if len(nodes) != len(places):
-        raise QueryError(
+        raise statement.error(
             "syntax error: these conditions cannot be told apart",
-            sql=statement.sql,
-            span=statement.span(first, end),
+            statement.span(first, end),
             hint="put each condition into brackets",
         )
     return [
@@ -292,14 +278,12 @@ class _FromClause:
 
     def _join(self, join: Node, left: Scope, right: Scope, at: int) -> tuple[Scope, int]:
         token = self.statement.tokens[at].token_type if at < self.end else None
-        if str(join.args.get("method") or "").upper() == "NATURAL":
+        if keyword(join, "method") == "NATURAL":
             return self._natural(left, right), at
         if token is TokenType.USING:
             if at + 1 >= self.end or self.statement.tokens[at + 1].token_type is not TokenType.L_PAREN:
-                raise QueryError(
-                    "syntax error: USING wants column names in brackets",
-                    sql=self.statement.sql,
-                    span=self.statement.span(at, at + 1),
+                raise self.statement.error(
+                    "syntax error: USING wants column names in brackets", self.statement.span(at, at + 1)
                 )
             close = self.statement.closing(at + 1)
             return self._using(join, left, right), close + 1
@@ -353,7 +337,7 @@ class _FromClause:
         where = ", ".join(relation.alias for relation in scope.relations)
         options = ", ".join(scope.describe(column) for column in found)
         problem = f"is ambiguous: {options}" if found else f"is not a column of {where}"
-        raise QueryError(f"join column {name} {problem}", sql=self.statement.sql, span=span)
+        raise self.statement.error(f"join column {name} {problem}", span)
 
     def _merge(
         self, left: Scope, right: Scope, pairs: Sequence[tuple[Column, Column]], spans: Sequence[Span | None]
@@ -387,16 +371,12 @@ class _FromClause:
 
     def _table(self, node: Node) -> tuple[Scope, int]:
         """A table and its alias."""
-        name = [
-            part for part in (node.args.get("catalog"), node.args.get("db"), node.this) if part is not None
-        ]
+        name = parts_of(node)
         alias = node.args.get("alias")
         written = alias.this if alias is not None else None
         span, last = identifier_span(name[0]), identifier_span(written if written is not None else name[-1])
         if span is None or last is None:
-            raise QueryError(
-                "syntax error: this cannot be read as a table", sql=self.statement.sql, span=span
-            )
+            raise self.statement.error("syntax error: this cannot be read as a table", span)
         place = Span(span.start, (identifier_span(name[-1]) or span).end)
         table = find_table(self.statement, node, self.catalog, place)
         relation = Relation(
@@ -408,10 +388,9 @@ class _FromClause:
         )
         twin = next((one for one in self.relations if one.alias.lower() == relation.alias.lower()), None)
         if twin is not None:
-            raise QueryError(
+            raise self.statement.error(
                 f"two tables are called {relation.alias} in this query",
-                sql=self.statement.sql,
-                span=last,
+                last,
                 hint=f"give one of them another alias: {'.'.join(part.name for part in name)} AS {relation.alias}2",
             )
         self.relations.append(relation)

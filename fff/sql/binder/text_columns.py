@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from fff.catalog import Table
-from fff.sql.syntax.statement import Node, exp
+from fff.sql.syntax.statement import Node, exp, keyword
 
 Named = tuple[str, str]  # the alias, empty where none is written, and the column; in lower case
 
@@ -55,7 +55,7 @@ def _equated(tree: Node, tables: Mapping[str, Table]) -> Iterator[tuple[Named, N
             yield from _pair(among.this, inner.expressions[0].unalias())
     for join in tree.find_all(exp.Join):
         names: Sequence[str] = [name.name for name in join.args.get("using") or ()]
-        if str(join.args.get("method") or "").upper() == "NATURAL":
+        if keyword(join, "method") == "NATURAL":
             names = list({column.name for table in tables.values() for column in table.columns})
         for name in names:
             yield ("", name.lower()), ("", name.lower())

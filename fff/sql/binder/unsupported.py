@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from fff.dataflow.plan.plan import JoinKind
 from fff.errors import Span, UnsupportedSQL
-from fff.sql.syntax.statement import Node, Statement
+from fff.sql.syntax.statement import Node, Statement, keyword
 
 
 def refuse(statement: Statement, what: str, span: Span | None) -> UnsupportedSQL:
     """The error for a construct that is no part of a select-project-join block."""
-    return UnsupportedSQL(f"{what} is not supported here", sql=statement.sql, span=span)
+    return statement.unsupported(f"{what} is not supported here", span)
 
 
 def right_side(join: Node) -> JoinKind | None:
     """What a join makes of its right side: that of a left, semi or anti join with a condition; None in any other join."""
-    side, kind = (str(join.args.get(name) or "").upper() for name in ("side", "kind"))
+    side, kind = (keyword(join, name) for name in ("side", "kind"))
     conditioned = join.args.get("on") is not None or bool(join.args.get("using"))
     if side not in {"", "LEFT"} or not (conditioned or (_is_natural(join) and kind in {"", "OUTER"})):
         return None
@@ -25,13 +25,13 @@ def right_side(join: Node) -> JoinKind | None:
 
 def is_mirrored(join: Node) -> bool:
     """Whether a join is a LEFT JOIN with its sides exchanged: RIGHT JOIN with a condition."""
-    side, kind = (str(join.args.get(name) or "").upper() for name in ("side", "kind"))
+    side, kind = (keyword(join, name) for name in ("side", "kind"))
     conditioned = join.args.get("on") is not None or bool(join.args.get("using")) or _is_natural(join)
     return conditioned and side == "RIGHT" and kind in {"", "OUTER"}
 
 
 def _is_natural(join: Node) -> bool:
-    return str(join.args.get("method") or "").upper() == "NATURAL"
+    return keyword(join, "method") == "NATURAL"
 
 
 def join_kind(statement: Statement, join: Node, first: int, end: int) -> JoinKind:
@@ -40,8 +40,8 @@ def join_kind(statement: Statement, join: Node, first: int, end: int) -> JoinKin
     Raises:
         UnsupportedSQL: any other join; `first` and `end` bound its words.
     """
-    side, kind = (str(join.args.get(name) or "").upper() for name in ("side", "kind"))
-    method = str(join.args.get("method") or "").upper()
+    side, kind = (keyword(join, name) for name in ("side", "kind"))
+    method = keyword(join, "method")
     one_sided = right_side(join)
     if one_sided is not None:
         return one_sided

@@ -17,7 +17,7 @@ from typing import TypeVar
 from fff.catalog import Catalog
 from fff.errors import QueryError, Span
 from fff.sql.binder.build_scopes import read_queries
-from fff.sql.binder.names import parts_of
+from fff.sql.binder.names import parts_of, qualifier_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText
 from fff.sql.scalars.names import spark_name
@@ -25,7 +25,17 @@ from fff.sql.scalars.typed import LeftToSparkError
 from fff.sql.syntax.edits import Edit, applied, edit
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.source_map import Edited
-from fff.sql.syntax.statement import Node, Statement, TokenType, arg, exp, filled, identifier_span, quote
+from fff.sql.syntax.statement import (
+    Node,
+    Statement,
+    TokenType,
+    arg,
+    exp,
+    filled,
+    identifier_span,
+    qualified,
+    quote,
+)
 
 #: What a merged query may consist of, and the SELECT around it, by the tree's names.
 _INNER = frozenset({"expressions", "from", "joins", "where"})
@@ -36,8 +46,8 @@ _MOST = 40
 T = TypeVar("T")
 
 
-class _CannotMergeError(Exception):
-    """Something keeps a query apart from the SELECT around it."""
+class KeptApartError(Exception):
+    """Something keeps queries, or joins, as they are written."""
 
 
 def merged(text: Edited, catalog: Catalog) -> Edited | None:
@@ -63,7 +73,7 @@ def _steps(tree: QueryTree) -> Iterator[tuple[Source, list[Edit]]]:
             if source.query is not None:
                 try:
                     yield source, list(_Merge.of(tree, scope, source).edits())
-                except (_CannotMergeError, LeftToSparkError, QueryError):
+                except (KeptApartError, LeftToSparkError, QueryError):
                     continue
 
 
@@ -98,14 +108,15 @@ def _with(tree: QueryTree) -> list[Node]:
     return list(clause.expressions) if isinstance(clause, exp.With) else []
 
 
-def _must(holds: object) -> None:
+def must(holds: object) -> None:
+    """Raises KeptApartError where a condition of rewriting does not hold."""
     if not holds:
-        raise _CannotMergeError
+        raise KeptApartError
 
 
 def _there(value: T | None) -> T:
     if value is None:
-        raise _CannotMergeError
+        raise KeptApartError
     return value
 
 
@@ -125,17 +136,17 @@ class _Merge:
 
     @classmethod
     def of(cls, tree: QueryTree, scope: SelectScope, source: Source) -> _Merge:
-        """Raises _CannotMergeError, LeftToSparkError, QueryError."""
+        """Raises KeptApartError, LeftToSparkError, QueryError."""
         query, joins = _there(source.query), scope.node.args.get("joins") or ()
-        _must(len(query.branches) == 1 and source.names is not None)
+        must(len(query.branches) == 1 and source.names is not None)
         inner = query.branches[0]
-        _must(not (query.recursive or query.limited or query.renamed or source.renamed or source.sealed))
-        _must(not (inner.inner or inner.merged))
-        _must(inner.flat and inner.sources)
-        _must(inner.outer is None or (isinstance(source.node, exp.Lateral) and inner.outer is scope))
-        _must(not filled(inner.node) - _INNER and not filled(scope.node) - _OUTER)
-        _must(not any(arg(one, "method") or arg(one, "side") in ("RIGHT", "FULL") for one in joins))
-        _must(
+        must(not (query.recursive or query.limited or query.renamed or source.renamed or source.sealed))
+        must(not (inner.inner or inner.merged))
+        must(inner.flat and inner.sources)
+        must(inner.outer is None or (isinstance(source.node, exp.Lateral) and inner.outer is scope))
+        must(not filled(inner.node) - _INNER and not filled(scope.node) - _OUTER)
+        must(not any(arg(one, "method") or arg(one, "side") in ("RIGHT", "FULL") for one in joins))
+        must(
             all(
                 one.table and one.span and not (one.renamed or one.sealed or one.called)
                 for one in inner.sources
@@ -145,12 +156,12 @@ class _Merge:
         commas = any(
             not one.args.get("on") and not one.args.get("kind") for one in inner.node.args.get("joins") or ()
         )
-        _must(len(inner.sources) == 1 or (first and (not commas or len(scope.sources) == 1)))
+        must(len(inner.sources) == 1 or (first and (not commas or len(scope.sources) == 1)))
         aliases = _aliases(tree, source, inner)
         changes = tuple(_changes(tree, inner, aliases))  # a lateral one names tables of both
         own = SelectText.of(tree.statement, inner)
         values = tuple(_values(tree, inner, own, aliases, changes))
-        _must(len({name.lower() for name, _ in values}) == len(values) == len(source.names or ()))
+        must(len({name.lower() for name, _ in values}) == len(values) == len(source.names or ()))
         merge = cls(
             tree, scope, source, inner, SelectText.of(tree.statement, scope), own, aliases, values, changes
         )
@@ -163,17 +174,17 @@ class _Merge:
     def _is_right_side(self) -> None:
         """A row of NULLs must be one of NULLs again, and what chooses the rows decide over matches alone."""
         joins = self.scope.node.args.get("joins") or ()
-        _must(any(one.this is self.source.node and one.args.get("on") for one in joins))
-        _must(len(self.inner.sources) == 1)
+        must(any(one.this is self.source.node and one.args.get("on") for one in joins))
+        must(len(self.inner.sources) == 1)
         outputs = _there(self.inner.outputs)
-        _must(self.source.hidden or all(one.passed is not None for one in outputs))
+        must(self.source.hidden or all(one.passed is not None for one in outputs))
 
     def _stays_merged(self, name: str) -> None:
         """A column of USING must be one that the tables have under this name, and no other may come in."""
         theirs = [one for one in self.inner.sources if one.index(name) is not None]
         named = [value for known, value in self.values if known.lower() == name]
-        _must(len(theirs) == len(named) < 2)
-        _must(not named or named[0].lower() == _column(self.aliases[theirs[0]], name).lower())
+        must(len(theirs) == len(named) < 2)
+        must(not named or named[0].lower() == qualified(self.aliases[theirs[0]], name).lower())
 
     def edits(self) -> Iterator[Edit]:
         """What makes one SELECT of the two. Raises as `of` does."""
@@ -193,7 +204,7 @@ class _Merge:
         behind = _place(statement, self.source, self.inner).end
         on = _there(self.text.join_condition(statement.token_at(behind - 1) + 1))
         word = statement.tokens[statement.token_at(on.start)]
-        _must(word.token_type is TokenType.ON)
+        must(word.token_type is TokenType.ON)
         place = Span(word.end + 1, on.end)
         return Edit(place, (f" ({condition}) AND (", place, ")"))
 
@@ -211,47 +222,40 @@ class _Merge:
         for scope in self.tree.scopes:
             if scope is self.inner:
                 continue
-            _must(scope is self.scope or not any(isinstance(star, exp.Column) for star in scope.stars))
+            must(scope is self.scope or not any(isinstance(star, exp.Column) for star in scope.stars))
             for node in scope.columns:
                 found, parts = resolve(node, scope), parts_of(node)
-                _must(found != "unknown")
+                must(found != "unknown")
                 if not isinstance(found, Found):
-                    _must(parts[0].name.lower() not in visible)
+                    must(parts[0].name.lower() not in visible)
                 elif found.source.scope is self.scope:
                     if not found.qualifiers and parts[0].name.lower() in self.scope.merged:
                         continue
-                    _must(not found.others)
+                    must(not found.others)
                     yield edit(_span(parts, found), self._value(found.source, found.index))
 
     def _value(self, source: Source, index: int) -> str:
         return (
             self.values[index][1]
             if source is self.source
-            else _column(source.alias, _there(source.names)[index])
+            else qualified(source.alias, _there(source.names)[index])
         )
 
     def _items(self) -> Iterator[Edit]:
         """The outer select list: the columns of stars, and for every other entry the name that it had."""
-        statement = self.tree.statement
         stars = len(self.scope.stars)
         for node, span in self.text.items:
             bare = node.this if isinstance(node, exp.Column) else node
             if isinstance(bare, exp.Star):
                 stars -= 1
-                _must(not (arg(bare, "except") or arg(bare, "replace") or self.scope.merged))
+                must(not (arg(bare, "except") or arg(bare, "replace") or self.scope.merged))
                 yield edit(span, ", ".join(self._starred(node)))
             elif not isinstance(node, exp.Alias):
-                _must(not isinstance(node, exp.Aliases))
-                first, end = statement.token_at(span.start), statement.token_at(span.end - 1) + 1
-                name = parts_of(node)[-1].name if isinstance(node, exp.Column) else None
-                name = name or spark_name(node, statement.tokens[first:end], self.scope.sources)
-                yield edit(Span(span.end, span.end), f" AS {quote(name)}")
-        _must(not stars)  # count(*) and the like
+                yield titled(self.tree.statement, self.scope, node, span)
+        must(not stars)  # count(*) and the like
 
     def _starred(self, star: Node) -> Iterator[str]:
-        qualifier = (
-            [part.name.lower() for part in parts_of(star)[:-1]] if isinstance(star, exp.Column) else []
-        )
+        qualifier = qualifier_of(star)
         sources = [one for one in self.scope.sources if not (one.hidden or one.called)]
         for source in sources:
             if not qualifier or source.answers_to(qualifier):
@@ -260,8 +264,13 @@ class _Merge:
                     yield f"{self._value(source, index)} AS {quote(name)}"
 
 
-def _column(alias: str, name: str) -> str:
-    return f"{quote(alias)}.{quote(name)}"
+def titled(statement: Statement, scope: SelectScope, item: Node, span: Span) -> Edit:
+    """The name that an entry of a select list has without an alias, as its alias. Raises KeptApartError, LeftToSparkError."""
+    must(not isinstance(item, exp.Aliases))
+    first, end = statement.tokens_at(span)
+    name = parts_of(item)[-1].name if isinstance(item, exp.Column) else None
+    name = name or spark_name(item, statement.tokens[first:end], scope.sources)
+    return edit(Span(span.end, span.end), f" AS {quote(name)}")
 
 
 def _aliases(tree: QueryTree, source: Source, inner: SelectScope) -> dict[Source, str]:
@@ -285,16 +294,18 @@ def _changes(tree: QueryTree, inner: SelectScope, aliases: dict[Source, str]) ->
         table, span, alias = _there(source.table), _there(source.span), source.node.args.get("alias")
         last = _there(identifier_span(alias.this)) if source.written and alias is not None else span
         # WITH may have another meaning for a bare name.
-        _must(table.source or table.name.lower() not in {one.alias.lower() for one in _with(tree)})
-        written = tree.statement.sql[span.start : span.end]
-        name = f"{quote(table.source)}.{quote(table.name)}" if table.source else written
+        must(table.source or table.name.lower() not in {one.alias.lower() for one in _with(tree)})
+        written = tree.statement.text_at(span)
+        name = qualified(table.source, table.name) if table.source else written
         yield edit(Span(span.start, last.end), f"{name} AS {quote(aliases[source])}")
     for node in inner.columns:
         found = resolve(node, inner)
         if not isinstance(found, Found) or found.others:
-            raise _CannotMergeError
-        _must(found.source in aliases or (found.source.scope is inner.outer and found.source.alias))
-        name = _column(aliases.get(found.source, found.source.alias), _there(found.source.names)[found.index])
+            raise KeptApartError
+        must(found.source in aliases or (found.source.scope is inner.outer and found.source.alias))
+        name = qualified(
+            aliases.get(found.source, found.source.alias), _there(found.source.names)[found.index]
+        )
         yield edit(_span(parts_of(node), found), name)
 
 
@@ -309,12 +320,12 @@ def _values(
     """The names of the inner SELECT's columns, and what they are where it is gone."""
     outputs, items, statement = inner.outputs, own.items, tree.statement
     if outputs is None or (len(outputs) != len(items) and any(one.passed is None for one in outputs)):
-        raise _CannotMergeError
+        raise KeptApartError
     for at, output in enumerate(outputs):
         if output.passed is not None:
             source, index = output.passed
-            _must(source in aliases)
-            yield output.name, _column(aliases[source], _there(source.names)[index])
+            must(source in aliases)
+            yield output.name, qualified(aliases[source], _there(source.names)[index])
             continue
         node, span = items[at]
         bare, name = node, output.name
@@ -324,7 +335,7 @@ def _values(
             bare, end = node.this, statement.token_at(named.start)
             end -= statement.tokens[end - 1].token_type is TokenType.ALIAS
             span = statement.span(statement.token_at(span.start), end)
-        first, end = statement.token_at(span.start), statement.token_at(span.end - 1) + 1
+        first, end = statement.tokens_at(span)
         yield (
             name or spark_name(bare, statement.tokens[first:end], inner.sources),
             f"({applied(statement.sql, span, changes)})",
@@ -338,13 +349,13 @@ def _place(statement: Statement, source: Source, inner: SelectScope) -> Span:
         first = last = statement.token_at(_there(identifier_span(source.node.this)).start)
     else:
         first, last = _there(inner.region).first - 1, _there(inner.region).end
-        _must(first >= 0 and last < len(tokens) and tokens[last].token_type is TokenType.R_PAREN)
-        _must(tokens[first].token_type is TokenType.L_PAREN)
+        must(first >= 0 and last < len(tokens) and tokens[last].token_type is TokenType.R_PAREN)
+        must(tokens[first].token_type is TokenType.L_PAREN)
         first -= isinstance(source.node, exp.Lateral)
-        _must(not isinstance(source.node, exp.Lateral) or tokens[first].token_type is TokenType.LATERAL)
+        must(not isinstance(source.node, exp.Lateral) or tokens[first].token_type is TokenType.LATERAL)
     alias = source.node.args.get("alias")
     if alias is not None and alias.this is not None:
         at = statement.token_at(_there(identifier_span(alias.this)).start)
-        _must(last < at <= last + 2)
+        must(last < at <= last + 2)
         last = at
     return statement.span(first, last + 1)

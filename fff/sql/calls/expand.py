@@ -94,10 +94,9 @@ def _scope(tree: QueryTree, call: Call) -> SelectScope:
 
 
 def _misplaced(statement: Statement, call: Call, where: str) -> UnsupportedSQL:
-    return UnsupportedSQL(
+    return statement.unsupported(
         f"{call.table.full_name} cannot be called {where}",
-        sql=statement.sql,
-        span=call.span,
+        call.span,
         hint="call it in the select list or in WHERE, of a query in FROM if need be",
     )
 
@@ -280,4 +279,4 @@ class _Select:
         return any(place.start <= call.span.start < place.end for call in self.calls)
 
     def _sql(self, span: Span) -> str:
-        return self.tree.statement.sql[span.start : span.end]
+        return self.tree.statement.text_at(span)

@@ -98,10 +98,9 @@ def _call(statement: Statement, node: Node, parts: list[str], tables: list[Table
     closing = statement.closing(opening)
     span = Span(before.start, statement.tokens[closing].end + 1)
     if len(tables) > 1:
-        raise QueryError(
+        raise statement.error(
             f"function {parts[-1]} is ambiguous: {', '.join(sorted(one.full_name for one in tables))}",
-            sql=statement.sql,
-            span=span,
+            span,
             hint="write source.function(…)",
         )
     first = statement.token_at(before.start)
@@ -111,7 +110,7 @@ def _call(statement: Statement, node: Node, parts: list[str], tables: list[Table
         text if token.token_type is TokenType.STRING else text.lower()
         for token, text in zip(tokens, texts, strict=True)
     )
-    text = " ".join(statement.sql[span.start : span.end].split())
+    text = " ".join(statement.text_at(span).split())
     return Call(node, tables[0], span, text, key, _places(statement, opening, closing))
 
 
@@ -147,10 +146,9 @@ def check_call(
     """
     if len(call.places) != len(call.arguments) or len(call.node.expressions) != len(call.arguments):
         wanted = ", ".join(f"{field.name} {field.type}" for field in call.arguments)
-        raise QueryError(
+        raise statement.error(
             f"{call.table.full_name} takes {_counted(len(call.arguments))}, not {len(call.places)}",
-            sql=statement.sql,
-            span=call.span,
+            call.span,
             hint=f"{call.table.name}({wanted}) gives {call.value.type}",
         )
     given = zip(call.node.expressions, call.arguments, call.places, strict=True)
@@ -195,10 +193,9 @@ def _check_computed(statement: Statement, call: Call, node: Node, place: Span, s
     elif node.find(exp.Query):
         what = "a query"
     if what is not None:
-        raise UnsupportedSQL(
+        raise statement.unsupported(
             f"an argument of {call.table.full_name} is {what}",
-            sql=statement.sql,
-            span=place,
+            place,
             hint="compute it in a query in FROM and call the function around that query",
         )
     for column in node.find_all(exp.Column):
@@ -206,10 +203,9 @@ def _check_computed(statement: Statement, call: Call, node: Node, place: Span, s
         made = found == "local" and column.name.lower() not in BUILT_IN_NAMES
         if made or (isinstance(found, Found) and found.source.scope is not scope):
             whose = "an outer query" if isinstance(found, Found) else "the select list"
-            raise UnsupportedSQL(
+            raise statement.unsupported(
                 f"an argument of {call.table.full_name} names a column of {whose}",
-                sql=statement.sql,
-                span=reference_span(column) or place,
+                reference_span(column) or place,
                 hint="call the function in the SELECT whose FROM has the column",
             )
 
@@ -220,11 +216,10 @@ def _check_type(statement: Statement, call: Call, field: Field, given: Field, pl
 
 
 def _mismatch(statement: Statement, call: Call, field: Field, given: str, place: Span) -> QueryError:
-    return QueryError(
+    return statement.error(
         f"argument {field.name} of {call.table.full_name} is of type {field.type}, not {given}",
-        sql=statement.sql,
-        span=place,
-        hint=f"write CAST({statement.sql[place.start : place.end]} AS {field.type.upper()})",
+        place,
+        hint=f"write CAST({statement.text_at(place)} AS {field.type.upper()})",
     )
 
 

@@ -23,7 +23,17 @@ from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit, edit
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.source_map import Edited
-from fff.sql.syntax.statement import Node, TokenType, arg, exp, filled, identifier_span, quote
+from fff.sql.syntax.statement import (
+    Node,
+    TokenType,
+    arg,
+    exp,
+    filled,
+    identifier_span,
+    keyword,
+    qualified,
+    quote,
+)
 
 _CLAUSES = frozenset({"expressions", "from", "joins", "where", "limit", "offset", "distinct", "hint"})
 
@@ -44,7 +54,7 @@ def halved(text: Edited, catalog: Catalog) -> Edited | None:
 
 def _is_full(scope: SelectScope) -> bool:
     first = next(iter(scope.node.args.get("joins") or ()), None)
-    return first is not None and str(arg(first, "side") or "").upper() == "FULL"
+    return first is not None and keyword(first, "side") == "FULL"
 
 
 def _may_be_united(tree: QueryTree, scope: SelectScope) -> bool:
@@ -84,7 +94,7 @@ class _FullJoin:
         sides = (source.this, first.this)
         if any(one.args.get("joins") for one in sides) or arg(first, "method"):
             return None
-        if any(str(arg(one, "side") or "").upper() in ("RIGHT", "FULL") for one in others):
+        if any(keyword(one, "side") in ("RIGHT", "FULL") for one in others):
             return None
         if any(arg(one, "method") or arg(one, "using") for one in others):
             return None
@@ -92,7 +102,7 @@ class _FullJoin:
             return None
         if any(one.sealed or one.renamed or one.called for one in scope.sources):
             return None
-        begin, end = statement.token_at(place.start), statement.token_at(place.end - 1) + 1
+        begin, end = statement.tokens_at(place)
         flat = [at for at in range(begin, end) if statement.depths[at] == text.region.depth]
         kinds = {at: statement.tokens[at].token_type for at in flat}
         full = next(at for at in flat if kinds[at] is TokenType.FULL)
@@ -173,9 +183,8 @@ class _FullJoin:
 
     def _are_alike(self, merged: Found) -> bool:
         """Whether the columns of USING are of one type, so that nothing is cast."""
-        both = ((merged.source, merged.index), *merged.others)
-        kinds = {_type(source, index) for source, index in both}
-        return len(both) == 2 and len(kinds) == 1 and None not in kinds
+        kinds = {_type(source, index) for source, index in merged.columns}
+        return len(merged.columns) == 2 and len(kinds) == 1 and None not in kinds
 
     def _stars(self) -> Iterator[Edit | None]:
         """Stars as the columns that they stand for; None for one that cannot be told."""
@@ -219,7 +228,7 @@ def _moved(one: Edit, by: int) -> Edit:
 def _column(source: Source, index: int | None) -> str | None:
     if index is None or source.names is None or not source.alias:
         return None
-    return f"{quote(source.alias)}.{quote(source.names[index])}"
+    return qualified(source.alias, source.names[index])
 
 
 def _null(source: Source, index: int) -> str | None:

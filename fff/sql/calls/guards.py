@@ -70,7 +70,7 @@ def _own_columns(condition: Node, scope: SelectScope) -> bool:
 def _split(statement: Statement, place: Span, kind: TokenType) -> list[Span]:
     """Cut a condition at a connective of its outermost level, brackets around all of it apart."""
     types = [token.token_type for token in statement.tokens]
-    first, end = statement.token_at(place.start), statement.token_at(place.end - 1) + 1
+    first, end = statement.tokens_at(place)
     while types[first] is TokenType.L_PAREN and statement.closing(first) == end - 1:
         first, end = first + 1, end - 1
     cuts, cases = [], 0
@@ -104,4 +104,4 @@ def _when(statement: Statement, call: Call) -> Span | None:
 
 
 def _sql(text: SelectText, place: Span) -> str:
-    return text.statement.sql[place.start : place.end]
+    return text.statement.text_at(place)

@@ -22,17 +22,16 @@ from dataclasses import dataclass, field
 
 from fff.errors import Span, UnsupportedSQL
 from fff.sql.binder.names import parts_of
+from fff.sql.binder.outer_query import AFTER_SELECT
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, resolve
-from fff.sql.binder.select_text import SelectText
+from fff.sql.binder.select_text import SelectText, conjoined
 from fff.sql.calls.find import Argument, Call
 from fff.sql.calls.guards import needed_where
 from fff.sql.calls.substitute import Called, called, value_edits
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit, edit
-from fff.sql.syntax.statement import Node, exp, identifier_span, quote
+from fff.sql.syntax.statement import Node, exp, identifier_span, qualified, quote
 
-#: Clauses in which a bare name means a result column before a column of a source.
-_AFTER_SELECT = frozenset({"having", "order", "sort", "cluster", "distribute"})
 #: Clauses that look at more rows than LIMIT leaves.
 _WHOLE = ("group", "having", "qualify", "windows", "distinct", "sort", "cluster", "distribute")
 
@@ -77,7 +76,7 @@ class _Apart:
         self._rows = next(
             name for number in itertools.count(1) if (name := f"__fff_rows_{number}") not in sql
         )
-        self._inside = [one for one in self.tree.scopes if _is_within(one, self.scope)]
+        self._inside = [one for one in self.tree.scopes if self.scope in one.enclosing]
         self._inner, self._outer = self._conditions()
 
     def edits(self) -> list[Edit]:
@@ -95,10 +94,10 @@ class _Apart:
         source = self.text.from_text
         if source is not None:
             parts += [" FROM ", source]
-        parts += _conjoined(self._inner)
+        parts += conjoined(self._inner)
         for clause in moved:
             parts += [f" {self._sql(clause)}"]
-        parts += [f") AS {self._rows}", *joins, *_conjoined(self._outer), " "]
+        parts += [f") AS {self._rows}", *joins, *conjoined(self._outer), " "]
         gone = [edit(clause, "") for clause in moved if clause != self.text.clause("order")]
         return [Edit(Span(self.text.list_end, self.text.source_end), tuple(parts)), *changed, *gone]
 
@@ -209,7 +208,7 @@ class _Apart:
             while name.lower() in map(str.lower, self.outputs):
                 name += "_"
             bare = found.others or not source.alias
-            self.outputs[name] = quote(column) if bare else f"{quote(source.alias)}.{quote(column)}"
+            self.outputs[name] = quote(column) if bare else qualified(source.alias, column)
             self._known[key] = name
         return self._known[key]
 
@@ -229,7 +228,7 @@ class _Apart:
 
     def _means_result(self, node: Node, found: Found) -> bool:
         """Whether a bare name means a column of the result before one of a source, as it does behind the select list."""
-        if len(parts_of(node)) > 1 or _clause(node, self.scope.node) not in _AFTER_SELECT:
+        if len(parts_of(node)) > 1 or _clause(node, self.scope.node) not in AFTER_SELECT:
             return False
         made = [item for item in self.scope.node.expressions if _name_of(item) == node.name.lower()]
         return len(made) == 1 and (isinstance(node.parent, exp.Ordered) or bool(found.others))
@@ -239,10 +238,9 @@ class _Apart:
 
     def _untold(self, place: Span) -> UnsupportedSQL:
         functions = ", ".join(dict.fromkeys(one.table.full_name for one in self.tables.values()))
-        return UnsupportedSQL(
+        return self.tree.statement.unsupported(
             f"beside a call of {functions} it cannot be told which columns this means",
-            sql=self.tree.statement.sql,
-            span=place,
+            place,
             hint="write the columns out, with the aliases of their tables before them",
         )
 
@@ -274,22 +272,7 @@ class _Apart:
         return all(isinstance(item, exp.Column) for item in made)
 
     def _sql(self, span: Span) -> str:
-        return self.tree.statement.sql[span.start : span.end]
-
-
-def _conjoined(places: Sequence[Span]) -> list[str | Span]:
-    """WHERE with some conditions; nothing without any."""
-    parts: list[str | Span] = []
-    for number, place in enumerate(places):
-        parts += [" AND (" if number else " WHERE (", place, ")"]
-    return parts
-
-
-def _is_within(scope: SelectScope, outer: SelectScope) -> bool:
-    at: SelectScope | None = scope
-    while at is not None and at is not outer:
-        at = at.outer
-    return at is outer
+        return self.tree.statement.text_at(span)
 
 
 def _clause(node: Node, select: Node) -> str:

@@ -18,7 +18,7 @@ from fff.sql.binder.build_scopes import read_queries
 from fff.sql.binder.select_text import table_edits
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.source_map import Edited
-from fff.sql.syntax.statement import quote
+from fff.sql.syntax.statement import qualified, quote
 
 
 @dataclass(frozen=True)
@@ -119,4 +119,4 @@ def _select(links: tuple[_Link, ...]) -> str:
 
 
 def _named(table: Table) -> str:
-    return f"{quote(table.source)}.{quote(table.name)}"
+    return qualified(table.source, table.name)

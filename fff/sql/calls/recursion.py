@@ -134,7 +134,7 @@ def _term(
     statement = tree.statement
     span = statement.span(scope.region.first, scope.region.end)
     try:
-        alone = read_queries(parse_statement(statement.sql[span.start : span.end]), catalog)
+        alone = read_queries(parse_statement(statement.text_at(span)), catalog)
         [own] = alone.scopes
         select = joined_select(alone, own, catalog, params)
         answer = None if select is None else engine_answer(alone, {own: select}, params)

@@ -69,7 +69,7 @@ def _generated(statement: Statement) -> list[Edit]:
     if not isinstance(tree, exp.Select) or filled(tree) != {"expressions"} or len(tree.expressions) > 1:
         return []
     [item] = tree.expressions
-    made = item.this if isinstance(item, exp.Alias) else item
+    made = item.unalias()
     if type(made) is not exp.Explode or len(tokens) < 4 or tokens[2].token_type is not TokenType.L_PAREN:
         return []
     close = statement.closing(2)

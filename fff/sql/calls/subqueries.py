@@ -26,7 +26,7 @@ from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit, edit
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.source_map import Edited
-from fff.sql.syntax.statement import Node, TokenType, exp, filled, identifier_span, quote
+from fff.sql.syntax.statement import Node, TokenType, exp, filled, identifier_span, qualified, quote
 
 #: What a SELECT behind IN or EXISTS may consist of, by the tree's names. One of each of its rows is as good as all.
 _CLAUSES = frozenset({"expressions", "from", "where", "distinct"})
@@ -187,7 +187,7 @@ class _Meant:
 
 def _column(found: Found, alias: str | None = None) -> str:
     assert found.source.names is not None, "a column that was found has a name"
-    return f"{quote(found.source.alias if alias is None else alias)}.{quote(found.source.names[found.index])}"
+    return qualified(found.source.alias if alias is None else alias, found.source.names[found.index])
 
 
 def _plain(scope: SelectScope) -> bool:
@@ -197,7 +197,7 @@ def _plain(scope: SelectScope) -> bool:
     distinct = scope.node.args.get("distinct")
     if filled(scope.node) - _CLAUSES or (distinct is not None and distinct.args.get("on")):
         return False
-    items = [item.this if isinstance(item, exp.Alias) else item for item in scope.node.expressions]
+    items = [item.unalias() for item in scope.node.expressions]
     # Anything else may be an aggregate, which has a row where there is none, or make several rows or none of one.
     return all(
         isinstance(item, exp.Column | exp.Star | exp.Literal | exp.Null | exp.Boolean) for item in items
@@ -208,7 +208,7 @@ def _pairs(left: Node, scope: SelectScope, inner: SelectScope) -> list[tuple[Fou
     """What IN compares, if it is columns of one kind alone."""
     left = left.unnest()
     mine = [one.unnest() for one in left.expressions] if isinstance(left, exp.Tuple) else [left]
-    items = [item.this if isinstance(item, exp.Alias) else item for item in inner.node.expressions]
+    items = [item.unalias() for item in inner.node.expressions]
     found = []
     for one, other in zip(mine, items, strict=True) if len(mine) == len(items) else ():
         pair = _plain_column(one, scope), _plain_column(other, inner)

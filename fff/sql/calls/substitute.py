@@ -11,7 +11,7 @@ from fff.sql.binder.scopes import SelectScope
 from fff.sql.calls.find import Argument, Call
 from fff.sql.syntax.aggregates import has_aggregate, is_aggregate
 from fff.sql.syntax.edits import Edit
-from fff.sql.syntax.statement import Node, exp, quote
+from fff.sql.syntax.statement import Node, exp, qualified, quote
 
 #: Longer texts of calls are cut in aliases.
 _ALIAS_LENGTH = 60
@@ -45,7 +45,7 @@ class Called:
         return " AND ".join(f"{self._column(index)} = {text}" for index, text in enumerate(texts))
 
     def _column(self, index: int) -> str:
-        return f"{quote(self.alias)}.{quote(self.table.columns[index].name)}"
+        return qualified(self.alias, self.table.columns[index].name)
 
 
 def called(

@@ -23,7 +23,7 @@ from fff.sql.syntax.aggregates import counts_rows
 from fff.sql.syntax.edits import Edit, edit
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.source_map import Edited
-from fff.sql.syntax.statement import Node, TokenType, exp, quote
+from fff.sql.syntax.statement import Node, TokenType, exp, qualified, quote
 
 #: What stands beside a condition, where it is not a bracket.
 _AROUND = frozenset(
@@ -50,7 +50,7 @@ def with_key_columns(
         written = [
             f"{before[span.start : span.end]} AS key_{number}" for number, span in enumerate(spans, start=1)
         ]
-        kept = [f"{quote(source.alias)}.{quote(name)}" for name in _used(tree, source)]
+        kept = [qualified(source.alias, name) for name in _used(tree, source)]
         name = ".".join(quote(part) for part in (source.table.source, source.table.name) if part)
         known = catalog.beside(tables)
         with suppress(QueryError):
@@ -74,11 +74,7 @@ def _used(tree: QueryTree, source: Source) -> list[str]:
     """The columns of a table that a statement names."""
     found = [resolve(node, scope) for scope in tree.scopes for node in scope.columns]
     used = {
-        index
-        for one in found
-        if isinstance(one, Found)
-        for owner, index in ((one.source, one.index), *one.others)
-        if owner is source
+        index for one in found if isinstance(one, Found) for owner, index in one.columns if owner is source
     }
     return [(source.names or ())[index] for index in sorted(used)]
 

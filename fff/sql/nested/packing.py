@@ -19,16 +19,26 @@ from dataclasses import dataclass
 from fff.catalog import Catalog
 from fff.errors import QueryError, Span
 from fff.sql.binder.build_scopes import read_queries
-from fff.sql.binder.names import parts_of
+from fff.sql.binder.names import parts_of, qualifier_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
-from fff.sql.binder.select_text import SelectText
-from fff.sql.scalars.names import spark_name
+from fff.sql.binder.select_text import SelectText, conjoined
+from fff.sql.calls.derived_tables import KeptApartError, must, titled
 from fff.sql.scalars.typed import LeftToSparkError
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit, edit
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.source_map import Edited
-from fff.sql.syntax.statement import Node, TokenType, arg, exp, filled, identifier_span, quote
+from fff.sql.syntax.statement import (
+    Node,
+    TokenType,
+    arg,
+    exp,
+    filled,
+    identifier_span,
+    keyword,
+    qualified,
+    quote,
+)
 
 #: What the queries are called, before the names of their columns.
 PACKED = re.compile(r"^joined_\d+(?:\.|$)")
@@ -43,10 +53,6 @@ _WORDS = frozenset(
 )
 #: What a SELECT consists of whose FULL JOIN can be taken apart as it stands (`fff.sql.calls.full_joins`).
 _CHOOSES = frozenset({"expressions", "from", "joins", "where", "limit", "offset", "distinct", "hint"})
-
-
-class _CannotPackError(Exception):
-    """Names that cannot be told keep some joins where they are."""
 
 
 def packed(text: Edited, catalog: Catalog) -> Edited:
@@ -69,15 +75,15 @@ def _steps(tree: QueryTree, sql: str) -> Iterator[list[Edit]]:
         for parts in _parts(tree, scope):
             try:
                 yield list(_Packing(tree, scope, *parts, f"joined_{number}").edits())
-            except (_CannotPackError, LeftToSparkError, QueryError):
+            except (KeptApartError, LeftToSparkError, QueryError):
                 continue
 
 
 def _without_natural(tree: QueryTree, scope: SelectScope) -> Iterator[list[Edit]]:
     """NATURAL FULL JOIN with the names that it means, where it is the first join of two tables."""
     joins = list(scope.node.args.get("joins") or ())
-    natural = bool(joins) and str(arg(joins[0], "method") or "").upper() == "NATURAL"
-    if not natural or str(arg(joins[0], "side") or "").upper() != "FULL" or scope.region is None:
+    natural = bool(joins) and keyword(joins[0], "method") == "NATURAL"
+    if not natural or keyword(joins[0], "side") != "FULL" or scope.region is None:
         return
     try:
         place = SelectText.of(tree.statement, scope).from_text
@@ -106,7 +112,7 @@ def _parts(tree: QueryTree, scope: SelectScope) -> Iterator[tuple[SelectText, Sp
     place = text.from_text
     if place is None:
         return
-    sides = [str(arg(one, "side") or "").upper() for one in joins]
+    sides = [keyword(one, "side") for one in joins]
     last = max((at for at, side in enumerate(sides) if side in ("RIGHT", "FULL")), default=-1)
     begins = _join_begins(tree, scope, place)
     if last >= 0 and len(begins) == len(joins):
@@ -142,7 +148,7 @@ def _join_begins(tree: QueryTree, scope: SelectScope, place: Span) -> list[int]:
     statement, region = tree.statement, scope.region
     assert region is not None, "who asks has looked"
     tokens = statement.tokens
-    first, end = statement.token_at(place.start), statement.token_at(place.end - 1) + 1
+    first, end = statement.tokens_at(place)
     found = []
     for at in range(first, end):
         if tokens[at].token_type in _SEPARATORS and statement.depths[at] == region.depth:
@@ -216,32 +222,28 @@ class _Packing:
     alias: str
 
     def edits(self) -> Iterator[Edit]:
-        """Raises _CannotPackError, LeftToSparkError, QueryError."""
+        """Raises KeptApartError, LeftToSparkError, QueryError."""
         held = [one for one in self.scope.sources if self._holds(one)]
-        _must(held and not any(one.renamed or one.sealed or one.called or one.names is None for one in held))
+        must(held and not any(one.renamed or one.sealed or one.called or one.names is None for one in held))
         visible = [(one, at) for one in held if not one.hidden for at in range(len(one.names or ()))]
         uses = list(self._uses(held))
         wanted = {(source, at) for source, at, _ in uses}
-        _must(wanted <= set(visible))
+        must(wanted <= set(visible))
         names = self._names([one for one in visible if self.scope.stars or one in wanted])
         renamed = any(name != _name(one) for one, name in names.items())
-        _must(not (renamed and self._merged))
+        must(not (renamed and self._merged))
         columns = (
             quote(name) if self._merged else f"{_column(*one)} AS {quote(name)}"
             for one, name in names.items()
         )
         every = self._merged and self.scope.stars
         listed = "*" if every else ", ".join(dict.fromkeys(columns)) or "1 AS one"
-        where: list[str | Span] = []
-        for span in self.conditions:
-            where += [" AND (" if where else " WHERE (", span, ")"]
-        parts: list[str | Span] = [f"(SELECT {listed} FROM ", self.joins, *where, f") AS {self.alias} "]  # noqa: S608
+        where, end = conjoined(self.conditions), f") AS {self.alias} "
+        parts: list[str | Span] = [f"(SELECT {listed} FROM ", self.joins, *where, end]  # noqa: S608
         if self.text.where_token is not None and self.whole.end == self.text.source_end > self.joins.end:
             known = [one.span for one in self.text.conditions if one.span is not None]
             left = [span for span in known if span not in self.conditions]
-            for number, span in enumerate(left):
-                parts += [" AND (" if number else " WHERE (", span, ")"]
-            parts.append(" ")
+            parts += [*conjoined(left), " "]
         yield Edit(self.whole, tuple(parts))
         for source, at, place in uses:
             if place is not None:
@@ -259,7 +261,7 @@ class _Packing:
         span = source.span
         if span is None:
             named = identifier_span(source.node.args["alias"].this) if source.alias else None
-            _must(named is not None)
+            must(named is not None)
             span = named
         return span is not None and self.joins.start <= span.start < self.joins.end
 
@@ -279,17 +281,17 @@ class _Packing:
             for node in scope.columns:
                 found, parts = resolve(node, scope), parts_of(node)
                 first = identifier_span(parts[0])
-                _must(found != "unknown" and first is not None)
+                must(found != "unknown" and first is not None)
                 if not isinstance(found, Found) or first is None or self._is_inside(first):
                     continue
-                if not any(one in held for one, _ in ((found.source, found.index), *found.others)):
+                if not any(one in held for one, _ in found.columns):
                     continue
                 if not found.qualifiers and parts[0].name.lower() in self._merged:
                     yield found.source, found.index, None  # the one column of both
                     continue
-                _must(_name((found.source, found.index)).lower() not in self._merged and not found.others)
+                must(_name((found.source, found.index)).lower() not in self._merged and not found.others)
                 last = identifier_span(parts[found.qualifiers])
-                _must(last is not None)
+                must(last is not None)
                 if last is not None:
                     yield found.source, found.index, Span(first.start, last.end)
 
@@ -300,35 +302,25 @@ class _Packing:
             if plain and not isinstance(star, exp.Column):
                 continue
             place = items.get(id(star))
-            _must(place is not None and not self._merged)
+            must(place is not None and not self._merged)
             if place is not None:
                 yield edit(place, ", ".join(self._starred(star, names)))
 
     def _titles(self) -> Iterator[Edit]:
         """For columns of the result without a name, the one that they had."""
-        statement = self.tree.statement
         for node, span in self.text.items:
             bare = node.this if isinstance(node, exp.Column) else node
-            if isinstance(bare, exp.Star | exp.Alias):
-                continue
-            _must(not isinstance(node, exp.Aliases))
-            first, end = statement.token_at(span.start), statement.token_at(span.end - 1) + 1
-            name = parts_of(node)[-1].name if isinstance(node, exp.Column) else None
-            yield edit(
-                Span(span.end, span.end),
-                f" AS {quote(name or spark_name(node, statement.tokens[first:end], self.scope.sources))}",
-            )
+            if not isinstance(bare, exp.Star | exp.Alias):
+                yield titled(self.tree.statement, self.scope, node, span)
 
     def _starred(self, star: Node, names: dict[tuple[Source, int], str]) -> Iterator[str]:
         bare = star.this if isinstance(star, exp.Column) else star
-        _must(not (arg(bare, "except") or arg(bare, "replace")))
-        qualifier = (
-            [part.name.lower() for part in parts_of(star)[:-1]] if isinstance(star, exp.Column) else []
-        )
+        must(not (arg(bare, "except") or arg(bare, "replace")))
+        qualifier = qualifier_of(star)
         for source in self.scope.sources:
             if source.hidden or source.called or (qualifier and not source.answers_to(qualifier)):
                 continue
-            _must(source.names is not None)
+            must(source.names is not None)
             for at, name in enumerate(source.names or ()):
                 inner = names.get((source, at))
                 where = f"{self.alias}.{quote(inner)}" if inner else _column(source, at)
@@ -344,9 +336,4 @@ def _name(column: tuple[Source, int]) -> str:
 
 
 def _column(source: Source, at: int) -> str:
-    return f"{quote(source.alias)}.{quote(_name((source, at)))}"
-
-
-def _must(holds: object) -> None:
-    if not holds:
-        raise _CannotPackError
+    return qualified(source.alias, _name((source, at)))

@@ -209,7 +209,7 @@ def _items(select: JoinedSelect, translator: Translator, item: Node, span: Span)
         return
     if isinstance(item, exp.Aliases):
         raise LeftToSparkError("several names")
-    bare = item.this if isinstance(item, exp.Alias) else item
+    bare = item.unalias()
     try:
         value = translator.value(bare)
     except QueryError as error:
@@ -217,7 +217,7 @@ def _items(select: JoinedSelect, translator: Translator, item: Node, span: Span)
     if has_part(value.type, lambda kind: kind == MONTHS or (kind == VOID and kind != value.type)):
         raise LeftToSparkError("what comes from Spark as a text")
     statement = translator.statement
-    first, end = statement.token_at(span.start), statement.token_at(span.end - 1) + 1
+    first, end = statement.tokens_at(span)
     name = item.alias or spark_name(bare, statement.tokens[first:end], block.scope.relations)
     if not item.alias:
         _check_name(bare, value)

@@ -94,9 +94,8 @@ class KeySource:
     """Output columns of an earlier block whose values are keys."""
 
     block: int  # ordinal among the statement's blocks, always smaller than that of the block that is fed
-    columns: tuple[
-        int | Literal, ...
-    ]  # of that block's output, parallel to the fed table's columns; or the same in each row
+    #: Of that block's output, parallel to the fed table's columns; or the same in each row.
+    columns: tuple[int | Literal, ...]
 
     def of(self, rows: pa.RecordBatch) -> list[pa.Array]:
         """The keys that some rows of the block give."""

@@ -178,16 +178,12 @@ def _rewritten(
         if spelled is not None:
             text, catalog = spelled
             yield text, catalog
-    with suppress(QueryError):
-        asked = members(text, catalog)
-        if asked is not None:
-            text = asked
-            yield text, catalog
-    with suppress(QueryError):
-        halves = halved(text, catalog)
-        if halves is not None:
-            text = halves
-            yield text, catalog
+    for rewrite in (members, halved):
+        with suppress(QueryError):
+            other = rewrite(text, catalog)
+            if other is not None:
+                text = other
+                yield text, catalog
     with suppress(QueryError):
         one = merged(text, catalog)
         if one is not None:

@@ -22,7 +22,7 @@ from fff.sql.analysis.semi_joins import Restrictions
 from fff.sql.binder.build_scopes import check_names, read_queries
 from fff.sql.binder.checks import names_all
 from fff.sql.binder.grouping import check_grouping
-from fff.sql.binder.names import parts_of
+from fff.sql.binder.names import parts_of, qualifier_of
 from fff.sql.binder.row_bounds import Bounds
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import table_edits
@@ -46,7 +46,7 @@ from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import applied
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.source_map import Edited
-from fff.sql.syntax.statement import arg, exp
+from fff.sql.syntax.statement import arg, exp, keyword
 
 #: Subqueries that are left as they are, after which no more are tried.
 _MOST_SUBQUERIES = 20
@@ -132,9 +132,8 @@ def _joining(
         seed = None if alone is None else BlockParts.of(alone.block, params).access.aliases[0].seed
     except QueryError:  # it needs the keys of the rows around it
         return grown
-    return (
-        grown if seed is None or len(seed.keys) == 1 else None
-    )  # no list of constants is asked of a right side
+    # No list of constants is asked of a right side.
+    return grown if seed is None or len(seed.keys) == 1 else None
 
 
 def _draft(
@@ -342,7 +341,7 @@ def _needed(tree: QueryTree) -> defaultdict[Source, set[int]]:
         for node in scope.columns:
             meaning = resolve(node, scope)
             if isinstance(meaning, Found):
-                for source, index in ((meaning.source, meaning.index), *meaning.others):
+                for source, index in meaning.columns:
                     found[source].add(index)
                 continue
             for source in scope.reach:
@@ -353,9 +352,7 @@ def _needed(tree: QueryTree) -> defaultdict[Source, set[int]]:
         if isinstance(scope.node.parent, exp.Exists):
             continue  # no column of its result is looked at
         for star in scope.stars:
-            names = (
-                [part.name.lower() for part in parts_of(star)[:-1]] if isinstance(star, exp.Column) else []
-            )
+            names = qualifier_of(star)
             for source in scope.reach if names else scope.sources:
                 if (not names and not source.called) or source.answers_to(names):
                     found[source] |= set(range(len(source.names or ())))
@@ -374,7 +371,7 @@ def _why(tree: QueryTree, joined: Mapping[SelectScope, tuple[str, ...]]) -> list
     reasons += [type(node).__name__.upper() for node in root.find_all(exp.SetOperation)]
     for scope in tree.scopes:
         for join in () if scope in joined else scope.node.args.get("joins") or ():
-            words = [str(join.args.get(name) or "").upper() for name in ("method", "side", "kind")]
+            words = [keyword(join, name) for name in ("method", "side", "kind")]
             if words[1] or words[2] in {"SEMI", "ANTI"}:
                 reasons.append(" ".join(word for word in (*words, "JOIN") if word))
         if any(source.query is not None for source in scope.sources):

@@ -21,22 +21,15 @@ from fff.sql.planner.plan import FirstRows
 from fff.sql.syntax.aggregates import is_row_wise
 from fff.sql.syntax.statement import Node, exp, filled
 
+#: What a SELECT may consist of, by the tree's names.
+_CLAUSES = frozenset({"kind", "expressions", "from", "where", "order", "limit", "offset", "hint"})
+
 
 def first_rows(parts: BlockParts, above: Above) -> FirstRows | None:
     """How much of a scan a statement needs; None where that is all of it. The column is a declared one."""
     block, select = parts.block, parts.block.select
     count = None if above.limit is None or above.limit < 0 or above.offset < 0 else above.limit + above.offset
-    clauses = filled(select)
-    if count is None or clauses - {
-        "kind",
-        "expressions",
-        "from",
-        "where",
-        "order",
-        "limit",
-        "offset",
-        "hint",
-    }:
+    if count is None or filled(select) - _CLAUSES:
         return None
     unordered = any_rows(parts, count)
     if unordered is None or above.aggregated or not all(is_row_wise(item) for item in select.expressions):

@@ -6,94 +6,27 @@ from fff.sql.syntax.statement import Node, arg, exp
 
 #: Names that Spark resolves although no table has them.
 BUILT_IN_NAMES = frozenset(
-    {
-        "grouping__id",
-        "current_user",
-        "user",
-        "session_user",
-        "current_date",
-        "current_timestamp",
-        "current_time",
-        "localtimestamp",
-        "current_catalog",
-        "current_database",
-        "current_schema",
-    }
+    """
+    grouping__id current_user user session_user current_date current_timestamp current_time
+    localtimestamp current_catalog current_database current_schema
+    """.split()  # noqa: SIM905 - a list of words
 )
 #: Spark's aggregates that the parser does not know as such.
 _AGGREGATES = frozenset(
-    [
-        "any",
-        "bit_and",
-        "bit_or",
-        "bit_xor",
-        "bitmap_construct_agg",
-        "bitmap_or_agg",
-        "bool_and",
-        "bool_or",
-        "count_if",
-        "count_min_sketch",
-        "every",
-        "first_value",
-        "histogram_numeric",
-        "hll_sketch_agg",
-        "hll_union_agg",
-        "last_value",
-        "listagg",
-        "max_by",
-        "mean",
-        "median",
-        "min_by",
-        "mode",
-        "percentile",
-        "regr_avgx",
-        "regr_avgy",
-        "regr_count",
-        "regr_intercept",
-        "regr_r2",
-        "regr_slope",
-        "regr_sxx",
-        "regr_sxy",
-        "regr_syy",
-        "schema_of_json_agg",
-        "some",
-        "std",
-        "string_agg",
-        "try_avg",
-        "try_sum",
-        "kurtosis",
-        "skewness",
-    ]
+    """
+    any bit_and bit_or bit_xor bitmap_construct_agg bitmap_or_agg bool_and bool_or count_if
+    count_min_sketch every first_value histogram_numeric hll_sketch_agg hll_union_agg last_value listagg
+    max_by mean median min_by mode percentile regr_avgx regr_avgy regr_count regr_intercept regr_r2
+    regr_slope regr_sxx regr_sxy regr_syy schema_of_json_agg some std string_agg try_avg try_sum
+    kurtosis skewness
+    """.split()  # noqa: SIM905 - a list of words
 )
 #: Select lists made of these give exactly one row for each row of the block.
 _ROW_WISE = (
-    exp.Alias,
-    exp.Binary,
-    exp.Unary,
-    exp.Between,
-    exp.Boolean,
-    exp.Case,
-    exp.Cast,
-    exp.Coalesce,
-    exp.Column,
-    exp.Concat,
-    exp.DataType,
-    exp.DataTypeParam,
-    exp.Identifier,
-    exp.If,
-    exp.In,
-    exp.Length,
-    exp.Literal,
-    exp.Lower,
-    exp.Null,
-    exp.Placeholder,
-    exp.Round,
-    exp.Abs,
-    exp.Star,
-    exp.Substring,
-    exp.Trim,
-    exp.Upper,
-    exp.Var,
+    *(exp.Alias, exp.Binary, exp.Unary, exp.Between, exp.Boolean, exp.Case, exp.Cast),
+    *(exp.Coalesce, exp.Column, exp.Concat, exp.DataType, exp.DataTypeParam, exp.Identifier, exp.If),
+    *(exp.In, exp.Length, exp.Literal, exp.Lower, exp.Null, exp.Placeholder, exp.Round),
+    *(exp.Abs, exp.Star, exp.Substring, exp.Trim, exp.Upper, exp.Var),
 )
 
 

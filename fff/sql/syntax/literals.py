@@ -110,9 +110,8 @@ def _int_of(node: Node) -> int | None:
         found = None if sides[0] is None or sides[1] is None else operation(sides[0], sides[1])
     else:
         found = None
-    return (
-        found if found is not None and found in _INT else None
-    )  # beyond int, Spark has another type or an error
+    # Beyond int, Spark has another type or an error.
+    return found if found is not None and found in _INT else None
 
 
 def constant_of_value(value: object) -> Constant | None:
@@ -202,7 +201,7 @@ def _string(statement: Statement, node: Node) -> Constant | None:
     span = identifier_span(node)
     if span is None:
         return None
-    spelled = statement.sql[span.start : span.end]
+    spelled = statement.text_at(span)
     plain = len(spelled) >= 2 and spelled[0] in "'\"" and spelled[-1] == spelled[0]
     inside = spelled[1:-1]
     if not plain or spelled[0] in inside or not _UNESCAPED.fullmatch(inside):

@@ -48,87 +48,17 @@ _QUOTED = frozenset({TokenType.STRING, TokenType.IDENTIFIER, TokenType.HINT})
 #: Every kind of node of a query's tree, expressions and whole queries apart: the clauses, and what stands in them.
 _PARTS = tuple(
     getattr(exp, name)
-    for name in [
-        "Alias",
-        "Aliases",
-        "CTE",
-        "From",
-        "Identifier",
-        "Join",
-        "Star",
-        "Table",
-        "TableAlias",
-        "TableSample",
-        "Tuple",
-        "Var",
-        "Version",
-        "Where",
-        "With",
-        "HistoricalData",
-        "Group",
-        "Cube",
-        "Rollup",
-        "GroupingSets",
-        "Having",
-        "Qualify",
-        "Distinct",
-        "Order",
-        "Ordered",
-        "Sort",
-        "Cluster",
-        "Distribute",
-        "Limit",
-        "LimitOptions",
-        "Offset",
-        "Pivot",
-        "PivotAlias",
-        "PivotAny",
-        "UnpivotColumns",
-        "Hint",
-        "JoinHint",
-        "Fetch",
-        "Filter",
-        "HavingMax",
-        "IgnoreNulls",
-        "RespectNulls",
-        "WithinGroup",
-        "WindowSpec",
-        "Interval",
-        "IntervalSpan",
-        "TimeUnit",
-        "AtTimeZone",
-        "FromTimeZone",
-        "Slice",
-        "Lambda",
-        "DataType",
-        "DataTypeParam",
-        "PseudoType",
-        "ObjectIdentifier",
-        "ColumnDef",
-        "ColumnConstraint",
-        "NotNullColumnConstraint",
-        "CommentColumnConstraint",
-        "CollateColumnConstraint",
-        "CharacterSet",
-        "JSON",
-        "JSONPath",
-        "JSONPathPart",
-        "JSONKeyValue",
-        "JSONValue",
-        "JSONExtractQuote",
-        "FormatJson",
-        "OnCondition",
-        "OverflowTruncateBehavior",
-        "TranslateCharacters",
-        "National",
-        "Introducer",
-        "Variadic",
-        "XMLNamespace",
-        "ExplodeOuter",
-        "Nearest",
-        "QueryTransform",
-        "Schema",
-    ]
+    for name in """
+        Alias Aliases CTE From Identifier Join Star Table TableAlias TableSample Tuple Var Version Where
+        With HistoricalData Group Cube Rollup GroupingSets Having Qualify Distinct Order Ordered Sort
+        Cluster Distribute Limit LimitOptions Offset Pivot PivotAlias PivotAny UnpivotColumns Hint
+        JoinHint Fetch Filter HavingMax IgnoreNulls RespectNulls WithinGroup WindowSpec Interval
+        IntervalSpan TimeUnit AtTimeZone FromTimeZone Slice Lambda DataType DataTypeParam PseudoType
+        ObjectIdentifier ColumnDef ColumnConstraint NotNullColumnConstraint CommentColumnConstraint
+        CollateColumnConstraint CharacterSet JSON JSONPath JSONPathPart JSONKeyValue JSONValue
+        JSONExtractQuote FormatJson OnCondition OverflowTruncateBehavior TranslateCharacters National
+        Introducer Variadic XMLNamespace ExplodeOuter Nearest QueryTransform Schema
+    """.split()  # noqa: SIM905 - a list of words
 )
 _KNOWN = (exp.Condition, exp.Query, exp.UDTF, *_PARTS)
 
@@ -164,15 +94,15 @@ def check_reads(text: str, tokens: Sequence[Token], tree: Node) -> None:
     """
     for node in tree.walk():
         _check(text, tokens, node)
-    if not _is_query(tree):
+    if not is_query(tree):
         raise _no_query(text, token_span(tokens[0]))
     for part in tree.find_all(exp.CTE, exp.SetOperation, exp.Lateral):
         for query in [part.this, part.expression] if isinstance(part, exp.SetOperation) else [part.this]:
-            if not _is_query(query) and not (isinstance(part, exp.Lateral) and isinstance(query, exp.Func)):
+            if not is_query(query) and not (isinstance(part, exp.Lateral) and isinstance(query, exp.Func)):
                 raise _no_query(text, text_span(query) or token_span(tokens[0]))
 
 
-def _is_query(node: Node) -> bool:
+def is_query(node: Node) -> bool:
     """Whether a node, brackets aside, is a query itself."""
     while isinstance(node, exp.Subquery | exp.Paren):
         node = node.this

@@ -10,17 +10,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from fff.errors import Span, UnsupportedSQL, UsageError
-from fff.sql.syntax.statement import Statement, Token, TokenType, exp
+from fff.sql.syntax.statement import Statement, TokenType, exp
 
 #: A colon behind one of these reads a field of a semi-structured value (`c:city`), it does not name a parameter.
 _OPERANDS = frozenset(
     {
-        TokenType.VAR,
-        TokenType.IDENTIFIER,
-        TokenType.R_PAREN,
-        TokenType.R_BRACKET,
-        TokenType.STRING,
-        TokenType.NUMBER,
+        *(TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.NUMBER),
+        *(TokenType.R_PAREN, TokenType.R_BRACKET),
     }
 )
 
@@ -38,7 +34,7 @@ def markers(statement: Statement) -> tuple[Marker, ...]:
     found = []
     tokens = statement.tokens
     for before, colon, name in zip((None, *tokens), tokens, tokens[1:], strict=False):
-        if colon.token_type is not TokenType.COLON or (before is not None and _is_operand(before)):
+        if colon.token_type is not TokenType.COLON or (before is not None and before.token_type in _OPERANDS):
             continue
         if name.start == colon.end + 1:
             found.append(Marker(name.text, Span(colon.start, name.end + 1)))
@@ -110,7 +106,3 @@ def render(name: str, value: object) -> str:
         f"parameter {name} has a value of type {type(value).__name__}, which SQL has no literal for",
         hint="use a number, a string, a Boolean, a date, a datetime or None",
     )
-
-
-def _is_operand(token: Token) -> bool:
-    return token.token_type in _OPERANDS

@@ -128,10 +128,9 @@ def check_function_names(statement: Statement) -> None:
         if isinstance(node.parent, exp.Dot | exp.Hint) or name.lower() in SPARK_FUNCTIONS | _GRAMMAR:
             continue
         close = difflib.get_close_matches(name.lower(), sorted(SPARK_FUNCTIONS), n=2)
-        raise QueryError(
+        raise statement.error(
             f"unknown function {name}",
-            sql=statement.sql,
-            span=identifier_span(node),
+            identifier_span(node),
             hint=f"did you mean {' or '.join(close)}?"
             if close
             else "neither Spark SQL nor a source has a function of this name",
@@ -162,10 +161,9 @@ def check_arguments(statement: Statement) -> None:
             continue
         *some, last = (str(one.start) if one.stop < _ANY else f"{one.start} or more" for one in told)
         takes = f"{', '.join(some)} or {last}" if some else last
-        raise QueryError(
+        raise statement.error(
             f"{name} takes {takes} {'argument' if takes == '1' else 'arguments'}, not {len(found)}",
-            sql=statement.sql,
-            span=statement.span(at, at + 1),
+            statement.span(at, at + 1),
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,7 +19,7 @@ from sqlglot import Dialect, Parser, exp
 from sqlglot.errors import ErrorLevel, ParseError, SqlglotError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from fff.errors import QueryError, Span
+from fff.errors import QueryError, Span, UnsupportedSQL
 
 #: A node of the syntax tree.
 Node: TypeAlias = exp.Expr
@@ -36,8 +37,10 @@ __all__ = [
     "exp",
     "filled",
     "identifier_span",
+    "keyword",
     "operands",
     "parser",
+    "qualified",
     "quote",
     "split_statements",
     "text_span",
@@ -147,6 +150,22 @@ class Statement:
         """The place of the tokens `first` up to but not including `end`."""
         return Span(self.tokens[first].start, self.tokens[end - 1].end + 1)
 
+    def text_at(self, span: Span) -> str:
+        """The text of a place."""
+        return self.sql[span.start : span.end]
+
+    def error(self, message: str, span: Span | None, *, hint: str | None = None) -> QueryError:
+        """An error about a place of the statement."""
+        return QueryError(message, sql=self.sql, span=span, hint=hint)
+
+    def unsupported(self, message: str, span: Span | None, *, hint: str | None = None) -> UnsupportedSQL:
+        """An error about a place of the statement that is SQL, but none that FFF runs."""
+        return UnsupportedSQL(message, sql=self.sql, span=span, hint=hint)
+
+    def tokens_at(self, span: Span) -> tuple[int, int]:
+        """The first token of a place, and the one behind it."""
+        return self.token_at(span.start), self.token_at(span.end - 1) + 1
+
     def closing(self, opening: int) -> int:
         """The index of the token that closes the bracket at `opening`; -1 when none does."""
         depth = self.depths[opening]
@@ -155,14 +174,7 @@ class Statement:
 
     def token_at(self, offset: int) -> int:
         """The index of the token that covers a character offset, or of the first one behind it."""
-        low, high = 0, len(self.tokens)
-        while low < high:
-            middle = (low + high) // 2
-            if self.tokens[middle].end < offset:
-                low = middle + 1
-            else:
-                high = middle
-        return low
+        return bisect_left(self.tokens, offset, key=lambda token: token.end)
 
 
 def split_statements(text: str) -> list[str]:
@@ -195,6 +207,11 @@ def arg(node: Node, name: str) -> object:
     """An argument of a tree node whose name is a Python keyword in some releases of sqlglot (`from`, `except`)."""
     value = node.args.get(f"{name}_")
     return node.args.get(name) if value is None else value
+
+
+def keyword(node: Node, name: str) -> str:
+    """A word of SQL that is an argument of a tree node, such as the side of a join; empty where there is none."""
+    return str(arg(node, name) or "").upper()
 
 
 def filled(node: Node) -> set[str]:
@@ -236,17 +253,12 @@ def quote(name: str) -> str:
     """A name as Spark SQL takes it, in backquotes only where they are needed."""
     if _SIMPLE_NAME.match(name) and [token.token_type for token in _SPARK.tokenize(name)] == [TokenType.VAR]:
         return name
-    return backquoted(name)
-
-
-def backquoted(name: str) -> str:
-    """A name of whatever characters as Spark SQL takes it."""
     return "`" + name.replace("`", "``") + "`"
 
 
-def dotted(*names: str) -> str:
-    """A qualified name as it may be typed: words bare, whatever else is in a name in backquotes."""
-    return ".".join(name if _SIMPLE_NAME.match(name) else backquoted(name) for name in names)
+def qualified(*names: str) -> str:
+    """A name with others before it, as Spark SQL takes it."""
+    return ".".join(map(quote, names))
 
 
 @lru_cache(maxsize=8)
