@@ -13,19 +13,9 @@ from typing import Any, BinaryIO, cast
 from fff.errors import UsageError
 
 FORMATS = (
-    "table",
-    "csv",
-    "tsv",
-    "json",
-    "ndjson",
-    "markdown",
-    "line",
-    "parquet",
-    "arrow",
-    "sqlite",
-    "duckdb",
+    "table", "csv", "tsv", "json", "ndjson", "markdown", "line", "parquet", "arrow", "sqlite", "duckdb",
     "xlsx",
-)
+)  # fmt: skip
 BINARY_FORMATS = frozenset({"parquet", "arrow", "sqlite", "duckdb", "xlsx"})
 ENDINGS = {
     ".txt": "table",

@@ -26,17 +26,9 @@ LINE_EVERY_S = 2.0  # --progress on without a terminal
 JSON_EVERY_S = 0.5
 #: Fields of a snapshot that hold rows, or say something of each.
 _ROWS = (
-    "columns",
-    "sample",
-    "sample_is",
-    "sample_rows",
-    "group_keys",
-    "rests_on",
-    "settled",
-    "under_way",
-    "partial_columns",
-    "partial",
-)
+    "columns", "sample", "sample_is", "sample_rows", "group_keys", "rests_on", "settled", "under_way",
+    "partial_columns", "partial",
+)  # fmt: skip
 
 
 def say(text: str) -> None:

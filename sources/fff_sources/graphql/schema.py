@@ -16,22 +16,10 @@ INTROSPECTION = (
 )
 
 _SPARK = {"Int": "int", "Float": "double", "Boolean": "boolean"}
-_PAGING = frozenset(
-    {
-        "first",
-        "last",
-        "after",
-        "before",
-        "limit",
-        "offset",
-        "skip",
-        "take",
-        "page",
-        "perPage",
-        "pageSize",
-        "cursor",
-    }
-)
+_PAGING = frozenset({
+    "first", "last", "after", "before", "limit", "offset", "skip", "take", "page", "perPage",
+    "pageSize", "cursor",
+})  # fmt: skip
 
 
 class _Type(Struct):

@@ -17,58 +17,13 @@ from fff_sources.http.templates import text_of
 Key = tuple[object, ...]
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
-_WORDS = frozenset(
-    [
-        "all",
-        "and",
-        "as",
-        "asc",
-        "between",
-        "by",
-        "case",
-        "cast",
-        "desc",
-        "distinct",
-        "else",
-        "end",
-        "false",
-        "from",
-        "full",
-        "group",
-        "having",
-        "hint",
-        "in",
-        "inner",
-        "is",
-        "join",
-        "lateral",
-        "left",
-        "like",
-        "limit",
-        "minus",
-        "not",
-        "null",
-        "offset",
-        "on",
-        "or",
-        "order",
-        "outer",
-        "over",
-        "partition",
-        "range",
-        "right",
-        "rows",
-        "search",
-        "select",
-        "then",
-        "true",
-        "union",
-        "when",
-        "where",
-        "window",
-        "with",
-    ]
-)
+_WORDS = frozenset({
+    "all", "and", "as", "asc", "between", "by", "case", "cast", "desc", "distinct", "else", "end",
+    "false", "from", "full", "group", "having", "hint", "in", "inner", "is", "join", "lateral", "left",
+    "like", "limit", "minus", "not", "null", "offset", "on", "or", "order", "outer", "over",
+    "partition", "range", "right", "rows", "search", "select", "then", "true", "union", "when", "where",
+    "window", "with",
+})  # fmt: skip
 _TEXTS = frozenset({"text", "html", "email", "drop_down_list"})
 _NUMBERS = frozenset({"number", "double", "money", "percent", "stars"})
 #: Spark SQL types of Socrata's; every other type (points, URLs, documents, …) is an object and is read as its

@@ -19,23 +19,11 @@ from fff_sources.sparql.query import SparqlWords
 from fff_sources.sparql.spec import SparqlColumn, SparqlSpec, SparqlTable, read_sparql
 
 _SAMPLE = 100  # rows that tell the types of columns
-_WHOLE = frozenset(
-    [
-        "integer",
-        "int",
-        "long",
-        "short",
-        "byte",
-        "nonNegativeInteger",
-        "positiveInteger",
-        "nonPositiveInteger",
-        "negativeInteger",
-        "unsignedLong",
-        "unsignedInt",
-        "unsignedShort",
-        "unsignedByte",
-    ]
-)
+_WHOLE = frozenset({
+    "integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger",
+    "nonPositiveInteger", "negativeInteger", "unsignedLong", "unsignedInt", "unsignedShort",
+    "unsignedByte",
+})  # fmt: skip
 _TYPES = {
     "decimal": "decimal(38,18)",
     "double": "double",

@@ -10,66 +10,17 @@ from typing import Any
 from fff_sources.authoring.draft import singular
 from fff_sources.http.response.jsonpath import quoted
 
-_LISTS = frozenset(
-    [
-        "results",
-        "result",
-        "items",
-        "item",
-        "data",
-        "records",
-        "record",
-        "rows",
-        "row",
-        "value",
-        "values",
-        "entries",
-        "entry",
-        "docs",
-        "documents",
-        "features",
-        "hits",
-        "list",
-        "objects",
-        "elements",
-        "content",
-        "contents",
-        "nodes",
-        "edges",
-        "collection",
-        "members",
-        "bindings",
-        "resources",
-        "observations",
-        "response",
-    ]
-)
-_NOT_LISTS = frozenset(
-    [
-        "facets",
-        "facet",
-        "buckets",
-        "aggregations",
-        "links",
-        "link",
-        "errors",
-        "error",
-        "warnings",
-        "included",
-        "columns",
-        "fields",
-        "filters",
-        "schema",
-        "messages",
-        "search_facets",
-        "sort",
-        "parameters",
-        "debug",
-        "meta",
-        "metadata",
-        "info",
-    ]
-)
+_LISTS = frozenset({
+    "results", "result", "items", "item", "data", "records", "record", "rows", "row", "value", "values",
+    "entries", "entry", "docs", "documents", "features", "hits", "list", "objects", "elements",
+    "content", "contents", "nodes", "edges", "collection", "members", "bindings", "resources",
+    "observations", "response",
+})  # fmt: skip
+_NOT_LISTS = frozenset({
+    "facets", "facet", "buckets", "aggregations", "links", "link", "errors", "error", "warnings",
+    "included", "columns", "fields", "filters", "schema", "messages", "search_facets", "sort",
+    "parameters", "debug", "meta", "metadata", "info",
+})  # fmt: skip
 _BESIDE = re.compile(
     r"^@|^_|total|count|page|limit|offset|size|next|prev|first|last|link|cursor|token|more|meta|info|status|success|message|version|error"
     r"|warning|help|took|time|quota|backoff|query|request|response|kind|type|etag|copyright|licen[cs]e|sort|facet|aggregation|num|start|rows"

@@ -32,15 +32,8 @@ _FORMATS = {
     "CsvDecoder": "csv",
 }
 _MOST_COLUMNS = 2_000
-#: What templates say of times name one of these.
-_TIMES = (
-    "stream_interval",
-    "stream_state",
-    "now_utc",
-    "stream_slice['start",
-    'stream_slice["start',
-    "today_utc",
-)
+#: What templates say of times names one of these.
+_TIMES = re.compile(r"stream_interval|stream_state|now_utc|today_utc|stream_slice\[['\"]start")
 
 
 class Wording:
@@ -234,7 +227,7 @@ class StreamRequest:
             try:
                 written = self.words.endpoint(text, self._parameters, optional=True)
             except UntranslatableError as error:
-                if any(word in text for word in _TIMES):
+                if _TIMES.search(text):
                     self.windowed = True
                     note = f"{name} said times that a sync keeps; without it the source may send a part only"
                 else:
