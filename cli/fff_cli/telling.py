@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import functools
 import traceback
 from collections.abc import Callable
+from typing import Any
 
 from fff.errors import FFFError
 
 
-def told(run: Callable[[], int], verbose: bool) -> int:
-    """The exit code of a command whose errors are told here."""
-    try:
-        return run()
-    except BrokenPipeError:
-        from fff_cli.output.console import discard_output  # noqa: PLC0415
+def telling(command: Callable[..., int]) -> Callable[..., int]:
+    """A command whose errors are told: a message, with `verbose` where it comes from, and an exit code."""
 
-        discard_output()
-        return 0
-    except FFFError as error:
-        from fff_cli.run.progress import say_error  # noqa: PLC0415 - loads more than some commands need
+    @functools.wraps(command)
+    def told(**options: Any) -> int:
+        try:
+            return command(**options)
+        except BrokenPipeError:
+            from fff_cli.output.console import discard_output  # noqa: PLC0415
 
-        if verbose:
-            traceback.print_exc()
-        say_error(error)
-        return error.exit_code
+            discard_output()
+            return 0
+        except FFFError as error:
+            from fff_cli.run.progress import say_error  # noqa: PLC0415 - loads more than some commands need
+
+            if options.get("verbose"):
+                traceback.print_exc()
+            say_error(error)
+            return error.exit_code
+
+    return told
