@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from fff.errors import SourceError, SpecError
 from fff.stats import AccessMeter
@@ -22,23 +22,16 @@ T = TypeVar("T")
 WHOLE_NUMBERS = frozenset({"tinyint", "byte", "smallint", "short", "int", "integer", "bigint", "long"})
 
 
-class PortalTable(spec.Spec):
+class PortalTable(spec.FoundTableSpec):
     """What a spec may say of a table that describes itself: types in the place of those found, and how to read it."""
 
-    description: str = ""
     columns: dict[str, spec.TypeName] | None = None
-    on_bad_record: Literal["fail", "null", "skip"] = "fail"
-    cost: spec.RequestCost | None = None
 
 
-class PortalSpec(spec.Spec):
+class PortalSpec(spec.SourceSpec):
     """What all these sources may declare."""
 
-    description: str = ""
-    client: spec.Client
-    cost: spec.RequestCost | None = None
     tables: dict[str, PortalTable] | None = None
-    tests: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,28 @@ class Words(Protocol):
         """What an answer says went wrong although its status says nothing of the kind."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class FilterWords:
+    """Words that also say conditions, of services that know every key and tell failures by the status.
+
+    `quals`: what holds for all rows that are of use.
+    """
+
+    quals: Quals = ()
+
+    def qualified(self, quals: Quals) -> Self:
+        """The same words, which say these in every request."""
+        return replace(self, quals=quals)
+
+    def askable(self, keys: Sequence[tuple[object, ...]]) -> Sequence[tuple[object, ...]]:
+        """All of them."""
+        return keys
+
+    def failure(self, response: Response) -> str | None:  # noqa: ARG002
+        """Nothing."""
+        return None
+
+
 @runtime_checkable
 class QualifiedWords(Words, Protocol):
     """Words that can say qualifiers as well."""
@@ -91,6 +113,12 @@ class HttpAccess:
     windows: spec.Windows | None = None  # to be asked for apart
     variants: tuple[Mapping[str, object], ...] = ()  # to be asked for apart: column -> value
     variant: Mapping[str, object] = field(default_factory=dict)  # the one at hand
+
+    @classmethod
+    def worded(cls, words: Words, paginator: object, keys: tuple[str, ...] = (), **endpoint: object) -> Self:
+        """What words ask; `endpoint` says beside the paginator how answers are read."""
+        parts = {"path": "", "paginator": paginator, **endpoint}
+        return cls(spec.Endpoint.model_validate(parts), keys, words=words)
 
     @property
     def constants(self) -> dict[str, object]:
@@ -151,7 +179,7 @@ class FoundTable:
             primary_key=self.primary_key,
             key_columns=tuple(
                 self._key_column(name, is_key=name in alone)
-                for name in dict.fromkeys((*alone, *self.sendable))
+                for name in dict.fromkeys((*alone, *filter(self.sendable.get, self.sendable)))
             ),
             scans=() if self.scan is None else (ScanMethod(f"{self.name}.scan", self.scan),),
             lookups=lookups,
