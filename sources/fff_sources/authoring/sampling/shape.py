@@ -52,13 +52,17 @@ def stands_beside(name: str) -> bool:
     return _BESIDE.search(name) is not None
 
 
-def step(path: str, name: str | int) -> str:
-    """A path one step further down, in the words of `data_selector`."""
-    if isinstance(name, int):
-        return f"[{name}]" if path == "$" else f"{path}[{name}]"
-    if _PLAIN.fullmatch(name) and name == name.strip():
-        return name if path == "$" else f"{path}.{name}"
-    return quoted(name) if path == "$" else path + quoted(name)
+def step(path: str, *names: str | int) -> str:
+    """A path further down by these steps, in the words of `data_selector`."""
+    for name in names:
+        here = "" if path == "$" else path
+        if isinstance(name, int):
+            path = f"{here}[{name}]"
+        elif _PLAIN.fullmatch(name) and name == name.strip():
+            path = f"{here}.{name}" if here else name
+        else:
+            path = here + quoted(name)
+    return path
 
 
 def find_records(body: Any, collection: str = "", *, last_is_id: bool = False) -> Shape:

@@ -126,7 +126,7 @@ class Wording:
         said = declared.get("const", declared.get("default", default))
         hidden = bool(declared.get("airbyte_secret")) or is_secret(path[-1])
         if isinstance(said, str | int | float) and not hidden and said != "":
-            text = str(said).lower() if isinstance(said, bool) else str(said)
+            text = text_of_value(said)
             self.report.add(
                 self._stream, f"config.{'.'.join(path)}", "approximated", f"its default, {shown(text)}"
             )
@@ -223,7 +223,7 @@ class StreamRequest:
         for name, value in part.mapping(key).items():
             if value is None:
                 continue
-            text = _plain(value)
+            text = text_of_value(value)
             try:
                 written = self.words.endpoint(text, self._parameters, optional=True)
             except UntranslatableError as error:
@@ -291,16 +291,17 @@ class StreamRequest:
                 self.empty = [404]
                 self._tell(one, "translated")
             elif action == "IGNORE":
-                self._tell(one, "dropped", f"what is ignored there ({_said(numbers, said)}) is an error here")
+                self._tell(
+                    one,
+                    "dropped",
+                    f"what is ignored there ({', '.join([*map(str, numbers), *said]) or 'anything'}) is an error here",
+                )
             elif action == "RETRY":
                 self._tell(one, "dropped", "FFF tries again what it tries again of any source")
 
 
-def _said(codes: list[int], others: list[str]) -> str:
-    return ", ".join([*map(str, codes), *others]) or "anything"
-
-
-def _plain(value: Any) -> str:
+def text_of_value(value: Any) -> str:
+    """A value as a parameter has it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -338,8 +339,7 @@ def selector_of(retriever: ManifestPart, endpoint: dict[str, Any], words: Wordin
         tell(row_filter, "dropped", f"rows it leaves out come as well: say so in WHERE ({condition})")
     for key in ("schema_normalization", "transform_before_filtering"):
         selector.get(key)
-    for key in ("ignore_stream_slicer_parameters_on_paginated_requests",):
-        retriever.get(key)
+    retriever.get("ignore_stream_slicer_parameters_on_paginated_requests")
 
 
 def columns_of_stream(
@@ -440,10 +440,7 @@ def _transformed(
                         continue
                     name = str(path[0])
                     if reference is not None and reference.root == "record" and reference.path:
-                        place = "$"
-                        for part in reference.path:
-                            place = step(place, part)
-                        added[name] = place
+                        added[name] = step("$", *reference.path)
                         tell(one, "translated")
                     elif (
                         reference is not None
