@@ -9,6 +9,7 @@ from dataclasses import fields
 from types import SimpleNamespace
 
 import pytest
+import typer
 
 import fff
 from fff.frames.spark_data_source import _STATEMENT
@@ -62,7 +63,9 @@ def test_what_a_command_is_given_reaches_the_engine(command: object, monkeypatch
     }  # fmt: skip
     root = SimpleNamespace(find_root=lambda: SimpleNamespace(obj=((), None)))
     context = {"context": root} if command is app.query else {}
-    assert command(**said, **context) == 7  # type: ignore[operator]
+    with pytest.raises(typer.Exit) as ended:
+        command(**said, **context)  # type: ignore[operator]
+    assert ended.value.exit_code == 7
     assert given == vars(RunOptions(**said))  # type: ignore[arg-type]
 
 

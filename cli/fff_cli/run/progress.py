@@ -142,20 +142,10 @@ class Progress:
 class Quiet(Progress):
     """Errors and nothing else."""
 
-    def interrupted(self) -> None:
-        """Say nothing."""
+    def _say_nothing(self, *_: object, **__: object) -> None:
+        pass
 
-    def note(self, text: str) -> None:
-        """Say nothing."""
-
-    def warn(self, text: str) -> None:
-        """Say nothing."""
-
-    def skipped(self, statements: int) -> None:
-        """Say nothing."""
-
-    def closing(self, account: RunOutcome, snapshot: Snapshot, *, verbose: bool = False) -> None:
-        """Say nothing."""
+    interrupted = note = warn = skipped = closing = _say_nothing
 
 
 class Watching(Progress, ABC):
