@@ -144,7 +144,8 @@ def _reference(node: dict[str, Any], kind: str) -> dict[str, Any]:
         return {"anyOf": [{"type": "string"}, target]} if name.endswith(_SHORT) else target
     if "oneOf" in node:  # told apart by `type`: editors explain the branch that matches better under anyOf
         members = node.pop("oneOf")
-        words = [] if _is_auth(members) else [{"type": "string"}]
+        is_auth = any(str(member.get("$ref", "")).endswith("Bearer") for member in members)
+        words = [] if is_auth else [{"type": "string"}]
         node["anyOf"] = [*words, *members]
     for key in ("additionalProperties", "items"):
         if node.get(key) == {"type": "string"}:
@@ -152,10 +153,6 @@ def _reference(node: dict[str, Any], kind: str) -> dict[str, Any]:
     if "anyOf" in node and _of_texts(node["anyOf"]):
         node["anyOf"] = [dict(_TEXT) if one == {"type": "string"} else one for one in node["anyOf"]]
     return node
-
-
-def _is_auth(members: list[dict[str, Any]]) -> bool:
-    return any(str(member.get("$ref", "")).endswith("Bearer") for member in members)
 
 
 def _of_texts(options: list[dict[str, Any]]) -> bool:

@@ -95,7 +95,9 @@ class DatasetteSource(HttpSource):
             if is_exact(column.kind, column.type)
         ]
         key = _key([part for part in described if part[0].name in columns])
-        if len(key) > 1 and all(_is_plain(columns[part]) for part in key):
+        parts = [columns[name] for name in key]
+        # Of a double the text may be that of another one.
+        if len(key) > 1 and all(is_exact(one.kind, one.type) and one.type != "double" for one in parts):
             lookups.append((_access(TablePage(place.path, first, key)), 1))
         scan = _access(TablePage(place.path, first))
         return self._portal.table(
@@ -163,11 +165,6 @@ def _named(answer: Any) -> list[dict[str, Any]]:
     """Columns without types, as SQL would tell them."""
     names = answer.get("columns") or list(answer["rows"][0])
     return [{"name": name, "type": "", "pk": 0, "filled": 0} for name in names]
-
-
-def _is_plain(column: PortalColumn) -> bool:
-    """Whether a value can be said as text."""
-    return is_exact(column.kind, column.type) and column.type != "double"
 
 
 def _key(described: Sequence[tuple[PortalColumn, tuple[int, bool]]]) -> tuple[str, ...]:

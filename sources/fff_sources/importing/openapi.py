@@ -116,8 +116,9 @@ def as_openapi_3(document: Mapping[str, Any]) -> dict[str, Any]:
                 **operation,
                 "parameters": [_parameter(resolver.follow(one)) for one in operation.get("parameters") or ()],
                 "responses": {
-                    str(status): _response(resolver.follow(one))
+                    str(status): {"content": {"application/json": {"schema": response["schema"]}}}
                     for status, one in (operation.get("responses") or {}).items()
+                    if "schema" in (response := resolver.follow(one))
                 },
             },
         }
@@ -128,10 +129,6 @@ def _parameter(parameter: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: item for key, item in parameter.items() if key in ("name", "in", "required", "description")}
     schema = {key: item for key, item in parameter.items() if key not in kept}
     return {**kept, "schema": schema} if parameter.get("in") in ("query", "path", "header") else {}
-
-
-def _response(response: Mapping[str, Any]) -> dict[str, Any]:
-    return {"content": {"application/json": {"schema": response["schema"]}}} if "schema" in response else {}
 
 
 def _security(scheme: Mapping[str, Any]) -> dict[str, Any]:
