@@ -74,14 +74,7 @@ def serve(
     from fff_cli.serve.queries import ServeLimits  # noqa: PLC0415
 
     check_cache(cache, cache_ttl)
-    tables = ServedTables(
-        tuple(sources or ()),
-        tuple(only or ()),
-        local_files,
-        max_age,
-        cache,
-        cache_ttl,
-    )
+    tables = ServedTables(tuple(sources or ()), tuple(only or ()), local_files, max_age, cache, cache_ttl)
     limits = ServeLimits(deadline, max_requests, budget, concurrent)
     where = Listening(
         host,

@@ -36,9 +36,7 @@ def spec_schema() -> dict[str, Any]:
     definitions: dict[str, Any] = {}
     branches: list[dict[str, Any]] = []
     for kind in known_types():
-        branches.append(
-            {"if": _is_type(kind), "then": {"$ref": f"#/$defs/{kind}"}},
-        )
+        branches.append({"if": _is_type(kind), "then": {"$ref": f"#/$defs/{kind}"}})
         definitions |= _definitions(kind)
     source = {
         "type": "object",

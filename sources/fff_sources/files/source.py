@@ -201,12 +201,7 @@ class FilesSource(HttpSource):
         return hashlib.blake2b(b"\0".join(marks), digest_size=32).digest()
 
     def _one(
-        self,
-        planned: PlannedTable,
-        method: ScanMethod,
-        columns: Sequence[str],
-        meter: AccessMeter,
-        url: str,
+        self, planned: PlannedTable, method: ScanMethod, columns: Sequence[str], meter: AccessMeter, url: str
     ) -> Reading:
         """The reading of one file."""
         reading = self.http.reading(planned, method.name, access_of(method), columns, (), meter=meter)

@@ -48,13 +48,7 @@ class Imported:
 
 
 def import_document(
-    text: str,
-    where: str,
-    *,
-    shown: str,
-    kind: str | None = None,
-    name: str | None = None,
-    base: str = "",
+    text: str, where: str, *, shown: str, kind: str | None = None, name: str | None = None, base: str = ""
 ) -> Imported:
     """The spec of a document, as `lint` takes it.
 

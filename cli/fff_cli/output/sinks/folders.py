@@ -34,11 +34,7 @@ _BESIDE = re.compile(r"_SUCCESS|_(?:common_)?metadata|\..*\.crc")
 
 
 def check(
-    path: Path,
-    keys: Sequence[str],
-    *,
-    append: bool,
-    columns: Sequence[tuple[str, Any]] | None = None,
+    path: Path, keys: Sequence[str], *, append: bool, columns: Sequence[tuple[str, Any]] | None = None
 ) -> None:
     """Raise UsageError where a result cannot be written to a folder.
 

@@ -73,11 +73,7 @@ class Origin(NamedTuple):
     def error(self, message: str, hint: str | None = None) -> SourceError:
         """An error about these records."""
         return SourceError(
-            self.redact(message),
-            source=self.source,
-            table=self.table,
-            url=self.shown(self.url),
-            hint=hint,
+            self.redact(message), source=self.source, table=self.table, url=self.shown(self.url), hint=hint
         )
 
 

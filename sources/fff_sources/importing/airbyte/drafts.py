@@ -135,10 +135,7 @@ def _stream(
     selector_of(retriever, endpoint, words, tell)
     _incremental(stream, endpoint, request, tell)
     paginator = paginator_of(
-        retriever.part("paginator"),
-        endpoint.get("data_selector", "$"),
-        endpoint.get("method", "GET"),
-        tell,
+        retriever.part("paginator"), endpoint.get("data_selector", "$"), endpoint.get("method", "GET"), tell
     )
     sizes = [name for name in endpoint.get("params", ()) if name.lower() in SIZES]
     if paginator is not None:

@@ -78,12 +78,7 @@ class Wording:
         return self._filled(text, parameters, escaped, optional=optional)
 
     def _filled(
-        self,
-        text: str,
-        parameters: Mapping[str, Any],
-        plain: Callable[[str], str],
-        *,
-        optional: bool = False,
+        self, text: str, parameters: Mapping[str, Any], plain: Callable[[str], str], *, optional: bool = False
     ) -> str:
         def value_of(reference: TemplateReference) -> str:
             return self._value(reference, parameters, plain, optional=optional)
