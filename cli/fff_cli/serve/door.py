@@ -262,9 +262,8 @@ def socket_file(path: Path) -> Iterator[socket.socket]:
         finally:
             os.umask(umask)
         made = beside.lstat()
-        bound.listen(
-            128
-        )  # from the first moment that it is seen it answers: no other takes it for one left behind
+        # From the first moment that it is seen it answers: no other takes it for one left behind.
+        bound.listen(128)
         beside.replace(path)
         try:
             yield bound

@@ -65,9 +65,8 @@ def spec_schema() -> dict[str, Any]:
 
 def _is_type(kind: str) -> dict[str, Any]:
     said = {"properties": {"type": {"const": kind}}}
-    return (
-        said if kind == "rest" else {**said, "required": ["type"]}
-    )  # the one that `type` may be left out for
+    # The one that `type` may be left out for.
+    return said if kind == "rest" else {**said, "required": ["type"]}
 
 
 def _definitions(kind: str) -> dict[str, Any]:
@@ -89,9 +88,8 @@ def _model(kind: str) -> Any:
         try:
             adapter = entry.load()
         except (ImportError, AttributeError):
-            return (
-                None  # what is not wholly installed says nothing of its specs; using it says what is missing
-            )
+            # What is not wholly installed says nothing of its specs; using it says what is missing.
+            return None
         if isinstance(adapter, _Modelled) and hasattr(adapter.model, "model_json_schema"):
             return adapter.model
     return None

@@ -85,9 +85,8 @@ class Search(FilterWords):
         """The request: only the columns that are needed, of the rows that are asked for, in an order that pages can rest on."""
         params = {"resource_id": self.resource}
         wanted = list(dict.fromkeys(columns or [self.first]))
-        if not any(
-            set(name) & set(',"') or name != name.strip() for name in wanted
-        ):  # what would split a name
+        # What would split a name.
+        if not any(set(name) & set(',"') or name != name.strip() for name in wanted):
             params["fields"] = ",".join(wanted)
         filters = {one.column: json_value(one.value) for one in self.quals}
         if keys:

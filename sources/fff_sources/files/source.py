@@ -50,9 +50,8 @@ class FilesSource(HttpSource):
         hosts = hosts_of(declared)
         client = declared.client
         self._base = client.base_url
-        if (
-            not client.base_url
-        ):  # whole URLs, of whose hosts any will do, and files of this machine, which have none
+        # Whole URLs, of whose hosts any will do, and files of this machine, which have none.
+        if not client.base_url:
             places = (url for table in declared.tables.values() for url in urls_of(table))
             whole = next((url for url in places if "://" in url), "http://localhost")
             client = client.model_copy(update={"base_url": "{0.scheme}://{0.netloc}".format(urlsplit(whole))})

@@ -341,9 +341,8 @@ def _sendable(
     field = next((field for field in fields if field.name == key.name), None)
     formats = {part.endpoint.format for part in declared.scan}
     formats |= {part.endpoint.format for part in declared.lookups}
-    if (
-        field is not None and pa.types.is_floating(field.arrow) and not formats <= _WITHOUT_NAN
-    ):  # SQL has NaN above every number, where sources have it nowhere; JSON has no NaN at all
+    # SQL has NaN above every number, where sources have it nowhere; JSON has no NaN at all.
+    if field is not None and pa.types.is_floating(field.arrow) and not formats <= _WITHOUT_NAN:
         named = {operator: param for operator, param in named.items() if operator not in (">", ">=")}
     return tuple(named.items())
 

@@ -165,9 +165,8 @@ class PartitionedWriter:
         self._keys = keys
         self._inside = pa.schema([])  # the columns of the files
         self._names: list[str] = []
-        self._open: dict[
-            str, _PartFile
-        ] = {}  # by their folders; the one that was written to last is the last
+        # By their folders; the one that was written to last is the last.
+        self._open: dict[str, _PartFile] = {}
         self._counts: dict[str, int] = {}  # how many files each folder has
         self.rows = 0
 

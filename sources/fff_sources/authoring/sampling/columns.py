@@ -14,9 +14,8 @@ from fff_sources.http.response.values import from_text
 _LOOKED_AT = 1_000  # records
 _FLAT = 12  # members up to which a nested object becomes columns
 _DEEP = 2  # levels of nested objects that become columns
-_BAGS = frozenset(
-    {"attributes", "properties", "_source", "fields"}
-)  # objects whose members are the record's own
+#: Objects whose members are the record's own.
+_BAGS = frozenset({"attributes", "properties", "_source", "fields"})
 #: Members that tell which thing an object is.
 _TELLING = (
     "id", "key", "code", "login", "slug", "name", "title", "label",

@@ -82,9 +82,8 @@ class ToldMore:
     spoken: str | None = None  # in words and numbers, that there is more
     pages: tuple[str, int] | None = None
     pages_exact: bool = True
-    page: tuple[str, int | None] | None = (
-        None  # the parameter that asks for pages, and the number of this one
-    )
+    # The parameter that asks for pages, and the number of this one.
+    page: tuple[str, int | None] | None = None
     offset: tuple[str, int] | None = None  # the same, and the place of its first record
 
     @property
