@@ -129,7 +129,7 @@ UnusedFile = Annotated[str | None, typer.Option("-O", "--output-file", hidden=Tr
 UnusedSwitch = Annotated[bool | None, typer.Option(hidden=True)]
 
 
-class Options:
+class SharedOptions:
     """What commands that run statements can be told, by the names of their parameters: types, help and defaults."""
 
     sql: Annotated[str | None, argument("SQL", "The query; else -f, else standard input.")] = None
@@ -313,10 +313,10 @@ class Options:
     quiet: Annotated[bool, option("-q --quiet", "Only errors on standard error.", panel=_WATCH)] = False
 
 
-_TYPES = get_type_hints(Options, include_extras=True)
+_TYPES = get_type_hints(SharedOptions, include_extras=True)
 _SHARED = {
     name: inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=getattr(Options, name), annotation=kind
+        name, inspect.Parameter.KEYWORD_ONLY, default=getattr(SharedOptions, name), annotation=kind
     )
     for name, kind in _TYPES.items()
 }

@@ -18,7 +18,7 @@ FORMATS = (
     "xlsx",
 )  # fmt: skip
 BINARY_FORMATS = frozenset({"parquet", "arrow", "sqlite", "duckdb", "xlsx"})
-#: Formats of libraries that need not be there: the library, what is said without it, and the extra that has it.
+#: Formats of libraries that need not be there: the library, what is said without it, its extra.
 _EXTRAS = {
     "duckdb": ("duckdb", "duckdb is not installed", "duckdb"),
     "xlsx": ("xlsxwriter", "writing spreadsheets needs xlsxwriter", "excel"),

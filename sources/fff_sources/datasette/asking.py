@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fff_sources.http.portal import WHOLE_NUMBERS
+from fff_sources.http.portal import WHOLE_NUMBERS, FilterWords
 from fff_sources.http.response.json import encode
-from fff_sources.http.tables import FilterWords, Question
+from fff_sources.http.tables import Question
 from fff_sources.http.templates import json_value, text_of
 
 Key = tuple[object, ...]

@@ -12,7 +12,7 @@ from fff.errors import SpecError
 from fff_sources.adapter import SourceContext
 from fff_sources.files.local import is_local
 from fff_sources.http import templates
-from fff_sources.http.spec import spec
+from fff_sources.http.spec import common, spec
 from fff_sources.http.spec.check import read_as
 
 _MOST_FILES = 10_000  # of one table
@@ -43,7 +43,7 @@ class FileHost(spec.Client):
     base_url: str = ""
 
 
-class FileTable(spec.FoundTableSpec):
+class FileTable(common.FoundTableSpec):
     """One file, or several that hold rows of one table.
 
     `values` fill the names in a `url`: a file for each combination.
@@ -68,7 +68,7 @@ class FileTable(spec.FoundTableSpec):
     primary_key: tuple[str, ...] = ()
 
 
-class FilesSpec(spec.SourceSpec):
+class FilesSpec(common.SourceSpec):
     """A whole source of type `files`."""
 
     type: Literal["files"]

@@ -9,7 +9,7 @@ from fff_sources.adapter import SourceContext
 from fff_sources.document import Key
 from fff_sources.graphql import fields
 from fff_sources.http.response.jsonpath import literal_path, parse_path
-from fff_sources.http.spec import spec
+from fff_sources.http.spec import common, spec
 from fff_sources.http.spec.check import read_as
 
 #: A mistake: where in the table, and what.
@@ -49,7 +49,7 @@ class GraphQLLookup(spec.Spec):
     paginator: Annotated[PaginatorSpec, spec.short_for("type")] | None = None
 
 
-class GraphQLTable(spec.FoundTableSpec):
+class GraphQLTable(common.FoundTableSpec):
     """A field that is a list or a connection."""
 
     field: str | None = None
@@ -60,7 +60,7 @@ class GraphQLTable(spec.FoundTableSpec):
     lookups: tuple[GraphQLLookup, ...] = ()
 
 
-class GraphQLSpec(spec.SourceSpec):
+class GraphQLSpec(common.SourceSpec):
     """A whole source of type `graphql`; `client.base_url` is the endpoint."""
 
     type: Literal["graphql"]

@@ -61,28 +61,6 @@ class Words(Protocol):
         """What an answer says went wrong although its status says nothing of the kind."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class FilterWords:
-    """Words that also say conditions, of services that know every key and tell failures by the status.
-
-    `quals`: what holds for all rows that are of use.
-    """
-
-    quals: Quals = ()
-
-    def qualified(self, quals: Quals) -> Self:
-        """The same words, which say these in every request."""
-        return replace(self, quals=quals)
-
-    def askable(self, keys: Sequence[tuple[object, ...]]) -> Sequence[tuple[object, ...]]:
-        """All of them."""
-        return keys
-
-    def failure(self, response: Response) -> str | None:  # noqa: ARG002
-        """Nothing."""
-        return None
-
-
 @runtime_checkable
 class QualifiedWords(Words, Protocol):
     """Words that can say qualifiers as well."""

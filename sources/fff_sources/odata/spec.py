@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from fff.errors import SpecError
 from fff_sources.adapter import SourceContext
-from fff_sources.http.spec import spec
+from fff_sources.http.spec import common, spec
 from fff_sources.http.spec.check import read_as
 from fff_sources.odata.edm import edm_of
 
@@ -37,7 +37,7 @@ class Paging(spec.Spec):
     pushdown: bool = True
 
 
-class ODataTable(Paging, spec.FoundTableSpec):
+class ODataTable(Paging, common.FoundTableSpec):
     """An entity set. Whatever is left out is the source's, or comes from $metadata."""
 
     entity_set: str | None = None
@@ -47,7 +47,7 @@ class ODataTable(Paging, spec.FoundTableSpec):
     lookups: tuple[str, ...] | None = None
 
 
-class ODataSpec(Paging, spec.SourceSpec):
+class ODataSpec(Paging, common.SourceSpec):
     """A whole source of type `odata`."""
 
     type: Literal["odata"]

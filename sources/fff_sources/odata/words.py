@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from fff.quals import Qual
-from fff_sources.http.tables import FilterWords, Question
+from fff_sources.http.portal import FilterWords
+from fff_sources.http.tables import Question
 from fff_sources.odata.edm import Property, literal
 
 Key = tuple[object, ...]

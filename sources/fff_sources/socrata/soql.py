@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from fff_sources.http.portal import WHOLE_NUMBERS
-from fff_sources.http.tables import FilterWords, Question
+from fff_sources.http.portal import WHOLE_NUMBERS, FilterWords
+from fff_sources.http.tables import Question
 from fff_sources.http.templates import text_of
 
 Key = tuple[object, ...]

@@ -9,7 +9,7 @@ from fff.errors import SpecError
 from fff.schema import arrow_type
 from fff_sources.adapter import SourceContext
 from fff_sources.document import Key
-from fff_sources.http.spec import spec
+from fff_sources.http.spec import common, spec
 from fff_sources.http.spec.check import read_as
 from fff_sources.sparql.terms import iri, is_kind
 
@@ -60,7 +60,7 @@ class Settings(spec.Spec):
     batch_size: spec.BatchSize = 50
 
 
-class SparqlTable(Settings, spec.FoundTableSpec):
+class SparqlTable(Settings, common.FoundTableSpec):
     """A table: `query`, or `class` with a predicate for each column."""
 
     query: str | None = None
@@ -72,7 +72,7 @@ class SparqlTable(Settings, spec.FoundTableSpec):
     order_by: tuple[str, ...] = ()
 
 
-class SparqlSpec(Settings, spec.SourceSpec):
+class SparqlSpec(Settings, common.SourceSpec):
     """A whole source of type `sparql`; `client.base_url` is the endpoint."""
 
     type: Literal["sparql"]

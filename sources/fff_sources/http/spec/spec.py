@@ -70,7 +70,6 @@ __all__ = [
     "Endpoint",
     "EndpointField",
     "Flagged",
-    "FoundTableSpec",
     "FunctionSpec",
     "HeaderLink",
     "JobPoll",
@@ -98,7 +97,6 @@ __all__ = [
     "SinglePage",
     "SkipRows",
     "Sort",
-    "SourceSpec",
     "Spec",
     "SpecInvalid",
     "TableSpec",
@@ -455,23 +453,6 @@ class Accounts(Spec):
 
     column: str = "account"
     each: dict[str, Account] = Field(min_length=1)
-
-
-class SourceSpec(Spec):
-    """What every spec of a source behind HTTP may say."""
-
-    description: str = ""
-    client: Client
-    cost: RequestCost | None = None
-    tests: tuple[str, ...] = ()
-
-
-class FoundTableSpec(Spec):
-    """What a spec may say of every table that its adapter finds or makes."""
-
-    description: str = ""
-    on_bad_record: Literal["fail", "null", "skip"] = "fail"
-    cost: RequestCost | None = None
 
 
 class RestSpec(Spec):
