@@ -1,4 +1,5 @@
 """The commands and their options. What a command needs is imported when it runs."""
+# ruff: noqa: ARG001, PLR0917 - parameters are options, which typer and `telling` read off the signature
 
 from __future__ import annotations
 
@@ -7,7 +8,6 @@ import re
 import sys
 import traceback
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,57 +15,24 @@ from fff.errors import UsageError
 from fff_cli.mcp.command import mcp
 from fff_cli.options.shared import (
     SETTINGS,
-    Analyze,
-    Append,
-    Budgeted,
-    Cached,
-    CacheTtl,
-    Checkpoint,
-    Deadline,
-    Files,
     Format,
-    HowToRun,
-    Live,
-    MaxRequests,
-    MemoryLimited,
-    Paged,
-    Params,
-    PartitionBy,
-    PlanFormat,
-    Policy,
-    Prefer,
     Prioritize,
-    Quiet,
-    Record,
-    Refreshable,
-    Replay,
-    ReplaySpeed,
-    Report,
-    Rows,
-    SafeCsv,
-    Seed,
-    Server,
-    ShowProgress,
-    SourceErrors,
     Sources,
-    SparkMaster,
-    SparkRemote,
-    Sql,
     UnusedFile,
     UnusedSwitch,
     UnusedText,
-    Upsert,
     Verbose,
-    Warm,
     argument,
+    commands,
     option,
+    takes,
     typer,
 )
 from fff_cli.refresh.command import refresh
 from fff_cli.serve.command import serve
 from fff_cli.source_app import source_app
 from fff_cli.spark_app import spark_app
-from fff_cli.telling import told
+from fff_cli.telling import telling
 from fff_cli.watch.command import watch
 
 if TYPE_CHECKING:
@@ -93,12 +60,7 @@ app = typer.Typer(
 )
 app.add_typer(source_app, name="source")
 app.add_typer(spark_app, name="spark")
-cache_app = typer.Typer(
-    help="What is kept on disk of the answers of sources.",
-    context_settings=SETTINGS,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+cache_app = commands("What is kept on disk of the answers of sources.")
 app.add_typer(cache_app, name="cache")
 
 
@@ -120,117 +82,71 @@ def _root(
 
 
 @app.command()
-def query(  # noqa: PLR0917 - the options of the command, which typer reads off the signature
+@telling
+@takes(
+    "sql sources files params output rows pager safe_csv output_file append upsert partition_by live progress"
+    " policy seed semantics deadline max_requests budget memory_limit on_source_error prefer prioritize cache"
+    " cache_ttl report record replay replay_speed checkpoint refreshable spark_master spark_remote warm server"
+    " verbose quiet"
+)
+def query(
     context: typer.Context,
-    sql: Sql = None,
-    sources: Sources = None,
-    files: Files = None,
-    params: Params = None,
-    output: Format = None,
-    rows: Rows = None,
-    pager: Paged = None,
-    safe_csv: SafeCsv = False,
-    output_file: Annotated[
+    server: Annotated[
         str | None,
         option(
-            "-O --output-file FILE",
-            "Where the result goes; the format follows the ending, FOLDER/ holds Parquet. (default: standard output)",
-            panel="The result",
+            "--server URL|SOCKET",
+            "Run it on a server of fff serve, which has the sources.",
+            panel="How it runs",
+            envvar="FFF_SERVER",
+            show_envvar=False,
         ),
     ] = None,
-    append: Append = False,
-    upsert: Upsert = None,
-    partition_by: PartitionBy = None,
-    live: Live = None,
-    progress: ShowProgress = "auto",
-    policy: Policy = None,
-    seed: Seed = None,
-    semantics: HowToRun = "parked",
-    deadline: Deadline = None,
-    max_requests: MaxRequests = None,
-    budget: Budgeted = None,
-    memory_limit: MemoryLimited = None,
-    on_source_error: SourceErrors = None,
-    prefer: Prefer = "balanced",
-    prioritize: Prioritize = None,
-    cache: Cached = None,
-    cache_ttl: CacheTtl = None,
-    report: Report = None,
-    record: Record = None,
-    replay: Replay = None,
-    replay_speed: ReplaySpeed = None,
-    checkpoint: Checkpoint = None,
-    refreshable: Refreshable = False,
-    spark_master: SparkMaster = None,
-    spark_remote: SparkRemote = None,
-    warm: Warm = True,
-    server: Server = None,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-) -> None:
+    **options: Any,
+) -> int:
     """Run a query over web sources."""
-    given = dict(locals())
-    del given["context"], given["server"]
     if server:
         from fff_cli.serve.client import run_remote  # noqa: PLC0415
 
-        raise typer.Exit(told(lambda: run_remote(server, given), verbose))
+        return run_remote(server, options)
     from fff_cli.commands.query import run_query  # noqa: PLC0415
     from fff_cli.options.arguments import QueryArguments  # noqa: PLC0415
 
     typed, begun = context.find_root().obj
-    raise typer.Exit(run_query(QueryArguments.typed(**given), typed=typed, begun=begun))
+    return run_query(QueryArguments.typed(**options), typed=typed, begun=begun)
 
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+@telling
 def resume(
     context: typer.Context,
     folder: Annotated[Path, argument("DIR", "What --checkpoint was given.")],
     verbose: Verbose = False,
-) -> None:
+) -> int:
     """Go on with a query that was ended before its time, asking nothing twice; takes the options of query, too."""
+    from fff_cli.options.checkpoint import read  # noqa: PLC0415
 
-    def run_on() -> int:
-        from fff_cli.options.checkpoint import read  # noqa: PLC0415
-
-        begun = read(folder)
-        more = [*context.args, *(["-v"] if verbose else []), "--checkpoint", str(folder.resolve())]
-        begun.enter()
-        return run([*begun.arguments, *more], begun)
-
-    raise typer.Exit(told(run_on, verbose))
+    begun = read(folder)
+    more = [*context.args, *(["-v"] if verbose else []), "--checkpoint", str(folder.resolve())]
+    begun.enter()
+    return run([*begun.arguments, *more], begun)
 
 
 @app.command()
-def explain(  # noqa: PLR0917 - the options of the command, which typer reads off the signature
-    sql: Sql = None,
-    sources: Sources = None,
-    files: Files = None,
-    params: Params = None,
-    analyze: Analyze = False,
-    output: PlanFormat = None,
-    pager: Paged = None,
-    policy: Policy = None,
-    seed: Seed = None,
-    semantics: HowToRun = "parked",
-    deadline: Deadline = None,
-    max_requests: MaxRequests = None,
-    budget: Budgeted = None,
-    memory_limit: MemoryLimited = None,
-    on_source_error: SourceErrors = "partial",
-    prefer: Prefer = "balanced",
-    prioritize: Prioritize = None,
-    cache: Cached = None,
-    cache_ttl: CacheTtl = None,
-    report: Report = None,
-    record: Record = None,
-    replay: Replay = None,
-    replay_speed: ReplaySpeed = None,
-    spark_master: SparkMaster = None,
-    spark_remote: SparkRemote = None,
-    warm: Warm = True,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
+@telling
+@takes(
+    "sql sources files params analyze output pager policy seed semantics deadline max_requests budget memory_limit"
+    " on_source_error prefer prioritize cache cache_ttl report record replay replay_speed spark_master spark_remote"
+    " warm verbose quiet",
+    on_source_error="partial",
+)
+def explain(
+    analyze: Annotated[
+        bool,
+        option("--analyze", "Run it, drop its rows, and show how tuples were routed and what that cost."),
+    ] = False,
+    output: Annotated[
+        str | None, option("-o --output FORMAT", "json: plan and forecast as data. (default: text)")
+    ] = None,
     rows: UnusedText = None,
     safe_csv: UnusedSwitch = None,
     output_file: UnusedFile = None,
@@ -241,85 +157,51 @@ def explain(  # noqa: PLR0917 - the options of the command, which typer reads of
     progress: UnusedText = None,
     checkpoint: UnusedText = None,
     refreshable: UnusedSwitch = None,
-) -> None:
+    **options: Any,
+) -> int:
     """Show how a query would run and what it will ask, without sending a request; with --analyze run it and show how it was routed.
 
     Takes the options of query; those about its result do nothing here.
     """
-    result = {
-        "rows",
-        "safe_csv",
-        "output_file",
-        "append",
-        "upsert",
-        "partition_by",
-        "live",
-        "progress",
-        "checkpoint",
-        "refreshable",
-    }
-    given = {name: value for name, value in locals().items() if name not in {"result", *result}}
     from fff_cli.commands.explain import run_explain  # noqa: PLC0415
     from fff_cli.options.arguments import QueryArguments  # noqa: PLC0415
 
-    del given["analyze"]
-    arguments = QueryArguments.typed(**given)
-    raise typer.Exit(told(lambda: run_explain(arguments, analyze=analyze), verbose))
+    return run_explain(QueryArguments.typed(output=output, **options), analyze=analyze)
 
 
 @app.command()
-def shell(  # noqa: PLR0917 - the options of the command, which typer reads off the signature
-    sources: Sources = None,
-    params: Params = None,
-    output: Format = None,
-    rows: Rows = None,
-    pager: Paged = None,
-    safe_csv: SafeCsv = False,
-    live: Live = None,
-    progress: ShowProgress = "auto",
-    policy: Policy = None,
-    seed: Seed = None,
-    semantics: HowToRun = "parked",
-    deadline: Deadline = None,
-    max_requests: MaxRequests = None,
-    budget: Budgeted = None,
-    memory_limit: MemoryLimited = None,
-    on_source_error: SourceErrors = None,
-    prefer: Prefer = "balanced",
-    cache: Cached = None,
-    cache_ttl: CacheTtl = None,
-    report: Report = None,
-    spark_master: SparkMaster = None,
-    spark_remote: SparkRemote = None,
-    warm: Warm = True,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-) -> None:
+@telling
+@takes(
+    "sources params output rows pager safe_csv live progress policy seed semantics deadline max_requests budget"
+    " memory_limit on_source_error prefer cache cache_ttl report spark_master spark_remote warm verbose quiet"
+)
+def shell(**options: Any) -> int:
     """Interactive SQL with completion and history; reads statements from standard input when that is no terminal."""
-    given = dict(locals())
     from fff_cli.options.arguments import QueryArguments  # noqa: PLC0415
     from fff_cli.shell.repl import run_shell  # noqa: PLC0415
 
-    raise typer.Exit(run_shell(QueryArguments.typed(**given)))
+    return run_shell(QueryArguments.typed(**options))
 
 
 @cache_app.command("stats")
-def cache_stats(output: Format = None, verbose: Verbose = False) -> None:
+@telling
+def cache_stats(output: Format = None, verbose: Verbose = False) -> int:
     """Show what is kept: scans, keys, rows and bytes of each table, and from when the oldest of it is."""
     from fff_cli.commands.cache import show_stats  # noqa: PLC0415
 
-    raise typer.Exit(told(lambda: show_stats(output), verbose))
+    return show_stats(output)
 
 
 @cache_app.command("clear")
+@telling
 def cache_clear(
     source: Annotated[str | None, option("--source NAME", "Only what is kept of this source.")] = None,
     verbose: Verbose = False,
-) -> None:
+) -> int:
     """Forget what is kept."""
     from fff_cli.commands.cache import clear  # noqa: PLC0415
 
-    raise typer.Exit(told(lambda: clear(source), verbose))
+    return clear(source)
 
 
 app.command()(mcp)
@@ -329,6 +211,7 @@ app.command()(refresh)
 
 
 @app.command()
+@telling
 def login(
     source: Annotated[str | None, argument("SOURCE", "The source to log in to.")] = None,
     sources: Sources = None,
@@ -337,34 +220,32 @@ def login(
     ] = False,
     listed: Annotated[bool, option("--list", "Tell which sources somebody is logged in to.")] = False,
     verbose: Verbose = False,
-) -> None:
+) -> int:
     """Log in to a source whose API asks for a person; later runs renew what that gave."""
+    from fff_cli.commands.login import list_logins, run_login  # noqa: PLC0415
 
-    def run() -> int:
-        from fff_cli.commands.login import list_logins, run_login  # noqa: PLC0415
-
-        if listed:
-            return list_logins()
-        if source is None:
-            raise UsageError("which source?", hint="fff login SOURCE, or fff login --list")
-        return run_login(source, sources or (), device=device)
-
-    raise typer.Exit(told(run, verbose))
+    if listed:
+        return list_logins()
+    if source is None:
+        raise UsageError("which source?", hint="fff login SOURCE, or fff login --list")
+    return run_login(source, sources or (), device=device)
 
 
 @app.command()
+@telling
 def logout(
     source: Annotated[str, argument("SOURCE", "The source to log out of.")],
     sources: Sources = None,
     verbose: Verbose = False,
-) -> None:
+) -> int:
     """Forget what logging in to a source gave."""
     from fff_cli.commands.login import run_logout  # noqa: PLC0415
 
-    raise typer.Exit(told(lambda: run_logout(source, sources or ()), verbose))
+    return run_logout(source, sources or ())
 
 
 @app.command()
+@telling
 def demo(
     serve: Annotated[
         bool, option("--serve", "Only keep the demo sources up, and print the spec that reads them.")
@@ -376,24 +257,18 @@ def demo(
     seed: Annotated[int | None, option("N", "Seed of the demo's rows and delays.")] = None,
     prioritize: Prioritize = None,
     verbose: Verbose = False,
-) -> None:
+) -> int:
     """Start slow web sources on this machine and run a query over them, live."""
     from fff_cli.commands.demo import run_demo, serve_demo  # noqa: PLC0415
 
-    raise typer.Exit(
-        told(
-            lambda: (
-                serve_demo(port, seed)
-                if serve
-                else run_demo(port, seed, prioritize=tuple(prioritize or ()), verbose=verbose)
-            ),
-            verbose,
-        )
-    )
+    if serve:
+        return serve_demo(port, seed)
+    return run_demo(port, seed, prioritize=tuple(prioritize or ()), verbose=verbose)
 
 
 @app.command()
-def experiment(  # noqa: PLR0917 - the options of the command, which typer reads off the signature
+@telling
+def experiment(
     names: Annotated[
         list[str] | None, argument("[NAME]...", "Which, as --list tells; all by default.")
     ] = None,
@@ -413,13 +288,15 @@ def experiment(  # noqa: PLR0917 - the options of the command, which typer reads
         Path | None, option("--docs DIR", "Rewrite their sections of the manual in DIR instead.")
     ] = None,
     verbose: Verbose = False,
-) -> None:
+) -> int:
     """Re-run the papers' experiments; exits with 1 unless every acceptance holds."""
     from fff_cli.commands.experiment import list_experiments, run_experiments  # noqa: PLC0415
 
-    how = {"seed": seed, "scale": scale, "seeds": seeds, "controls": controls, "folder": folder, "docs": docs}
-    run_them = list_experiments if listed else partial(run_experiments, names or (), **how)
-    raise typer.Exit(told(run_them, verbose))
+    if listed:
+        return list_experiments()
+    return run_experiments(
+        names or (), seed=seed, scale=scale, seeds=seeds, controls=controls, folder=folder, docs=docs
+    )
 
 
 def run(arguments: Sequence[str], begun: Begun | None = None) -> int:

@@ -200,9 +200,8 @@ class _Builder:
             if not isinstance(key_node, yaml.ScalarNode):
                 line = key_node.start_mark.line + 1
                 raise SpecError("keys must be plain text", file=self._document.file, line=line)
-            key = (
-                key_node.value
-            )  # as written: `on`, `no` and 404 are names here, not truth values and numbers
+            # As written: `on`, `no` and 404 are names here, not truth values and numbers.
+            key = key_node.value
             here = (*path, key)
             if id(key_node) in own:
                 if key in seen:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fff.access.disk.folder import private
+from fff.access.disk.folder import replaced
 from fff.errors import SecretError, SourceError, UsageError
 from fff_sources.document import Document
 
@@ -86,16 +85,11 @@ class TrustStore:
                 "there is no place to remember it: no home folder", hint="set XDG_CONFIG_HOME to a folder"
             )
         path = self.folder / _STORE
-        draft = self.folder / f"{_STORE}.{secrets.token_hex(8)}.part"
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with private(draft) as file:
-                file.write(json.dumps({"version": _VERSION, "specs": dict(specs)}, indent=1).encode())
-            draft.replace(path)
+            replaced(path, json.dumps({"version": _VERSION, "specs": dict(specs)}, indent=1).encode())
         except OSError as error:
             raise self._unusable(path, error.strerror or "cannot be written") from error
-        finally:
-            draft.unlink(missing_ok=True)
 
     @staticmethod
     def _unusable(path: Path, reason: str) -> UsageError:

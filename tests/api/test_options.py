@@ -59,13 +59,14 @@ def test_what_a_command_is_given_reaches_the_engine(command: object, monkeypatch
     said = {
         "policy": "naive", "prefer": "cheap", "seed": 3, "semantics": "paper", "on_source_error": "partial",
         "deadline": 1.5, "max_requests": 9, "memory_limit": 10**9, "spark_master": "spark://x", "spark_remote": "sc://y",
+        "warm": True,
     }  # fmt: skip
     root = SimpleNamespace(find_root=lambda: SimpleNamespace(obj=((), None)))
     context = {"context": root} if command is app.query else {}
     with pytest.raises(typer.Exit) as ended:
         command(**said, **context)  # type: ignore[operator]
     assert ended.value.exit_code == 7
-    assert given == vars(RunOptions(**said, warm=True))  # type: ignore[arg-type]
+    assert given == vars(RunOptions(**said))  # type: ignore[arg-type]
 
 
 def test_the_options_of_a_connection_hold_for_its_statements(publish: Publish) -> None:

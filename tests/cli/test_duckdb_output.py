@@ -15,6 +15,7 @@ import pytest
 
 from fff.errors import UsageError
 from fff_cli.app import run as fff
+from fff_cli.output import streams
 from fff_cli.output.formats import write_batches, writer
 from fff_cli.output.sinks import duck
 from fff_cli.output.streams import choose_format
@@ -93,7 +94,7 @@ def test_a_file_by_its_ending_and_by_its_place(
 
 
 def test_without_the_package_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(duck, "find_spec", lambda _: None)
+    monkeypatch.setattr(streams, "find_spec", lambda _: None)
     with pytest.raises(UsageError, match="duckdb is not installed") as error:
         choose_format(None, Path("x.duckdb"), terminal=False)
     assert error.value.hint == "pip install 'fff[duckdb]'"

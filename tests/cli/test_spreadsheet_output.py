@@ -15,6 +15,7 @@ from python_calamine import CalamineWorkbook
 
 from fff.errors import UsageError
 from fff_cli.app import run as fff
+from fff_cli.output import streams
 from fff_cli.output.failures import CannotWrite
 from fff_cli.output.formats import write_batches, writer
 from fff_cli.output.sinks import spreadsheets
@@ -127,7 +128,7 @@ def test_a_file_there_and_back(
 
 
 def test_without_the_package_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spreadsheets, "find_spec", lambda _: None)
+    monkeypatch.setattr(streams, "find_spec", lambda _: None)
     with pytest.raises(UsageError, match="needs xlsxwriter") as error:
         choose_format(None, Path("x.xlsx"), terminal=False)
     assert error.value.hint == "pip install 'fff[excel]'"

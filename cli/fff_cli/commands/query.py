@@ -191,9 +191,8 @@ def _check_adding(arguments: QueryArguments, form: str, prepared: Sequence[Prepa
             hint="leave out --append and --upsert",
         )
     columns: list[tuple[str, Any]] | None = None
-    if prepared and not (
-        arguments.into_folder and len(prepared) > 1
-    ):  # which is refused for all binary formats
+    # Which is refused for all binary formats.
+    if prepared and not (arguments.into_folder and len(prepared) > 1):
         one_result(prepared)
         result, upper = prepared[0].result, prepared[0].upper
         if result is not None:
@@ -239,9 +238,8 @@ class ScriptRun:
         self._progress = progress
         self._interrupts = interrupts
         self._options = run_options(arguments, live=isinstance(progress, Live))
-        self.budget = Budget.of(
-            self._options.max_requests, self._options.budget
-        )  # of all statements together
+        # Of all statements together.
+        self.budget = Budget.of(self._options.max_requests, self._options.budget)
         self._started = time.monotonic()
         self._file: Target | None = None  # what several results share
         self._note: str | None = None  # on the file that the last result went to

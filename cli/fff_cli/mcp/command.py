@@ -1,14 +1,16 @@
 """The command `fff mcp` and its options."""
+# ruff: noqa: ARG001, PLR0917 - parameters are options, which typer and `telling` read off the signature
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fff_cli.options.shared import Sources, Verbose, option, typer
-from fff_cli.telling import told
+from fff_cli.options.shared import Sources, Verbose, option
+from fff_cli.telling import telling
 
 
-def mcp(  # noqa: PLR0917 - the options of the command, which typer reads off the signature
+@telling
+def mcp(
     sources: Sources = None,
     only: Annotated[
         list[str] | None, option("--only SOURCE", "Agents see this source and no others; repeatable.")
@@ -30,14 +32,10 @@ def mcp(  # noqa: PLR0917 - the options of the command, which typer reads off th
     ] = None,
     rows: Annotated[int, option("--rows N", "Rows of a reply at most.", min=1)] = 1000,
     verbose: Verbose = False,
-) -> None:
+) -> int:
     """Let agents find tables and run SQL, by the Model Context Protocol."""
+    from fff_cli.mcp.agents import AgentLimits  # noqa: PLC0415
+    from fff_cli.mcp.server import run_mcp  # noqa: PLC0415
 
-    def serve() -> int:
-        from fff_cli.mcp.agents import AgentLimits  # noqa: PLC0415
-        from fff_cli.mcp.server import run_mcp  # noqa: PLC0415
-
-        limits = AgentLimits(tuple(only or ()), deadline, max_requests, rows)
-        return run_mcp(sources or (), limits, http)
-
-    raise typer.Exit(told(serve, verbose))
+    limits = AgentLimits(tuple(only or ()), deadline, max_requests, rows)
+    return run_mcp(sources or (), limits, http)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fff.access.disk.folder import private
+from fff.access.disk.folder import replaced
 from fff.errors import UsageError
 from fff_cli.options.arguments import QueryArguments
 
@@ -65,14 +65,8 @@ def begin(folder: Path, typed: Sequence[str], texts: Sequence[str], seed: int | 
         "folder": str(Path.cwd()),
         "seed": seed,
     }
-    draft = file.with_suffix(".part")
     try:
-        draft.unlink(missing_ok=True)
-        with private(draft) as out:
-            out.write(json.dumps(about).encode())
-            out.flush()
-            os.fsync(out.fileno())
-        draft.replace(file)
+        replaced(file, json.dumps(about).encode())
     except OSError as error:
         raise UsageError(f"cannot write to {str(folder)!r}: {error.strerror}") from error
 

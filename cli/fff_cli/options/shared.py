@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer as typer  # noqa: PLC0414 - whoever adds a command takes it from here
 
@@ -24,6 +26,11 @@ _KEPT = "What is kept"
 _SPARK = "Spark"
 
 
+def commands(text: str) -> typer.Typer:
+    """Commands of one kind, below a command that shows their help."""
+    return typer.Typer(help=text, context_settings=SETTINGS, no_args_is_help=True, rich_markup_mode=None)
+
+
 def option(written: str, text: str, *, panel: str | None = None, **more: Any) -> Any:
     """What typer is told of an option: its names and what follows them, as help writes both, and its help."""
     names = [word for word in written.split() if word.startswith("-")]
@@ -36,22 +43,9 @@ def argument(written: str, text: str) -> Any:
     return typer.Argument(metavar=written, help=text)
 
 
-Sql = Annotated[str | None, argument("SQL", "The query; else -f, else standard input.")]
 Sources = Annotated[
     list[Path] | None,
     option("-s --sources PATH", "Source spec file or folder of them; repeatable.", panel=_READ),
-]
-Files = Annotated[
-    list[Path] | None,
-    option("-f --file FILE", "Read SQL from a file, statements separated by ';'; repeatable.", panel=_READ),
-]
-Params = Annotated[
-    list[str] | None,
-    option(
-        "-p --param NAME=VALUE",
-        "Value for :name in the SQL (NAME:TYPE=VALUE says the type); repeatable.",
-        panel=_READ,
-    ),
 ]
 Format = Annotated[
     str | None,
@@ -60,9 +54,6 @@ Format = Annotated[
         "table csv tsv json ndjson markdown line parquet arrow sqlite duckdb xlsx. (default: table on a terminal, else csv)",
         panel=_RESULT,
     ),
-]
-PlanFormat = Annotated[
-    str | None, option("-o --output FORMAT", "json: plan and forecast as data. (default: text)")
 ]
 ROWS_SHOWN = 40
 
@@ -75,66 +66,6 @@ def rows_shown(text: str | int) -> int:
     if not written.isdecimal() or not int(written):
         raise typer.BadParameter("neither a number above 0 nor all")
     return int(written)
-
-
-Rows = Annotated[
-    int | None,
-    option(
-        "--rows N|all",
-        "How many rows of a table a terminal shows; files and pipes get all. (default: 40, in the pager all)",
-        panel=_RESULT,
-        parser=rows_shown,
-    ),
-]
-Paged = Annotated[
-    bool | None,
-    option(
-        "--pager/--no-pager",
-        "Show what is longer than the terminal in $PAGER. (default: in the shell)",
-        panel=_RESULT,
-    ),
-]
-SafeCsv = Annotated[
-    bool,
-    option(
-        "--safe-csv",
-        "In CSV and TSV, put ' in front of texts that a spreadsheet would take for formulas.",
-        panel=_RESULT,
-    ),
-]
-Live = Annotated[
-    bool | None,
-    option("--live/--no-live", "Live view while the query runs. (default: on a terminal)", panel=_WATCH),
-]
-ShowProgress = Annotated[ProgressMode, option("--progress", "Progress on standard error.", panel=_WATCH)]
-Analyze = Annotated[
-    bool, option("--analyze", "Run it, drop its rows, and show how tuples were routed and what that cost.")
-]
-Policy = Annotated[str | None, option("--policy NAME", "Routing policy.", panel=_RUN)]
-Seed = Annotated[
-    int | None, option("--seed N", "Random seed. (default: a fresh one, told in the report)", panel=_RUN)
-]
-HowToRun = Annotated[
-    Semantics, option("--semantics", "Execution semantics: FFF's own, or the papers' rules.", panel=_RUN)
-]
-Deadline = Annotated[
-    float | None,
-    option(
-        "--deadline SECONDS",
-        "Have the answer by then, with what is there: a partial one is labelled.",
-        panel=_RUN,
-        min=0,
-    ),
-]
-MaxRequests = Annotated[
-    int | None,
-    option(
-        "--max-requests N",
-        "Stop fetching after so many requests and answer with what is there.",
-        panel=_RUN,
-        min=1,
-    ),
-]
 
 
 def money_said(text: str | Money) -> Money:
@@ -164,98 +95,12 @@ def size_said(text: str | int) -> int:
         raise typer.BadParameter("not a size, such as 512MB or 2GiB") from None
 
 
-MemoryLimited = Annotated[
-    int | None,
-    option(
-        "--memory-limit SIZE",
-        "Memory that joins may take, as in 512MB; beyond half of it rows go to files. (default: half of the machine's)",
-        panel=_RUN,
-        parser=size_said,
-    ),
-]
-SourceErrors = Annotated[
-    OnSourceError | None,
-    option(
-        "--on-source-error",
-        "No result, or the labelled partial one, when a source could not be read in full. (default: partial on a terminal, else fail)",
-        panel=_RUN,
-    ),
-]
-Prefer = Annotated[Preference, option("--prefer", "Time against number of requests.", panel=_RUN)]
 Prioritize = Annotated[
     list[str] | None,
     option(
         "--prioritize PREDICATE",
         "Fetch first what makes this true, as in \"state = 'CA'\"; repeatable.",
         panel=_RUN,
-    ),
-]
-Report = Annotated[
-    Path | None, option("--report FILE", "Write a machine-readable account of the run.", panel=_RESULT)
-]
-Record = Annotated[
-    Path | None,
-    option(
-        "--record DIR", "Write every exchange with the sources to a folder, without secrets.", panel=_KEPT
-    ),
-]
-Replay = Annotated[
-    Path | None, option("--replay DIR", "Answer from such a folder; nothing is sent anywhere.", panel=_KEPT)
-]
-ReplaySpeed = Annotated[
-    float | None,
-    option(
-        "--replay-speed N",
-        "N times as fast as recorded; 0 waits for nothing. (default: 1)",
-        panel=_KEPT,
-        min=0,
-    ),
-]
-Checkpoint = Annotated[
-    Path | None,
-    option(
-        "--checkpoint DIR",
-        "Keep all answers in a folder while they come: fff resume DIR goes on where a run was ended.",
-        panel=_KEPT,
-    ),
-]
-Append = Annotated[
-    bool, option("--append", "Put the rows behind those that are in the file of -O.", panel=_RESULT)
-]
-Upsert = Annotated[
-    list[str] | None,
-    option(
-        "--upsert COLUMNS",
-        "Put the rows in the place of those with the same values in these columns (a,b), which are in the file of -O.",
-        panel=_RESULT,
-    ),
-]
-PartitionBy = Annotated[
-    list[str] | None,
-    option(
-        "--partition-by COLUMNS",
-        "In the folder of -O, put the rows into a folder for each value of these columns (a,b).",
-        panel=_RESULT,
-    ),
-]
-Refreshable = Annotated[
-    bool,
-    option(
-        "--refreshable",
-        "Keep the statement beside the file of -O, in FILE.fff.json: fff refresh FILE brings it up to date.",
-        panel=_KEPT,
-    ),
-]
-SparkMaster = Annotated[
-    str | None, option("--spark-master URL", "Where Spark runs. (default: local[*])", panel=_SPARK)
-]
-SparkRemote = Annotated[str | None, option("--spark-remote sc://…", "A Spark Connect server.", panel=_SPARK)]
-Warm = Annotated[
-    bool,
-    option(
-        "--warm/--no-warm",
-        "Use a Spark that stays up for the commands that follow, until ten minutes pass without any.",
-        panel=_SPARK,
     ),
 ]
 Cached = Annotated[
@@ -278,18 +123,217 @@ CacheTtl = Annotated[
 Verbose = Annotated[
     bool, option("-v --verbose", "More messages on standard error; tracebacks.", panel=_WATCH)
 ]
-Server = Annotated[
-    str | None,
-    option(
-        "--server URL|SOCKET",
-        "Run it on a server of fff serve, which has the sources.",
-        panel="How it runs",
-        envvar="FFF_SERVER",
-        show_envvar=False,
-    ),
-]
 #: What `explain` takes beside, so that a query is explained as it was typed, and does nothing with.
 UnusedText = Annotated[str | None, typer.Option(hidden=True)]
 UnusedFile = Annotated[str | None, typer.Option("-O", "--output-file", hidden=True)]
 UnusedSwitch = Annotated[bool | None, typer.Option(hidden=True)]
-Quiet = Annotated[bool, option("-q --quiet", "Only errors on standard error.", panel=_WATCH)]
+
+
+class SharedOptions:
+    """What commands that run statements can be told, by the names of their parameters: types, help and defaults."""
+
+    sql: Annotated[str | None, argument("SQL", "The query; else -f, else standard input.")] = None
+    sources: Sources = None
+    files: Annotated[
+        list[Path] | None,
+        option(
+            "-f --file FILE", "Read SQL from a file, statements separated by ';'; repeatable.", panel=_READ
+        ),
+    ] = None
+    params: Annotated[
+        list[str] | None,
+        option(
+            "-p --param NAME=VALUE",
+            "Value for :name in the SQL (NAME:TYPE=VALUE says the type); repeatable.",
+            panel=_READ,
+        ),
+    ] = None
+    output: Format = None
+    rows: Annotated[
+        int | None,
+        option(
+            "--rows N|all",
+            "How many rows of a table a terminal shows; files and pipes get all. (default: 40, in the pager all)",
+            panel=_RESULT,
+            parser=rows_shown,
+        ),
+    ] = None
+    pager: Annotated[
+        bool | None,
+        option(
+            "--pager/--no-pager",
+            "Show what is longer than the terminal in $PAGER. (default: in the shell)",
+            panel=_RESULT,
+        ),
+    ] = None
+    safe_csv: Annotated[
+        bool,
+        option(
+            "--safe-csv",
+            "In CSV and TSV, put ' in front of texts that a spreadsheet would take for formulas.",
+            panel=_RESULT,
+        ),
+    ] = False
+    output_file: Annotated[
+        str | None,
+        option(
+            "-O --output-file FILE",
+            "Where the result goes; the format follows the ending, FOLDER/ holds Parquet. (default: standard output)",
+            panel=_RESULT,
+        ),
+    ] = None
+    append: Annotated[
+        bool, option("--append", "Put the rows behind those that are in the file of -O.", panel=_RESULT)
+    ] = False
+    upsert: Annotated[
+        list[str] | None,
+        option(
+            "--upsert COLUMNS",
+            "Put the rows in the place of those with the same values in these columns (a,b), which are in the file of -O.",
+            panel=_RESULT,
+        ),
+    ] = None
+    partition_by: Annotated[
+        list[str] | None,
+        option(
+            "--partition-by COLUMNS",
+            "In the folder of -O, put the rows into a folder for each value of these columns (a,b).",
+            panel=_RESULT,
+        ),
+    ] = None
+    live: Annotated[
+        bool | None,
+        option("--live/--no-live", "Live view while the query runs. (default: on a terminal)", panel=_WATCH),
+    ] = None
+    progress: Annotated[ProgressMode, option("--progress", "Progress on standard error.", panel=_WATCH)] = (
+        "auto"
+    )
+    policy: Annotated[str | None, option("--policy NAME", "Routing policy.", panel=_RUN)] = None
+    seed: Annotated[
+        int | None, option("--seed N", "Random seed. (default: a fresh one, told in the report)", panel=_RUN)
+    ] = None
+    semantics: Annotated[
+        Semantics, option("--semantics", "Execution semantics: FFF's own, or the papers' rules.", panel=_RUN)
+    ] = "parked"
+    deadline: Annotated[
+        float | None,
+        option(
+            "--deadline SECONDS",
+            "Have the answer by then, with what is there: a partial one is labelled.",
+            panel=_RUN,
+            min=0,
+        ),
+    ] = None
+    max_requests: Annotated[
+        int | None,
+        option(
+            "--max-requests N",
+            "Stop fetching after so many requests and answer with what is there.",
+            panel=_RUN,
+            min=1,
+        ),
+    ] = None
+    budget: Budgeted = None
+    memory_limit: Annotated[
+        int | None,
+        option(
+            "--memory-limit SIZE",
+            "Memory that joins may take, as in 512MB; beyond half of it rows go to files. (default: half of the machine's)",
+            panel=_RUN,
+            parser=size_said,
+        ),
+    ] = None
+    on_source_error: Annotated[
+        OnSourceError | None,
+        option(
+            "--on-source-error",
+            "No result, or the labelled partial one, when a source could not be read in full. (default: partial on a terminal, else fail)",
+            panel=_RUN,
+        ),
+    ] = None
+    prefer: Annotated[Preference, option("--prefer", "Time against number of requests.", panel=_RUN)] = (
+        "balanced"
+    )
+    prioritize: Prioritize = None
+    cache: Cached = None
+    cache_ttl: CacheTtl = None
+    report: Annotated[
+        Path | None, option("--report FILE", "Write a machine-readable account of the run.", panel=_RESULT)
+    ] = None
+    record: Annotated[
+        Path | None,
+        option(
+            "--record DIR", "Write every exchange with the sources to a folder, without secrets.", panel=_KEPT
+        ),
+    ] = None
+    replay: Annotated[
+        Path | None,
+        option("--replay DIR", "Answer from such a folder; nothing is sent anywhere.", panel=_KEPT),
+    ] = None
+    replay_speed: Annotated[
+        float | None,
+        option(
+            "--replay-speed N",
+            "N times as fast as recorded; 0 waits for nothing. (default: 1)",
+            panel=_KEPT,
+            min=0,
+        ),
+    ] = None
+    checkpoint: Annotated[
+        Path | None,
+        option(
+            "--checkpoint DIR",
+            "Keep all answers in a folder while they come: fff resume DIR goes on where a run was ended.",
+            panel=_KEPT,
+        ),
+    ] = None
+    refreshable: Annotated[
+        bool,
+        option(
+            "--refreshable",
+            "Keep the statement beside the file of -O, in FILE.fff.json: fff refresh FILE brings it up to date.",
+            panel=_KEPT,
+        ),
+    ] = False
+    spark_master: Annotated[
+        str | None, option("--spark-master URL", "Where Spark runs. (default: local[*])", panel=_SPARK)
+    ] = None
+    spark_remote: Annotated[
+        str | None, option("--spark-remote sc://…", "A Spark Connect server.", panel=_SPARK)
+    ] = None
+    warm: Annotated[
+        bool,
+        option(
+            "--warm/--no-warm",
+            "Use a Spark that stays up for the commands that follow, until ten minutes pass without any.",
+            panel=_SPARK,
+        ),
+    ] = True
+    verbose: Verbose = False
+    quiet: Annotated[bool, option("-q --quiet", "Only errors on standard error.", panel=_WATCH)] = False
+
+
+_TYPES = get_type_hints(SharedOptions, include_extras=True)
+_SHARED = {
+    name: inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=getattr(SharedOptions, name), annotation=kind
+    )
+    for name, kind in _TYPES.items()
+}
+
+
+def takes(names: str, **defaults: Any) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Has a command take these options in its `**options`; what it declares itself comes first, or where it is named.
+
+    `defaults` are the command's own.
+    """
+
+    def decorated(command: Callable[..., int]) -> Callable[..., int]:
+        own = dict(inspect.signature(command, eval_str=True).parameters)
+        own = {name: one.replace(kind=one.KEYWORD_ONLY) for name, one in own.items() if name != "options"}
+        named = {name: own.pop(name) if name in own else _SHARED[name] for name in names.split()}
+        named |= {name: named[name].replace(default=default) for name, default in defaults.items()}
+        command.__signature__ = inspect.Signature([*own.values(), *named.values()])  # type: ignore[attr-defined]
+        return command
+
+    return decorated

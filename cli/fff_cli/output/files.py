@@ -30,7 +30,7 @@ class Target(Protocol):
     out: BinaryIO
 
     def flush(self) -> None:
-        """Send on what was written."""
+        """Send on what was written, where that is seen before the end."""
 
     def keep(self, *, aside: bool = False, whole: bool = True) -> str | None:
         """The result may be seen; `aside`: where it takes no other's place.
@@ -81,18 +81,11 @@ class NewFile:
         self.out.flush()
         if fcntl is None:
             self.out.close()  # there, no open file can be renamed
-        if path.exists():
-            mode = path.stat().st_mode & 0o7777
-        else:
-            umask = os.umask(0)
-            os.umask(umask)
-            mode = 0o666 & ~umask
-        self._temporary.chmod(mode)
+        self._temporary.chmod(mode_of(path, 0o666))
         self._temporary.replace(path)
         self.out.close()
         if aside:
-            told = f"the partial result is in {str(self._beside)!r}"
-            return f"{told}; {str(self._name)!r} is as it was" if self._path.exists() else told
+            return put_aside(self._beside, self._name)
         return self._without_partial() if whole else None
 
     def _without_partial(self) -> str | None:
@@ -156,6 +149,21 @@ class PartOfFile:
 
     def drop(self) -> None:
         """The others decide as well."""
+
+
+def mode_of(path: Path, fresh: int) -> int:
+    """The permissions that what takes the place of a path has: its own, or those that anything fresh has."""
+    if path.exists():
+        return path.stat().st_mode & 0o7777
+    umask = os.umask(0)
+    os.umask(umask)
+    return fresh & ~umask
+
+
+def put_aside(beside: Path, name: Path) -> str:
+    """What is said of a partial result that is not where it was to go."""
+    note = f"the partial result is in {str(beside)!r}"
+    return f"{note}; {str(name)!r} is as it was" if Path(os.path.realpath(name)).exists() else note
 
 
 def file_target(path: Path) -> Target:

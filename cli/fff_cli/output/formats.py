@@ -49,14 +49,15 @@ class Writer(Protocol):
         """Take rows."""
 
     def end(self) -> None:
-        """Write what is left."""
+        """Write what is left: nothing, of most formats."""
+        return
 
 
 #: How a cell begins that spreadsheets calculate, spaces that they pass over apart.
 _FORMULA = r"^[\s\x00]*[=+\-@\t\r＝＋－＠]"  # noqa: RUF001 - the wide ones, too
 
 
-class SeparatedWriter:
+class SeparatedWriter(Writer):
     """CSV after RFC 4180 with line feeds, or the same with tabs: NULL is empty, the empty string is `""`.
 
     `text_cells`: a text that a spreadsheet would take for a formula gets an apostrophe in front.
@@ -87,9 +88,6 @@ class SeparatedWriter:
             concatenated(pc.binary_join_element_wise(*parts, null_handling="replace", null_replacement=""))
         )
 
-    def end(self) -> None:
-        """Nothing is left."""
-
     def _column(self, column: pa.Array) -> pa.Array:
         written = texts(column)
         kind = column.type
@@ -113,7 +111,7 @@ class SeparatedWriter:
         return pc.if_else(special, pc.binary_join_element_wise('"', doubled, '"', ""), written)
 
 
-class NdjsonWriter:
+class NdjsonWriter(Writer):
     """One JSON object a line. `safe`: what a terminal would obey is escaped, which means the same."""
 
     def __init__(self, out: BinaryIO, *, safe: bool = False) -> None:
@@ -142,26 +140,16 @@ class NdjsonWriter:
             return lines
         return pa.array([json_printable(line) for line in lines.to_pylist()], pa.string())
 
-    def end(self) -> None:
-        """Nothing is left."""
 
-
-class JsonWriter:
+class JsonWriter(NdjsonWriter):
     """One JSON array of objects."""
 
-    def __init__(self, out: BinaryIO, *, safe: bool = False) -> None:
-        self._out = out
-        self._rows = NdjsonWriter(out, safe=safe)
-        self._lead = "[\n"
-
-    def begin(self, schema: pa.Schema) -> None:
-        """Take the header."""
-        self._rows.begin(schema)
+    _lead = "[\n"
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write rows."""
         if batch.num_rows:
-            text = ",\n".join(self._rows.objects(batch).to_pylist())
+            text = ",\n".join(self.objects(batch).to_pylist())
             self._out.write((self._lead + text).encode())
             self._lead = ",\n"
 
@@ -170,7 +158,7 @@ class JsonWriter:
         self._out.write(b"[]\n" if self._lead == "[\n" else b"\n]\n")
 
 
-class MarkdownWriter:
+class MarkdownWriter(Writer):
     """A table in GitHub's Markdown. `safe`: without what a terminal would obey."""
 
     def __init__(self, out: BinaryIO, *, safe: bool = False) -> None:
@@ -193,9 +181,6 @@ class MarkdownWriter:
         ]
         lines = ("| " + " | ".join(cells) + " |\n" for cells in zip(*columns, strict=True))
         self._out.write("".join(lines).encode())
-
-    def end(self) -> None:
-        """Nothing is left."""
 
     def _cell(self, text: str | None) -> str:
         if text is None:

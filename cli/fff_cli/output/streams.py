@@ -7,26 +7,22 @@ import io
 import os
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from fff.errors import UsageError
 
 FORMATS = (
-    "table",
-    "csv",
-    "tsv",
-    "json",
-    "ndjson",
-    "markdown",
-    "line",
-    "parquet",
-    "arrow",
-    "sqlite",
-    "duckdb",
+    "table", "csv", "tsv", "json", "ndjson", "markdown", "line", "parquet", "arrow", "sqlite", "duckdb",
     "xlsx",
-)
+)  # fmt: skip
 BINARY_FORMATS = frozenset({"parquet", "arrow", "sqlite", "duckdb", "xlsx"})
+#: Formats of libraries that need not be there: the library, what is said without it, its extra.
+_EXTRAS = {
+    "duckdb": ("duckdb", "duckdb is not installed", "duckdb"),
+    "xlsx": ("xlsxwriter", "writing spreadsheets needs xlsxwriter", "excel"),
+}
 ENDINGS = {
     ".txt": "table",
     ".csv": "csv",
@@ -62,15 +58,16 @@ def choose_format(asked: str | None, file: Path | None, *, terminal: bool) -> st
         asked = "table" if terminal else "csv"
     if asked in BINARY_FORMATS and file is None and terminal:
         raise UsageError(f"{asked} is not for terminals", hint="redirect it, or name a file with -O")
-    if asked == "duckdb":
-        from fff_cli.output.sinks.duck import check_installed  # noqa: PLC0415 - an extra
-
-        check_installed()
-    if asked == "xlsx":
-        from fff_cli.output.sinks.spreadsheets import check_installed as check_excel  # noqa: PLC0415 - an extra
-
-        check_excel()
+    check_installed(asked)
     return asked
+
+
+def check_installed(form: str) -> None:
+    """Raise UsageError where a format's library is not there: before anything is asked."""
+    if form in _EXTRAS:
+        library, problem, extra = _EXTRAS[form]
+        if find_spec(library) is None:
+            raise UsageError(problem, hint=f"pip install 'fff[{extra}]'")
 
 
 class HeldBytes(io.RawIOBase):

@@ -33,18 +33,10 @@ SETTINGS = {
     "search_path": "public",
 }
 TOLD = [
-    "server_version",
-    "server_encoding",
-    "client_encoding",
-    "DateStyle",
-    "IntervalStyle",
-    "TimeZone",
-    "integer_datetimes",
-    "standard_conforming_strings",
-    "is_superuser",
-    "session_authorization",
+    "server_version", "server_encoding", "client_encoding", "DateStyle", "IntervalStyle", "TimeZone",
+    "integer_datetimes", "standard_conforming_strings", "is_superuser", "session_authorization",
     "default_transaction_read_only",
-]
+]  # fmt: skip
 #: What a session may set of its queries: within the server's limits.
 _OURS = {"statement_timeout", "fff.partial", "fff.max_requests", "fff.budget", "fff.prefer", "fff.rows"}
 _SET = re.compile(

@@ -5,14 +5,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
-import secrets
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fff.access.disk.folder import made, private, secret_key
+from fff.access.disk.folder import made, replaced, secret_key
 from fff.errors import UsageError
 from fff.web.secrets import SECRET_PARAMS
 from fff_cli.options.arguments import QueryArguments
@@ -119,18 +117,11 @@ def remember(arguments: QueryArguments, texts: Sequence[str], form: str) -> None
 def write(file: Path, about: KeptStatement) -> None:
     """Write down what a result came of, with what the file is now. Raises UsageError."""
     path = _beside(file)
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     data = {"format": _FORMAT, **asdict(replace(about, digest=_digest(file)))}
     try:
-        with private(draft) as out:
-            out.write(json.dumps(data | {"mac": _mac(data)}, indent=1).encode())
-            out.flush()
-            os.fsync(out.fileno())
-        draft.replace(path)
+        replaced(path, json.dumps(data | {"mac": _mac(data)}, indent=1).encode())
     except OSError as error:
         raise UsageError(f"cannot write {str(path)!r}: {error.strerror}") from error
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def read(file: Path) -> KeptStatement:

@@ -26,17 +26,9 @@ LINE_EVERY_S = 2.0  # --progress on without a terminal
 JSON_EVERY_S = 0.5
 #: Fields of a snapshot that hold rows, or say something of each.
 _ROWS = (
-    "columns",
-    "sample",
-    "sample_is",
-    "sample_rows",
-    "group_keys",
-    "rests_on",
-    "settled",
-    "under_way",
-    "partial_columns",
-    "partial",
-)
+    "columns", "sample", "sample_is", "sample_rows", "group_keys", "rests_on", "settled", "under_way",
+    "partial_columns", "partial",
+)  # fmt: skip
 
 
 def say(text: str) -> None:
@@ -150,20 +142,10 @@ class Progress:
 class Quiet(Progress):
     """Errors and nothing else."""
 
-    def interrupted(self) -> None:
-        """Say nothing."""
+    def _say_nothing(self, *_: object, **__: object) -> None:
+        pass
 
-    def note(self, text: str) -> None:
-        """Say nothing."""
-
-    def warn(self, text: str) -> None:
-        """Say nothing."""
-
-    def skipped(self, statements: int) -> None:
-        """Say nothing."""
-
-    def closing(self, account: RunOutcome, snapshot: Snapshot, *, verbose: bool = False) -> None:
-        """Say nothing."""
+    interrupted = note = warn = skipped = closing = _say_nothing
 
 
 class Watching(Progress, ABC):

@@ -39,10 +39,7 @@ _SERVERS = {
     **dict.fromkeys(("checkpoint", "spark_master", "spark_remote"), None),
     "warm": True,
 }
-_SENT = (
-    *("policy", "seed", "semantics", "deadline", "max_requests"),
-    *("prefer", "prioritize"),
-)
+_SENT = (*("policy", "seed", "semantics", "deadline", "max_requests"), *("prefer", "prioritize"))
 
 
 class RemoteError(FFFError):

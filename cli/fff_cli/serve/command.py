@@ -1,15 +1,17 @@
 """The command `fff serve` and its options."""
+# ruff: noqa: PLR0917 - parameters are options, which typer and `telling` read off the signature
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-from fff_cli.options.shared import Budgeted, Cached, CacheTtl, Sources, Verbose, option, typer
-from fff_cli.telling import told
+from fff_cli.options.shared import Budgeted, Cached, CacheTtl, Sources, Verbose, option
+from fff_cli.telling import telling
 
 
-def serve(  # noqa: PLR0917 - the options of the command, which typer reads off the signature
+@telling
+def serve(
     sources: Sources = None,
     only: Annotated[
         list[str] | None, option("--only SOURCE", "Clients see this source and no others; repeatable.")
@@ -65,35 +67,24 @@ def serve(  # noqa: PLR0917 - the options of the command, which typer reads off 
     cache: Cached = None,
     cache_ttl: CacheTtl = None,
     verbose: Verbose = False,
-) -> None:
+) -> int:
     """Run queries of many clients over one federation, by HTTP on this machine."""
+    from fff_cli.options.cache import check_cache  # noqa: PLC0415
+    from fff_cli.serve.door import Listening, ServedTables, run_serve  # noqa: PLC0415
+    from fff_cli.serve.queries import ServeLimits  # noqa: PLC0415
 
-    def run() -> int:
-        from fff_cli.options.cache import check_cache  # noqa: PLC0415
-        from fff_cli.serve.door import Listening, ServedTables, run_serve  # noqa: PLC0415
-        from fff_cli.serve.queries import ServeLimits  # noqa: PLC0415
-
-        check_cache(cache, cache_ttl)
-        tables = ServedTables(
-            tuple(sources or ()),
-            tuple(only or ()),
-            local_files,
-            max_age,
-            cache,
-            cache_ttl,
-        )
-        limits = ServeLimits(deadline, max_requests, budget, concurrent)
-        where = Listening(
-            host,
-            port,
-            socket,
-            certificate,
-            private_key,
-            without_tls,
-            token_file,
-            tuple(allowed_host or ()),
-            postgres_port,
-        )
-        return run_serve(tables, limits, where, verbose=verbose)
-
-    raise typer.Exit(told(run, verbose))
+    check_cache(cache, cache_ttl)
+    tables = ServedTables(tuple(sources or ()), tuple(only or ()), local_files, max_age, cache, cache_ttl)
+    limits = ServeLimits(deadline, max_requests, budget, concurrent)
+    where = Listening(
+        host,
+        port,
+        socket,
+        certificate,
+        private_key,
+        without_tls,
+        token_file,
+        tuple(allowed_host or ()),
+        postgres_port,
+    )
+    return run_serve(tables, limits, where, verbose=verbose)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fff.errors import UsageError
-from fff_cli.output.sinks.duck import check_installed
+from fff_cli.output.streams import check_installed
 from fff_cli.postgres.door import PostgresDoor
 from fff_cli.run.federation import open_federation
 from fff_cli.run.progress import say
@@ -58,7 +58,7 @@ class ServedTables:
 def run_serve(tables: ServedTables, limits: ServeLimits, where: Listening, *, verbose: bool) -> int:
     """Serve until SIGTERM or Ctrl-C; the exit code. Raises SpecError, UsageError."""
     if where.postgres_port is not None:
-        check_installed()
+        check_installed("duckdb")
     if where.socket is not None and (where.certificate or where.private_key):
         raise UsageError("a socket file needs no TLS", hint="leave out --certificate and --private-key")
     tokens, told = tokens_of(where)
@@ -262,9 +262,8 @@ def socket_file(path: Path) -> Iterator[socket.socket]:
         finally:
             os.umask(umask)
         made = beside.lstat()
-        bound.listen(
-            128
-        )  # from the first moment that it is seen it answers: no other takes it for one left behind
+        # From the first moment that it is seen it answers: no other takes it for one left behind.
+        bound.listen(128)
         beside.replace(path)
         try:
             yield bound

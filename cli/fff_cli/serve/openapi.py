@@ -83,9 +83,7 @@ def document(version: str, report_version: int) -> dict[str, Any]:
     }
     query = {"type": "object", "required": ["sql"], "additionalProperties": False, "properties": members}
     end = {"$ref": "#/components/schemas/End"}
-    whole = {
-        "allOf": [end, {"properties": {"columns": {"type": "array"}, "rows": {"type": "array"}}}],
-    }
+    whole = {"allOf": [end, {"properties": {"columns": {"type": "array"}, "rows": {"type": "array"}}}]}
     answers: dict[str, Any] = {
         JSON: {"schema": whole},
         **{kind: {"schema": {"type": "string"}} for kind in (NDJSON, ARROW, EVENTS)},

@@ -3,28 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Any
 
-from fff_cli.options.shared import (
-    Budgeted,
-    Cached,
-    Deadline,
-    Files,
-    Format,
-    MaxRequests,
-    MemoryLimited,
-    Params,
-    Policy,
-    Prefer,
-    Quiet,
-    Seed,
-    Sources,
-    Sql,
-    Verbose,
-    option,
-    typer,
-)
-from fff_cli.telling import told
+from fff_cli.options.shared import option, takes, typer
+from fff_cli.telling import telling
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _LEAST_S = 0.1
@@ -40,8 +22,12 @@ def seconds(said: str | float) -> float:
     return float(fits[1]) * _UNITS[fits[2]]
 
 
-def watch(  # noqa: PLR0917 - the options of the command, which typer reads off the signature
-    sql: Sql = None,
+@telling
+@takes(
+    "sql every key run times sources files params output policy seed deadline max_requests budget memory_limit prefer"
+    " cache verbose quiet"
+)
+def watch(
     every: Annotated[
         float, option("--every TIME", "From one run to the next: 30s, 5m, 1h, 1d.", parser=seconds)
     ] = 300.0,
@@ -54,31 +40,11 @@ def watch(  # noqa: PLR0917 - the options of the command, which typer reads off 
     times: Annotated[
         int | None, option("--times N", "End after so many runs. (default: at Ctrl-C)", min=1)
     ] = None,
-    sources: Sources = None,
-    files: Files = None,
-    params: Params = None,
-    output: Format = None,
-    policy: Policy = None,
-    seed: Seed = None,
-    deadline: Deadline = None,
-    max_requests: MaxRequests = None,
-    budget: Budgeted = None,
-    memory_limit: MemoryLimited = None,
-    prefer: Prefer = "balanced",
-    cache: Cached = None,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-) -> None:
+    **options: Any,
+) -> int:
     """Run a query again and again, and show the rows that have come (+), gone (-) or changed (~)."""
-    given = dict(locals())
-    for name in ("every", "key", "run", "times"):
-        del given[name]
+    from fff_cli.options.arguments import QueryArguments  # noqa: PLC0415
+    from fff_cli.watch.rounds import Watch, run_watch  # noqa: PLC0415
 
-    def rounds() -> int:
-        from fff_cli.options.arguments import QueryArguments  # noqa: PLC0415
-        from fff_cli.watch.rounds import Watch, run_watch  # noqa: PLC0415
-
-        arguments = QueryArguments.typed(**given, on_source_error="partial")
-        return run_watch(arguments, Watch(every, tuple(key or ()), run, times))
-
-    raise typer.Exit(told(rounds, verbose))
+    arguments = QueryArguments.typed(**options, on_source_error="partial")
+    return run_watch(arguments, Watch(every, tuple(key or ()), run, times))

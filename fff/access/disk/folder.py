@@ -71,6 +71,19 @@ def secret_key(folder: Path) -> bytes:
     return path.read_bytes()
 
 
+def replaced(path: Path, data: bytes) -> None:
+    """Put data, for their owner alone, in the place of a file as a whole, or not at all. Raises OSError."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    try:
+        with private(draft) as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
 def private(path: Path):  # type: ignore[no-untyped-def]  # noqa: ANN201 - a binary file; its type is private to io
     """A new file for its owner alone, whatever the umask, to be written. Raises OSError."""
     file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")

@@ -66,7 +66,7 @@ class SqliteDialect:
             part = int(str(row["pk"])) if certain else 0
             # Without an affinity 5 and '5' are two keys, and one text.
             part = part if affinity(str(row["type"])) in ("INTEGER", "TEXT", "REAL") else 0
-            column = _with_key(column, part, filled=bool(row["filled"]) or (is_rowid and bool(row["pk"])))
+            column = replace(column, key=part, filled=bool(row["filled"]) or (is_rowid and bool(row["pk"])))
             if column.name in types:
                 blob = types[column.name] == "binary"
                 text = f"CAST({quoted(column.name)} AS {'BLOB' if blob else 'TEXT'})"
@@ -136,10 +136,6 @@ def _column(name: str, declared: str, *, is_table: bool) -> DatabaseColumn:
     compared = f"{this} COLLATE BINARY" if is_text else f"CAST({this} AS TEXT)"
     text = f"CAST({this} AS TEXT)"
     return DatabaseColumn(name, "string", text, f"typeof({this}) = 'blob'", compared, operators=("=", "like"))
-
-
-def _with_key(column: DatabaseColumn, key: int, *, filled: bool) -> DatabaseColumn:
-    return replace(column, key=key, filled=filled)
 
 
 def _arrow(column: DatabaseColumn) -> pa.DataType:

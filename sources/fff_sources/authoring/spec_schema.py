@@ -36,9 +36,7 @@ def spec_schema() -> dict[str, Any]:
     definitions: dict[str, Any] = {}
     branches: list[dict[str, Any]] = []
     for kind in known_types():
-        branches.append(
-            {"if": _is_type(kind), "then": {"$ref": f"#/$defs/{kind}"}},
-        )
+        branches.append({"if": _is_type(kind), "then": {"$ref": f"#/$defs/{kind}"}})
         definitions |= _definitions(kind)
     source = {
         "type": "object",
@@ -67,9 +65,8 @@ def spec_schema() -> dict[str, Any]:
 
 def _is_type(kind: str) -> dict[str, Any]:
     said = {"properties": {"type": {"const": kind}}}
-    return (
-        said if kind == "rest" else {**said, "required": ["type"]}
-    )  # the one that `type` may be left out for
+    # The one that `type` may be left out for.
+    return said if kind == "rest" else {**said, "required": ["type"]}
 
 
 def _definitions(kind: str) -> dict[str, Any]:
@@ -91,9 +88,8 @@ def _model(kind: str) -> Any:
         try:
             adapter = entry.load()
         except (ImportError, AttributeError):
-            return (
-                None  # what is not wholly installed says nothing of its specs; using it says what is missing
-            )
+            # What is not wholly installed says nothing of its specs; using it says what is missing.
+            return None
         if isinstance(adapter, _Modelled) and hasattr(adapter.model, "model_json_schema"):
             return adapter.model
     return None
@@ -144,7 +140,8 @@ def _reference(node: dict[str, Any], kind: str) -> dict[str, Any]:
         return {"anyOf": [{"type": "string"}, target]} if name.endswith(_SHORT) else target
     if "oneOf" in node:  # told apart by `type`: editors explain the branch that matches better under anyOf
         members = node.pop("oneOf")
-        words = [] if _is_auth(members) else [{"type": "string"}]
+        is_auth = any(str(member.get("$ref", "")).endswith("Bearer") for member in members)
+        words = [] if is_auth else [{"type": "string"}]
         node["anyOf"] = [*words, *members]
     for key in ("additionalProperties", "items"):
         if node.get(key) == {"type": "string"}:
@@ -152,10 +149,6 @@ def _reference(node: dict[str, Any], kind: str) -> dict[str, Any]:
     if "anyOf" in node and _of_texts(node["anyOf"]):
         node["anyOf"] = [dict(_TEXT) if one == {"type": "string"} else one for one in node["anyOf"]]
     return node
-
-
-def _is_auth(members: list[dict[str, Any]]) -> bool:
-    return any(str(member.get("$ref", "")).endswith("Bearer") for member in members)
 
 
 def _of_texts(options: list[dict[str, Any]]) -> bool:

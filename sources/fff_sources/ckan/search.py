@@ -6,9 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fff.quals import Quals
-from fff.web.types import Response
-from fff_sources.http.portal import WHOLE_NUMBERS
+from fff_sources.http.portal import WHOLE_NUMBERS, FilterWords
 from fff_sources.http.response.json import encode
 from fff_sources.http.tables import Question
 from fff_sources.http.templates import json_value
@@ -66,23 +64,18 @@ def is_sortable(name: str, kind: str, spark: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Search:
-    """How one access method asks. `first` is the column asked for where none is needed."""
+class Search(FilterWords):
+    """How one access method asks; its conditions are equalities. `first` is the column asked for where none is needed."""
 
     resource: str
     first: str
     keys: tuple[str, ...] = ()
     ordered: bool = True
-    quals: Quals = ()
     first_by: str | None = None  # what rows are sorted by before their numbers
 
     def sorted(self, by: str) -> Search:
         """The same, sorted by a column, and by the row's number where rows are alike in that."""
         return replace(self, first_by=f"{by[1:]} desc" if by.startswith("-") else by)
-
-    def qualified(self, quals: Quals) -> Search:
-        """The same, with these among the filters of every search: CKAN knows no comparison but equality."""
-        return replace(self, quals=quals)
 
     def askable(self, keys: Sequence[Key]) -> Sequence[Key]:
         """The keys that can be stored: PostgreSQL has no texts with a zero byte."""
@@ -92,9 +85,8 @@ class Search:
         """The request: only the columns that are needed, of the rows that are asked for, in an order that pages can rest on."""
         params = {"resource_id": self.resource}
         wanted = list(dict.fromkeys(columns or [self.first]))
-        if not any(
-            set(name) & set(',"') or name != name.strip() for name in wanted
-        ):  # what would split a name
+        # What would split a name.
+        if not any(set(name) & set(',"') or name != name.strip() for name in wanted):
             params["fields"] = ",".join(wanted)
         filters = {one.column: json_value(one.value) for one in self.quals}
         if keys:
@@ -106,7 +98,3 @@ class Search:
         if self.ordered:
             params["sort"] = ROW_NUMBER if self.first_by is None else f"{self.first_by},{ROW_NUMBER}"
         return Question("api/3/action/datastore_search", (*params.items(), *asked.items()))
-
-    def failure(self, response: Response) -> str | None:  # noqa: ARG002 - CKAN tells failures by the status
-        """Nothing."""
-        return None

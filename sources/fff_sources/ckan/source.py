@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from fff.errors import SpecError
@@ -14,8 +14,6 @@ from fff_sources.http.source import HttpSource
 from fff_sources.http.spec import spec
 from fff_sources.http.spec.check import read_as
 from fff_sources.http.tables import FoundTable, HttpAccess, Question
-
-_TOTAL = "result.total"
 
 _EXPECTS = "client.base_url must be a CKAN portal, and the resource must be in its DataStore"
 
@@ -87,14 +85,7 @@ class CkanSource(HttpSource):
         question = Question("api/3/action/package_show", (("id", dataset),))
         return await self._portal.ask(question, _datastore_resources, meter=meter)
 
-    async def discover(self, names: Collection[str], *, meter: AccessMeter) -> None:
-        """Ask for the columns of those of the named tables that have none yet.
-
-        Raises SourceError, SecretError.
-        """
-        self.keep(*await together(self._table(name, meter) for name in self.without_columns(names)))
-
-    async def _table(self, name: str, meter: AccessMeter) -> FoundTable:
+    async def _found(self, name: str, meter: AccessMeter) -> FoundTable:
         """A resource as the answer to a search for nothing describes it."""
         resource = self._resources[name]
         question = Question("api/3/action/datastore_search", (("resource_id", resource), ("limit", "0")))
@@ -123,9 +114,8 @@ class CkanSource(HttpSource):
         )
 
     def _access(self, search: Search) -> HttpAccess:
-        paging = {"type": "offset", "page_size": self._declared.page_size, "total_path": _TOTAL}
-        parts = {"path": "", "data_selector": "result.records", "paginator": paging}
-        return HttpAccess(spec.Endpoint.model_validate(parts), search.keys, words=search)
+        paging = {"type": "offset", "page_size": self._declared.page_size, "total_path": "result.total"}
+        return HttpAccess.worded(search, paging, search.keys, data_selector="result.records")
 
 
 def _datastore_resources(answer: Any) -> dict[str, str]:

@@ -6,9 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fff.quals import Quals
-from fff.web.types import Response
-from fff_sources.http.portal import WHOLE_NUMBERS
+from fff_sources.http.portal import WHOLE_NUMBERS, FilterWords
 from fff_sources.http.response.json import encode
 from fff_sources.http.tables import Question
 from fff_sources.http.templates import json_value, text_of
@@ -93,26 +91,17 @@ def comparisons(declared: str, spark: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class TablePage:
+class TablePage(FilterWords):
     """How one access method asks. `first` is the column asked for where none is needed."""
 
     path: str
     first: str
     keys: tuple[str, ...] = ()
-    quals: Quals = ()
     order: tuple[tuple[str, str], ...] = ()
 
     def sorted(self, by: str) -> TablePage:
         """The same, sorted by a column; Datasette breaks ties by the primary key."""
         return replace(self, order=(("_sort_desc", by[1:]) if by.startswith("-") else ("_sort", by),))
-
-    def qualified(self, quals: Quals) -> TablePage:
-        """The same, with these among the filters of every request."""
-        return replace(self, quals=quals)
-
-    def askable(self, keys: Sequence[Key]) -> Sequence[Key]:
-        """All of them."""
-        return keys
 
     def question(self, columns: Sequence[str], keys: Sequence[Key], asked: Mapping[str, str]) -> Question:
         """The request: only the columns that are needed, of the rows that are asked for."""
@@ -121,10 +110,6 @@ class TablePage:
         return Question(
             self.path, (*_BARE, *wanted, *self._filters(keys), *said, *self.order, *asked.items())
         )
-
-    def failure(self, response: Response) -> str | None:  # noqa: ARG002 - Datasette tells failures by the status
-        """Nothing."""
-        return None
 
     def _filters(self, keys: Sequence[Key]) -> tuple[tuple[str, str], ...]:
         if not keys:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ from fff.errors import SourceError, SpecError
 from fff.stats import AccessMeter
 from fff_sources.adapter import SourceContext
 from fff_sources.datasette.asking import TablePage, comparisons, is_exact, spark_type, tilde
-from fff_sources.http.portal import WHOLE_NUMBERS, Portal, PortalColumn, PortalSpec, together
+from fff_sources.http.portal import WHOLE_NUMBERS, Portal, PortalColumn, PortalSpec
 from fff_sources.http.source import HttpSource
 from fff_sources.http.spec import spec
 from fff_sources.http.spec.check import read_as
@@ -82,14 +82,7 @@ class DatasetteSource(HttpSource):
         self.keep(*self._portal.named(dict.fromkeys(self._places, "")))
         self._listed = True
 
-    async def discover(self, names: Collection[str], *, meter: AccessMeter) -> None:
-        """Ask for the columns of those of the named tables that have none yet.
-
-        Raises SourceError, SecretError.
-        """
-        self.keep(*await together(self._table(name, meter) for name in self.without_columns(names)))
-
-    async def _table(self, name: str, meter: AccessMeter) -> FoundTable:
+    async def _found(self, name: str, meter: AccessMeter) -> FoundTable:
         """A table as SQLite describes it."""
         place = self._places[name]
         described = await self._described(place, name, meter)
@@ -102,18 +95,18 @@ class DatasetteSource(HttpSource):
             if is_exact(column.kind, column.type)
         ]
         key = _key([part for part in described if part[0].name in columns])
-        if len(key) > 1 and all(_is_plain(columns[part]) for part in key):
+        parts = [columns[name] for name in key]
+        # Of a double the text may be that of another one.
+        if len(key) > 1 and all(is_exact(one.kind, one.type) and one.type != "double" for one in parts):
             lookups.append((_access(TablePage(place.path, first, key)), 1))
         scan = _access(TablePage(place.path, first))
-        operators_of = {column.name: comparisons(column.kind, column.type) for column in columns.values()}
-        sendable = {name: operators for name, operators in operators_of.items() if operators}
         return self._portal.table(
             name,
             columns,
             primary_key=key,
             scan=scan,
             lookups=tuple(lookups),
-            sendable=sendable,
+            sendable={one.name: comparisons(one.kind, one.type) for one in columns.values()},
             sortable=[
                 column.name
                 for column in columns.values()
@@ -174,11 +167,6 @@ def _named(answer: Any) -> list[dict[str, Any]]:
     return [{"name": name, "type": "", "pk": 0, "filled": 0} for name in names]
 
 
-def _is_plain(column: PortalColumn) -> bool:
-    """Whether a value can be said as text."""
-    return is_exact(column.kind, column.type) and column.type != "double"
-
-
 def _key(described: Sequence[tuple[PortalColumn, tuple[int, bool]]]) -> tuple[str, ...]:
     """The primary key, unless it may be NULL: SQLite lets any but an INTEGER one, where NOT NULL does not stand."""
     parts = sorted(
@@ -197,5 +185,4 @@ def _access(page: TablePage) -> HttpAccess:
         "cursor_param": "_next",
         "total_path": "filtered_table_rows_count",
     }
-    parts = {"path": "", "data_selector": "rows", "paginator": paging}
-    return HttpAccess(spec.Endpoint.model_validate(parts), page.keys, words=page)
+    return HttpAccess.worded(page, paging, page.keys, data_selector="rows")

@@ -41,32 +41,13 @@ STATES: dict[str, tuple[str, str]] = {
 RATINGS = ("low", "moderate", "high", "severe")
 COMMITTEES = ("Forward", "Liberty", "Commons", "Harbor", "Prairie", "Summit", "Unity", "Beacon")
 FIRST_NAMES = (
-    "Ada",
-    "Blaise",
-    "Chen",
-    "Dolores",
-    "Edgar",
-    "Fatima",
-    "Grace",
-    "Hedy",
-    "Ivan",
-    "José",
-    "Kurt",
+    "Ada", "Blaise", "Chen", "Dolores", "Edgar", "Fatima", "Grace", "Hedy", "Ivan", "José", "Kurt",
     "Leslie",
-)
+)  # fmt: skip
 LAST_NAMES = (
-    "Abbott",
-    "Boyce",
-    "Codd",
-    "Dijkstra",
-    "Engelbart",
-    "Floyd",
-    "Gray",
-    "Hopper",
-    "Iverson",
-    "Jones",
+    "Abbott", "Boyce", "Codd", "Dijkstra", "Engelbart", "Floyd", "Gray", "Hopper", "Iverson", "Jones",
     "Knuth",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import random
 import sys
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -64,15 +64,22 @@ class DemoSources:
         self.stats = Stats()
         self._fec = data.fec
         self._demographics = {row["zip"]: row for row in data.demographics}
-        self._crime = {row["zip"]: _crime_record(row) for row in data.crime}
+        self._crime: dict[str, Row] = {
+            row["zip"]: {
+                "zip": row["zip"],
+                "rating": {"value": row["crimeRating"]},
+                "incidents": row["incidents"],
+            }
+            for row in data.crime
+        }
         self._crime_zips = sorted(self._crime)
 
     def application(self) -> web.Application:
         """The web application."""
         app = web.Application()
         app.router.add_get("/fec", self._served("fec", self._fec_page))
-        app.router.add_get("/demographics/{zip}", self._served("demographics", self._demographics_of))
-        app.router.add_get("/crime/{zip}", self._served("crime", self._crime_of))
+        app.router.add_get("/demographics/{zip}", self._served("demographics", _by_zip(self._demographics)))
+        app.router.add_get("/crime/{zip}", self._served("crime", _by_zip(self._crime)))
         app.router.add_get("/crime", self._served("crime scan", self._crime_page))
         app.router.add_get("/_stats", self._stats)
         return app
@@ -104,12 +111,6 @@ class DemoSources:
         rows = self._fec[(page - 1) * FEC_PAGE : page * FEC_PAGE]
         return web.json_response({"page": page, "pages": pages, "total": len(self._fec), "results": rows})
 
-    def _demographics_of(self, request: web.Request) -> web.Response:
-        return _record(self._demographics.get(request.match_info["zip"]))
-
-    def _crime_of(self, request: web.Request) -> web.Response:
-        return _record(self._crime.get(request.match_info["zip"]))
-
     def _crime_page(self, request: web.Request) -> web.Response:
         start = bisect_right(self._crime_zips, request.query.get("after", ""))
         zips = self._crime_zips[start : start + CRIME_PAGE]
@@ -122,14 +123,12 @@ class DemoSources:
         return web.json_response(self.stats.as_json())
 
 
-def _crime_record(row: Row) -> Row:
-    return {"zip": row["zip"], "rating": {"value": row["crimeRating"]}, "incidents": row["incidents"]}
+def _by_zip(rows: Mapping[str, Row]) -> Callable[[web.Request], web.Response]:
+    def answer(request: web.Request) -> web.Response:
+        row = rows.get(request.match_info["zip"])
+        return web.json_response(row or {"error": "unknown zip"}, status=404 if row is None else 200)
 
-
-def _record(row: Row | None) -> web.Response:
-    if row is None:
-        return web.json_response({"error": "unknown zip"}, status=404)
-    return web.json_response(row)
+    return answer
 
 
 def _number(request: web.Request, name: str, default: int) -> int:

@@ -12,6 +12,7 @@ import zlib
 from collections import deque
 from collections.abc import AsyncGenerator, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Self
 from urllib.parse import quote, urlsplit
@@ -49,16 +50,15 @@ class FilesSource(HttpSource):
         hosts = hosts_of(declared)
         client = declared.client
         self._base = client.base_url
-        if (
-            not client.base_url
-        ):  # whole URLs, of whose hosts any will do, and files of this machine, which have none
+        # Whole URLs, of whose hosts any will do, and files of this machine, which have none.
+        if not client.base_url:
             places = (url for table in declared.tables.values() for url in urls_of(table))
             whole = next((url for url in places if "://" in url), "http://localhost")
             client = client.model_copy(update={"base_url": "{0.scheme}://{0.netloc}".format(urlsplit(whole))})
         client = client.model_copy(update={"allowed_hosts": [*client.allowed_hosts, *hosts]})
         super().__init__(client, context)
         self._declared = declared
-        self._plain = context.secrets(escape=_in_url)
+        self._plain = context.secrets(escape=partial(quote, safe=":/"))
         self._folder = context.document.folder
         self._kept: dict[str, Response] = {}  # first files, by table
         for name, table in declared.tables.items():
@@ -172,8 +172,10 @@ class FilesSource(HttpSource):
         for place in map(self._plain.fill, urls_of(self._declared.tables[name])):
             if is_local(place, self._base):
                 here = expanded(place, self._folder)
-                for path in here:
-                    self._check_place(path, name)
+                if (standing := self._context.standing) is not None:
+                    for path in here:
+                        if path != STDIN:
+                            standing.check_table(path, self.name, name)
                 urls += here
             else:
                 urls.append(place if "://" in place else f"{base}/{place.lstrip('/')}")
@@ -181,10 +183,6 @@ class FilesSource(HttpSource):
             hint = "a pattern must meet a file"
             raise SourceError("there is no such file", source=self.name, table=name, hint=hint)
         return urls
-
-    def _check_place(self, path: str, table: str) -> None:
-        if path != STDIN and self._context.standing is not None:
-            self._context.standing.check_table(path, self.name, table)
 
     def fingerprint(self, table: Table) -> bytes:
         """As of any source; and files of this machine are others when they have changed.
@@ -202,12 +200,7 @@ class FilesSource(HttpSource):
         return hashlib.blake2b(b"\0".join(marks), digest_size=32).digest()
 
     def _one(
-        self,
-        planned: PlannedTable,
-        method: ScanMethod,
-        columns: Sequence[str],
-        meter: AccessMeter,
-        url: str,
+        self, planned: PlannedTable, method: ScanMethod, columns: Sequence[str], meter: AccessMeter, url: str
     ) -> Reading:
         """The reading of one file."""
         reading = self.http.reading(planned, method.name, access_of(method), columns, (), meter=meter)
@@ -259,11 +252,6 @@ class _Unpacked:
                 )
             parts.append(part)
         return b"".join(parts)
-
-
-def _in_url(secret: str) -> str:
-    """A secret as a part of a URL: a host, some of its path, or a parameter."""
-    return quote(secret, safe=":/")
 
 
 def _endpoint(table: FileTable) -> spec.Endpoint:

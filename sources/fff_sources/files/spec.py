@@ -12,7 +12,7 @@ from fff.errors import SpecError
 from fff_sources.adapter import SourceContext
 from fff_sources.files.local import is_local
 from fff_sources.http import templates
-from fff_sources.http.spec import spec
+from fff_sources.http.spec import common, spec
 from fff_sources.http.spec.check import read_as
 
 _MOST_FILES = 10_000  # of one table
@@ -43,7 +43,7 @@ class FileHost(spec.Client):
     base_url: str = ""
 
 
-class FileTable(spec.Spec):
+class FileTable(common.FoundTableSpec):
     """One file, or several that hold rows of one table.
 
     `values` fill the names in a `url`: a file for each combination.
@@ -52,7 +52,6 @@ class FileTable(spec.Spec):
     host; patterns (`*`, `**`) and folders stand for all that they meet.
     """
 
-    description: str = ""
     url: str | None = None
     urls: tuple[str, ...] = ()
     path: str | None = None
@@ -67,19 +66,14 @@ class FileTable(spec.Spec):
     data_selector: spec.Path = "$"
     columns: dict[str, Annotated[spec.ColumnSpec, spec.short_for("type")]] | None = None
     primary_key: tuple[str, ...] = ()
-    on_bad_record: Literal["fail", "null", "skip"] = "fail"
-    cost: spec.RequestCost | None = None
 
 
-class FilesSpec(spec.Spec):
+class FilesSpec(common.SourceSpec):
     """A whole source of type `files`."""
 
     type: Literal["files"]
-    description: str = ""
     client: FileHost = FileHost()
-    cost: spec.RequestCost | None = None
     tables: dict[str, Annotated[FileTable, spec.short_for("url")]]
-    tests: tuple[str, ...] = ()
 
 
 def read_files(context: SourceContext) -> tuple[FilesSpec | None, list[SpecError]]:
@@ -107,7 +101,9 @@ def urls_of(table: FileTable) -> tuple[str, ...]:
     if not table.values:
         return (table.url,)
     return tuple(
-        templates.fill_text(table.url, dict(zip(table.values, map(_segment, chosen), strict=True)))
+        templates.fill_text(
+            table.url, {name: quote(value, safe="") for name, value in zip(table.values, chosen, strict=True)}
+        )
         for chosen in itertools.product(*table.values.values())
     )
 
@@ -126,10 +122,6 @@ def format_of_name(name: str) -> str | None:
     for ending in _PACKED:
         name = name.removesuffix(ending)
     return next((kind for ending, kind in _FORMATS.items() if name.endswith(ending)), None)
-
-
-def _segment(value: str) -> str:
-    return quote(value, safe="")
 
 
 def _problem(table: FileTable, base_url: str) -> tuple[str, str | None] | None:

@@ -16,22 +16,10 @@ INTROSPECTION = (
 )
 
 _SPARK = {"Int": "int", "Float": "double", "Boolean": "boolean"}
-_PAGING = frozenset(
-    {
-        "first",
-        "last",
-        "after",
-        "before",
-        "limit",
-        "offset",
-        "skip",
-        "take",
-        "page",
-        "perPage",
-        "pageSize",
-        "cursor",
-    }
-)
+_PAGING = frozenset({
+    "first", "last", "after", "before", "limit", "offset", "skip", "take", "page", "perPage",
+    "pageSize", "cursor",
+})  # fmt: skip
 
 
 class _Type(Struct):
@@ -108,7 +96,7 @@ class Schema:
             if name.startswith("__") or part.needs_arguments:
                 continue
             table = self._found(part)
-            if table is None or not table.columns or not (table.is_connection or _is_list(part.type)):
+            if table is None or not table.columns or not (table.is_connection or _depth(part.type) == 1):
                 continue
             # A list with paging of some other kind would end after a page and look complete.
             if table.is_paged if table.is_connection else not part.arguments & _PAGING:
@@ -162,7 +150,3 @@ def _depth(kind: _Type | None) -> int:
         depth += kind.kind == "LIST"
         kind = kind.ofType
     return depth
-
-
-def _is_list(kind: _Type) -> bool:
-    return _depth(kind) == 1

@@ -145,17 +145,9 @@ def _access(
     within, beside, at_root, following = _paging(way, paginator)
     words = GraphQLWords(way, parts, within, beside, at_root, {**paging, **types}, keys, batch)
     records = place(way, within)
-    endpoint = spec.Endpoint.model_validate(
-        {
-            "path": "",
-            "method": "POST",
-            "data_selector": records.text,
-            "paginator": following,
-            # Where a key has no rows, an object on the way to them may be null.
-            "absent": "empty" if keys else "error",
-        }
-    )
-    return HttpAccess(endpoint, keys, words=words)
+    # Where a key has no rows, an object on the way to them may be null.
+    absent = "empty" if keys else "error"
+    return HttpAccess.worded(words, following, keys, method="POST", data_selector=records.text, absent=absent)
 
 
 def place(way: tuple[SelectedField, ...], within: tuple[str, ...]) -> JsonPath:

@@ -9,7 +9,7 @@ from fff_sources.adapter import SourceContext
 from fff_sources.document import Key
 from fff_sources.graphql import fields
 from fff_sources.http.response.jsonpath import literal_path, parse_path
-from fff_sources.http.spec import spec
+from fff_sources.http.spec import common, spec
 from fff_sources.http.spec.check import read_as
 
 #: A mistake: where in the table, and what.
@@ -49,30 +49,23 @@ class GraphQLLookup(spec.Spec):
     paginator: Annotated[PaginatorSpec, spec.short_for("type")] | None = None
 
 
-class GraphQLTable(spec.Spec):
+class GraphQLTable(common.FoundTableSpec):
     """A field that is a list or a connection."""
 
-    description: str = ""
     field: str | None = None
     types: dict[str, str] | None = None
     columns: dict[str, Annotated[GraphQLColumn, spec.short_for("type")]] | None = None
     primary_key: tuple[str, ...] = ()
     paginator: Annotated[PaginatorSpec, spec.short_for("type")] | None = None
     lookups: tuple[GraphQLLookup, ...] = ()
-    on_bad_record: Literal["fail", "null", "skip"] = "fail"
-    cost: spec.RequestCost | None = None
 
 
-class GraphQLSpec(spec.Spec):
+class GraphQLSpec(common.SourceSpec):
     """A whole source of type `graphql`; `client.base_url` is the endpoint."""
 
     type: Literal["graphql"]
-    description: str = ""
-    client: spec.Client
-    cost: spec.RequestCost | None = None
     introspection: bool = True
     tables: dict[str, GraphQLTable] | None = None
-    tests: tuple[str, ...] = ()
 
 
 def read_graphql(context: SourceContext) -> tuple[GraphQLSpec | None, list[SpecError]]:

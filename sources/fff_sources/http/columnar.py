@@ -25,15 +25,11 @@ def read_columns(body: bytes, names: Sequence[str]) -> pa.Table:
 
     Raises pa.ArrowException, KeyError for a column that is not there.
     """
-    if not _is_arrow(body):
+    if not body.startswith((ARROW_FILE, b"\xff\xff\xff\xff")):
         import pyarrow.parquet as papq  # noqa: PLC0415 - as above
 
         return papq.read_table(io.BytesIO(body), columns=list(names), use_threads=False).combine_chunks()
     return _arrow(body).read_all().select(list(names)).combine_chunks()
-
-
-def _is_arrow(body: bytes) -> bool:
-    return body.startswith((ARROW_FILE, b"\xff\xff\xff\xff"))
 
 
 def _arrow(body: bytes) -> pa.RecordBatchReader | pa.ipc.RecordBatchFileReader:

@@ -107,10 +107,7 @@ class Reading:
             delimiter = self.endpoint.delimiter if self.endpoint.format == "csv" else None
             endpoint = self.endpoint
             arriving = Arriving(
-                delimiter,
-                comment=endpoint.comment,
-                skip_rows=endpoint.skip_rows,
-                encoding=endpoint.encoding,
+                delimiter, comment=endpoint.comment, skip_rows=endpoint.skip_rows, encoding=endpoint.encoding
             )
         return Incoming(asyncio.ensure_future(self.fetch(ask, arriving)), arriving)
 

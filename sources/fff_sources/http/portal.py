@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeVar
 
 from fff.errors import SourceError, SpecError
+from fff.quals import Quals
 from fff.stats import AccessMeter
+from fff.web.types import Response
 from fff_sources.adapter import SourceContext
 from fff_sources.http.exchange import Exchange
 from fff_sources.http.response.json import MalformedJSON, decode
 from fff_sources.http.response.jsonpath import literal_path
-from fff_sources.http.spec import spec
+from fff_sources.http.spec import common, spec
 from fff_sources.http.tables import FoundTable, Question
 
 T = TypeVar("T")
@@ -22,23 +24,38 @@ T = TypeVar("T")
 WHOLE_NUMBERS = frozenset({"tinyint", "byte", "smallint", "short", "int", "integer", "bigint", "long"})
 
 
-class PortalTable(spec.Spec):
+class PortalTable(common.FoundTableSpec):
     """What a spec may say of a table that describes itself: types in the place of those found, and how to read it."""
 
-    description: str = ""
     columns: dict[str, spec.TypeName] | None = None
-    on_bad_record: Literal["fail", "null", "skip"] = "fail"
-    cost: spec.RequestCost | None = None
 
 
-class PortalSpec(spec.Spec):
+class PortalSpec(common.SourceSpec):
     """What all these sources may declare."""
 
-    description: str = ""
-    client: spec.Client
-    cost: spec.RequestCost | None = None
     tables: dict[str, PortalTable] | None = None
-    tests: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilterWords:
+    """Words that also say conditions, of services that know every key and tell failures by the status.
+
+    `quals`: what holds for all rows that are of use.
+    """
+
+    quals: Quals = ()
+
+    def qualified(self, quals: Quals) -> Self:
+        """The same words, which say these in every request."""
+        return replace(self, quals=quals)
+
+    def askable(self, keys: Sequence[tuple[object, ...]]) -> Sequence[tuple[object, ...]]:
+        """All of them."""
+        return keys
+
+    def failure(self, response: Response) -> str | None:  # noqa: ARG002
+        """Nothing."""
+        return None
 
 
 @dataclass(frozen=True)

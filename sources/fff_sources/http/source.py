@@ -22,6 +22,7 @@ from fff_sources.http.fetch import Reading
 from fff_sources.http.fingerprint import fingerprint
 from fff_sources.http.paging.partitions import ScanPart, is_divisible
 from fff_sources.http.paging.windows import WindowsLeft, asking, windows_of, within
+from fff_sources.http.portal import together
 from fff_sources.http.request.keys import Key, as_sent, carried, is_plain, quals_as_sent
 from fff_sources.http.spec import spec
 from fff_sources.http.spec.cost import cost_problems, price_of
@@ -123,6 +124,17 @@ class HttpSource:
     def without_columns(self, names: Collection[str]) -> list[str]:
         """Those of the named tables whose columns are not known yet."""
         return [table.name for table in self.tables if not table.columns and table.name in names]
+
+    async def discover(self, names: Collection[str], *, meter: AccessMeter) -> None:
+        """Ask for the columns of those of the named tables that have none yet, side by side.
+
+        Raises SourceError, SecretError.
+        """
+        self.keep(*await together(self._found(name, meter) for name in self.without_columns(names)))
+
+    async def _found(self, name: str, meter: AccessMeter) -> FoundTable:
+        """A table as its server describes it; for `discover`."""
+        raise NotImplementedError
 
     # ----------------------------------------------------------------------------------------- access methods
 

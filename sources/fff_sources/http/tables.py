@@ -92,6 +92,12 @@ class HttpAccess:
     variants: tuple[Mapping[str, object], ...] = ()  # to be asked for apart: column -> value
     variant: Mapping[str, object] = field(default_factory=dict)  # the one at hand
 
+    @classmethod
+    def worded(cls, words: Words, paginator: object, keys: tuple[str, ...] = (), **endpoint: object) -> Self:
+        """What words ask; `endpoint` says beside the paginator how answers are read."""
+        parts = {"path": "", "paginator": paginator, **endpoint}
+        return cls(spec.Endpoint.model_validate(parts), keys, words=words)
+
     @property
     def constants(self) -> dict[str, object]:
         """What the variant says beside the keys."""
@@ -151,7 +157,7 @@ class FoundTable:
             primary_key=self.primary_key,
             key_columns=tuple(
                 self._key_column(name, is_key=name in alone)
-                for name in dict.fromkeys((*alone, *self.sendable))
+                for name in dict.fromkeys((*alone, *filter(self.sendable.get, self.sendable)))
             ),
             scans=() if self.scan is None else (ScanMethod(f"{self.name}.scan", self.scan),),
             lookups=lookups,
@@ -313,9 +319,8 @@ def _sendable(
     field = next((field for field in fields if field.name == key.name), None)
     formats = {part.endpoint.format for part in declared.scan}
     formats |= {part.endpoint.format for part in declared.lookups}
-    if (
-        field is not None and pa.types.is_floating(field.arrow) and not formats <= _WITHOUT_NAN
-    ):  # SQL has NaN above every number, where sources have it nowhere; JSON has no NaN at all
+    # SQL has NaN above every number, where sources have it nowhere; JSON has no NaN at all.
+    if field is not None and pa.types.is_floating(field.arrow) and not formats <= _WITHOUT_NAN:
         named = {operator: param for operator, param in named.items() if operator not in (">", ">=")}
     return tuple(named.items())
 

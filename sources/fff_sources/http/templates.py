@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-_PART = re.compile(
-    r"\{\{|\}\}|(?<!\$)\{([^{}]*?)(?::0(\d{1,2}))?\}"
-)  # `${env:NAME}` is a secret, not a column
+#: `${env:NAME}` is a secret, not a column.
+_PART = re.compile(r"\{\{|\}\}|(?<!\$)\{([^{}]*?)(?::0(\d{1,2}))?\}")
 
 
 def names(template: object) -> set[str]:

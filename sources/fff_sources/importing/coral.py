@@ -18,9 +18,8 @@ from fff_sources.authoring.draft import (
 )
 from fff_sources.authoring.sampling.address import is_secret
 from fff_sources.authoring.sampling.shape import step
-from fff_sources.http.templates import escaped
 from fff_sources.importing.airbyte.expressions import UntranslatableError
-from fff_sources.importing.examples import Hiding, is_token, mappings, text_of
+from fff_sources.importing.examples import Hiding, filled, inert, is_token, mapping, mappings, text_of
 from fff_sources.importing.fidelity import FidelityReport, shown
 
 _TYPES = {"Utf8": "string", "Int64": "bigint", "Float64": "double", "Boolean": "boolean"}
@@ -62,8 +61,7 @@ class _Manifest:
         self.hiding = hiding
         self.report = hiding.report
         self.backend = text_of(data.get("backend")) or "http"
-        inputs = data.get("inputs")
-        self._inputs = inputs if isinstance(inputs, Mapping) else {}
+        self._inputs = mapping(data.get("inputs"))
 
     def base_url(self) -> str:
         url = self.written(text_of(self.data.get("base_url")), {}, plain=False)
@@ -75,41 +73,37 @@ class _Manifest:
             self.report.variables.append(name)
         return f"${{env:{name}}}"
 
-    def _given(self, kind: str, name: str, default: str | None) -> str:
+    def configured(self, kind: str, name: str, default: str | None) -> str:
         """What is said when a source is added: its default, where it is no secret."""
-        about = self._inputs.get(name)
-        about = about if isinstance(about, Mapping) else {}
+        about = mapping(self._inputs.get(name))
         if default is None:
             default = text_of(about.get("default")) or None
         hidden = kind == "secret" or about.get("kind") == "secret" or is_secret(name)
-        return self.variable(name) if default is None or hidden else default.replace("${", "$ {")
+        return self.variable(name) if default is None or hidden else inert(default, plain=False)
 
     def written(self, text: str, keys: Mapping[str, str], *, plain: bool = True) -> str:
         """A text with references in place of templates, `keys` naming the columns of filters.
 
         Raises UntranslatableError.
         """
-        parts, position = [], 0
-        for found in _TEMPLATE.finditer(text):
-            before = text[position : found.start()].replace("${", "$ {")
-            parts.append(escaped(before) if plain else before)
-            kind, name, default = found.groups()
+
+        def value_of(template: re.Match[str]) -> str:
+            kind, name, default = template.groups()
             if kind != "filter":
-                parts.append(self._given(kind, name, default))
-            elif name in keys:
-                parts.append(f"{{{keys[name]}}}")
-            else:
+                return self.configured(kind, name, default)
+            if name not in keys:
                 raise UntranslatableError(f"it is asked by {name}, which need not be given")
-            position = found.end()
-        rest = text[position:].replace("${", "$ {")
+            return f"{{{keys[name]}}}"
+
+        written = filled(_TEMPLATE, text, value_of, plain=plain)
+        rest = _TEMPLATE.split(text)[-1]
         if "{{" in rest or "}}" in rest:
-            raise UntranslatableError(f"a template that computes: {shown(rest)}")
-        return "".join([*parts, escaped(rest) if plain else rest])
+            raise UntranslatableError(f"a template that computes: {shown(inert(rest, plain=False))}")
+        return written
 
     def login(self, draft: SpecDraft) -> None:
         """What each request carries."""
-        auth = self.data.get("auth")
-        auth = auth if isinstance(auth, Mapping) else {}
+        auth = mapping(self.data.get("auth"))
         for key in auth.keys() - {"headers", "required_secrets", "type"}:
             self.report.add("", f"auth.{key}", "dropped", "write `auth` by hand")
         if text_of(auth.get("type")) not in ("", "HeaderAuth", "header", "headers"):
@@ -137,7 +131,7 @@ class _Manifest:
         if kind == "template":
             value = self.written(text_of(header.get("template")), {}, plain=False)
         elif kind in ("secret", "variable", "input", "bearer"):
-            value = self._given(str(kind), key, text_of(header.get("default")) or None)
+            value = self.configured(str(kind), key, text_of(header.get("default")) or None)
             value = f"Bearer {value}" if kind == "bearer" else value
         elif kind == "literal":
             value = text_of(header.get("value"))
@@ -146,14 +140,6 @@ class _Manifest:
         if "${env:" not in value and (is_secret(name) or is_token(value)):
             return self.hiding.secret(name)
         return value
-
-
-@dataclass
-class _Asking:
-    """One way to ask for a table."""
-
-    endpoint: dict[str, Any]
-    keys: tuple[str, ...] = ()
 
 
 @dataclass
@@ -185,11 +171,10 @@ class _Table:
             raise UntranslatableError("no request of it can be written")
         for way in ways:
             if way.keys:
-                table.lookups.append(LookupDraft(way.keys, way.endpoint))
+                table.lookups.append(way)
             else:
                 table.scan = way.endpoint
-        response = self.data.get("response")
-        if isinstance(response, Mapping) and response.get("allow_404_empty"):
+        if mapping(self.data.get("response")).get("allow_404_empty"):
             table.empty_statuses = (404,)
         self._optional(filters, required, table)
         return table
@@ -198,8 +183,7 @@ class _Table:
         for one in mappings(self.data.get("columns")):
             plain = unique(identifier(text_of(one.get("name"))), (column.name for column in self.columns))
             kind = _TYPES.get(text_of(one.get("type")), "string")
-            expression = one.get("expr")
-            expression = expression if isinstance(expression, Mapping) else {}
+            expression = mapping(one.get("expr"))
             name = f"column {plain}"
             if expression.get("kind") == "from_filter":
                 self.named[text_of(expression.get("key"))] = plain
@@ -235,7 +219,7 @@ class _Table:
         """
         plain = identifier(key)
         for one in [self.data.get("request"), *self._more()] if plain in columns else ():
-            path = text_of(one.get("path")) if isinstance(one, Mapping) else ""
+            path = text_of(mapping(one).get("path"))
             found = re.search(r"([^/{}]+)/\{\{\s*filter\." + re.escape(key) + r"\s*\}\}/", path)
             if found is not None:
                 named = f"{singular(identifier(found[1].lower()))}_{plain}"
@@ -259,7 +243,7 @@ class _Table:
     def _more(self) -> Sequence[Mapping[str, Any]]:
         return mappings(self.data.get("requests"))
 
-    def _ways(self, required: Sequence[str]) -> Iterator[_Asking]:
+    def _ways(self, required: Sequence[str]) -> Iterator[LookupDraft]:
         """The requests of the table, of which one at most needs no key."""
         seen: set[frozenset[str]] = set()
         request = self.data.get("request")
@@ -289,7 +273,7 @@ class _Table:
                 continue
             seen.add(columns)
             self.tell(what, "translated")
-            yield _Asking(endpoint, tuple(keys.values()))
+            yield LookupDraft(tuple(keys.values()), endpoint)
         if problem is not None and not seen:
             raise problem
 
@@ -318,11 +302,8 @@ class _Table:
             for name, value in self._params([one], keys, what):
                 if name.lower() != "content-type":
                     headers[name] = self.manifest.hiding.secret(name) if is_secret(name) else value
-        selector = "$"
-        response = self.data.get("response")
-        response = response if isinstance(response, Mapping) else {}
-        for part in response.get("rows_path") or ():
-            selector = step(selector, str(part))
+        response = mapping(self.data.get("response"))
+        selector = step("$", *map(str, response.get("rows_path") or ()))
         if (rows := response.get("row_strategy") or "direct") not in ("direct", "dict_entries"):
             raise UntranslatableError(f"records of the shape {shown(rows)}")
         if rows == "dict_entries":
@@ -348,13 +329,13 @@ class _Table:
                 if is_token(text_of(value)) or is_secret(name):
                     yield name, self.manifest.hiding.secret(name)
                 elif isinstance(value, str):
-                    yield name, escaped(value.replace("${", "$ {"))
+                    yield name, inert(value)
                 elif isinstance(value, bool):
                     yield name, value if in_body else str(value).lower()
                 elif value is not None:
                     yield name, value
             elif kind in ("secret", "variable", "input"):
-                yield name, self.manifest._given(str(kind), text_of(one.get("key")), None)  # noqa: SLF001 - of the same manifest
+                yield name, self.manifest.configured(str(kind), text_of(one.get("key")), None)
             elif kind == "template":
                 text = text_of(one.get("template"))
                 wanted = {found[2] for found in _TEMPLATE.finditer(text) if found[1] == "filter"}
@@ -372,19 +353,17 @@ class _Table:
                 self.tell(where, "dropped", f"a value from {shown(kind)}", incomplete=True)
 
     def _paginator(self, params: dict[str, Any], body: dict[str, Any]) -> dict[str, Any] | None:
-        said = self.data.get("pagination")
-        said = said if isinstance(said, Mapping) else {}
-        mode, about = text_of(said.get("mode")) or "none", said.get("page_size")
-        about = about if isinstance(about, Mapping) else {}
+        said = mapping(self.data.get("pagination"))
+        mode, about = text_of(said.get("mode")) or "none", mapping(said.get("page_size"))
         size, name = about.get("default"), text_of(about.get("query_param"))
-        inside = ".".join(str(part) for part in about.get("body_path") or ())
+        parts = [str(part) for part in about.get("body_path") or ()]
+        inside = ".".join(parts)
         sizes: dict[str, Any] = {}
         if isinstance(size, int) and (name or inside):
             sizes = {
                 "page_size": size,
                 **({"page_size_param": name} if name else {"limit_body_path": inside}),
             }
-        parts = [str(part) for part in about.get("body_path") or ()]
         if mode.startswith("cursor") and "limit_body_path" in sizes:  # of which no cursor makes use
             sizes, place_in = {}, body
             for part in parts[:-1]:
@@ -392,9 +371,7 @@ class _Table:
             place_in.setdefault(parts[-1], size)
         if isinstance(most := said.get("max_pages"), int):
             self.tell("pagination.max_pages", "approximated", f"all pages are read, not {most} alone")
-        place = "$"
-        for part in said.get("response_cursor_path") or ():
-            place = step(place, str(part))
+        place = step("$", *map(str, said.get("response_cursor_path") or ()))
         found: dict[str, Any]
         if mode in ("none", "auto"):
             if name and isinstance(size, int):
@@ -447,8 +424,7 @@ class _Table:
                 else:
                     self.tell(f"filter {name}", "translated")
                 continue
-            request = self.data.get("request")
-            asked = mappings(request.get("query")) if isinstance(request, Mapping) else []
+            asked = mappings(mapping(self.data.get("request")).get("query"))
             param = next(
                 (
                     text_of(one.get("name"))
@@ -481,16 +457,12 @@ def _place(expression: Mapping[str, Any], name: str) -> tuple[str | None, str]:
         ], f"the first of {len(mappings(expression.get('exprs')))} places alone"
     if kind == "current_row":
         return "$", "the record, as JSON text"
-    path = "$"
-    for part in expression.get("path") or ([name] if kind == "path" else ()):
-        path = step(path, int(part) if str(part).isdecimal() else str(part))
+    parts = [str(part) for part in expression.get("path") or ([name] if kind == "path" else ())]
+    path = step("$", *(int(part) if part.isdecimal() else part for part in parts))
     if kind == "path":
         return path, ""
     if kind == "join_array":
         return path, "a list, as JSON text"
     if kind == "first_array_item_path":
-        path = step(path, 0)
-        for part in expression.get("item_path") or ():
-            path = step(path, str(part))
-        return path, ""
+        return step(path, 0, *map(str, expression.get("item_path") or ())), ""
     return None, f"computed ({shown(kind)})"

@@ -256,11 +256,8 @@ class _Configuration:
         if isinstance(value, bool):
             return str(value).lower()
         if isinstance(value, str):
-            return (
-                self._text(self._hiding.param(name, value), name)
-                if "<<" in value
-                else self._hiding.param(name, value)
-            )
+            text = self._hiding.param(name, value)
+            return self._text(text, name) if "<<" in value else text
         return value if isinstance(value, int | float) else escaped(text_of(value))
 
     def _pages(self, given: Any, written: dict[str, Any], tell: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
@@ -20,12 +20,11 @@ from fff_sources.authoring.draft import (
 from fff_sources.authoring.sampling.address import is_secret, looks_like_id
 from fff_sources.authoring.sampling.columns import columns_of
 from fff_sources.authoring.sampling.shape import find_records
-from fff_sources.http.paging.conventions import CURSOR_PARAMS, OFFSET_PARAMS, PAGE_PARAMS, SIZE_PARAMS
+from fff_sources.http.paging.conventions import CURSOR_PARAMS, OFFSET_PARAMS, PAGE_PARAMS, SIZES
 from fff_sources.http.templates import escaped
 from fff_sources.importing.fidelity import FidelityReport, shown
 
 _TURNS = frozenset(name.lower() for name in (*PAGE_PARAMS, *OFFSET_PARAMS, *CURSOR_PARAMS))
-_SIZES = frozenset(name.lower() for name in SIZE_PARAMS)
 _TOKEN = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[A-Za-z0-9_\-+/=.]{20,}")
 _MOST = 2_000  # tables of one document
 
@@ -77,7 +76,11 @@ class Hiding:
         if is_secret(name) or is_token(value):
             self.report.add("", f"parameter {name}", "approximated", "taken for a secret: set its variable")
             return self.secret(name)
-        return escaped(value.replace("${", "$ {"))
+        return inert(value)
+
+    def basic(self, kind: str = "http_basic") -> dict[str, Any]:
+        """A login by name and password."""
+        return {"type": kind, "username": self.secret("user"), "password": self.secret("password")}
 
     def auth_of_header(self, name: str, value: str) -> dict[str, Any]:
         """The login that a header with a secret shows, its secret left out."""
@@ -86,12 +89,25 @@ class Hiding:
         if name.lower() == "authorization" and scheme == "bearer":
             return {"type": "bearer", "token": self.secret("token")}
         if name.lower() == "authorization" and scheme == "basic":
-            return {
-                "type": "http_basic",
-                "username": self.secret("user"),
-                "password": self.secret("password"),
-            }
+            return self.basic()
         return {"type": "api_key", "name": name, "api_key": self.secret(name), "location": "header"}
+
+
+def inert(text: str, *, plain: bool = True) -> str:
+    """A text in which a spec finds no secret to fill in and, where it is `plain`, no column either."""
+    text = text.replace("${", "$ {")
+    return escaped(text) if plain else text
+
+
+def filled(
+    pattern: re.Pattern[str], text: str, value_of: Callable[[re.Match[str]], str], *, plain: bool
+) -> str:
+    """A text with a value in the place of each match; what is between them is inert."""
+    parts, position = [], 0
+    for match in pattern.finditer(text):
+        parts += [inert(text[position : match.start()], plain=plain), value_of(match)]
+        position = match.end()
+    return "".join([*parts, inert(text[position:], plain=plain)])
 
 
 def is_token(value: str) -> bool:
@@ -180,8 +196,8 @@ def _names(columns: list[ColumnDraft]) -> set[str]:
 
 def _params(one: Example, endpoint: dict[str, Any], report: FidelityReport, told: str) -> None:
     """What was sent along, without what turned pages: that is for FFF to say, as the answers go on."""
-    params = {name: value for name, value in one.params.items() if name.lower() not in (*_TURNS, *_SIZES)}
-    sized = any(name.lower() in _SIZES for name in one.params)
+    params = {name: value for name, value in one.params.items() if name.lower() not in (*_TURNS, *SIZES)}
+    sized = any(name.lower() in SIZES for name in one.params)
     turned = [name for name in one.params if name.lower() in _TURNS]
     if params:
         endpoint["params"] = params
@@ -211,6 +227,11 @@ def _keys(
 def text_of(value: Any) -> str:
     """A text of a document, or nothing."""
     return value if isinstance(value, str) else ""
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """A mapping of a document, or an empty one."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def mappings(value: Any) -> list[Mapping[str, Any]]:

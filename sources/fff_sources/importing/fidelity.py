@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 Outcome = Literal["translated", "approximated", "dropped"]
@@ -99,9 +99,4 @@ def shown(text: object) -> str:
 
 
 def _field(note: FidelityNote) -> dict[str, Any]:
-    return {
-        "field": note.field,
-        "outcome": note.outcome,
-        "note": note.note,
-        "incomplete": note.incomplete,
-    }
+    return {name: part for name, part in asdict(note).items() if name != "table"}

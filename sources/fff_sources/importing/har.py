@@ -51,11 +51,7 @@ def _example(entry: Mapping[str, Any], hiding: Hiding) -> Example | None:
     example = Example(address.base_url, parts, keys, value=value, answered=True)
     example.params = {name: hiding.param(name, text) for name, text in address.params}
     if address.login is not None:
-        example.auth = {
-            "type": "http_basic",
-            "username": hiding.secret("user"),
-            "password": hiding.secret("password"),
-        }
+        example.auth = hiding.basic()
     _headers(request, example, hiding)
     for name in address.secrets:
         hiding.report.add("", f"parameter {name}", "approximated", "taken for a secret: set its variable")

@@ -72,10 +72,6 @@ def _texts(node: ast.Dict) -> set[str]:
     return {key for key in found if isinstance(key, str)}
 
 
-def _is_text(node: ast.expr | None) -> Any:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
-
-
 def _assigned(scope: ast.AST) -> dict[str, ast.expr | None]:
     """What each name of a scope is; None for one that is said twice, or is an argument."""
     known: dict[str, ast.expr | None] = {}
@@ -111,9 +107,9 @@ class _LiteralReader:
                 )
             case ast.Dict(keys=keys, values=values):
                 return {
-                    str(key.value): self.value(item, below)  # type: ignore[union-attr]
+                    key.value: self.value(item, below)
                     for key, item in zip(keys, values, strict=True)
-                    if _is_text(key)
+                    if isinstance(key, ast.Constant) and isinstance(key.value, str)
                 }
             case ast.List(elts=items) | ast.Tuple(elts=items):
                 return [self.value(item, below) for item in items]
@@ -123,11 +119,7 @@ class _LiteralReader:
                 return self.value(chosen, below)
             case ast.JoinedStr(values=parts):
                 return "".join(self._part(part, below) for part in parts)
-            case ast.Call(func=ast.Name(id=name), keywords=keywords):
-                return MadeByCall(
-                    name, {one.arg: self.value(one.value, below) for one in keywords if one.arg}
-                )
-            case ast.Call(func=ast.Attribute(attr=name), keywords=keywords):
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), keywords=keywords):
                 return MadeByCall(
                     name, {one.arg: self.value(one.value, below) for one in keywords if one.arg}
                 )

@@ -10,11 +10,10 @@ from fff.errors import UsageError
 from fff_sources.authoring.draft import SpecDraft, TableDraft
 from fff_sources.authoring.openapi.document import draft_of_document
 from fff_sources.authoring.openapi.schema import Resolver
-from fff_sources.http.paging.conventions import SIZE_PARAMS
+from fff_sources.http.paging.conventions import SIZES
 from fff_sources.importing.fidelity import FidelityReport
 
 _METHODS = ("post", "put", "patch", "delete")
-_SIZES = frozenset(name.lower() for name in SIZE_PARAMS)
 _MOST = 5_000  # paths
 
 
@@ -31,7 +30,7 @@ def drafts_of_openapi(
         elif not str(document.get("openapi", "")).startswith("3"):
             raise UsageError("only OpenAPI 3 and Swagger 2 are read")
         draft = draft_of_document(document, base, name=name)
-        sized = {path for path, names in _queries(document) if names & _SIZES}
+        sized = {path for path, names in _queries(document) if names & SIZES}
     except (AttributeError, TypeError, KeyError, ValueError, RecursionError) as error:
         # A document that is not built as the standard says; which part it is, its own tools tell best.
         raise UsageError(
@@ -117,8 +116,9 @@ def as_openapi_3(document: Mapping[str, Any]) -> dict[str, Any]:
                 **operation,
                 "parameters": [_parameter(resolver.follow(one)) for one in operation.get("parameters") or ()],
                 "responses": {
-                    str(status): _response(resolver.follow(one))
+                    str(status): {"content": {"application/json": {"schema": response["schema"]}}}
                     for status, one in (operation.get("responses") or {}).items()
+                    if "schema" in (response := resolver.follow(one))
                 },
             },
         }
@@ -129,10 +129,6 @@ def _parameter(parameter: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: item for key, item in parameter.items() if key in ("name", "in", "required", "description")}
     schema = {key: item for key, item in parameter.items() if key not in kept}
     return {**kept, "schema": schema} if parameter.get("in") in ("query", "path", "header") else {}
-
-
-def _response(response: Mapping[str, Any]) -> dict[str, Any]:
-    return {"content": {"application/json": {"schema": response["schema"]}}} if "schema" in response else {}
 
 
 def _security(scheme: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,16 @@ from fff_sources.authoring.draft import SpecDraft, identifier, unique
 from fff_sources.authoring.sampling.address import is_secret
 from fff_sources.http.response.json import MalformedJSON, decode
 from fff_sources.http.templates import escaped
-from fff_sources.importing.examples import Example, Hiding, drafts_of_examples, is_token, mappings, text_of
+from fff_sources.importing.examples import (
+    Example,
+    Hiding,
+    drafts_of_examples,
+    filled,
+    is_token,
+    mapping,
+    mappings,
+    text_of,
+)
 from fff_sources.importing.fidelity import FidelityReport
 
 _DEEPEST = 20  # folders in folders
@@ -71,7 +80,8 @@ class _Collection:
         example = Example(base, [], summary=name)
         self._path(path, example)
         for key, value in self._query(url, query):
-            example.params[key] = self._param(key, value)
+            named = _VARIABLE.search(value) and not is_secret(key)
+            example.params[key] = self._written(value) if named else self._hiding.param(key, value)
         example.auth = self._auth(request.get("auth") or auth)
         for header in mappings(request.get("header")):
             self._header(text_of(header.get("key")), text_of(header.get("value")), example)
@@ -108,13 +118,7 @@ class _Collection:
                 return escaped(known) if plain else known
             return self._hiding.secret(match[1])
 
-        parts, position = [], 0
-        for match in _VARIABLE.finditer(text):
-            before = text[position : match.start()].replace("${", "$ {")
-            parts += [escaped(before) if plain else before, value_of(match)]
-            position = match.end()
-        rest = text[position:].replace("${", "$ {")
-        return "".join([*parts, escaped(rest) if plain else rest])
+        return filled(_VARIABLE, text, value_of, plain=plain)
 
     def _path(self, path: str, example: Example) -> None:
         for part in filter(None, path.split("/")):
@@ -128,20 +132,13 @@ class _Collection:
                 example.path.append(self._written(part))
 
     def _query(self, url: Any, query: str) -> Iterator[tuple[str, str]]:
-        listed = mappings(url.get("query")) if isinstance(url, Mapping) else []
+        listed = mappings(mapping(url).get("query"))
         if listed:
             for one in listed:
                 if not one.get("disabled") and text_of(one.get("key")):
                     yield text_of(one.get("key")), text_of(one.get("value"))
         else:
             yield from parse_qsl(query, keep_blank_values=True)
-
-    def _param(self, name: str, value: str) -> str:
-        return (
-            self._written(value)
-            if _VARIABLE.search(value) and not is_secret(name)
-            else self._hiding.param(name, value)
-        )
 
     def _header(self, name: str, value: str, example: Example) -> None:
         if not name:
@@ -164,8 +161,7 @@ class _Collection:
             case "bearer" | "oauth2":
                 return {"type": "bearer", "token": secret("token")}
             case "basic" | "digest":
-                kind = "http_basic" if kind == "basic" else "digest"
-                return {"type": kind, "username": secret("user"), "password": secret("password")}
+                return self._hiding.basic("http_basic" if kind == "basic" else "digest")
             case "apikey":
                 place = "query" if said.get("in") == "query" else "header"
                 name = said.get("key") or "X-API-Key"

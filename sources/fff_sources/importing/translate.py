@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,13 @@ from fff_sources.load import lint_document
 _NAMELESS = frozenset(
     {"manifest", "openapi", "swagger", "collection", "spec", "api", "index", "archive", "har"}
 )
+_DRAFTS: dict[str, Callable[[dict[str, Any], str, FidelityReport], list[SpecDraft]]] = {
+    "airbyte": drafts_of_manifest,
+    "coral": drafts_of_coral,
+    "dlt": drafts_of_dlt,
+    "har": drafts_of_har,
+    "postman": drafts_of_postman,
+}
 _TABLE = re.compile(r"sources\.([^.\[]+)\.tables\.([^.\[]+)")
 
 
@@ -41,13 +48,7 @@ class Imported:
 
 
 def import_document(
-    text: str,
-    where: str,
-    *,
-    shown: str,
-    kind: str | None = None,
-    name: str | None = None,
-    base: str = "",
+    text: str, where: str, *, shown: str, kind: str | None = None, name: str | None = None, base: str = ""
 ) -> Imported:
     """The spec of a document, as `lint` takes it.
 
@@ -94,27 +95,12 @@ def import_data(
     return Imported(text, report, drafts)
 
 
-def _drafts(
-    kind: str,
-    data: dict[str, Any],
-    name: str,
-    report: FidelityReport,
-    base: str,
-) -> list[SpecDraft]:
-    match kind:
-        case "airbyte":
-            return drafts_of_manifest(data, name, report)
-        case "coral":
-            return drafts_of_coral(data, name, report)
-        case "dlt":
-            return drafts_of_dlt(data, name, report)
-        case "openapi":
-            return drafts_of_openapi(data, name, report, base)
-        case "har":
-            return drafts_of_har(data, name, report)
-        case "postman":
-            return drafts_of_postman(data, name, report)
-    raise UsageError(f"{kind} cannot be imported", hint=KNOWN)
+def _drafts(kind: str, data: dict[str, Any], name: str, report: FidelityReport, base: str) -> list[SpecDraft]:
+    if kind == "openapi":
+        return drafts_of_openapi(data, name, report, base)
+    if kind not in _DRAFTS:
+        raise UsageError(f"{kind} cannot be imported", hint=KNOWN)
+    return _DRAFTS[kind](data, name, report)
 
 
 def _say_what_may_be_missing(drafts: list[SpecDraft], report: FidelityReport) -> None:

@@ -10,7 +10,6 @@ from fff_sources.adapter import SourceContext
 from fff_sources.http.response.jsonpath import JsonPath, literal_path
 from fff_sources.http.response.markup import MalformedMarkupError
 from fff_sources.http.source import HttpSource
-from fff_sources.http.spec import spec
 from fff_sources.http.tables import FoundTable, HttpAccess, Question, place_of
 from fff_sources.odata import metadata
 from fff_sources.odata.edm import Property, edm_of
@@ -18,7 +17,7 @@ from fff_sources.odata.spec import ODataColumn, ODataSpec, ODataTable, read_odat
 from fff_sources.odata.words import ODataWords
 
 _METADATA = Question("$metadata", headers={"Accept": "application/xml"})
-_COUNT = "['@odata.count']"
+_NEXT_LINK = {"type": "json_link", "next_url_path": "['@odata.nextLink']"}
 
 
 class ODataSource(HttpSource):
@@ -102,7 +101,7 @@ class ODataSource(HttpSource):
             self._lookups(table, entities, properties, key),
             table.on_bad_record,
             table.description,
-            {name: prop.comparisons for name, prop in properties.items() if prop.comparisons} if says else {},
+            {name: prop.comparisons for name, prop in properties.items()} if says else {},
             [name for name, prop in properties.items() if says and prop.sortable(columns[name][0].lower())],
         )
 
@@ -132,7 +131,7 @@ class ODataSource(HttpSource):
             page_size=None if skipped else size,
             count=count,
         )
-        following: dict[str, object] = {"type": "json_link", "next_url_path": "['@odata.nextLink']"}
+        following: dict[str, object] = dict(_NEXT_LINK)
         if skipped:
             following = {
                 "type": "offset",
@@ -141,8 +140,8 @@ class ODataSource(HttpSource):
                 "page_size": size,
             }
         if count:
-            following["total_path"] = _COUNT
-        return HttpAccess(_endpoint(following), words=words)
+            following["total_path"] = "['@odata.count']"
+        return HttpAccess.worded(words, following, data_selector="value")
 
     def _lookups(
         self,
@@ -170,9 +169,7 @@ class ODataSource(HttpSource):
                 batch.operator if batch is not None else "in",
                 page_size=size,
             )
-            access = HttpAccess(
-                _endpoint({"type": "json_link", "next_url_path": "['@odata.nextLink']"}), keys, words=words
-            )
+            access = HttpAccess.worded(words, _NEXT_LINK, keys, data_selector="value")
             if batch is not None and len(keys) == 1:
                 made.append((access, batch.size))
             made.append((access, 1))
@@ -187,10 +184,6 @@ class ODataSource(HttpSource):
             table.page_size if "page_size" in written else source.page_size,
             table.count if "count" in written else source.count,
         )
-
-
-def _endpoint(paginator: dict[str, object]) -> spec.Endpoint:
-    return spec.Endpoint.model_validate({"path": "", "data_selector": "value", "paginator": paginator})
 
 
 def _declared_set(name: str, table: ODataTable) -> metadata.EntitySet:

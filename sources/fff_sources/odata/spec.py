@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from fff.errors import SpecError
 from fff_sources.adapter import SourceContext
-from fff_sources.http.spec import spec
+from fff_sources.http.spec import common, spec
 from fff_sources.http.spec.check import read_as
 from fff_sources.odata.edm import edm_of
 
@@ -37,28 +37,21 @@ class Paging(spec.Spec):
     pushdown: bool = True
 
 
-class ODataTable(Paging):
+class ODataTable(Paging, common.FoundTableSpec):
     """An entity set. Whatever is left out is the source's, or comes from $metadata."""
 
-    description: str = ""
     entity_set: str | None = None
     primary_key: tuple[str, ...] = ()
     columns: dict[str, Annotated[ODataColumn, spec.short_for("type")]] | None = None
     filter: str | None = None
     lookups: tuple[str, ...] | None = None
-    on_bad_record: Literal["fail", "null", "skip"] = "fail"
-    cost: spec.RequestCost | None = None
 
 
-class ODataSpec(Paging):
+class ODataSpec(Paging, common.SourceSpec):
     """A whole source of type `odata`."""
 
     type: Literal["odata"]
-    description: str = ""
-    client: spec.Client
-    cost: spec.RequestCost | None = None
     tables: dict[str, ODataTable] | None = None
-    tests: tuple[str, ...] = ()
 
 
 def read_odata(context: SourceContext) -> tuple[ODataSpec | None, list[SpecError]]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
-from fff.quals import Qual, Quals
-from fff.web.types import Response
+from fff.quals import Qual
+from fff_sources.http.portal import FilterWords
 from fff_sources.http.tables import Question
 from fff_sources.odata.edm import Property, literal
 
@@ -18,7 +18,7 @@ _OPERATORS = {"=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge
 
 
 @dataclass(frozen=True)
-class ODataWords:
+class ODataWords(FilterWords):
     """How one access method asks.
 
     Args:
@@ -32,7 +32,6 @@ class ODataWords:
         key: the columns that tell entities apart, where they are known.
         page_size: rows a page should have, where the service chooses its pages.
         count: whether to ask for the total.
-        quals: what holds for all rows that are of use.
     """
 
     entity_set: str
@@ -44,15 +43,10 @@ class ODataWords:
     key: tuple[str, ...] = ()
     page_size: int | None = None
     count: bool = False
-    quals: Quals = ()
 
     def sorted(self, by: str) -> ODataWords:
         """The same, ordered by a column, and by the key where rows are alike in that."""
         return replace(self, order=(by, *(name for name in self.key if name != by.removeprefix("-"))))
-
-    def qualified(self, quals: Quals) -> ODataWords:
-        """The same, with these as a part of every `$filter`."""
-        return replace(self, quals=quals)
 
     def askable(self, keys: Sequence[Key]) -> Sequence[Key]:
         """The keys that are values of their properties' types."""
@@ -78,10 +72,6 @@ class ODataWords:
         if self.page_size is not None:
             headers["Prefer"] = f"odata.maxpagesize={self.page_size}"
         return Question(quote(self.entity_set), (*params.items(), *asked.items()), headers)
-
-    def failure(self, response: Response) -> str | None:  # noqa: ARG002 - OData tells failures by the status
-        """Nothing."""
-        return None
 
     def _ordered(self, by: str) -> str:
         name = self.properties[by.removeprefix("-")].name

@@ -8,67 +8,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from fff.quals import Quals
-from fff.web.types import Response
-from fff_sources.http.portal import WHOLE_NUMBERS
+from fff_sources.http.portal import WHOLE_NUMBERS, FilterWords
 from fff_sources.http.tables import Question
 from fff_sources.http.templates import text_of
 
 Key = tuple[object, ...]
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
-_WORDS = frozenset(
-    [
-        "all",
-        "and",
-        "as",
-        "asc",
-        "between",
-        "by",
-        "case",
-        "cast",
-        "desc",
-        "distinct",
-        "else",
-        "end",
-        "false",
-        "from",
-        "full",
-        "group",
-        "having",
-        "hint",
-        "in",
-        "inner",
-        "is",
-        "join",
-        "lateral",
-        "left",
-        "like",
-        "limit",
-        "minus",
-        "not",
-        "null",
-        "offset",
-        "on",
-        "or",
-        "order",
-        "outer",
-        "over",
-        "partition",
-        "range",
-        "right",
-        "rows",
-        "search",
-        "select",
-        "then",
-        "true",
-        "union",
-        "when",
-        "where",
-        "window",
-        "with",
-    ]
-)
+_WORDS = frozenset({
+    "all", "and", "as", "asc", "between", "by", "case", "cast", "desc", "distinct", "else", "end",
+    "false", "from", "full", "group", "having", "hint", "in", "inner", "is", "join", "lateral", "left",
+    "like", "limit", "minus", "not", "null", "offset", "on", "or", "order", "outer", "over",
+    "partition", "range", "right", "rows", "search", "select", "then", "true", "union", "when", "where",
+    "window", "with",
+})  # fmt: skip
 _TEXTS = frozenset({"text", "html", "email", "drop_down_list"})
 _NUMBERS = frozenset({"number", "double", "money", "percent", "stars"})
 #: Spark SQL types of Socrata's; every other type (points, URLs, documents, …) is an object and is read as its
@@ -145,27 +98,18 @@ def name(column: str) -> str:
 
 
 @dataclass(frozen=True)
-class Soql:
+class Soql(FilterWords):
     """How one access method asks. `first` is the column asked for where none is needed."""
 
     path: str
     first: str
     keys: tuple[str, ...] = ()
-    quals: Quals = ()
     order: str = ":id"
 
     def sorted(self, by: str) -> Soql:
         """The same, sorted by a column, and by row where rows are alike in that."""
         falling = " DESC" if by.startswith("-") else ""
         return replace(self, order=f"{name(by.removeprefix('-'))}{falling},:id")
-
-    def qualified(self, quals: Quals) -> Soql:
-        """The same, with these as a part of every `$where`."""
-        return replace(self, quals=quals)
-
-    def askable(self, keys: Sequence[Key]) -> Sequence[Key]:
-        """All of them."""
-        return keys
 
     def question(self, columns: Sequence[str], keys: Sequence[Key], asked: Mapping[str, str]) -> Question:
         """The request: only the columns that are needed, of the rows that are asked for, in an order that pages can rest on."""
@@ -182,7 +126,3 @@ class Soql:
         if conditions:
             params["$where"] = " AND ".join(conditions)
         return Question(self.path, (*params.items(), *asked.items()))
-
-    def failure(self, response: Response) -> str | None:  # noqa: ARG002 - Socrata tells failures by the status
-        """Nothing."""
-        return None

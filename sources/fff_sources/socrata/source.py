@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from typing import Any, Literal
 
 from fff.errors import SpecError
 from fff.stats import AccessMeter
 from fff_sources.adapter import SourceContext
-from fff_sources.http.portal import Portal, PortalColumn, PortalSpec, strangers, together
+from fff_sources.http.portal import Portal, PortalColumn, PortalSpec, strangers
 from fff_sources.http.source import HttpSource
 from fff_sources.http.spec import spec
 from fff_sources.http.spec.check import read_as
@@ -59,14 +58,7 @@ class SocrataSource(HttpSource):
         self._portal = Portal(self.http, declared, _EXPECTS)
         self.keep(*self._portal.named(dict.fromkeys(declared.datasets, "")))
 
-    async def discover(self, names: Collection[str], *, meter: AccessMeter) -> None:
-        """Ask for the columns of those of the named tables that have none yet.
-
-        Raises SourceError, SecretError.
-        """
-        self.keep(*await together(self._table(name, meter) for name in self.without_columns(names)))
-
-    async def _table(self, name: str, meter: AccessMeter) -> FoundTable:
+    async def _found(self, name: str, meter: AccessMeter) -> FoundTable:
         """A dataset as its metadata describes it."""
         ident = self._declared.datasets[name]
         view = await self._portal.ask(Question(f"api/views/{ident}.json"), _View, meter=meter, table=name)
@@ -74,14 +66,12 @@ class SocrataSource(HttpSource):
         path, first = f"resource/{ident}.json", next(iter(columns))
         size = self._declared.batch_size
         lookups = tuple(
-            (HttpAccess(self._endpoint(), (column.name,), words=Soql(path, first, (column.name,))), size)
+            (self._access(Soql(path, first, (column.name,))), size)
             for column in columns.values()
             if is_exact(column.kind, column.type)
         )
-        scan = HttpAccess(self._endpoint(), words=Soql(path, first))
+        scan = self._access(Soql(path, first))
         key = tuple(key for key in view.key if key in columns)
-        said = {column.name: comparisons(column.kind, column.type) for column in columns.values()}
-        sendable = {name: operators for name, operators in said.items() if operators}
         return self._portal.table(
             name,
             columns,
@@ -89,11 +79,11 @@ class SocrataSource(HttpSource):
             primary_key=key,
             scan=scan,
             lookups=lookups,
-            sendable=sendable,
+            sendable={one.name: comparisons(one.kind, one.type) for one in columns.values()},
             sortable=[column.name for column in columns.values() if is_sortable(column.kind, column.type)],
         )
 
-    def _endpoint(self) -> spec.Endpoint:
+    def _access(self, words: Soql) -> HttpAccess:
         """Pages by offset. Socrata never sends less than asked for, so a short page is the last."""
         paging = {
             "type": "offset",
@@ -102,7 +92,7 @@ class SocrataSource(HttpSource):
             "page_size": self._declared.page_size,
             "short_page_ends": True,
         }
-        return spec.Endpoint.model_validate({"path": "", "paginator": paging})
+        return HttpAccess.worded(words, paging, words.keys)
 
 
 class _View:

@@ -12,30 +12,17 @@ from fff_sources.http.response.json import MalformedJSON, Struct, decode
 from fff_sources.http.response.json import field as member
 from fff_sources.http.response.jsonpath import JsonPath, Step
 from fff_sources.http.source import HttpSource
-from fff_sources.http.spec import spec
 from fff_sources.http.tables import FoundTable, HttpAccess
 from fff_sources.sparql import terms
 from fff_sources.sparql.query import SparqlWords
 from fff_sources.sparql.spec import SparqlColumn, SparqlSpec, SparqlTable, read_sparql
 
 _SAMPLE = 100  # rows that tell the types of columns
-_WHOLE = frozenset(
-    [
-        "integer",
-        "int",
-        "long",
-        "short",
-        "byte",
-        "nonNegativeInteger",
-        "positiveInteger",
-        "nonPositiveInteger",
-        "negativeInteger",
-        "unsignedLong",
-        "unsignedInt",
-        "unsignedShort",
-        "unsignedByte",
-    ]
-)
+_WHOLE = frozenset({
+    "integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger",
+    "nonPositiveInteger", "negativeInteger", "unsignedLong", "unsignedInt", "unsignedShort",
+    "unsignedByte",
+})  # fmt: skip
 _TYPES = {
     "decimal": "decimal(38,18)",
     "double": "double",
@@ -112,7 +99,7 @@ class SparqlSource(HttpSource):
         paginator: dict[str, object] = {"type": "single_page"}
         if size is not None:
             paginator = {"type": "offset", "page_size": size}
-        scan = HttpAccess(self._endpoint(paginator), words=self._words(table, columns))
+        scan = self._access(self._words(table, columns), paginator)
         keys = [key for key, column in columns.items() if _has_terms(column)]
         lookups = []
         for key in keys if table.lookups is None else table.lookups:
@@ -124,9 +111,7 @@ class SparqlSource(HttpSource):
                     hint="declare its term",
                 )
             words = self._words(table, columns, (key,))
-            lookups.append(
-                (HttpAccess(self._endpoint({"type": "single_page"}), (key,), words=words), batch.batch_size)
-            )
+            lookups.append((self._access(words, {"type": "single_page"}), batch.batch_size))
         return FoundTable(
             name,
             {column: (part.type, _place(column)) for column, part in columns.items()},
@@ -143,14 +128,10 @@ class SparqlSource(HttpSource):
         source = self._declared
         return SparqlWords(table, columns, source.prefixes or {}, source.method, keys, table.order_by or None)
 
-    def _endpoint(self, paginator: dict[str, object]) -> spec.Endpoint:
-        return spec.Endpoint.model_validate(
-            {
-                "path": "",
-                "method": self._declared.method,
-                "data_selector": "results.bindings",
-                "paginator": paginator,
-            }
+    def _access(self, words: SparqlWords, paginator: dict[str, object]) -> HttpAccess:
+        method = self._declared.method
+        return HttpAccess.worded(
+            words, paginator, words.keys, method=method, data_selector="results.bindings"
         )
 
 

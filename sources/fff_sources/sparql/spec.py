@@ -9,7 +9,7 @@ from fff.errors import SpecError
 from fff.schema import arrow_type
 from fff_sources.adapter import SourceContext
 from fff_sources.document import Key
-from fff_sources.http.spec import spec
+from fff_sources.http.spec import common, spec
 from fff_sources.http.spec.check import read_as
 from fff_sources.sparql.terms import iri, is_kind
 
@@ -60,10 +60,9 @@ class Settings(spec.Spec):
     batch_size: spec.BatchSize = 50
 
 
-class SparqlTable(Settings):
+class SparqlTable(Settings, common.FoundTableSpec):
     """A table: `query`, or `class` with a predicate for each column."""
 
-    description: str = ""
     query: str | None = None
     of_class: Annotated[str | None, spec.named("class")] = None
     class_predicate: str = "a"
@@ -71,21 +70,15 @@ class SparqlTable(Settings):
     primary_key: tuple[str, ...] = ()
     lookups: tuple[str, ...] | None = None
     order_by: tuple[str, ...] = ()
-    on_bad_record: Literal["fail", "null", "skip"] = "fail"
-    cost: spec.RequestCost | None = None
 
 
-class SparqlSpec(Settings):
+class SparqlSpec(Settings, common.SourceSpec):
     """A whole source of type `sparql`; `client.base_url` is the endpoint."""
 
     type: Literal["sparql"]
-    description: str = ""
-    client: spec.Client
-    cost: spec.RequestCost | None = None
     method: Literal["GET", "POST"] = "POST"
     prefixes: dict[str, str] | None = None
     tables: dict[str, SparqlTable]
-    tests: tuple[str, ...] = ()
 
 
 def read_sparql(context: SourceContext) -> tuple[SparqlSpec | None, list[SpecError]]:

@@ -5,24 +5,16 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from fff.errors import UsageError
 from fff_cli.output.sinks.databases import TABLE, told_apart
 
 #: Nothing of it asks the network.
 _CONFIG = {"autoinstall_known_extensions": "false"}
 _UNNAMED = "unnamed"  # a column without a name, which DuckDB knows none of
-
-
-def check_installed() -> None:
-    """Raise UsageError where DuckDB is not there: before anything is asked."""
-    if find_spec("duckdb") is None:
-        raise UsageError("duckdb is not installed", hint="pip install 'fff[duckdb]'")
 
 
 class DuckdbWriter:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from fff.errors import UsageError
 from fff_cli.output.adding import fit
 from fff_cli.output.failures import CannotWrite
-from fff_cli.output.files import TEMPORARY, claimed, sweep
+from fff_cli.output.files import TEMPORARY, claimed, mode_of, put_aside, sweep
 from fff_cli.output.formats import ParquetWriter, unique
 from fff_cli.output.values import texts
 
@@ -34,11 +34,7 @@ _BESIDE = re.compile(r"_SUCCESS|_(?:common_)?metadata|\..*\.crc")
 
 
 def check(
-    path: Path,
-    keys: Sequence[str],
-    *,
-    append: bool,
-    columns: Sequence[tuple[str, Any]] | None = None,
+    path: Path, keys: Sequence[str], *, append: bool, columns: Sequence[tuple[str, Any]] | None = None
 ) -> None:
     """Raise UsageError where a result cannot be written to a folder.
 
@@ -117,14 +113,11 @@ class NewFolder:
         check(target, (), append=False)
         if self._append and not aside and target.exists():
             return self._added()
-        umask = os.umask(0)
-        os.umask(umask)
-        self._temporary.chmod(target.stat().st_mode & 0o7777 if target.exists() else 0o777 & ~umask)
+        self._temporary.chmod(mode_of(target, 0o777))
         _replace(self._temporary, target)
         self._let_go()
         if aside:
-            told = f"the partial result is in {str(self._beside)!r}"
-            return f"{told}; {str(self._name)!r} is as it was" if self._path.exists() else told
+            return put_aside(self._beside, self._name)
         if whole and self._beside.is_dir() and next(_strange(self._beside), None) is None:
             shutil.rmtree(self._beside, ignore_errors=True)
             return f"removed {str(self._beside)!r}, which an earlier run had left: the result is whole"
@@ -172,9 +165,8 @@ class PartitionedWriter:
         self._keys = keys
         self._inside = pa.schema([])  # the columns of the files
         self._names: list[str] = []
-        self._open: dict[
-            str, _PartFile
-        ] = {}  # by their folders; the one that was written to last is the last
+        # By their folders; the one that was written to last is the last.
+        self._open: dict[str, _PartFile] = {}
         self._counts: dict[str, int] = {}  # how many files each folder has
         self.rows = 0
 

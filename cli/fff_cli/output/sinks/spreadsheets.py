@@ -7,12 +7,10 @@ import shutil
 import tempfile
 import weakref
 from decimal import Decimal
-from importlib.util import find_spec
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from fff.errors import UsageError
 from fff_cli.output.failures import CannotWrite
 from fff_cli.output.sinks.databases import TABLE
 from fff_cli.output.values import texts
@@ -21,12 +19,6 @@ _ROWS, _COLUMNS, _CHARACTERS = 1_048_576, 16_384, 32_767  # that a sheet has, an
 _DIGITS = 15  # that a number of a spreadsheet keeps
 _FIRST_DAY = dt.date(1900, 3, 1)  # before it spreadsheets count days differently
 _FORMATS = {"day": "yyyy-mm-dd", "at": "yyyy-mm-dd hh:mm:ss", "at_ms": "yyyy-mm-dd hh:mm:ss.000"}
-
-
-def check_installed() -> None:
-    """Raise UsageError where XlsxWriter is not there: before anything is asked."""
-    if find_spec("xlsxwriter") is None:
-        raise UsageError("writing spreadsheets needs xlsxwriter", hint="pip install 'fff[excel]'")
 
 
 class SpreadsheetWriter:

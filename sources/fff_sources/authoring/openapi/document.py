@@ -281,7 +281,7 @@ def _keys(
     for param, parameter in operation.query():
         if kind_of(resolver.schema(parameter.get("schema"))) not in _PLAIN:
             continue
-        if parameter.get("required") and not _has_default(resolver, parameter):
+        if parameter.get("required") and "default" not in resolver.schema(parameter.get("schema")):
             name = _key_column(table, resolver, param, parameter, own=True)
             keys.append(name)
             table.key_columns.append(
@@ -292,10 +292,6 @@ def _keys(
     if not keys:
         table.key_columns += optional
     return keys
-
-
-def _has_default(resolver: Resolver, parameter: Mapping[str, Any]) -> bool:
-    return "default" in resolver.schema(parameter.get("schema"))
 
 
 def _key_column(

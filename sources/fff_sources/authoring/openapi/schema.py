@@ -15,27 +15,13 @@ _DEEP = 2  # levels of nested objects that become columns
 _FOLLOWED = 32  # references one after the other
 _MOST_PARTS = 10_000  # schemas that one is put together of: parts can multiply
 _MEDIA = (
-    "application/json",
-    "application/hal+json",
-    "application/vnd.api+json",
-    "application/geo+json",
-    "text/json",
-    "*/*",
-)
+    "application/json", "application/hal+json", "application/vnd.api+json", "application/geo+json",
+    "text/json", "*/*",
+)  # fmt: skip
 _LISTS = (
-    "data",
-    "results",
-    "items",
-    "records",
-    "value",
-    "values",
-    "content",
-    "rows",
-    "hits",
-    "features",
-    "entries",
-    "objects",
-)
+    "data", "results", "items", "records", "value", "values", "content", "rows", "hits", "features",
+    "entries", "objects",
+)  # fmt: skip
 _BAGS = frozenset({"attributes", "properties"})
 _TYPES = {
     ("integer", "int32"): "int",

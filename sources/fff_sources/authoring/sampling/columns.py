@@ -14,19 +14,12 @@ from fff_sources.http.response.values import from_text
 _LOOKED_AT = 1_000  # records
 _FLAT = 12  # members up to which a nested object becomes columns
 _DEEP = 2  # levels of nested objects that become columns
-_BAGS = frozenset(
-    {"attributes", "properties", "_source", "fields"}
-)  # objects whose members are the record's own
+#: Objects whose members are the record's own.
+_BAGS = frozenset({"attributes", "properties", "_source", "fields"})
+#: Members that tell which thing an object is.
 _TELLING = (
-    "id",
-    "key",
-    "code",
-    "login",
-    "slug",
-    "name",
-    "title",
-    "label",
-)  # members that tell which thing an object is
+    "id", "key", "code", "login", "slug", "name", "title", "label",
+)  # fmt: skip
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?P<zone>Z|[+-]\d\d:?\d\d)?")
 _MOMENT = re.compile(

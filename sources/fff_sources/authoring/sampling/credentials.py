@@ -12,9 +12,8 @@ from typing import Any
 from fff.web.secrets import Redactor, Secrets, references
 from fff_sources.authoring.sampling.address import Address, is_reference, is_secret
 
-_LEAST = (
-    4  # characters from which a secret is hidden wherever it turns up; less would hide half of every text
-)
+#: Characters from which a secret is hidden wherever it turns up; less would hide half of every text.
+_LEAST = 4
 _SCHEME = re.compile(r"(?P<scheme>Bearer|Basic|Token|ApiKey)\s+(?P<rest>.+)", re.IGNORECASE)
 
 

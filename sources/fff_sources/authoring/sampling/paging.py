@@ -282,9 +282,8 @@ def _by_cursor(
         )
         for param in dict.fromkeys(likely):
             paginator = {"type": "cursor", "cursor_path": path, "cursor_param": param, **size}
-            if (
-                cursor and len(seen.params[cursor]) <= _FIRST
-            ):  # `*` or `0`; anything longer is a place further on
+            # `*` or `0`; anything longer is a place further on.
+            if cursor and len(seen.params[cursor]) <= _FIRST:
                 paginator["initial"] = seen.params[cursor]
             if totals.rows_path is not None:
                 paginator["total_path"] = totals.rows_path

@@ -10,66 +10,17 @@ from typing import Any
 from fff_sources.authoring.draft import singular
 from fff_sources.http.response.jsonpath import quoted
 
-_LISTS = frozenset(
-    [
-        "results",
-        "result",
-        "items",
-        "item",
-        "data",
-        "records",
-        "record",
-        "rows",
-        "row",
-        "value",
-        "values",
-        "entries",
-        "entry",
-        "docs",
-        "documents",
-        "features",
-        "hits",
-        "list",
-        "objects",
-        "elements",
-        "content",
-        "contents",
-        "nodes",
-        "edges",
-        "collection",
-        "members",
-        "bindings",
-        "resources",
-        "observations",
-        "response",
-    ]
-)
-_NOT_LISTS = frozenset(
-    [
-        "facets",
-        "facet",
-        "buckets",
-        "aggregations",
-        "links",
-        "link",
-        "errors",
-        "error",
-        "warnings",
-        "included",
-        "columns",
-        "fields",
-        "filters",
-        "schema",
-        "messages",
-        "search_facets",
-        "sort",
-        "parameters",
-        "debug",
-        "meta",
-        "metadata",
-        "info",
-    ]
-)
+_LISTS = frozenset({
+    "results", "result", "items", "item", "data", "records", "record", "rows", "row", "value", "values",
+    "entries", "entry", "docs", "documents", "features", "hits", "list", "objects", "elements",
+    "content", "contents", "nodes", "edges", "collection", "members", "bindings", "resources",
+    "observations", "response",
+})  # fmt: skip
+_NOT_LISTS = frozenset({
+    "facets", "facet", "buckets", "aggregations", "links", "link", "errors", "error", "warnings",
+    "included", "columns", "fields", "filters", "schema", "messages", "search_facets", "sort",
+    "parameters", "debug", "meta", "metadata", "info",
+})  # fmt: skip
 _BESIDE = re.compile(
     r"^@|^_|total|count|page|limit|offset|size|next|prev|first|last|link|cursor|token|more|meta|info|status|success|message|version|error"
     r"|warning|help|took|time|quota|backoff|query|request|response|kind|type|etag|copyright|licen[cs]e|sort|facet|aggregation|num|start|rows"
@@ -101,13 +52,17 @@ def stands_beside(name: str) -> bool:
     return _BESIDE.search(name) is not None
 
 
-def step(path: str, name: str | int) -> str:
-    """A path one step further down, in the words of `data_selector`."""
-    if isinstance(name, int):
-        return f"[{name}]" if path == "$" else f"{path}[{name}]"
-    if _PLAIN.fullmatch(name) and name == name.strip():
-        return name if path == "$" else f"{path}.{name}"
-    return quoted(name) if path == "$" else path + quoted(name)
+def step(path: str, *names: str | int) -> str:
+    """A path further down by these steps, in the words of `data_selector`."""
+    for name in names:
+        here = "" if path == "$" else path
+        if isinstance(name, int):
+            path = f"{here}[{name}]"
+        elif _PLAIN.fullmatch(name) and name == name.strip():
+            path = f"{here}.{name}" if here else name
+        else:
+            path = here + quoted(name)
+    return path
 
 
 def find_records(body: Any, collection: str = "", *, last_is_id: bool = False) -> Shape:

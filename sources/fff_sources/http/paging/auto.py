@@ -71,9 +71,8 @@ class AutoPaginator(Chained):
         if total is None:
             exact = told.pages_exact and not self._approximate
             return None if pages is None else Told(pages=pages, exact=exact, declared=False)
-        by_total = told.pages is None and (
-            told.page is not None or told.offset is not None
-        )  # pages end by it
+        # Pages end by it.
+        by_total = told.pages is None and (told.page is not None or told.offset is not None)
         return Told(
             total.rows,
             pages,

@@ -32,9 +32,8 @@ from fff_sources.http.response.jsonpath import JsonPath, kind_of
 NOT_EXHAUSTIVE = "the source gives the best matches alone, not all there are (exhaustive: false)"
 _CERTAIN = 10  # different records of a page that all came before, where none ever came twice: no chance
 _STALE = 100  # pages in a row that bring nothing new, before the source counts as going round
-_STALE_LONG = (
-    10_000  # the same where records are cut down to some columns and may well be alike, or a total ends it
-)
+#: The same where records are cut down to some columns and may well be alike, or a total ends it.
+_STALE_LONG = 10_000
 _LOOKED_AT = 2_000  # records that are compared one by one; then those of a page in so many:
 _SAMPLED = 32
 _FEW = 2  # members that a table declares at least, for records to be told by them

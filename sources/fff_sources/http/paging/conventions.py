@@ -228,6 +228,8 @@ SIZE_PARAMS: Final = (
     "size", "$top", "top", "maxResults", "max_results", "retmax", "resultsPerPage", "resultRecordCount", "numRows", "num", "count", "first", "n",
     "hitsPerPage", "itemsPerPage", "items_per_page", "max",
 )  # fmt: skip
+#: The same in lower case.
+SIZES: Final = frozenset(name.lower() for name in SIZE_PARAMS)
 CURSOR_PARAMS: Final = (
     "cursor", "page[cursor]", "after", "page[after]", "starting_after", "page_token", "pageToken", "next_token", "nextToken", "continuation",
     "continuationToken", "continuation_token", "resumptionToken", "scroll_id", "marker", "bookmark", "since_id", "next", "next_cursor",

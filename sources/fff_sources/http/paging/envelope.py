@@ -82,9 +82,8 @@ class ToldMore:
     spoken: str | None = None  # in words and numbers, that there is more
     pages: tuple[str, int] | None = None
     pages_exact: bool = True
-    page: tuple[str, int | None] | None = (
-        None  # the parameter that asks for pages, and the number of this one
-    )
+    # The parameter that asks for pages, and the number of this one.
+    page: tuple[str, int | None] | None = None
     offset: tuple[str, int] | None = None  # the same, and the place of its first record
 
     @property
@@ -133,6 +132,9 @@ class ToldMore:
         return repr(self.perhaps_next[0]) if self.perhaps_next and received and not known else None
 
 
+_SPEAKING = (
+    conventions.MORE, conventions.LAST, conventions.NEXT, conventions.TOTAL, conventions.PAGES,
+)  # fmt: skip
 #: What most answers to lookups say.
 _SILENT = ToldMore()
 
@@ -150,16 +152,9 @@ def mentions_more(body: bytes) -> bool:
 
 
 def _speaks(word: str) -> bool:
-    return (
-        conventions.MORE.fullmatch(word) is not None
-        or conventions.LAST.fullmatch(word) is not None
-        or word in conventions.RELATIONS
-        or word == conventions.SPREAD
-        or conventions.NEXT.fullmatch(word) is not None
-        or conventions.TOTAL.fullmatch(word) is not None
-        or conventions.PAGES.fullmatch(word) is not None
-        or word in ("total", "count")
-    )
+    if word in (*conventions.RELATIONS, conventions.SPREAD, "total", "count"):
+        return True
+    return any(words.fullmatch(word) is not None for words in _SPEAKING)
 
 
 def told_more(body: bytes, selector: JsonPath, headers: Mapping[str, str] | None = None) -> ToldMore:
@@ -180,7 +175,7 @@ class _Words:
     def told(self) -> ToldMore:
         """All of them."""
         total, perhaps = self._totals() if self._counted else (None, None)
-        following = self._first(lambda word, _: conventions.NEXT.fullmatch(word) is not None, _is_given)
+        following = self._first(conventions.NEXT, _is_given)
         return ToldMore(
             has_more=self._more(),
             link=self._link(),
@@ -204,23 +199,15 @@ class _Words:
             for name, value in members.items():
                 yield container, name, value
 
-    def _first(self, is_word: Callable[[str, str], bool], fits: Callable[[object], bool]) -> _Found | None:
-        return next(
-            (found for found in self._all() if fits(found[2]) and is_word(normal(found[1]), found[0])), None
-        )
+    def _first(self, words: re.Pattern[str], fits: Callable[[object], bool]) -> _Found | None:
+        return next((one for one in self._all() if fits(one[2]) and words.fullmatch(normal(one[1]))), None)
 
     def _pages(self) -> tuple[str, int] | None:
-        member = self._first(
-            lambda word, _: conventions.PAGES.fullmatch(word) is not None,
-            lambda value: number(value) is not None,
-        )
+        member = self._first(conventions.PAGES, _is_number)
         return None if member is None else (member[1], number(member[2]) or 0)
 
     def _more(self) -> tuple[str, bool] | None:
-        left = self._first(
-            lambda word, _: conventions.LEFT.fullmatch(word) is not None,
-            lambda value: number(value) is not None,
-        )
+        left = self._first(conventions.LEFT, _is_number)
         if left is not None:
             return left[1], bool(number(left[2]))
         for words, means in ((conventions.MORE, True), (conventions.LAST, False)):
@@ -269,11 +256,11 @@ class _Words:
         return None
 
     def _perhaps_next(self) -> tuple[str, object] | None:
-        member = self._first(
-            lambda word, container: word in conventions.PERHAPS_NEXT and container != "cursors",
-            lambda value: isinstance(value, str) and _is_given(value),
-        )
-        return None if member is None else member[1:]
+        for container, name, value in self._all():
+            may_be = container != "cursors" and normal(name) in conventions.PERHAPS_NEXT
+            if may_be and isinstance(value, str) and _is_given(value):
+                return name, value
+        return None
 
     def _perhaps_left(self) -> tuple[str, int] | None:
         for container, name, value in self._all():
@@ -419,16 +406,9 @@ def _flag(value: object, word: str = "") -> bool | None:
 
 
 _TRUTHS: dict[str, bool] = {"true": True, "false": False}
-_FLAGS: dict[str, bool] = _TRUTHS | {
-    "yes": True,
-    "no": False,
-    "y": True,
-    "n": False,
-    "t": True,
-    "f": False,
-    "1": True,
-    "0": False,
-}
+_FLAGS: dict[str, bool] = (
+    _TRUTHS | dict.fromkeys(("yes", "y", "t", "1"), True) | dict.fromkeys(("no", "n", "f", "0"), False)
+)
 
 
 def _is_given(value: object) -> bool:
@@ -436,6 +416,10 @@ def _is_given(value: object) -> bool:
     if isinstance(value, dict):
         return any(_is_given(one) for name, one in value.items() if not name.startswith("@"))
     return bool(value) and value is not FIRST_UNTOLD and str(value).lower() not in _NOTHING
+
+
+def _is_number(value: object) -> bool:
+    return number(value) is not None
 
 
 def number(value: object) -> int | None:

@@ -42,9 +42,8 @@ class Ask:
     origin: str | None = None  # the URL of the answer that named the URL
     position: int = 0  # of the first record (offset) or of the page (page_number)
     expected: int | None = None  # records this page should hold, where that is known
-    values: Mapping[str, object] = field(
-        default_factory=dict
-    )  # parameters as JSON has them, where that is not text
+    # Parameters as JSON has them, where that is not text.
+    values: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def is_plain(self) -> bool:

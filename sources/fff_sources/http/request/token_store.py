@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from fff.access.disk.folder import replaced
 from fff_sources.http.response.json import MalformedJSON, Struct, decode, encode
 from fff_sources.trust import config_folder
 
@@ -45,17 +43,7 @@ class TokenStore:
         if self._file is None:
             return
         self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, name = tempfile.mkstemp(dir=self._file.parent)  # 0600
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(encode(token))
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).replace(self._file)
-        except OSError:
-            with contextlib.suppress(OSError):
-                Path(name).unlink()
-            raise
+        replaced(self._file, encode(token))
 
     def forget(self) -> bool:
         """Log out; whether anybody was logged in."""

@@ -20,12 +20,7 @@ from fff_sources.http.spec import client as client_spec
 Fetched: TypeAlias = (
     client_spec.OAuth2ClientCredentials | client_spec.OAuth2 | client_spec.SessionLogin | client_spec.Jwt
 )
-FETCHED = (
-    client_spec.OAuth2ClientCredentials,
-    client_spec.OAuth2,
-    client_spec.SessionLogin,
-    client_spec.Jwt,
-)
+FETCHED = (client_spec.OAuth2ClientCredentials, client_spec.OAuth2, client_spec.SessionLogin, client_spec.Jwt)
 
 _EARLY = 30.0  # seconds before its end that a token counts as run out
 _SHORT = 0.1  # or that part of a life, where that is less

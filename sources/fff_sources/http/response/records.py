@@ -73,11 +73,7 @@ class Origin(NamedTuple):
     def error(self, message: str, hint: str | None = None) -> SourceError:
         """An error about these records."""
         return SourceError(
-            self.redact(message),
-            source=self.source,
-            table=self.table,
-            url=self.shown(self.url),
-            hint=hint,
+            self.redact(message), source=self.source, table=self.table, url=self.shown(self.url), hint=hint
         )
 
 
@@ -230,9 +226,8 @@ class RecordDecoder:
             blank = self._record.decode(b"{}")
             suspects = [index for index, row in enumerate(rows) if row == blank and index not in strange]
             for index in self.members.strangers(whole, suspects):
-                text = (
-                    origin.redact(bytes(whole[index]).decode()) if not strange else ""
-                )  # the first is told of
+                # The first is told of.
+                text = origin.redact(bytes(whole[index]).decode()) if not strange else ""
                 strange[index] = f"{values.shown(text)} has none of the table's columns"
         read = [
             self._careful_column(

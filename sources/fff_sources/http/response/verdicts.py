@@ -41,19 +41,10 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )
 _ALL_WELL = re.compile(r"\b(?:no|0|without)[ _-](?:error|fail|exception|rate|quota)", re.IGNORECASE)
-_CODES = frozenset(
-    {
-        "status",
-        "statuscode",
-        "code",
-        "cod",
-        "httpstatus",
-        "httpcode",
-        "httpstatuscode",
-        "responsecode",
-        "resultcode",
-    }
-)
+_CODES = frozenset({
+    "status", "statuscode", "code", "cod", "httpstatus", "httpcode", "httpstatuscode", "responsecode",
+    "resultcode",
+})  # fmt: skip
 #: Flags of an answer that is not all, where they are true.
 _PARTS = re.compile(
     r"(?:is|has)?(?:partial|incomplete)(?:results?|response|success|failures?|content|data|rows|list|errors?|answer)?|resultsincomplete"
@@ -89,15 +80,8 @@ _REFUSAL = re.compile(
 )
 #: Where an answer with records may say in a sentence that they are not all.
 _NOTES = _REMARKS | {
-    "warnings",
-    "messages",
-    "notes",
-    "notices",
-    "comment",
-    "comments",
-    "status",
-    "statusmessage",
-}
+    "warnings", "messages", "notes", "notices", "comment", "comments", "status", "statusmessage",
+}  # fmt: skip
 _SHORTENED = re.compile(
     r"(?<!not )(?<!not been )\b(?:truncated|limited to (?:the )?(?:first |top |maximum of )?\d[\d,]* (?:rows?|results?|records?|items?|entries|features|matches)(?! (?:per|a|each|for each|every)\b)"
     r"|(?:showing|returned|returning|displaying)?(?:\bonly )(?:the )?first \d[\d,]*|(?:partial|incomplete) (?:results?|response|answer)"

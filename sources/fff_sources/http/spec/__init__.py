@@ -5,6 +5,7 @@ Out: models, or every mistake with its file, line and key.
 
     check        Reads one REST source out of a document
     client       What a spec may say of a host: credentials, limits, retries, timeouts.
+    common       What the specs of adapters have in common.
     cost         What requests cost, as a spec says it of a source, a table or an access method.
     functions    Functions behind an API: each a table that is looked up by its arguments and has one row
     model        What parts of specs are made of

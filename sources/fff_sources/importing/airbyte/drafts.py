@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fff_sources.authoring.draft import LookupDraft, SpecDraft, TableDraft, identifier, unique
-from fff_sources.http.paging.conventions import SIZE_PARAMS
+from fff_sources.http.paging.conventions import SIZES
 from fff_sources.importing.airbyte.expressions import UntranslatableError, only_expression, reference_of
 from fff_sources.importing.airbyte.logins import auth_of
 from fff_sources.importing.airbyte.manifest import ManifestPart
@@ -16,11 +16,11 @@ from fff_sources.importing.airbyte.streams import (
     Wording,
     columns_of_stream,
     selector_of,
+    text_of_value,
     type_of_key,
 )
 from fff_sources.importing.fidelity import FidelityReport, shown
 
-_SIZES = frozenset(name.lower() for name in SIZE_PARAMS)
 _MOST = 1_000  # streams of one manifest
 _CACHED = 429  # what every source may mean by it already
 _HARMLESS = ("authenticator", "error_handler", "schema")  # a mistake there is an error, not a row less
@@ -135,12 +135,9 @@ def _stream(
     selector_of(retriever, endpoint, words, tell)
     _incremental(stream, endpoint, request, tell)
     paginator = paginator_of(
-        retriever.part("paginator"),
-        endpoint.get("data_selector", "$"),
-        endpoint.get("method", "GET"),
-        tell,
+        retriever.part("paginator"), endpoint.get("data_selector", "$"), endpoint.get("method", "GET"), tell
     )
-    sizes = [name for name in endpoint.get("params", ()) if name.lower() in _SIZES]
+    sizes = [name for name in endpoint.get("params", ()) if name.lower() in SIZES]
     if paginator is not None:
         endpoint["paginator"] = paginator
     elif sizes:
@@ -201,7 +198,7 @@ def _partitions(
                 listed = router.get("values")
                 if isinstance(listed, list) and listed and not any(map(_is_template, listed)) and field:
                     values[field] = identifier(field)
-                    table.values[identifier(field)] = list(dict.fromkeys(map(_text, listed)))
+                    table.values[identifier(field)] = list(dict.fromkeys(map(text_of_value, listed)))
                     tell(router, "translated")
                 elif field:
                     keys[field] = identifier(field)
@@ -215,10 +212,6 @@ def _partitions(
 
 def _is_template(value: object) -> bool:
     return isinstance(value, dict | list) or "{{" in str(value) or "{%" in str(value)
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _send_keys(retriever: ManifestPart, endpoint: dict[str, Any], columns: Mapping[str, str]) -> None:

@@ -113,9 +113,7 @@ def _oauth(
 
 def _session(part: ManifestPart, write: Write, secret: Callable[[str], str]) -> dict[str, Any]:
     request, told = part.part("login_requester"), part.part("request_authentication")
-    place = "$"
-    for name in part.items("session_token_path"):
-        place = step(place, str(name))
+    place = step("$", *map(str, part.items("session_token_path")))
     if (
         place == "$"
         or request.kind != "HttpRequester"

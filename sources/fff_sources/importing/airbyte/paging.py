@@ -31,10 +31,7 @@ Tell = Callable[..., None]  # field, outcome, note, incomplete
 
 def path_of(reference: TemplateReference) -> str:
     """Where in an answer a reference leads, as a spec writes it."""
-    path = "$"
-    for part in reference.path:
-        path = step(path, part)
-    return path
+    return step("$", *reference.path)
 
 
 def paginator_of(

@@ -32,15 +32,8 @@ _FORMATS = {
     "CsvDecoder": "csv",
 }
 _MOST_COLUMNS = 2_000
-#: What templates say of times name one of these.
-_TIMES = (
-    "stream_interval",
-    "stream_state",
-    "now_utc",
-    "stream_slice['start",
-    'stream_slice["start',
-    "today_utc",
-)
+#: What templates say of times names one of these.
+_TIMES = re.compile(r"stream_interval|stream_state|now_utc|today_utc|stream_slice\[['\"]start")
 
 
 class Wording:
@@ -85,12 +78,7 @@ class Wording:
         return self._filled(text, parameters, escaped, optional=optional)
 
     def _filled(
-        self,
-        text: str,
-        parameters: Mapping[str, Any],
-        plain: Callable[[str], str],
-        *,
-        optional: bool = False,
+        self, text: str, parameters: Mapping[str, Any], plain: Callable[[str], str], *, optional: bool = False
     ) -> str:
         def value_of(reference: TemplateReference) -> str:
             return self._value(reference, parameters, plain, optional=optional)
@@ -133,7 +121,7 @@ class Wording:
         said = declared.get("const", declared.get("default", default))
         hidden = bool(declared.get("airbyte_secret")) or is_secret(path[-1])
         if isinstance(said, str | int | float) and not hidden and said != "":
-            text = str(said).lower() if isinstance(said, bool) else str(said)
+            text = text_of_value(said)
             self.report.add(
                 self._stream, f"config.{'.'.join(path)}", "approximated", f"its default, {shown(text)}"
             )
@@ -230,11 +218,11 @@ class StreamRequest:
         for name, value in part.mapping(key).items():
             if value is None:
                 continue
-            text = _plain(value)
+            text = text_of_value(value)
             try:
                 written = self.words.endpoint(text, self._parameters, optional=True)
             except UntranslatableError as error:
-                if any(word in text for word in _TIMES):
+                if _TIMES.search(text):
                     self.windowed = True
                     note = f"{name} said times that a sync keeps; without it the source may send a part only"
                 else:
@@ -298,16 +286,17 @@ class StreamRequest:
                 self.empty = [404]
                 self._tell(one, "translated")
             elif action == "IGNORE":
-                self._tell(one, "dropped", f"what is ignored there ({_said(numbers, said)}) is an error here")
+                self._tell(
+                    one,
+                    "dropped",
+                    f"what is ignored there ({', '.join([*map(str, numbers), *said]) or 'anything'}) is an error here",
+                )
             elif action == "RETRY":
                 self._tell(one, "dropped", "FFF tries again what it tries again of any source")
 
 
-def _said(codes: list[int], others: list[str]) -> str:
-    return ", ".join([*map(str, codes), *others]) or "anything"
-
-
-def _plain(value: Any) -> str:
+def text_of_value(value: Any) -> str:
+    """A value as a parameter has it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -345,8 +334,7 @@ def selector_of(retriever: ManifestPart, endpoint: dict[str, Any], words: Wordin
         tell(row_filter, "dropped", f"rows it leaves out come as well: say so in WHERE ({condition})")
     for key in ("schema_normalization", "transform_before_filtering"):
         selector.get(key)
-    for key in ("ignore_stream_slicer_parameters_on_paginated_requests",):
-        retriever.get(key)
+    retriever.get("ignore_stream_slicer_parameters_on_paginated_requests")
 
 
 def columns_of_stream(
@@ -447,10 +435,7 @@ def _transformed(
                         continue
                     name = str(path[0])
                     if reference is not None and reference.root == "record" and reference.path:
-                        place = "$"
-                        for part in reference.path:
-                            place = step(place, part)
-                        added[name] = place
+                        added[name] = step("$", *reference.path)
                         tell(one, "translated")
                     elif (
                         reference is not None
