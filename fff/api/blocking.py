@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fff.catalog import Table
     from fff.functions import Proxy
     from fff.schema import Field
+    from fff.web.client import WebClient
 
 
 def connect(*sources: Source, **options: Unpack[ConnectOptions]) -> Connection:
@@ -86,8 +87,10 @@ class Connection:
     closed when Python notices.
     """
 
-    def __init__(self, sources: Sequence[Source], options: ConnectOptions) -> None:
-        inner = AsyncConnection(sources, options)
+    def __init__(
+        self, sources: Sequence[Source], options: ConnectOptions, client: WebClient | None = None
+    ) -> None:
+        inner = AsyncConnection(sources, options, client)
         inner.open()
         self._inner = inner
         self._loop = LoopThread()

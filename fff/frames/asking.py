@@ -15,6 +15,7 @@ from fff.catalog import Catalog, LookupMethod, Page, ScanMethod, SourceAdapter, 
 from fff.dataflow.plan.extents import quoted
 from fff.errors import InfeasibleQuery, InvariantError, QueryError, SourceError
 from fff.federation import Federation
+from fff.frames.ceiling import CeilingAddress, client_of, new_job
 from fff.functions import SOURCE, Frame
 from fff.functions.frames import PAGE
 from fff.opening import open_federation
@@ -43,8 +44,10 @@ class KeyQuestion:
         table: its name.
         on: its columns that keys are values of, as the table has them.
         columns: its columns that are wanted.
-        tasks: how many such questions are asked side by side: each has its share of the ceilings.
+        tasks: how many such questions are asked side by side, under the same ceilings.
         options: how the statement is run.
+        job: the name of this lookup.
+        ceiling: where its tasks lease their requests, in place of shares.
     """
 
     specs: tuple[SpecText, ...] = field(repr=False)
@@ -53,6 +56,8 @@ class KeyQuestion:
     columns: tuple[str, ...]
     tasks: int
     options: RunOptions
+    job: str = field(default_factory=new_job)
+    ceiling: CeilingAddress | None = None
 
     @property
     def sql(self) -> str:
@@ -100,6 +105,7 @@ class KeyQuestion:
         some = list(batches)
         keys = pa.Table.from_batches(some) if some else None
         if keys is None or not keys.num_rows:
+            asyncio.run(client_of(self.ceiling, self.job, self.tasks).close())  # its share is for the others
             return
         frame = Frame.of(_KEYS, keys.rename_columns(self.key_names))
         rows, lookups, missing = asyncio.run(self._asked(frame))
@@ -122,7 +128,7 @@ class KeyQuestion:
 
     async def _asked(self, frame: Frame) -> tuple[ArrowTable, Sequence[LookupMethod], Sequence[Missing]]:
         """The rows of the statement, the lookups there are, and what was not answered."""
-        client = WebClient(share=self.tasks)
+        client = client_of(self.ceiling, self.job, self.tasks)
         # What other tasks keep on the disk of this machine at the same time would be in the way.
         whole = open_federation(self.specs, client=client, cache=False)
         try:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from aiohttp import web
 
 import fff
 from fff.frames.asking import KeyQuestion
+from fff.frames.ceiling import CeilingAddress, CeilingService
 from fff.opening import open_federation
 from fff.options import RunOptions, SpecText
 from fff.web.types import HostPolicy, Window
@@ -44,9 +46,9 @@ def incomes(count: int = 20, **more: Any) -> Incomes:
     return Incomes({"incomes": (("zip", "a"), [(f"z{n}", n) for n in range(count)])}, **more)
 
 
-def question(spec: Path, *, tasks: int = 1) -> KeyQuestion:
+def question(spec: Path, *, tasks: int = 1, ceiling: CeilingAddress | None = None) -> KeyQuestion:
     text = SpecText(str(spec), spec.read_text(encoding="utf-8"), "named")
-    return KeyQuestion((text,), "web.incomes", ("zip",), ("a",), tasks, RunOptions())
+    return KeyQuestion((text,), "web.incomes", ("zip",), ("a",), tasks, RunOptions(), ceiling=ceiling)
 
 
 def asked(one: KeyQuestion, keys: Sequence[str]) -> dict[str, tuple[Any, ...]]:
@@ -128,8 +130,8 @@ def test_a_wrong_answer_fails_the_job_and_names_the_key(publish: Publish) -> Non
     assert list(one.checked([good])) == [good]
 
 
-def test_a_task_has_its_share_of_the_ceilings(publish: Publish) -> None:
-    site = incomes(60)
+def counted(site: Incomes) -> list[int]:
+    """How many requests the site answers at once, and the most there were."""
     flying = [0, 0]
     answer = site.answer
 
@@ -143,9 +145,51 @@ def test_a_task_has_its_share_of_the_ceilings(publish: Publish) -> None:
             flying[0] -= 1
 
     site.answer = counting  # type: ignore[method-assign]
+    return flying
+
+
+@pytest.fixture
+def service() -> Iterator[CeilingService]:
+    service = CeilingService("127.0.0.1")
+    yield service
+    service.stop()
+
+
+def address(service: CeilingService, **changed: Any) -> CeilingAddress:
+    return replace(CeilingAddress("127.0.0.1", service.port, service.token), **changed)
+
+
+def test_a_task_has_its_share_of_the_ceilings(
+    publish: Publish, service: CeilingService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without anybody who leases; where that is not reached, or knows another token; and while others have not come."""
+    site = incomes(60)
+    flying = counted(site)
     spec = publish(site, TOWN, rate_limit={"max_concurrency": 6})
-    asked(question(spec, tasks=3), [f"z{n}" for n in range(60)])
-    assert 1 <= flying[1] <= 2
+    unknown, reached = address(service, token=b"another"), address(service)
+    for place, ceiling in enumerate([None, address(service, port=1), unknown, reached]):
+        flying[1] = 0
+        keys = [f"z{n}" for n in range(15 * place, 15 * place + 15)]
+        assert len(asked(question(spec, tasks=3, ceiling=ceiling), keys)) == 15
+        assert 1 <= flying[1] <= 2
+    assert [record.args[0] for record in caplog.records if record.args] == [3, 3]
+
+
+def test_two_jobs_keep_one_ceiling_which_either_may_use_alone(
+    publish: Publish, service: CeilingService
+) -> None:
+    site = incomes(90)
+    flying = counted(site)
+    spec = publish(site, TOWN, rate_limit={"max_concurrency": 4})
+    parts = [[f"z{n}" for n in range(first, first + 30)] for first in (0, 30, 60)]
+    with ThreadPoolExecutor() as threads:
+        done = threads.map(lambda keys: asked(question(spec, ceiling=address(service)), keys), parts[:2])
+        assert [len(answers) for answers in done] == [30, 30]
+    assert flying[1] == 4
+    flying[1] = 0
+    asked(question(spec, ceiling=address(service)), parts[2])
+    assert flying[1] == 4
+    assert list(question(spec, ceiling=address(service)).answers([], SCHEMA)) == []
 
 
 @pytest.mark.parametrize(
