@@ -17,6 +17,8 @@ from fff.opening import Source
 from fff.options import ConnectOptions, StatementOptions
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fff.api.parts import StatementPart
     from fff.catalog import Table
     from fff.functions import Proxy
@@ -88,9 +90,13 @@ class Connection:
     """
 
     def __init__(
-        self, sources: Sequence[Source], options: ConnectOptions, client: WebClient | None = None
+        self,
+        sources: Sequence[Source],
+        options: ConnectOptions,
+        client: WebClient | None = None,
+        checkpoint: Path | None = None,
     ) -> None:
-        inner = AsyncConnection(sources, options, client)
+        inner = AsyncConnection(sources, options, client, checkpoint)
         inner.open()
         self._inner = inner
         self._loop = LoopThread()

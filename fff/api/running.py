@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, Unpack, cast
 
@@ -43,13 +44,18 @@ class AsyncConnection:
     """
 
     def __init__(
-        self, sources: Sequence[Source], options: ConnectOptions, client: WebClient | None = None
+        self,
+        sources: Sequence[Source],
+        options: ConnectOptions,
+        client: WebClient | None = None,
+        checkpoint: Path | None = None,
     ) -> None:
         check_names(options, ConnectOptions, "a connection")
         run: dict[str, Any] = {**options}
         opening = {name: run.pop(name) for name in OpenOptions.__annotations__ if name in run}
         self._sources = sources
         self._client = client
+        self._checkpoint = checkpoint
         self._opening = cast("OpenOptions", opening)
         # A script should not take a part for the whole unasked.
         self._options = RunOptions(on_source_error="fail").overridden(run)
@@ -71,7 +77,9 @@ class AsyncConnection:
     def open(self) -> None:
         """Read the specs; sends nothing. Raises UsageError, SpecError."""
         if self._federation is None:
-            federation = open_federation(self._sources, client=self._client, **self._opening)
+            federation = open_federation(
+                self._sources, client=self._client, checkpoint=self._checkpoint, **self._opening
+            )
             for function in self._functions.values():
                 federation.register(function)
             for frame in self._frames.values():

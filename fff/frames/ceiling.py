@@ -14,8 +14,8 @@ import logging
 import os
 import secrets
 import socket
+import sys
 import threading
-import uuid
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,7 +23,6 @@ from typing import Any
 
 from fff.api.loop import LoopThread
 from fff.errors import UsageError
-from fff.web.client import WebClient
 from fff.web.gate.leased import LeaseLine, LeaseWire
 from fff.web.gate.leases import Message, SharedCeiling
 
@@ -60,13 +59,9 @@ class CeilingAddress:
         """As options of `spark.read.format("fff")`; Spark shows none whose name has `token` in it."""
         return {"ceiling": f"{self.host}:{self.port}", "ceiling_token": self.token.decode()}
 
-    def line(self, job: str, tasks: int) -> LeaseLine:
-        """The leases of this process as a task of a job of so many; of a stage of it where Spark runs it."""
-        from fff.spark.bridge import TaskContext  # noqa: PLC0415 - slow, and not of use elsewhere
-
-        context = TaskContext.get()
-        stage, task = ("plan", 0) if context is None else (context.stageId(), context.partitionId())
-        who = [f"{job}.{stage}", task, tasks]
+    def line(self, job: str, task: int, tasks: int) -> LeaseLine:
+        """The leases of a task, by its number, of a job of so many."""
+        who = [job, task, tasks]
 
         async def connect(receive: Callable[[Message], None], ended: Callable[[], None]) -> LeaseWire:
             async with asyncio.timeout(_GREETING_S):
@@ -87,16 +82,6 @@ class CeilingAddress:
         return LeaseLine(connect, tasks, self.token)
 
 
-def client_of(ceiling: CeilingAddress | None, job: str, tasks: int) -> WebClient:
-    """What a task asks with, one of so many: with leases, or a static share where there are none."""
-    return WebClient(share=tasks, leases=None if ceiling is None else ceiling.line(job, tasks))
-
-
-def new_job() -> str:
-    """The name of a job, unlike any other."""
-    return uuid.uuid4().hex
-
-
 def ceiling_of(spark: Any) -> CeilingAddress | None:
     """Where the tasks of a session lease requests: as the environment says, else on the driver's host, listening from now on.
 
@@ -107,6 +92,15 @@ def ceiling_of(spark: Any) -> CeilingAddress | None:
         return CeilingAddress.of(os.environ[ADDRESS], os.environ.get(TOKEN, ""))
     context = getattr(spark, "sparkContext", None)
     return None if context is None else _SERVICES.of(context)
+
+
+def ceiling(spark: Any) -> dict[str, str]:
+    """Options for `spark.read.format("fff")` with which its tasks keep one ceiling, together with all lookups of the session.
+
+    `fff.lookup` and `fff.read` need none. Without any where nobody can lease: tasks have static shares then. Raises UsageError.
+    """
+    known = ceiling_of(spark)
+    return {} if known is None else known.options
 
 
 class CeilingService:
@@ -229,3 +223,14 @@ def _keep_alive(writer: asyncio.StreamWriter) -> None:
     for name, value in _ALIVE.items():
         if hasattr(socket, name):  # not everywhere
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+def main(address: str) -> None:
+    """Lease requests at `host:port` to whoever knows the token, until the process is ended. Raises UsageError, OSError."""
+    known = CeilingAddress.of(address, os.environ.get(TOKEN, ""))
+    CeilingService(known.host, known.port, known.token)
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 import pyarrow as pa
 
 from fff.errors import QueryError, SourceError, UsageError
-from fff.frames.ceiling import CeilingAddress, client_of, new_job
+from fff.frames.attempts import attempt, new_job
+from fff.frames.ceiling import CeilingAddress
 from fff.frames.spark_filters import narrowed, within
 from fff.spark.bridge import DataSource, DataSourceReader, InputPartition, arrow_schema, use_this_python
 from fff.spark.messages import one_message
 
 if TYPE_CHECKING:
-    from fff.api import Connection
     from fff.frames.spark_stream import ChangesReader, StreamedTable
     from fff.options import ConnectOptions
 
@@ -146,7 +146,9 @@ class Job:
         # A deadline and what may be spent hold for the query, not for each of several readers.
         if self.partitions == 1 or {"deadline", "max_requests", "budget"} & self.settings.keys():
             return [None]
-        with self._connected(1) as federation:
+        from fff.api import connect  # noqa: PLC0415
+
+        with connect(*self.sources, **self.settings) as federation:
             return list(federation.divide(self.sql, self.params, parts=self.partitions)) or [None]
 
     def read(self, part: Any, schema: pa.Schema) -> Iterator[RecordBatch]:
@@ -155,25 +157,25 @@ class Job:
         Raises SourceError also where the answer is incomplete for another reason than a source's failure, a
         deadline say: nobody looks at a report here. With `on_source_error=partial` it is logged instead.
         """
-        with self._connected(1 if part is None else part.of) as federation:
-            batches = federation.batches(self.sql, self.params, part=part)
-            for batch in batches:
-                yield _cast(batch, schema)
-            result = batches.outcome
-        if not result.complete:
+        from fff.api import Connection  # noqa: PLC0415
+
+        options = cast("ConnectOptions", self.settings)
+        with attempt(self.job, 1 if part is None else part.of, self.ceiling) as this:
+            # All that is read is what one attempt asks: nothing else that is kept is of use to a part.
+            folder = None if part is None else this.folder
+            with Connection(self.sources, options, this.client, folder) as federation:
+                batches = federation.batches(self.sql, self.params, part=part)
+                for batch in batches:
+                    yield _cast(batch, schema)
+                result = batches.outcome
+            if result.complete:
+                return
             if self.settings.get("on_source_error", "fail") == "fail":
                 raise SourceError(
                     f"the answer is incomplete: {result.reason}",
                     hint="read what there is with option on_source_error=partial",
                 )
             _log.warning("the answer is incomplete: %s", result.reason)
-
-    def _connected(self, tasks: int) -> Connection:
-        """A connection of this process, one of so many that read side by side; a part knows its static share by itself."""
-        from fff.api import Connection  # noqa: PLC0415 - as above
-
-        client = None if self.ceiling is None else client_of(self.ceiling, self.job, tasks)
-        return Connection(self.sources, cast("ConnectOptions", self.settings), client)
 
 
 class FFFDataSource(DataSource):  # type: ignore[misc]  # pyspark is not type-checked

@@ -96,10 +96,9 @@ class WebClient:
         self._limiters: dict[tuple[str, str], HostLimiter] = {}
         self._origins: dict[str, str] = {}  # what URLs begin with -> scheme, host and port
 
-    def rules(self, declared: HostPolicy, share: int | None = None) -> HostPolicy:
-        """What this client keeps of a host's rules, being one of so many: all of them where each request is leased."""
-        share = share or self._share
-        return declared if share == 1 or self._leases is not None else declared.shared(share)
+    def rules(self, declared: HostPolicy, of: int = 1) -> HostPolicy:
+        """What this client keeps of a host's rules, one of so many: all of them where each request is leased."""
+        return declared if self._leases is not None else declared.shared(max(of, self._share))
 
     async def request(self, req: Request, *, meter: AccessMeter) -> Response:
         """The answer to `req`, read to its end. Counted by `meter`, and paid for by its budget.

@@ -22,6 +22,7 @@ from fff.access.disk.folder import made, private, secret_key
 from fff.errors import UsageError
 from fff.stats import AccessMeter
 from fff.web.client import WebClient, full_url, is_answer
+from fff.web.gate.leased import LeaseLine
 from fff.web.gate.limiter import HostLimiter
 from fff.web.transport import Transport
 from fff.web.types import Credentials, Request, Response
@@ -136,8 +137,15 @@ class JournaledClient(WebClient):
     What comes from there is no request: neither limits nor budgets count it; meters count it as `cached`.
     """
 
-    def __init__(self, journal: Journal, transport: Transport | None = None) -> None:
-        super().__init__(transport=transport)
+    def __init__(
+        self,
+        journal: Journal,
+        transport: Transport | None = None,
+        *,
+        share: int = 1,
+        leases: LeaseLine | None = None,
+    ) -> None:
+        super().__init__(transport=transport, share=share, leases=leases)
         self._journal = journal
 
     async def _send(self, req: Request, limiter: HostLimiter, meter: AccessMeter) -> Response:
