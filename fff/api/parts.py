@@ -17,7 +17,8 @@ from fff.stats import AccessMeter
 class StatementPart:
     """A part of the scan of a table. Can be pickled; what the source knows of it is the source's own.
 
-    `share` None: all that the scan gives under `quals`, each row as often as it comes. `of`: how many parts there are.
+    `share` None: all that the scan gives under `quals`, each row as often as it comes.
+    `of`: how many parts there are.
     """
 
     table: str

@@ -53,7 +53,7 @@ def attempt(job: str, tasks: int, ceiling: CeilingAddress | None) -> Iterator[Ta
     _sweep()
     folder = Path(tempfile.gettempdir()) / f"{_PREFIX}{job}.{stage}.{task}"
     try:
-        journal = Journal(folder)
+        journal = Journal(folder, durable=False)
     except UsageError:  # another attempt is under way
         yield TaskAttempt(WebClient(share=tasks, leases=leases), None)
         return

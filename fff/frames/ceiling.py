@@ -1,7 +1,7 @@
 """One ceiling for all tasks of a Spark session: who leases requests to them listens on the driver's host.
 
-`fff.web.gate.leases` decides; here are sockets, lines of JSON, and the proof that a task is one of ours: it knows the token,
-which does not go over the wire.
+`fff.web.gate.leases` decides; here are sockets, lines of JSON, and the proof that a task is one of ours:
+it knows the token, which does not go over the wire.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from fff.web.gate.leases import Message, SharedCeiling
 #: Where somebody leases already: `host:port`, and what proves that one belongs to it.
 ADDRESS, TOKEN = "FFF_CEILING", "FFF_CEILING_TOKEN"
 _GREETING_S = 5.0  # seconds until who is there has answered
-#: A machine that is gone says nothing: seconds of silence before it is asked for, between questions, and how many.
+#: A machine that is gone says nothing: seconds of silence before it is asked, between questions, how many.
 _ALIVE = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 
 _log = logging.getLogger("fff")
@@ -83,10 +83,10 @@ class CeilingAddress:
 
 
 def ceiling_of(spark: Any) -> CeilingAddress | None:
-    """Where the tasks of a session lease requests: as the environment says, else on the driver's host, listening from now on.
+    """Where the tasks of a session lease requests: as the environment says, else here, listening from now on.
 
-    None for a session of Spark Connect, whose tasks do not reach this process, and where nothing can listen. It ends with the
-    session. Raises UsageError.
+    None for a session of Spark Connect, whose tasks do not reach this process, and where nothing can listen.
+    It ends with the session. Raises UsageError.
     """
     if os.environ.get(ADDRESS):
         return CeilingAddress.of(os.environ[ADDRESS], os.environ.get(TOKEN, ""))
@@ -95,9 +95,10 @@ def ceiling_of(spark: Any) -> CeilingAddress | None:
 
 
 def ceiling(spark: Any) -> dict[str, str]:
-    """Options for `spark.read.format("fff")` with which its tasks keep one ceiling, together with all lookups of the session.
+    """Options for `spark.read.format("fff")` with which its tasks keep one ceiling with all of the session.
 
-    `fff.lookup` and `fff.read` need none. Without any where nobody can lease: tasks have static shares then. Raises UsageError.
+    `fff.lookup` and `fff.read` need none. Without any where nobody can lease: tasks have static shares then.
+    Raises UsageError.
     """
     known = ceiling_of(spark)
     return {} if known is None else known.options
@@ -226,7 +227,10 @@ def _keep_alive(writer: asyncio.StreamWriter) -> None:
 
 
 def main(address: str) -> None:
-    """Lease requests at `host:port` to whoever knows the token, until the process is ended. Raises UsageError, OSError."""
+    """Lease requests at `host:port` to whoever knows the token, until the process is ended.
+
+    Raises UsageError, OSError.
+    """
     known = CeilingAddress.of(address, os.environ.get(TOKEN, ""))
     CeilingService(known.host, known.port, known.token)
     threading.Event().wait()
