@@ -67,6 +67,7 @@ if TYPE_CHECKING:
         UnsupportedSQL,
         UsageError,
     )
+    from fff.frames.ceiling import ceiling
     from fff.frames.lookup import lookup
     from fff.frames.spark_data_source import spark_data_source
     from fff.frames.stages import read
@@ -94,6 +95,7 @@ __all__ = [
     "UnsupportedSQL",
     "UsageError",
     "__version__",
+    "ceiling",
     "connect",
     "connect_async",
     "lookup",
@@ -106,6 +108,7 @@ __all__ = [
 #: Where public names are, most of them in `fff.api`; they are imported on first use, so that `import fff`
 #: costs nothing.
 _HOMES = {
+    "ceiling": "fff.frames.ceiling",
     "lookup": "fff.frames.lookup",
     "read": "fff.frames.stages",
     "spark_data_source": "fff.frames.spark_data_source",

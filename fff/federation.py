@@ -181,6 +181,11 @@ class Federation:
             if adapter is not self._functions:
                 await adapter.close()
 
+    @property
+    def cache(self) -> RowCache | None:
+        """What is kept on disk."""
+        return self._cache
+
     def use_cache(self, cache: RowCache | None) -> None:
         """What is read from now on is kept on disk there, or nowhere; what was read is forgotten, the cache before closed."""
         if self._cache is not None:

@@ -18,10 +18,13 @@ from fff.opening import Source
 from fff.options import ConnectOptions, StatementOptions
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fff.api.parts import StatementPart
     from fff.catalog import Table
     from fff.functions import Proxy
     from fff.schema import Field
+    from fff.web.client import WebClient
 
 
 def connect(*sources: Source, **options: Unpack[ConnectOptions]) -> Connection:
@@ -87,8 +90,14 @@ class Connection:
     closed when Python notices.
     """
 
-    def __init__(self, sources: Sequence[Source], options: ConnectOptions) -> None:
-        inner = AsyncConnection(sources, options)
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        options: ConnectOptions,
+        client: WebClient | None = None,
+        checkpoint: Path | None = None,
+    ) -> None:
+        inner = AsyncConnection(sources, options, client, checkpoint)
         inner.open()
         self._inner = inner
         self._loop = LoopThread()

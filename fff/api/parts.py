@@ -18,12 +18,14 @@ class StatementPart:
     """A part of the scan of a table. Can be pickled; what the source knows of it is the source's own.
 
     `share` None: all that the scan gives under `quals`, each row as often as it comes.
+    `of`: how many parts there are.
     """
 
     table: str
     scan: str
     share: object
     quals: Quals = ()
+    of: int = 1
 
 
 async def divide(catalog: Catalog, prepared: Prepared, parts: int) -> list[StatementPart]:
@@ -39,7 +41,7 @@ async def divide(catalog: Catalog, prepared: Prepared, parts: int) -> list[State
         return []
     method = table.scans[0]
     shares = await adapter.divide(table, method, parts, meter=AccessMeter())
-    return [StatementPart(table.full_name, method.name, share, table.quals) for share in shares]
+    return [StatementPart(table.full_name, method.name, share, table.quals, len(shares)) for share in shares]
 
 
 def over_part(federation: Federation, part: StatementPart) -> Federation:

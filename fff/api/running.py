@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, Unpack, cast
 
@@ -23,6 +24,7 @@ from fff.functions import Frame, Proxy, PythonFunction
 from fff.opening import Source, open_federation
 from fff.options import ConnectOptions, OpenOptions, RunOptions, StatementOptions, check_names
 from fff.schema import Field, result_field
+from fff.web.client import WebClient
 
 #: Seconds between two snapshots of a stream, unless it is told otherwise.
 INTERVAL_S = 0.25
@@ -41,11 +43,19 @@ class AsyncConnection:
     ones it shares.
     """
 
-    def __init__(self, sources: Sequence[Source], options: ConnectOptions) -> None:
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        options: ConnectOptions,
+        client: WebClient | None = None,
+        checkpoint: Path | None = None,
+    ) -> None:
         check_names(options, ConnectOptions, "a connection")
         run: dict[str, Any] = {**options}
         opening = {name: run.pop(name) for name in OpenOptions.__annotations__ if name in run}
         self._sources = sources
+        self._client = client
+        self._checkpoint = checkpoint
         self._opening = cast("OpenOptions", opening)
         # A script should not take a part for the whole unasked.
         self._options = RunOptions(on_source_error="fail").overridden(run)
@@ -67,7 +77,9 @@ class AsyncConnection:
     def open(self) -> None:
         """Read the specs; sends nothing. Raises UsageError, SpecError."""
         if self._federation is None:
-            federation = open_federation(self._sources, **self._opening)
+            federation = open_federation(
+                self._sources, client=self._client, checkpoint=self._checkpoint, **self._opening
+            )
             for function in self._functions.values():
                 federation.register(function)
             for frame in self._frames.values():

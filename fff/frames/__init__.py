@@ -4,6 +4,8 @@ In: frames of Spark, pandas, polars, Arrow; the name of a table, or SQL with fra
 Out: a Spark frame with the table's columns, asked for by the tasks of its job; or a result.
 
     asking             What one task of a lookup does
+    attempts           A task of Spark and its attempts: what it asks with, and what one before it has stored
+    ceiling            One ceiling for all tasks of a session: who leases requests to them
     changes            How far a table's changes have been read: offsets of a stream
     lookup             `fff.lookup`: a Spark frame joined with a web table on the cluster
     spark_data_source  The Spark data source `fff`: `spark.read`, `spark.readStream`

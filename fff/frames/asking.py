@@ -10,10 +10,13 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fff.access.checked import open_source
 from fff.catalog import Catalog, LookupMethod, Page, ScanMethod, SourceAdapter, Table
 from fff.dataflow.plan.extents import quoted
 from fff.errors import InfeasibleQuery, InvariantError, QueryError, SourceError
 from fff.federation import Federation
+from fff.frames.attempts import TaskAttempt, attempt, new_job
+from fff.frames.ceiling import CeilingAddress
 from fff.functions import SOURCE, Frame
 from fff.functions.frames import PAGE
 from fff.opening import open_federation
@@ -41,8 +44,10 @@ class KeyQuestion:
         table: its name.
         on: its columns that keys are values of, as the table has them.
         columns: its columns that are wanted.
-        tasks: how many such questions are asked side by side: each has its share of the ceilings.
+        tasks: how many such questions are asked side by side, under the same ceilings.
         options: how the statement is run.
+        job: the name of this lookup.
+        ceiling: where its tasks lease their requests, in place of shares.
     """
 
     specs: tuple[SpecText, ...] = field(repr=False)
@@ -51,6 +56,8 @@ class KeyQuestion:
     columns: tuple[str, ...]
     tasks: int
     options: RunOptions
+    job: str = field(default_factory=new_job)
+    ceiling: CeilingAddress | None = None
 
     @property
     def sql(self) -> str:
@@ -97,13 +104,15 @@ class KeyQuestion:
         """
         some = list(batches)
         keys = pa.Table.from_batches(some) if some else None
-        if keys is None or not keys.num_rows:
-            return
-        frame = Frame.of(_KEYS, keys.rename_columns(self.key_names))
-        rows, lookups, missing = asyncio.run(self._asked(frame))
-        table = _told(frame.rows, rows, self._reasons(frame.rows, rows, lookups, missing))
-        columns = [column.cast(one.type) for column, one in zip(table.columns, schema, strict=True)]
-        yield from pa.Table.from_arrays(columns, schema=schema).to_batches(max_chunksize=PAGE)
+        with attempt(self.job, self.tasks, self.ceiling) as this:
+            if keys is None or not keys.num_rows:
+                asyncio.run(this.client.close())  # its share is for the others
+                return
+            frame = Frame.of(_KEYS, keys.rename_columns(self.key_names))
+            rows, lookups, missing = asyncio.run(self._asked(frame, this))
+            table = _told(frame.rows, rows, self._reasons(frame.rows, rows, lookups, missing))
+            columns = [column.cast(one.type) for column, one in zip(table.columns, schema, strict=True)]
+            yield from pa.Table.from_arrays(columns, schema=schema).to_batches(max_chunksize=PAGE)
 
     def checked(self, batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
         """The same rows; raises SourceError where they say of a key that it was not answered."""
@@ -118,14 +127,17 @@ class KeyQuestion:
                 )
             yield batch
 
-    async def _asked(self, frame: Frame) -> tuple[ArrowTable, Sequence[LookupMethod], Sequence[Missing]]:
+    async def _asked(
+        self, frame: Frame, this: TaskAttempt
+    ) -> tuple[ArrowTable, Sequence[LookupMethod], Sequence[Missing]]:
         """The rows of the statement, the lookups there are, and what was not answered."""
-        client = WebClient(share=self.tasks)
         # What other tasks keep on the disk of this machine at the same time would be in the way.
-        whole = open_federation(self.specs, client=client, cache=False)
+        kept = False if this.folder is None else None
+        whole = open_federation(self.specs, client=this.client, cache=kept, checkpoint=this.folder)
         try:
             table = await found_table(whole, self.table)
-            federation = over_lookups(whole.catalog.adapter_of(table), table, frame, client)
+            adapter = open_source(table, whole.catalog.adapter_of(table), whole.cache)
+            federation = over_lookups(adapter, table, frame, this.client)
             execution = federation.execute(federation.prepare(self.sql), self.options)
             batches: list[RecordBatch] = []
             try:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from fff.api.loop import LoopThread
 from fff.errors import UsageError
 from fff.frames.asking import KeyQuestion, found_table
+from fff.frames.ceiling import ceiling_of
 from fff.opening import Source, open_federation
 from fff.options import DEFAULT_POLICY, Preference, RunOptions
 from fff.spark.messages import one_message
@@ -87,6 +88,8 @@ def lookup(
     options = RunOptions().overridden({"policy": policy, "prefer": prefer})
     keys = frame.select(*(frame[_quoted(name)].alias(f"{_KEY}{place}") for place, name in enumerate(ours)))
 
+    ceiling = ceiling_of(frame.sparkSession)
+
     async def plan() -> tuple[KeyQuestion, Table]:
         federation = open_federation(sources, cache=False)
         try:
@@ -95,7 +98,9 @@ def lookup(
             wanted = _wanted(found, named, columns)
             tasks = min(partitions or slots_of(frame.sparkSession), found.most_shares)
             specs = tuple(federation.catalog.specs())
-            question = KeyQuestion(specs, found.full_name, tuple(named), wanted, tasks, options)
+            question = KeyQuestion(
+                specs, found.full_name, tuple(named), wanted, tasks, options, ceiling=ceiling
+            )
             question.check(federation.catalog.adapter_of(found), found, arrow_schema(keys.schema))
             return question, found
         finally:

@@ -12,17 +12,20 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import pyarrow as pa
 
 from fff.errors import QueryError, SourceError, UsageError
+from fff.frames.attempts import attempt, new_job
+from fff.frames.ceiling import CeilingAddress
 from fff.frames.spark_filters import narrowed, within
 from fff.spark.bridge import DataSource, DataSourceReader, InputPartition, arrow_schema, use_this_python
 from fff.spark.messages import one_message
 
 if TYPE_CHECKING:
     from fff.frames.spark_stream import ChangesReader, StreamedTable
+    from fff.options import ConnectOptions
 
 RecordBatch: TypeAlias = pa.RecordBatch
 T = TypeVar("T")
@@ -38,7 +41,8 @@ _STATEMENT: Mapping[str, Callable[[str], object]] = {
     "on_source_error": str,
 }
 _STREAM = ("poll_interval", "max_rows_per_trigger")
-_OPTIONS = ("sources", "query", "table", "path", *_STATEMENT, "partitions", *_STREAM, "param.NAME")
+_CEILING = ("ceiling", "ceiling_token")
+_OPTIONS = ("sources", "query", "table", "path", *_STATEMENT, "partitions", *_CEILING, *_STREAM, "param.NAME")
 #: Seconds between two requests of a stream for what has changed, where nothing else is said.
 _POLL_S = 10.0
 _PARAM = "param."
@@ -69,6 +73,8 @@ class Job:
     params: Mapping[str, object] = field(repr=False)
     settings: Mapping[str, Any]
     partitions: int
+    ceiling: CeilingAddress | None = None
+    job: str = field(default_factory=new_job)
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Job:
@@ -90,7 +96,10 @@ class Job:
         partitions = _read("partitions", int, options.get("partitions", "1"))
         if partitions < 1:
             raise UsageError(f"partitions must be at least 1, not {partitions}")
-        return cls(sources, sql, _params(options, sql), settings, partitions)
+        ceiling = None
+        if options.get("ceiling"):
+            ceiling = CeilingAddress.of(options["ceiling"], options.get("ceiling_token", ""))
+        return cls(sources, sql, _params(options, sql), settings, partitions, ceiling)
 
     def columns(self) -> tuple[str, bool]:
         """The columns of the result in Spark's words, and whether conditions on them spare work; reads no table."""
@@ -134,11 +143,11 @@ class Job:
 
     def parts(self) -> list[Any]:
         """What is read by one task each; one None where a single task reads everything."""
-        from fff.api import connect  # noqa: PLC0415
-
         # A deadline and what may be spent hold for the query, not for each of several readers.
         if self.partitions == 1 or {"deadline", "max_requests", "budget"} & self.settings.keys():
             return [None]
+        from fff.api import connect  # noqa: PLC0415
+
         with connect(*self.sources, **self.settings) as federation:
             return list(federation.divide(self.sql, self.params, parts=self.partitions)) or [None]
 
@@ -148,14 +157,19 @@ class Job:
         Raises SourceError also where the answer is incomplete for another reason than a source's failure, a
         deadline say: nobody looks at a report here. With `on_source_error=partial` it is logged instead.
         """
-        from fff.api import connect  # noqa: PLC0415
+        from fff.api import Connection  # noqa: PLC0415
 
-        with connect(*self.sources, **self.settings) as federation:
-            batches = federation.batches(self.sql, self.params, part=part)
-            for batch in batches:
-                yield _cast(batch, schema)
-            result = batches.outcome
-        if not result.complete:
+        options = cast("ConnectOptions", self.settings)
+        with attempt(self.job, 1 if part is None else part.of, self.ceiling) as this:
+            # All that is read is what one attempt asks: nothing else that is kept is of use to a part.
+            folder = None if part is None else this.folder
+            with Connection(self.sources, options, this.client, folder) as federation:
+                batches = federation.batches(self.sql, self.params, part=part)
+                for batch in batches:
+                    yield _cast(batch, schema)
+                result = batches.outcome
+            if result.complete:
+                return
             if self.settings.get("on_source_error", "fail") == "fail":
                 raise SourceError(
                     f"the answer is incomplete: {result.reason}",

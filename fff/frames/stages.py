@@ -12,6 +12,7 @@ from fff.api.loop import LoopThread
 from fff.dataflow.plan.expressions import columns_of
 from fff.errors import QueryError, UsageError
 from fff.frames.asking import quoted_name
+from fff.frames.ceiling import ceiling_of
 from fff.frames.lookup import lookup, slots_of
 from fff.opening import Source, open_federation
 from fff.options import DEFAULT_POLICY, Preference, SpecText
@@ -104,6 +105,8 @@ def read(
         if stage.keys is None:
             slots = partitions or slots_of(spark)
             reader = spark.read.format("fff").option("partitions", slots).option("policy", policy)
+            if (ceiling := ceiling_of(spark)) is not None:
+                reader = reader.options(**ceiling.options)
             if sources:
                 reader = reader.option("sources", os.pathsep.join(str(one) for one in sources))
             frame = _scanned(stage, reader, params or {})

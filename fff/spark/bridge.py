@@ -22,7 +22,7 @@ from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
 from py4j.finalizer import ThreadSafeFinalizer
 from py4j.java_gateway import java_import
 from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark import SparkConf, SparkContext
+from pyspark import SparkConf, SparkContext, TaskContext
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
@@ -59,6 +59,7 @@ __all__ = [
     "ReadMaxRows",
     "Session",
     "SupportsTriggerAvailableNow",
+    "TaskContext",
     "active_session",
     "arrow_schema",
     "attach",

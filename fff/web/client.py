@@ -16,12 +16,13 @@ from fff.stats import AccessMeter
 from fff.web.addresses import host_allowed, origin_of, port_of, without_user
 from fff.web.clock import Clock
 from fff.web.gate.breaker import Breaker
+from fff.web.gate.leased import LeaseLine
 from fff.web.gate.limiter import HostLimiter, Permit, ToldWait, WaitTooLong
 from fff.web.gate.rate_limit_headers import quota_wait, quotas
 from fff.web.retry import backoff, is_retried, is_throttle, is_whole, retry_after
 from fff.web.secrets import Redactor
 from fff.web.transport import USER_AGENT, Network, Outgoing, Transport, WireError, proof_of
-from fff.web.types import Credentials, Remembered, Request, Response
+from fff.web.types import Credentials, HostPolicy, Remembered, Request, Response
 from fff.web.validators import name_of, remembered
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -70,7 +71,8 @@ class WebClient:
         rng, clock: draw the jitter; time and sleep.
         redactor: removes secrets from everything this client says.
         user_agent, transport: what servers read; what carries the requests, the network by default.
-        share: sources are asked by one of so many who ask side by side, with so much of their ceilings.
+        share: this is one of so many who ask side by side, with so much of the ceilings.
+        leases: whence each request has leave in place of that, as long as somebody is there.
     """
 
     def __init__(
@@ -82,15 +84,21 @@ class WebClient:
         user_agent: str = USER_AGENT,
         transport: Transport | None = None,
         share: int = 1,
+        leases: LeaseLine | None = None,
     ) -> None:
         self.requests_sent = 0
-        self.share = share
+        self._share = share
+        self._leases = leases
         self.redactor = redactor or Redactor()
         self._rng = rng or random.Random()
         self.clock = clock or Clock()
         self._transport = transport or Network(user_agent)
         self._limiters: dict[tuple[str, str], HostLimiter] = {}
         self._origins: dict[str, str] = {}  # what URLs begin with -> scheme, host and port
+
+    def rules(self, declared: HostPolicy, of: int = 1) -> HostPolicy:
+        """What this client keeps of a host's rules, one of so many: all of them where each request is leased."""
+        return declared if self._leases is not None else declared.shared(max(of, self._share))
 
     async def request(self, req: Request, *, meter: AccessMeter) -> Response:
         """The answer to `req`, read to its end. Counted by `meter`, and paid for by its budget.
@@ -202,16 +210,6 @@ class WebClient:
             meter.waited["throttled"] = meter.waited.get("throttled", 0.0) + waited
             meter.throttled_s += waited if alone else 0.0  # else somebody's wait is counted already
 
-    def limited_by(self, url: str) -> str | None:
-        """What held requests to a URL's host back longest: "concurrency", "rate", "throttled" or None."""
-        origin = origin_of(url)
-        causes: dict[str, float] = {}
-        for (known, _), limiter in self._limiters.items():
-            if known == origin:
-                for cause, seconds in limiter.blocked.items():
-                    causes[cause] = causes.get(cause, 0.0) + seconds
-        return max(causes, key=causes.__getitem__, default=None)
-
     def free_in(self, url: str, identity: str) -> float:
         """Seconds until a request to a URL's host may start that proves to be from somebody, as far as that is known."""
         limiter = self._limiters.get((self._origin(url), identity))
@@ -225,6 +223,8 @@ class WebClient:
         """Close the connections. The client may be used again; it then opens new ones."""
         for limiter in self._limiters.values():
             limiter.close()
+        if self._leases is not None:
+            await self._leases.close()
         await self._transport.close()
 
     async def _follow(self, req: Request, limiter: HostLimiter, meter: AccessMeter) -> Response:
@@ -463,7 +463,9 @@ class WebClient:
         key = (self._origin(req.url), req.credentials.identity)
         limiter = self._limiters.get(key)
         if limiter is None:
-            limiter = self._limiters[key] = HostLimiter(req.policy, self.clock)
+            leases, policy = self._leases, req.policy
+            limiter = leases.limiter(key, policy) if leases else HostLimiter(policy, self.clock)
+            self._limiters[key] = limiter
         elif req.policy is not limiter.policy:
             limiter.tighten(req.policy)
         return limiter

@@ -79,6 +79,8 @@ class HostPolicy:
 
         Of more than `most_shares` each may still have one request in flight.
         """
+        if of == 1:
+            return self
         return replace(
             self,
             max_concurrency=max(1, self.max_concurrency // of),

@@ -21,10 +21,17 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("program", ["cluster_program", "stages_program"])
-def test_a_job_asks_for_each_key_once(program: str) -> None:
+@pytest.mark.parametrize(
+    ("program", "master"),
+    [
+        ("cluster_program", "local-cluster[2,1,1024]"),
+        ("stages_program", "local-cluster[2,1,1024]"),
+        ("ceiling_program", "local[4]"),
+    ],
+)
+def test_a_job_asks_for_each_key_once_and_keeps_one_ceiling(program: str, master: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", f"tests.api.{program}", "local-cluster[2,1,1024]"],
+        [sys.executable, "-m", f"tests.api.{program}", master],
         env=os.environ | {"PYSPARK_PYTHON": sys.executable},
         cwd=ROOT, capture_output=True, text=True, timeout=900, check=False,
     )  # fmt: skip

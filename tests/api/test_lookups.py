@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import os
 import pickle
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import socket
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +20,15 @@ import pytest
 from aiohttp import web
 
 import fff
+from fff.frames import asking
 from fff.frames.asking import KeyQuestion
+from fff.frames.ceiling import CeilingAddress, CeilingService
+from fff.frames.spark_data_source import Job
 from fff.opening import open_federation
 from fff.options import RunOptions, SpecText
 from fff.web.types import HostPolicy, Window
 from tests.api.conftest import Publish
+from tests.api.sites import pages, tables
 from tests.engine.site import Site, access
 
 SCHEMA = pa.schema([("k", pa.string()), ("a", pa.int32()), ("found", pa.bool_()), ("missing", pa.string())])
@@ -44,9 +54,9 @@ def incomes(count: int = 20, **more: Any) -> Incomes:
     return Incomes({"incomes": (("zip", "a"), [(f"z{n}", n) for n in range(count)])}, **more)
 
 
-def question(spec: Path, *, tasks: int = 1) -> KeyQuestion:
+def question(spec: Path, *, tasks: int = 1, ceiling: CeilingAddress | None = None) -> KeyQuestion:
     text = SpecText(str(spec), spec.read_text(encoding="utf-8"), "named")
-    return KeyQuestion((text,), "web.incomes", ("zip",), ("a",), tasks, RunOptions())
+    return KeyQuestion((text,), "web.incomes", ("zip",), ("a",), tasks, RunOptions(), ceiling=ceiling)
 
 
 def asked(one: KeyQuestion, keys: Sequence[str]) -> dict[str, tuple[Any, ...]]:
@@ -128,8 +138,8 @@ def test_a_wrong_answer_fails_the_job_and_names_the_key(publish: Publish) -> Non
     assert list(one.checked([good])) == [good]
 
 
-def test_a_task_has_its_share_of_the_ceilings(publish: Publish) -> None:
-    site = incomes(60)
+def counted(site: Incomes) -> list[int]:
+    """How many requests the site answers at once, and the most there were."""
     flying = [0, 0]
     answer = site.answer
 
@@ -143,9 +153,51 @@ def test_a_task_has_its_share_of_the_ceilings(publish: Publish) -> None:
             flying[0] -= 1
 
     site.answer = counting  # type: ignore[method-assign]
+    return flying
+
+
+@pytest.fixture
+def service() -> Iterator[CeilingService]:
+    service = CeilingService("127.0.0.1")
+    yield service
+    service.stop()
+
+
+def address(service: CeilingService, **changed: Any) -> CeilingAddress:
+    return replace(CeilingAddress("127.0.0.1", service.port, service.token), **changed)
+
+
+def test_a_task_has_its_share_of_the_ceilings(
+    publish: Publish, service: CeilingService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without anybody who leases; where that is not reached, or knows another token; and while others have not come."""
+    site = incomes(60)
+    flying = counted(site)
     spec = publish(site, TOWN, rate_limit={"max_concurrency": 6})
-    asked(question(spec, tasks=3), [f"z{n}" for n in range(60)])
-    assert 1 <= flying[1] <= 2
+    unknown, reached = address(service, token=b"another"), address(service)
+    for place, ceiling in enumerate([None, address(service, port=1), unknown, reached]):
+        flying[1] = 0
+        keys = [f"z{n}" for n in range(15 * place, 15 * place + 15)]
+        assert len(asked(question(spec, tasks=3, ceiling=ceiling), keys)) == 15
+        assert 1 <= flying[1] <= 2
+    assert [record.args[0] for record in caplog.records if record.args] == [3, 3]
+
+
+def test_two_jobs_keep_one_ceiling_which_either_may_use_alone(
+    publish: Publish, service: CeilingService
+) -> None:
+    site = incomes(90)
+    flying = counted(site)
+    spec = publish(site, TOWN, rate_limit={"max_concurrency": 4})
+    parts = [[f"z{n}" for n in range(first, first + 30)] for first in (0, 30, 60)]
+    with ThreadPoolExecutor() as threads:
+        done = threads.map(lambda keys: asked(question(spec, ceiling=address(service)), keys), parts[:2])
+        assert [len(answers) for answers in done] == [30, 30]
+    assert flying[1] == 4
+    flying[1] = 0
+    asked(question(spec, ceiling=address(service)), parts[2])
+    assert flying[1] == 4
+    assert list(question(spec, ceiling=address(service)).answers([], SCHEMA)) == []
 
 
 @pytest.mark.parametrize(
@@ -226,3 +278,75 @@ def test_what_is_no_lookup_is_refused_before_any_job() -> None:
         fff.lookup({}, "web.incomes", on=[])
     with pytest.raises(fff.UsageError, match="partitions must be at least 1"):
         fff.lookup({}, "web.incomes", on="zip", partitions=0)
+
+
+class _Session:
+    """What is asked of a session of Spark."""
+
+    class _Context:
+        master = "local[2]"
+
+    def __init__(self) -> None:
+        self.sparkContext = self._Context()
+
+
+def test_a_session_has_one_ceiling_until_it_is_gone(
+    publish: Publish, monkeypatch: pytest.MonkeyPatch, service: CeilingService
+) -> None:
+    session = _Session()
+    options = fff.ceiling(session)
+    assert options == fff.ceiling(session)
+    assert options["ceiling"].startswith("127.0.0.1:")
+    assert fff.ceiling(_Session()) != options
+    assert fff.ceiling(object()) == {}, "a session of Spark Connect"
+    site = pages(60, "total")
+    read = {"table": "r", "sources": str(publish(site, tables("total")))}
+    job = Job.of({**read, "partitions": "3", **options})
+    assert options["ceiling_token"] not in repr(job)
+    parts = job.parts()
+    schema = pa.schema([("a", pa.int64()), ("b", pa.string())])
+    assert sum(batch.num_rows for part in parts for batch in job.read(part, schema)) == 60
+    assert set(site.asked.values()) == {1}
+    port = int(options["ceiling"].rpartition(":")[2])
+    session.sparkContext = None  # type: ignore[assignment]
+    gc.collect()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port))
+    monkeypatch.setenv("FFF_CEILING", f"tcp://127.0.0.1:{service.port}")
+    with pytest.raises(fff.UsageError, match="no host, port and token"):
+        fff.ceiling(session)
+    monkeypatch.setenv("FFF_CEILING_TOKEN", service.token.decode())
+    assert fff.ceiling(session) == address(service).options
+
+
+def test_a_task_that_is_repeated_asks_for_nothing_that_an_attempt_of_it_was_answered(
+    publish: Publish, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    site = incomes()
+    one = question(publish(site, TOWN))
+    keys = [f"z{n}" for n in range(10)]
+    with monkeypatch.context() as dying:
+        dying.setattr(asking, "_told", lambda *_: (_ for _ in ()).throw(RuntimeError("the task dies")))
+        with pytest.raises(RuntimeError, match="the task dies"):
+            asked(one, keys)
+    [folder] = tmp_path.glob("fff-task-*")
+    assert folder.stat().st_mode & 0o077 == 0
+    answers = asked(one, [*keys, "z10"])
+    assert [answers[f"z{n}"][0] for n in range(11)] == list(range(11))
+    assert set(site.keys.values()) == {1}
+    assert not list(tmp_path.glob("fff-task-*")), "it has come to its end"
+    asked(one, keys)
+    assert sorted(site.keys.values()) == [1] + 10 * [2], "another action asks again"
+
+
+def test_what_jobs_have_left_that_were_ended_goes(
+    publish: Publish, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    old, new = tmp_path / "fff-task-old.1.0", tmp_path / "fff-task-new.1.0"
+    for folder, age in ((old, 2 * 86400), (new, 60)):
+        folder.mkdir()
+        os.utime(folder, (time.time() - age,) * 2)
+    asked(question(publish(incomes(), TOWN)), ["z1"])
+    assert sorted(tmp_path.glob("fff-task-*")) == [new]

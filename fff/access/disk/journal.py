@@ -22,6 +22,7 @@ from fff.access.disk.folder import made, private, secret_key
 from fff.errors import UsageError
 from fff.stats import AccessMeter
 from fff.web.client import WebClient, full_url, is_answer
+from fff.web.gate.leased import LeaseLine
 from fff.web.gate.limiter import HostLimiter
 from fff.web.transport import Transport
 from fff.web.types import Credentials, Request, Response
@@ -40,18 +41,20 @@ class _Place:
 
 
 class Journal:
-    """Answers in one file, each signed and on the disk before `keep` returns.
+    """Answers in one file, each signed and written before `keep` returns.
 
     Equal requests have their answers in the order they came. What a power cut has left of the last answer is dropped.
 
     Args:
         folder: made for its owner alone.
+        durable: answers outlive a power cut, for the price of waiting for the disk, and not the process alone.
 
     Raises:
         UsageError: the folder cannot be used, or another process writes to it.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, durable: bool = True) -> None:
+        self._durable = durable
         try:
             if not made(folder):
                 raise UsageError(f"{str(folder)!r} is open to others", hint="name a folder of your own")
@@ -89,7 +92,10 @@ class Journal:
 
     async def keep(self, name: bytes, beside: Mapping[str, object], body: bytes) -> None:
         """Write an answer down. Those that come together are on the disk together."""
-        await asyncio.to_thread(self._write, name, beside, body)
+        if self._durable:
+            await asyncio.to_thread(self._write, name, beside, body)
+        else:
+            self._write(name, beside, body)
 
     def close(self) -> None:
         """Let another run have the folder."""
@@ -106,7 +112,8 @@ class Journal:
             data = b"".join(self._pending.popleft() for _ in range(len(self._pending)))
             if data:  # else whoever wrote before has written this, too
                 os.pwrite(self._file.fileno(), data, self._end)
-                os.fsync(self._file.fileno())
+                if self._durable:
+                    os.fsync(self._file.fileno())
                 self._end += len(data)
 
     def _read(self) -> int:
@@ -136,8 +143,15 @@ class JournaledClient(WebClient):
     What comes from there is no request: neither limits nor budgets count it; meters count it as `cached`.
     """
 
-    def __init__(self, journal: Journal, transport: Transport | None = None) -> None:
-        super().__init__(transport=transport)
+    def __init__(
+        self,
+        journal: Journal,
+        transport: Transport | None = None,
+        *,
+        share: int = 1,
+        leases: LeaseLine | None = None,
+    ) -> None:
+        super().__init__(transport=transport, share=share, leases=leases)
         self._journal = journal
 
     async def _send(self, req: Request, limiter: HostLimiter, meter: AccessMeter) -> Response:

@@ -81,6 +81,7 @@ class HostLimiter:
         self._clock = clock
         self._max_wait = policy.max_wait
         self._crowd = Crowd(policy.max_concurrency)
+        self._absent = (0, 1)  # of how many who share it out, how many use theirs by themselves
         self._bucket = _bucket(policy)
         self._windows = {window: SlidingLimit(window) for window in policy.windows}
         self._recent: deque[float] = deque(maxlen=_REMEMBERED)  # when requests started
@@ -118,7 +119,7 @@ class HostLimiter:
     @property
     def limit(self) -> int:
         """How many may be in flight now."""
-        return self._crowd.limit
+        return min(self._crowd.limit, self._places)
 
     @property
     def rate(self) -> float | None:
@@ -147,6 +148,20 @@ class HostLimiter:
             self._bucket = bucket
         elif policy.fill_rate is not None and policy.fill_rate < self._bucket.rate:
             self._bucket.tighten(policy.fill_rate, policy.burst)
+
+    def hold_back(self, absent: int, of: int) -> None:
+        """Of so many who share the ceilings out evenly, some use their shares by themselves: those are not for others."""
+        self._absent, now = (absent, of), self._clock.now()
+        if self._bucket is not None:
+            self._bucket.hold_back(absent, of, now)
+        for window in self._windows.values():
+            window.hold_back(absent, of)
+        self._pump()
+
+    @property
+    def _places(self) -> int:
+        absent, of = self._absent
+        return max(1, self._crowd.ceiling * (of - absent) // of)
 
     async def acquire(self, meter: AccessMeter) -> Permit:
         """Wait for leave to send. Raises WaitTooLong where the server's wait is out of bounds."""
@@ -368,7 +383,7 @@ class HostLimiter:
             self._doubt = None  # it would be a pause that is over
         if self._doubt is not None and self._later(self._doubt.serial):
             return "throttled", self._doubt.until - now
-        if self._in_flight >= self._crowd.limit:
+        if self._in_flight >= self.limit:
             return ("concurrency" if self._crowd.limit >= self._crowd.ceiling else "throttled"), None
         for budget in self._budgets.values():
             if budget.expire(now):

@@ -31,6 +31,7 @@ class TokenBucket:
         self.rate = rate
         self._burst = burst
         self._tokens = burst
+        self._share = 1.0
         self._filled_at: float | None = None
 
     def tighten(self, rate: float, burst: float) -> None:
@@ -38,12 +39,23 @@ class TokenBucket:
         self.rate, self._burst = rate, burst
         self._tokens = min(self._tokens, burst)
 
+    def hold_back(self, absent: int, of: int, now: float) -> None:
+        """So many of those who share it out use theirs by themselves."""
+        self.delay(now)
+        self._share = (of - absent) / of if absent < of else 1 / of
+        self._tokens = min(self._tokens, max(1.0, self._burst * self._share))
+
+    def use_up(self, now: float) -> None:
+        """All that may go out at once has gone."""
+        self._tokens, self._filled_at = 0.0, now
+
     def delay(self, now: float) -> float:
         """Seconds until the next request may start; 0 for now."""
+        rate, most = self.rate * self._share, max(1.0, self._burst * self._share)
         if self._filled_at is not None:
-            self._tokens = min(self._burst, self._tokens + (now - self._filled_at) * self.rate)
+            self._tokens = min(most, self._tokens + (now - self._filled_at) * rate)
         self._filled_at = now
-        return 0.0 if self._tokens >= 1 - 1e-9 else (1 - self._tokens) / self.rate
+        return 0.0 if self._tokens >= 1 - 1e-9 else (1 - self._tokens) / rate
 
     def start(self) -> None:
         """A request starts."""
@@ -58,11 +70,16 @@ class SlidingLimit:
 
     def __init__(self, window: Window, sent: Iterable[float] = ()) -> None:
         self._window = window
+        self._limit = window.limit
         # Requests that count -> from when on they no longer do, steady time.
         self._held: dict[int, float] = {}
         self._ends: list[tuple[float, int]] = []  # a heap of the same, with times that are no longer true
         for number, at in enumerate(sent):
             self._hold(-1 - number, at + _ARRIVAL)
+
+    def hold_back(self, absent: int, of: int) -> None:
+        """So many of those who share it out use theirs by themselves."""
+        self._limit = max(1, self._window.limit * (of - absent) // of)
 
     def delay(self, now: float) -> float:
         """Seconds until the next request may start; 0 for now."""
@@ -81,7 +98,7 @@ class SlidingLimit:
             end, serial = heapq.heappop(self._ends)
             if self._held.get(serial) == end:
                 del self._held[serial]
-        return self._window.limit - len(self._held)
+        return self._limit - len(self._held)
 
     def start(self, serial: int, now: float) -> None:
         """A request starts."""

@@ -47,8 +47,8 @@ class Exchange:
         self.client = context.client
         self.secrets = context.secrets(escape=templates.escaped)
         overridden = bool(context.environ.get(base_url_variable(context.name)))
-        policy = host_policy(declared, context.document.folder, overridden=overridden)
-        self.policy = policy.shared(self.client.share) if self.client.share > 1 else policy
+        self.whole = host_policy(declared, context.document.folder, overridden=overridden)
+        self.policy = self.client.rules(self.whole)
         self._declared = declared
         self.requests = Requests(context, declared, self.secrets, self.policy)
         self._context = context

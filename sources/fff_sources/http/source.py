@@ -344,7 +344,7 @@ class HttpSource:
         part: ScanPart | None = None,
     ) -> Reading:
         """Of a scan, or of one variant of it."""
-        policy = None if part is None else self.http.policy.shared(part.of)
+        policy = None if part is None else self.http.client.rules(self.http.whole, part.of)
         planned, http = self._narrowed(table), self._exchange(access)
         return http.reading(planned, method, access, columns, (), meter=meter, policy=policy)
 

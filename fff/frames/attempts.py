@@ -1,0 +1,77 @@
+"""A task of Spark and its attempts: which one this is, what it asks with, and what an attempt before it has stored."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from fff.access.disk.journal import Journal, JournaledClient
+from fff.errors import UsageError
+from fff.frames.ceiling import CeilingAddress
+from fff.web.client import WebClient
+
+_PREFIX = "fff-task-"
+_OLD_S = 86_400.0  # seconds after which nobody comes again for what a job has left that was ended
+
+
+def new_job() -> str:
+    """The name of a job, which nobody guesses: folders in a place open to all are called by it."""
+    return uuid.uuid4().hex
+
+
+@dataclass(frozen=True)
+class TaskAttempt:
+    """An attempt at one of so many tasks.
+
+    Attributes:
+        client: what it asks with: with leases, or a static share where there are none.
+        folder: where what it is answered is stored; None where that cannot be.
+    """
+
+    client: WebClient
+    folder: Path | None
+
+
+@contextlib.contextmanager
+def attempt(job: str, tasks: int, ceiling: CeilingAddress | None) -> Iterator[TaskAttempt]:
+    """An attempt at the task that Spark runs in this process, one of so many of a job.
+
+    What it has stored is there for the next attempt on this machine until one has come to its end.
+    """
+    from fff.spark.bridge import TaskContext  # noqa: PLC0415 - slow, and not of use elsewhere
+
+    context = TaskContext.get()
+    stage, task = ("plan", 0) if context is None else (context.stageId(), context.partitionId())
+    leases = None if ceiling is None else ceiling.line(f"{job}.{stage}", task, tasks)
+    _sweep()
+    folder = Path(tempfile.gettempdir()) / f"{_PREFIX}{job}.{stage}.{task}"
+    try:
+        journal = Journal(folder, durable=False)
+    except UsageError:  # another attempt is under way
+        yield TaskAttempt(WebClient(share=tasks, leases=leases), None)
+        return
+    try:
+        yield TaskAttempt(JournaledClient(journal, share=tasks, leases=leases), folder)
+    except Exception:
+        journal.close()
+        raise  # there will be another attempt
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)  # nobody wants more rows
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sweep() -> None:
+    """Remove what jobs have left that were ended."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            state = folder.lstat()
+            if state.st_uid == os.getuid() and state.st_mtime < time.time() - _OLD_S:
+                shutil.rmtree(folder, ignore_errors=True)
