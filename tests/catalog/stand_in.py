@@ -76,8 +76,14 @@ def told(source: str) -> dict[str, Any]:
     return data
 
 
+def limits(source: str) -> list[tuple[int, int]]:
+    """Requests and seconds, which stand in the first line: to read all files takes seconds."""
+    with (ANSWERS / f"{source}.yaml").open(encoding="utf-8") as file:
+        return [(limit, per) for limit, per in json.loads(file.readline().removeprefix("limits:"))]
+
+
 def count_of(source: str) -> int:
-    """How many cases an API has: by the indentation, since to read all files takes seconds."""
+    """How many cases an API has: by the indentation, for the same reason."""
     text = (ANSWERS / f"{source}.yaml").read_text(encoding="utf-8")
     return len(re.findall("^  - ", text.partition("cases:\n")[2], re.MULTILINE))
 

@@ -8,7 +8,7 @@ import pytest
 
 from fff_sources.document import read_document
 from fff_sources.load import BUNDLED
-from tests.catalog.stand_in import ANSWERS, Case, count_of, told
+from tests.catalog.stand_in import ANSWERS, Case, count_of, limits, told
 from tests.sources.bundled import rows_of
 from tests.web.serving import FakeTime, Serve, serve
 
@@ -52,6 +52,7 @@ def _plain(cell: object) -> object:
 def test_every_table_has_a_case(source: str) -> None:
     tables = set(read_document(BUNDLED / f"{source}.yaml").data["sources"][source]["tables"])
     assert len(told(source)["cases"]) == count_of(source)
+    assert [list(one) for one in limits(source)] == told(source)["limits"]
     used = {name for case in told(source)["cases"] for name in re.findall(rf"\b{source}\.(\w+)", case["sql"])}
     assert used >= tables
 
