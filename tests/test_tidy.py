@@ -21,9 +21,11 @@ pytestmark = pytest.mark.xdist_group("tidy")
 
 @pytest.fixture(scope="module", autouse=True)
 def _uncollected() -> Iterator[None]:
-    """A million nodes that stay: to look through them again and again takes four times as long as to parse them."""
+    """A million nodes: to look through them again and again takes four times as long as to parse them."""
     gc.disable()
     yield
+    modules.cache_clear()
+    modules_of_tests.cache_clear()
     gc.enable()
 
 
