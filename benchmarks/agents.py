@@ -23,7 +23,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import mcp
 import yaml
 from aiohttp import web
 
@@ -279,6 +278,8 @@ def _bodies(question: Question, truth: sqlite3.Connection) -> Iterator[str]:
 
 @asynccontextmanager
 async def _session() -> AsyncIterator[Any]:
+    import mcp  # noqa: PLC0415 - takes a second, which whoever only judges replies need not wait
+
     runner = web.ServerRunner(web.Server(answer))
     await runner.setup()
     try:

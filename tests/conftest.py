@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import gc
 import importlib.metadata
@@ -48,11 +49,7 @@ def pytest_collection_finish() -> None:
     """Half a million objects that stay, in each worker, need not be looked through again and again."""
     gc.enable()
     gc.freeze()
-
-
-def pytest_unconfigure() -> None:
-    """Libraries complain of what is left at the end of a process."""
-    gc.unfreeze()
+    atexit.register(gc.unfreeze)  # libraries complain of what is left at the end of a process
 
 
 def _read_installed_packages_once() -> None:

@@ -200,17 +200,19 @@ class Catalog:
         return [table for table in known if table.name.lower() == parts[0].lower()]
 
     def suggest(self, name: str) -> list[str]:
-        """Full names close to a misspelt one, best first."""
-        known = self.tables()
+        """Full names close to a misspelt one, best first; an offered source is read only if the index knows it not."""
+        index = self.index()
+        for source in [one for one in self._offered if one not in index]:
+            self._take(source)
+        known = [(one.full_name, one.name) for one in self.tables(offered=False)]
+        known += [(f"{one}.{table}", table) for one in self._offered for table in sorted(index[one])]
         names: dict[str, list[str]] = {}
-        for one in known:
-            for written in (one.full_name, one.name):
-                names.setdefault(written.lower(), []).append(one.full_name)
-        misspelt = name.lower()
-        close = difflib.get_close_matches(
-            misspelt, names, n=3, cutoff=0.8
-        )  # before what is only somewhat alike
-        close = close or difflib.get_close_matches(misspelt, names, n=3)
+        for full, own in known:
+            for written in (full, own):
+                names.setdefault(written.lower(), []).append(full)
+        wanted = name.lower()
+        close = difflib.get_close_matches(wanted, names, n=3, cutoff=0.8)  # before what is only somewhat alike
+        close = close or difflib.get_close_matches(wanted, names, n=3)
         return list(dict.fromkeys(full for hit in close for full in names[hit]))[:3]
 
 

@@ -53,7 +53,7 @@ def load_catalog(
     """
     catalog = Catalog()
     read: list[tuple[Document, bool, bool]] = []
-    store, bundled = TrustStore(environ), {file.stem: file for file in _folder(BUNDLED)}
+    store, bundled = TrustStore(environ), _bundled_files()
     for document, own, named in _documents(paths, environ, cwd):
         read.append((document, own, named))
         problems = outer_problems(document)
@@ -80,6 +80,12 @@ def _bundled(file: Path, environ: Mapping[str, str], cwd: Path, client: WebClien
     """A source of the bundled catalog."""
     context = SourceContext(file.stem, read_document(file), environ, cwd, client)
     return _factory(context).from_spec(context)
+
+
+@functools.cache
+def _bundled_files() -> dict[str, Path]:
+    """The bundled specs by the names of their sources; looked for once, since to list a hundred takes long."""
+    return {file.stem: file for file in _folder(BUNDLED)}
 
 
 @functools.cache
@@ -129,7 +135,7 @@ def lint_document(
 
 def bundled_names() -> frozenset[str]:
     """The sources of the bundled catalog, in lower case."""
-    return frozenset(file.stem for file in _folder(BUNDLED))
+    return frozenset(_bundled_files())
 
 
 def known_types() -> list[str]:

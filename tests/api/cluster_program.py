@@ -99,10 +99,7 @@ def main(master: str) -> None:
 def run(master: str, site: Incomes, path: Path) -> None:
     settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.log.level": "OFF"}
     settings |= {"spark.sql.python.filterPushdown.enabled": "true", "spark.sql.session.timeZone": "UTC"}
-    builder = SparkSession.builder.master(master)
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    session = SparkSession.builder.master(master).config(map=settings).getOrCreate()
     text = f"IF(id % 100 = 0, NULL, lpad(string(id % {KEYS}), 5, '0')) AS zip"
     frame = session.range(10 * KEYS).selectExpr("id", text)
 

@@ -91,11 +91,8 @@ def main(master: str) -> None:
 
 
 def run(master: str, site: Town, path: Path) -> None:
-    builder = SparkSession.builder.master(master)
     settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.log.level": "OFF"}
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    session = SparkSession.builder.master(master).config(map=settings).getOrCreate()
 
     sql = (
         "SELECT county, count(*) AS n, sum(i.income) AS s FROM counties JOIN town.places p ON p.name = counties.name"

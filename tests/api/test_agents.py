@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("mcp", reason="mcp is not installed")
-
 from benchmarks import agents
 
 
@@ -28,6 +26,7 @@ def test_there_are_eighty_different_questions() -> None:
 @pytest.mark.slow
 @pytest.mark.spark
 async def test_each_answer_is_right_or_said_to_be_incomplete() -> None:
+    pytest.importorskip("mcp", reason="mcp is not installed")
     tally = await agents.run(agents.questions())
     assert not tally.wrong
     assert tally.verdicts == {"right": 50, "said to be incomplete": 30}

@@ -194,6 +194,7 @@ def test_sqlalchemy_queries_it(engine) -> None:
     assert "OFFSET" in text
 
 
+@pytest.mark.slow
 def test_pandas_reads_it_by_sqlalchemy(engine) -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.read_sql_table("t", engine, schema="web")

@@ -10,28 +10,27 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from decimal import Decimal
+from importlib.util import find_spec
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from fff.errors import FFFError, UsageError
+from fff_cli.mcp.agents import AgentLimits, Agents
+from fff_cli.mcp.replies import QueryReply, json_rows
 from tests.api.sites import JOIN, TABLES, site
 
-mcp = pytest.importorskip("mcp", reason="mcp is not installed")
-
-from mcp.client.streamable_http import streamable_http_client  # noqa: E402
-from mcp.shared._httpx_utils import create_mcp_http_client  # noqa: E402
-
-from fff_cli.mcp.agents import AgentLimits, Agents  # noqa: E402
-from fff_cli.mcp.replies import QueryReply, json_rows  # noqa: E402
-from fff_cli.mcp.server import server_of  # noqa: E402
+#: The protocol takes a second to load: only the worker that runs these tests does.
+pytestmark = pytest.mark.skipif(find_spec("mcp") is None, reason="mcp is not installed")
 
 COMMAND = (sys.executable, "-m", "fff_cli", "mcp")
 
 
 @contextlib.asynccontextmanager
 async def client(*arguments: str) -> AsyncIterator[Any]:
+    import mcp
+
     server = mcp.StdioServerParameters(
         command=COMMAND[0], args=[*COMMAND[1:], *arguments], env=dict(os.environ)
     )
@@ -106,6 +105,10 @@ async def test_an_agent_finds_describes_asks_and_pages(publish):
 
 
 async def test_what_cannot_be_done_is_told_with_what_to_do(publish, tmp_path):
+    import mcp
+
+    from fff_cli.mcp.server import server_of
+
     spec = publish(site(), TABLES)
     secret = tmp_path / "private.csv"
     secret.write_text("a\n1\n")
@@ -183,6 +186,10 @@ async def test_only_named_sources_are_seen(publish):
 
 @pytest.mark.slow
 async def test_over_http_it_is_for_those_with_the_token(publish):
+    import mcp
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared._httpx_utils import create_mcp_http_client
+
     spec = publish(site(), TABLES)
     environ = dict(os.environ, FFF_MCP_TOKEN="t0ken")
     command = [*COMMAND, "-s", str(spec), "--only", "web", "--http", "0"]

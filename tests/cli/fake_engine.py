@@ -365,10 +365,8 @@ def run(wanted: dict[str, Any]) -> None:
             os.dup2(os.open(name, flags), descriptor)
         sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
         code = app.run(wanted["arguments"])
-        sys.stdout.flush()
-        sys.stderr.flush()
     finally:
-        os._exit(code)
+        __main__._leave(code)  # as the command does: what it has put aside goes
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from fff_cli.app import run as fff
 from fff_cli.output.formats import writer
 from fff_cli.output.readback import read_back
 from fff_cli.watch.changes import compared
+from tests.sampling import every
 from tests.web.serving import serving_beside
 
 Row = tuple[int, str | None, str]
@@ -87,7 +88,7 @@ def written(file: str, *more: str, sql: str = SQL) -> int:
     return fff(["query", sql, "-s", "fff.yaml", "-O", file, "--refreshable", *more])
 
 
-@pytest.mark.parametrize("form", ["csv", "tsv", "json", "ndjson", "parquet", "arrow", "sqlite"])
+@pytest.mark.parametrize("form", every(3, ["csv", "tsv", "json", "parquet", "ndjson", "arrow", "sqlite"]))
 def test_a_file_becomes_what_the_statement_gives_now_and_changes_are_told(
     here: Path, capfd: pytest.CaptureFixture[str], form: str
 ) -> None:

@@ -6,7 +6,6 @@ import datetime as dt
 import decimal
 import gc
 import io
-import tempfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -66,15 +65,6 @@ CELLS = [
         "",
     ],
 ]
-
-
-@pytest.fixture
-def aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where temporary folders are."""
-    folder = tmp_path / "aside"
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    return folder
 
 
 def test_what_a_cell_keeps_is_a_value_and_the_rest_is_text(aside: Path) -> None:

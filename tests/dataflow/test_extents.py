@@ -86,7 +86,7 @@ def members(made: ValueSet, kind: str) -> Members:
 def test_sets_hold_what_their_definition_says(kind: str) -> None:
     rng = random.Random(kind)
     subsets = 0
-    for _ in range(600):
+    for _ in range(200):
         one, inside = drawn(rng, kind)
         assert members(one, kind) == inside, one
         two, others = drawn(rng, kind)
@@ -97,7 +97,7 @@ def test_sets_hold_what_their_definition_says(kind: str) -> None:
         assert (one - two) | two == one | two
         assert not (one - two) & two
         assert members(EVERY - one, kind) == frozenset(range(len(DOMAINS[kind][1]) + 1)) - inside
-    assert subsets > 60
+    assert subsets > 20
 
 
 def extent(rng: random.Random) -> tuple[Extent, frozenset[tuple[int, int]]]:

@@ -28,6 +28,7 @@ from fff.runtime import memory
 from fff.schema import Field
 from fff.stats import AccessMeter
 from tests.engine.scan_only import ScanOnly
+from tests.sampling import every
 
 ROWS = 40_000
 JOIN = "SELECT a.k, a.text, b.text, c.text FROM a JOIN b ON a.k = b.k JOIN c ON b.k = c.k"
@@ -62,6 +63,13 @@ class Made(ScanOnly):
             yield Page(pa.record_batch({"k": keys, "text": texts}).select(list(columns)))
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _settled() -> None:
+    """What other tests have left is gone, and what stays is looked through once."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Where files go; and memory is Arrow's, to the byte, whatever else the process does."""
@@ -76,7 +84,7 @@ async def ran(
     sql: str, limit: int | None, source: Made | None = None, *, interrupt: bool = False
 ) -> tuple[Counter[tuple[object, ...]], Execution]:
     """The bag of a statement's rows, and its run."""
-    gc.collect()  # what other tests have left is not given back meanwhile
+    gc.collect()  # what runs before have left is not given back meanwhile
     catalog = Catalog()
     catalog.add(source or Made())
     found: Counter[tuple[object, ...]] = Counter()
@@ -128,7 +136,7 @@ async def test_rows_that_are_held_back_go_to_files_too() -> None:
     assert execution.outcome.report["memory"]["to_disk"] > 3_000_000
 
 
-@pytest.mark.parametrize("where", ["write", "reserve"])
+@pytest.mark.parametrize("where", every(2, ["write", "reserve"]))
 async def test_a_full_disk_is_a_reason_too(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -213,6 +221,7 @@ KILLED = """
 import asyncio, os, signal
 from fff.runtime import memory
 from tests.engine.test_memory import JOIN, Made, ran
+from tests.sampling import every
 check = memory.MemoryGuard.check
 def checked(self, *given):
     found = check(self, *given)

@@ -196,7 +196,7 @@ SMALL = "0.02"
 #: Real time, or many instances: with the slow tests.
 SLOW = frozenset(
     {"S-1", "S-3", "S-4", "S-5", "S-6", "S-7", "S-9", "S-10", "S-11", "S-1rt", "S-2rt", "S-4rt"}
-    | {"O1", "O2", "O3", "E5", "E6", "E10", "E11"}
+    | {"O1", "O2", "O3", "E5", "E6", "E10", "E11", "E12", "E13", "S-2"}
     | {"G1", "G2", "G3", "G4", "G9", "G10", "G11", "G12"}
 )
 

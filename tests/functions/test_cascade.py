@@ -92,7 +92,7 @@ def held(seeds: range, count: int, **shape: Any) -> int:
 @pytest.mark.parametrize("order", ["any", "drift", "falses first"])
 @pytest.mark.parametrize("apart", [GOOD, IGNORANT, WRONG])
 def test_the_bounds_hold_at_every_moment(apart: float, order: str) -> None:
-    assert held(range(8), 1_500, apart=apart, order=order) == 8
+    assert held(range(3), 1_500, apart=apart, order=order) == 3
 
 
 @pytest.mark.slow
@@ -110,7 +110,7 @@ def test_a_bound_that_audits_do_not_raise_is_noticed(monkeypatch: pytest.MonkeyP
 def test_so_many_errors_are_seldom_unseen_at_any_time() -> None:
     """Of errors, each is found with the audits' probability; the bound is looked at after every one."""
     broken = 0
-    for seed in range(300):
+    for seed in range(100):
         coins, seen, unseen = random.Random(seed), 0, 0
         for _ in range(400):
             audited = coins.random() < AUDITED
@@ -118,7 +118,7 @@ def test_so_many_errors_are_seldom_unseen_at_any_time() -> None:
             if unseen > most_unseen(seen, 0.1):
                 broken += 1
                 break
-    assert 0 < broken <= 30
+    assert 0 < broken <= 10
 
 
 @pytest.mark.parametrize("together", [1, 50])
@@ -228,8 +228,8 @@ def test_one_at_a_time_as_well(federation: Connection) -> None:
     register(
         federation, lambda body: body.endswith("0"), lambda body: float(body.endswith("0")), batch_size=1
     )
-    sql = "SELECT body FROM docs WHERE relevant(body) AND body LIKE 'd1%'"
-    assert rows(federation, sql) == sorted((f"d{at}",) for at in range(0, COUNT, 10) if str(at)[0] == "1")
+    sql = "SELECT body FROM docs WHERE relevant(body) AND body LIKE 'd12%'"
+    assert rows(federation, sql) == sorted((f"d{at}",) for at in range(0, COUNT, 10) if str(at)[:2] == "12")
 
 
 @pytest.mark.parametrize(

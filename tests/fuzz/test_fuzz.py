@@ -33,7 +33,7 @@ from tests.fuzz.variants import more_access, turned
 from tests.fuzz.watch import Watcher
 from tests.fuzz.world import EddyLike, MakeEddy, Run, Wrong, play, random_run, verdict
 
-QUICK = 50
+QUICK = 30
 QUICK_PARTS = 5
 COUNT = int(os.environ.get("FFF_FUZZ_COUNT", "20000"))
 PARTS = 40
@@ -99,7 +99,7 @@ def test_windows_release_spare_and_are_missing_by_themselves(count: int) -> None
                 verdict(found.instance, one, play(found.instance, one, make_core), found.expected)
 
 
-@pytest.mark.parametrize("count", [6, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [3, pytest.param(150, marks=pytest.mark.slow)])
 def test_who_of_several_scans_reads_on_changes_nothing(count: int) -> None:
     """Nobody races, all do, any do and pause, or as the default says under each preference; any latency, any fault."""
     knobs = Knobs(second_scan=0.8, scannable=0.9)
@@ -129,13 +129,13 @@ def test_rows_that_results_make_come_level_by_level() -> None:
         check(recurring(seed), make_core)
 
 
-@pytest.mark.parametrize("count", [15, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [6, pytest.param(150, marks=pytest.mark.slow)])
 def test_answers_that_come_merged_change_nothing(count: int) -> None:
     for seed in range(count):
         check(case(2_000_000 + seed), make_merging)
 
 
-@pytest.mark.parametrize("count", [15, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [6, pytest.param(150, marks=pytest.mark.slow)])
 def test_what_only_large_tables_do_changes_nothing(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks that stay apart, hash tables that grow while they are used, indexes on several columns, runs."""
     for module, name in (
@@ -164,7 +164,7 @@ def test_tables_that_leave_memory_change_nothing(
         check(case(4_000_000 + seed), make_spilling)
 
 
-@pytest.mark.parametrize("count", [12, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [6, pytest.param(400, marks=pytest.mark.slow)])
 def test_rows_that_only_probe_are_let_go_and_change_nothing(
     count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,7 +227,7 @@ def test_an_added_access_method_changes_nothing() -> None:
     assert changed > 60
 
 
-@pytest.mark.parametrize("count", [25, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [12, pytest.param(400, marks=pytest.mark.slow)])
 def test_the_order_of_aliases_says_nothing(count: int) -> None:
     """Right sides before what they are joined with, with LIMIT and faults too."""
     rng = random.Random(FIRST)

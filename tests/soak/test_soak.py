@@ -18,9 +18,9 @@ FIRST = int(os.environ.get("FFF_SOAK_SEED") or "0")
 
 def test_a_few_days() -> None:
     tally = Tally()
-    for seed in range(FIRST + 1, FIRST + 9):
+    for seed in range(FIRST + 1, FIRST + 5):
         assert not tally.one(seed), seed
-    assert tally.runs > 4
+    assert tally.runs > 2
 
 
 def test_one_seed_is_one_day() -> None:

@@ -19,6 +19,7 @@ from fff_sources.document import parse_document, read_document
 from fff_sources.http import templates
 from fff_sources.load import BUNDLED, INDEX, lint, load_catalog
 from tests.catalog.pages import made, secrets
+from tests.sampling import every
 
 FILES = sorted(BUNDLED.glob("*.yaml"))
 NAMES = [file.stem for file in FILES]
@@ -113,7 +114,14 @@ def test_every_table_says_what_it_is_and_what_columns_it_has(name: str) -> None:
         assert table["columns"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+def test_a_misspelt_table_is_suggested_by_the_index_and_no_spec_is_read(
+    tmp_path: Path, read: list[str]
+) -> None:
+    assert catalog_of(tmp_path).suggest("gbif.ocurrences")[0] == "gbif.occurrences"
+    assert read == []
+
+
+@pytest.mark.parametrize("name", every(4, NAMES))
 def test_every_table_has_a_test_query_that_can_be_run(federation: Federation, name: str) -> None:
     used = set()
     for sql in declared(name)["tests"]:

@@ -33,15 +33,21 @@ def spec(url: str, network: str) -> str:
     return f"{{version: 1, sources: {{api: {{{client}, tables: {{t: {{columns: {{id: int}}, scan: {{endpoint: r}}}}}}}}}}}}"
 
 
+@pytest.fixture
+def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment names none."""
+    for name in ("http_proxy", "HTTP_PROXY", "no_proxy", "NO_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+
+
 async def rows(_: web.BaseRequest) -> web.Response:
     return web.json_response([{"id": 1}])
 
 
+@pytest.mark.usefixtures("no_proxies")
 async def test_a_proxy_of_the_spec_and_of_the_environment(
     serve: Serve, read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("http_proxy", "HTTP_PROXY", "no_proxy", "NO_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
     proxy = await serve(rows)
     url = "http://api.example.org/v1"  # which nobody here can reach
     assert await read(spec(url, f"network: {{proxy: '{proxy.url}'}}, ")).scan("t") == [{"id": 1}]
@@ -105,11 +111,10 @@ async def _poured(source: asyncio.StreamReader, target: asyncio.StreamWriter) ->
     target.close()
 
 
+@pytest.mark.usefixtures("no_proxies")
 async def test_a_socks_proxy_of_the_environment_and_of_the_spec(
     serve: Serve, read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("http_proxy", "HTTP_PROXY", "no_proxy", "NO_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
     own = await serve(rows)
     proxy = Socks(own.port)
     async with await asyncio.start_server(proxy.serve, "127.0.0.1", 0) as server:

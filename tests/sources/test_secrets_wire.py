@@ -16,6 +16,7 @@ import pytest
 from aiohttp import web
 
 from fff.errors import FFFError, SourceError, SpecError
+from tests.sampling import every
 from tests.sources.reading import Reader
 from tests.web.serving import Serve
 
@@ -86,7 +87,7 @@ ANSWERS: dict[str, Answer] = {
 }
 
 
-@pytest.mark.parametrize("auth", AUTHS)
+@pytest.mark.parametrize("auth", every(2, AUTHS))
 @pytest.mark.parametrize("what", ANSWERS)
 async def test_no_error_tells_a_secret(
     serve: Serve, read: Read, auth: str, what: str, caplog: pytest.LogCaptureFixture

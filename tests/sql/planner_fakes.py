@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pytest
+
 from fff.catalog import Catalog, KeyColumn, LookupMethod, ScanMethod, Table
+from fff.errors import QueryError
 from fff.schema import Field
+from fff.sql import prepare
 
 
 @dataclass
@@ -58,6 +62,16 @@ def catalog(*tables: Table) -> Catalog:
     for source in dict.fromkeys(one.source for one in tables):
         result.add(FakeAdapter(source, tuple(one for one in tables if one.source == source)))
     return result
+
+
+def refused_at(sql: str, place: str | None, tables: Catalog) -> str:
+    """What a statement is refused with, which points to this place; None leaves that open."""
+    with pytest.raises(QueryError) as refused:
+        prepare(sql, tables)
+    span = refused.value.span
+    assert span is not None
+    assert place is None or sql[span.start : span.end] == place
+    return refused.value.message
 
 
 def _split(text: str) -> list[str]:

@@ -194,8 +194,8 @@ def block_rows(prepared: Prepared, data: dict[str, pa.Table]) -> pa.Table:
 @pytest.mark.parametrize(
     "sql",
     [
-        *QUERIES[::4],
-        *(pytest.param(sql, marks=pytest.mark.slow) for sql in QUERIES if sql not in QUERIES[::4]),
+        *QUERIES[::8],
+        *(pytest.param(sql, marks=pytest.mark.slow) for sql in QUERIES if sql not in QUERIES[::8]),
     ],
 )
 def test_results(spark: SparkEngine, sql: str) -> None:

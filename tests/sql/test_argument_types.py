@@ -7,7 +7,7 @@ import random
 
 import pyarrow as pa
 import pytest
-from planner_fakes import catalog, table
+from planner_fakes import catalog, refused_at, table
 
 from fff.errors import QueryError, SparkError
 from fff.schema import result_field
@@ -129,11 +129,8 @@ TAKEN = [
 
 @pytest.mark.parametrize(("sql", "place"), REFUSED)
 def test_what_is_refused(sql: str, place: str) -> None:
-    with pytest.raises(QueryError) as told:
-        prepare(sql, LAB)
-    assert told.value.span is not None
-    assert sql[told.value.span.start : told.value.span.end] == place
-    assert "[DATATYPE_MISMATCH]" in told.value.message or "[INVALID_PARAMETER_VALUE]" in told.value.message
+    message = refused_at(sql, place, LAB)
+    assert "[DATATYPE_MISMATCH]" in message or "[INVALID_PARAMETER_VALUE]" in message
 
 
 @pytest.mark.parametrize("sql", TAKEN)

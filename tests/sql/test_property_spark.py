@@ -121,6 +121,7 @@ def test_fresh_conditions(spark: SparkEngine) -> None:
     Sample(fresh_seed(), MORE).check(spark)
 
 
+@pytest.mark.slow
 def test_the_engine_takes_a_fair_share(fixed: Sample) -> None:
     assert len(fixed.taken) > TAKEN * FEW
     assert sum(case.whole for case in fixed.taken) > WHOLE * FEW

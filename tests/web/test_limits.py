@@ -60,7 +60,11 @@ MANY = [
 
 @pytest.mark.parametrize(
     ("limit", "tell"),
-    [(limit, tell) for limit in MANY for tell in TELLS]
+    [
+        pytest.param(limit, tell, marks=[pytest.mark.slow] * (tell != "structured"))
+        for limit in MANY
+        for tell in TELLS
+    ]
     + [(limit, "structured") for limit in LIMITS if limit not in MANY],
 )
 def test_a_server_that_tells_its_quota_refuses_hardly_ever(limit: str, tell: str) -> None:
