@@ -33,6 +33,7 @@ ALONE = {
     "SELECT i, a FROM u NATURAL LEFT JOIN (SELECT i, b FROM r WHERE d > 0) z": 2,
     "SELECT * FROM r LEFT ANTI JOIN u USING (i)": 1,
     "SELECT l, s FROM u NATURAL RIGHT JOIN (SELECT i, l FROM r) z": 2,
+    "SELECT * FROM (SELECT * FROM (SELECT i, l FROM r WHERE b) WHERE l > 0) JOIN u USING (i)": 2,
 }  # fmt: skip
 #: Of these Spark groups and orders, and joins nothing: it reads the rows of one block.
 ABOVE = [
