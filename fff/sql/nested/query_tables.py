@@ -157,6 +157,10 @@ def _is_worth_it(tree: QueryTree, query: Query) -> bool:
         return False
     if filled(node) - _PLAIN or scope.one_sided or scope.inner or not scope.joinable:
         return True
+    if isinstance(parent, exp.In) and not all(
+        isinstance(one.unalias(), exp.Column) for one in node.expressions
+    ):
+        return True  # which no join compares with columns
     asked = [one.scope.node.parent for one in sources] or [parent]
     right = any(one.nullable or one.hidden for one in sources)
     right = right or any(isinstance(one, exp.In | exp.Exists) for one in asked)
