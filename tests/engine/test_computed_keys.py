@@ -123,6 +123,7 @@ async def test_days_between_two_dates(serve: Serve, tmp_path: Path) -> None:
         ("(k, s) IN ((1, NULL))", "nothing binds k", "in rows both have to be of one type"),
         ("k = 1 OR n > 3", "nothing binds k", "k = 1 OR n > 3 does not say which values k has"),
         ("k > 3", "nothing binds k", "k > 3 does not say which values k has"),
+        ("k IN (n, 3)", "nothing binds k", "k IN (n, 3) does not say which values k has"),
     ],
 )
 async def test_what_binds_nothing_is_told_before_any_request(

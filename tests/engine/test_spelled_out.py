@@ -100,6 +100,7 @@ STATEMENTS = [
         True,
         "WITH RECURSIVE f AS (SELECT 1 AS z UNION ALL SELECT z * 2 FROM f WHERE z < 4) SELECT v.n FROM f AS q JOIN v ON v.k = q.z",
     ),
+    (True, "SELECT n FROM v WHERE k = (SELECT 1 + 2)"),
     (False, "SELECT n FROM v WHERE NOT (k < 2 OR k > 4) AND NOT (k <> 3 AND k <> 4)"),
     (True, "TABLE r |> AS q |> JOIN r ON q.k = r.b |> SELECT q.k, r.s |> ORDER BY 1"),
     (True, "(TABLE r |> DROP b, s) UNION ALL VALUES (1)"),
