@@ -211,7 +211,9 @@ class Catalog:
             for written in (full, own):
                 names.setdefault(written.lower(), []).append(full)
         wanted = name.lower()
-        close = difflib.get_close_matches(wanted, names, n=3, cutoff=0.8)  # before what is only somewhat alike
+        close = difflib.get_close_matches(
+            wanted, names, n=3, cutoff=0.8
+        )  # before what is only somewhat alike
         close = close or difflib.get_close_matches(wanted, names, n=3)
         return list(dict.fromkeys(full for hit in close for full in names[hit]))[:3]
 

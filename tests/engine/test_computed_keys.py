@@ -69,6 +69,11 @@ async def asked(serve: Serve, tmp_path: Path, sql: str) -> tuple[list[Row], list
         ("k BETWEEN 4 AND 2", []),
         ("k BETWEEN 1 AND 2 OR k BETWEEN 7 AND 8", [1, 2, 7, 8]),
         ("k BETWEEN 1 AND 8 AND k IN (8, 9)", [8]),
+        ("NOT (k < 2 OR k > 4)", [2, 3, 4]),
+        ("NOT (k <> 2 AND k <> 4)", [2, 4]),
+        ("NOT k NOT IN (2, 3)", [2, 3]),
+        ("1 = 0", []),
+        ("k > 5 AND NULL", []),
         ("(k, s) IN ((1, 'b'), (2, 'x'))", [1, 2]),
         ("(k, s) = (1, 'b')", [1]),
         ("(k = 1 AND n > 0) OR (k = 3 AND s = 'a')", [1, 3]),
@@ -118,6 +123,7 @@ async def test_days_between_two_dates(serve: Serve, tmp_path: Path) -> None:
         ("(k, s) IN ((1, NULL))", "nothing binds k", "in rows both have to be of one type"),
         ("k = 1 OR n > 3", "nothing binds k", "k = 1 OR n > 3 does not say which values k has"),
         ("k > 3", "nothing binds k", "k > 3 does not say which values k has"),
+        ("k IN (n, 3)", "nothing binds k", "k IN (n, 3) does not say which values k has"),
     ],
 )
 async def test_what_binds_nothing_is_told_before_any_request(

@@ -54,6 +54,10 @@ class Writer:
                     item = f"{item} AS {name}"
                 items.append(item)
                 columns.append((name, kind))
+            if self.seed.random() < 0.3 and "JOIN" not in text and "," not in text:
+                at = self.seed.randint(0, len(items))
+                items.insert(at, "*")
+                columns[at:at] = [one for one in pool if "." not in one[0]]
             where = ""
             if self.seed.random() < 0.5:
                 word = self.seed.choice([" AND ", " OR "])

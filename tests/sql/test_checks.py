@@ -62,8 +62,15 @@ REFUSED = [
     ("SELECT i FROM types WHERE (*) = (1, 2)", "*"),
     ("SELECT count(*) FROM types GROUP BY (i, *)", "*"),
     ("SELECT FROM types", "SELECT"),
+    ("SELECT t.i, (SELECT max(l) FROM types) AS m, i FROM types t JOIN types u ON t.i = u.i", "i"),
+    ("SELECT t.i FROM types t JOIN types u ON t.i = u.i WHERE i IN (SELECT max(i) FROM types)", "i"),
+    ("SELECT i FROM (SELECT i, count(*) AS c FROM types GROUP BY i) t JOIN types u ON t.i = u.i", "i"),
 ]
 TAKEN = [
+    "SELECT t.i FROM types t JOIN types u ON t.i = u.i ORDER BY i, (SELECT max(i) FROM types)",
+    "SELECT t.l AS i FROM types t JOIN types u ON t.i = u.i ORDER BY i, (SELECT max(i) FROM types)",
+    "SELECT i FROM types t JOIN types u USING (i) WHERE i IN (SELECT max(i) FROM types)",
+    "SELECT st.k FROM types st JOIN (SELECT max(i) AS k FROM types) u ON st.i = u.k",
     "SELECT i FROM types WHERE b",
     "SELECT i FROM types WHERE (b) AND NOT types.b",
     "SELECT i FROM types WHERE s AND b",

@@ -18,6 +18,8 @@ from fff.sql.syntax.source_map import Edited
 MERGED = {
     "SELECT x + 1, a.* FROM (SELECT i % 2 AS x, s FROM r WHERE b) AS a WHERE x < 10":
         "SELECT (a.i % 2) + 1 AS `(x + 1)`, (a.i % 2) AS x, a.s AS s FROM w.r AS a WHERE (a.b) AND ( (a.i % 2) < 10)",
+    "SELECT z, s FROM (SELECT *, i % 2 AS z FROM r WHERE b) a WHERE z > 0":
+        "SELECT (a.i % 2) AS z, a.s AS s FROM w.r AS a WHERE (a.b) AND ( (a.i % 2) > 0)",
     "SELECT * FROM (SELECT i, s FROM r WHERE b) a LEFT JOIN u ON a.i = u.i":
         "SELECT a.i AS i, a.s AS s, u.i AS i, u.s AS s, u.a AS a FROM w.r AS a LEFT JOIN u ON a.i = u.i WHERE (a.b)",
     "SELECT z FROM (SELECT i AS z FROM r) a JOIN (SELECT l AS i FROM r) b ON z = b.i":

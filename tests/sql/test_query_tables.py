@@ -33,6 +33,9 @@ ALONE = {
     "SELECT i, a FROM u NATURAL LEFT JOIN (SELECT i, b FROM r WHERE d > 0) z": 2,
     "SELECT * FROM r LEFT ANTI JOIN u USING (i)": 1,
     "SELECT l, s FROM u NATURAL RIGHT JOIN (SELECT i, l FROM r) z": 2,
+    "SELECT l FROM r WHERE i IN (SELECT i % 2 FROM u)": 2,
+    "SELECT l FROM r WHERE (s, i) IN (SELECT upper(s), i FROM u WHERE i > 0)": 2,
+    "SELECT * FROM (SELECT * FROM (SELECT i, l FROM r WHERE b) WHERE l > 0) JOIN u USING (i)": 2,
 }  # fmt: skip
 #: Of these Spark groups and orders, and joins nothing: it reads the rows of one block.
 ABOVE = [

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
-from fff.dataflow.plan.expressions import And, Column, Compare, Expr, Literal, Or
+from fff.dataflow.plan.expressions import And, Column, Compare, Expr, Literal, Not, Operator, Or
 from fff.sql.analysis.predicates import pinned
 
 #: The values that columns may have, each for itself; a column that is not there may have any.
@@ -20,6 +21,7 @@ _MOST_CASES = 10_000
 
 def cases_of(expr: Expr, *, spell: bool = False) -> tuple[Case, ...]:
     """Cases of which a row that passes is in one at least; `spell`: with the values between two bounds spelled out."""
+    expr = positive(expr)
     held = pinned(expr)
     if held is not None:
         return ({held[0]: held[1]},)
@@ -35,6 +37,22 @@ def cases_of(expr: Expr, *, spell: bool = False) -> tuple[Case, ...]:
                     found = tuple(both(one, other) for one in found for other in cases)
             return found
     return ({},)
+
+
+def positive(expr: Expr) -> Expr:
+    """A condition with its NOTs moved to what they say of single comparisons, by Kleene's rules."""
+    match expr:
+        case And(items=items):
+            return And(tuple(map(positive, items)))
+        case Not(item=Not(item=item)):
+            return positive(item)
+        case Not(item=Or(items=items)):
+            return And(tuple(positive(Not(item)) for item in items))
+        case Not(item=And(items=items)):
+            return Or(tuple(positive(Not(item)) for item in items))
+        case Not(item=Compare(op=op) as item) if op in _NEGATIONS:
+            return replace(item, op=_NEGATIONS[op])
+    return expr
 
 
 def united(cases: Sequence[Case]) -> dict[Column, tuple[object, ...]]:
@@ -63,6 +81,7 @@ def bounded(conjuncts: Sequence[Expr]) -> dict[Column, tuple[int, int]]:
     return {column: (low, highest[column]) for column, low in lowest.items() if column in highest}
 
 
+_NEGATIONS: Mapping[str, Operator] = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _STEPS = {">": 1, ">=": 0, "<": -1, "<=": 0}
 
 

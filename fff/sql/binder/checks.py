@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from fff.errors import Span
 from fff.sql.binder.names import parts_of, reference_span, star_tokens
-from fff.sql.binder.scopes import Found, QueryTree, SelectScope, resolve
+from fff.sql.binder.scopes import Found, QueryTree, SelectScope, ambiguous, resolve
 from fff.sql.syntax.statement import (
     Node,
     Statement,
@@ -72,6 +72,16 @@ def _check_path(statement: Statement, column: Node, scope: SelectScope) -> None:
         )
 
 
+def _check_meaning(statement: Statement, column: Node, scope: SelectScope) -> None:
+    options = ambiguous(column, scope)
+    if options:
+        raise statement.error(
+            f"column {parts_of(column)[0].name} is ambiguous: {', '.join(options)}",
+            reference_span(column),
+            hint="write the alias before it",
+        )
+
+
 def check_queries(tree: QueryTree) -> None:
     """Raises QueryError for what Spark would certainly refuse, underlined."""
     for scope in tree.scopes:
@@ -79,6 +89,7 @@ def check_queries(tree: QueryTree) -> None:
             _check_star(tree.statement, star)
         for column in scope.columns:
             _check_path(tree.statement, column, scope)
+            _check_meaning(tree.statement, column, scope)
         written = [one for one in scope.conditions if one.node is not None and not one.follows]
         alone = sum(not one.on for one in written) == 1
         for condition in written:

@@ -273,6 +273,19 @@ def _bare(names: Sequence[str], scope: SelectScope, *, joining: bool) -> Found |
     return None
 
 
+def ambiguous(node: Node, scope: SelectScope) -> list[str]:
+    """The columns that a bare name of a select list or of WHERE certainly cannot tell apart, as they can be written."""
+    name, part = parts_of(node)[0].name.lower(), node
+    while part.parent is not None and part.parent is not scope.node:
+        part = part.parent
+    if part.arg_key not in ("expressions", "where") or name in scope.aliases | scope.merged | scope.blurred:
+        return []
+    if _qualified([one.name.lower() for one in parts_of(node)], scope, joining=False) is not None:
+        return []
+    found = [one for one in scope.sources if not (one.hidden or one.called) and one.index(name) is not None]
+    return [f"{one.alias}.{name}" for one in found] if len(found) > 1 else []
+
+
 # ---------------------------------------------------------------------------------------------------- what a query yields
 
 

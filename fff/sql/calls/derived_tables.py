@@ -314,13 +314,23 @@ def _span(parts: Sequence[Node], found: Found) -> Span:
     return Span(_there(identifier_span(parts[0])).start, _there(identifier_span(parts[found.qualifiers])).end)
 
 
+def _is_star(item: Node) -> bool:
+    return isinstance(item.this if isinstance(item, exp.Column) else item, exp.Star)
+
+
+def _spread(items: Sequence[tuple[Node, Span]], count: int) -> list[tuple[Node, Span]]:
+    """The entries of a select list, its one star as often as it has columns."""
+    times = count - len(items) + 1 if sum(_is_star(item) for item, _ in items) == 1 else 1
+    return [one for one in items for _ in range(times if _is_star(one[0]) else 1)]
+
+
 def _values(
     tree: QueryTree, inner: SelectScope, own: SelectText, aliases: dict[Source, str], changes: Sequence[Edit]
 ) -> Iterator[tuple[str, str]]:
     """The names of the inner SELECT's columns, and what they are where it is gone."""
-    outputs, items, statement = inner.outputs, own.items, tree.statement
-    if outputs is None or (len(outputs) != len(items) and any(one.passed is None for one in outputs)):
-        raise KeptApartError
+    outputs, statement = _there(inner.outputs), tree.statement
+    items = _spread(own.items, len(outputs))
+    must(len(items) == len(outputs) or all(one.passed is not None for one in outputs))
     for at, output in enumerate(outputs):
         if output.passed is not None:
             source, index = output.passed
@@ -328,6 +338,7 @@ def _values(
             yield output.name, qualified(aliases[source], _there(source.names)[index])
             continue
         node, span = items[at]
+        must(not _is_star(node))
         bare, name = node, output.name
         if isinstance(node, exp.Alias):
             # What stands before the alias, and the AS that may be there.

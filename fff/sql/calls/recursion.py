@@ -26,8 +26,10 @@ from fff.sql.binder.names import Relation
 from fff.sql.binder.scopes import Query, QueryTree, SelectScope, Source
 from fff.sql.planner.block_order import Draft, Walk
 from fff.sql.planner.engine_answer import AnsweredSelect, engine_answer
+from fff.sql.syntax.edits import edit
 from fff.sql.syntax.parse import parse_statement
-from fff.sql.syntax.statement import exp
+from fff.sql.syntax.source_map import Edited
+from fff.sql.syntax.statement import exp, identifier_span, quote
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,29 @@ def followed(
             for source, edge in edges:
                 restrictions.edges[source].append(edge)
     return drafts
+
+
+def with_columns(text: Edited, catalog: Catalog) -> Edited | None:
+    """The text with queries that name their columns for recursive ones in FROM, to be run for keys as any other; None where there are none.
+
+    Raises QueryError.
+    """
+    tree, edits = read_queries(parse_statement(text.sql), catalog), []
+    for source in tree.sources:
+        made = None if source.query is None or not source.query.recursive else source.query.node.parent
+        if not isinstance(made, exp.CTE) or made in (source.node.find_ancestor(exp.CTE), source.node):
+            continue
+        names = [one.name for one in made.args["alias"].columns]
+        first = made.this
+        while isinstance(first, exp.SetOperation):
+            first = first.this
+        names = names or [one.alias_or_name for one in first.expressions]
+        place = identifier_span(source.node.this)
+        if place is not None and all(names) and "*" not in names:
+            listed, own = ", ".join(map(quote, names)), quote(source.node.name)
+            alias = "" if source.node.args.get("alias") else f" AS {own}"
+            edits.append(edit(place, f"(SELECT {listed} FROM {own}){alias}"))  # noqa: S608 - names of the statement
+    return text.edited(edits) if edits else None
 
 
 def _walk(

@@ -77,6 +77,9 @@ def members(text: Edited, catalog: Catalog) -> Edited | None:
         limit = scope.node.args.get("limit")
         one_row = filled(scope.node) <= _OF_ONE_ROW and any(map(has_aggregate, scope.node.expressions))
         one_row |= isinstance(limit, exp.Limit) and limit.expression == exp.Literal.number(1)
+        one_row |= filled(scope.node) == {"expressions"} and not scope.node.find(
+            exp.Func
+        )  # which may make many
         if not one_row or not isinstance(around, exp.Where) or scope.region is None or equal is None:
             continue
         sign = scope.region.first - 2

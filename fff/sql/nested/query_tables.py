@@ -109,7 +109,7 @@ class _Candidate:
 
     sql: str
     inside: Span  # of its brackets
-    whole: Span | None  # with its brackets, where it is an entry of FROM with an alias
+    whole: Span | None  # with its brackets, where it is an entry of FROM whose columns have their own names
 
     def put(self, table: Table) -> tuple[Span, str]:
         """What stands for it."""
@@ -132,7 +132,8 @@ def _candidates(tree: QueryTree) -> list[_Candidate]:
         inside = tree.statement.span(place[0] + 1, place[1])
         node = next((one.node for one in tree.sources if one.query is query), None)
         alias = node.args.get("alias") if isinstance(node, exp.Subquery) else None
-        plain = node is not None and filled(node) == {"this", "alias"} and alias and not alias.columns
+        bare = isinstance(node, exp.Subquery) and filled(node) <= {"this", "alias"}
+        plain = bare and not (alias is not None and alias.columns)
         entry = plain and isinstance(node.parent if node is not None else None, exp.From | exp.Join)
         whole = tree.statement.span(place[0], place[1] + 1) if entry else None
         sql = tree.statement.sql
@@ -156,6 +157,10 @@ def _is_worth_it(tree: QueryTree, query: Query) -> bool:
         return False
     if filled(node) - _PLAIN or scope.one_sided or scope.inner or not scope.joinable:
         return True
+    if isinstance(parent, exp.In) and not all(
+        isinstance(one.unalias(), exp.Column) for one in node.expressions
+    ):
+        return True  # which no join compares with columns
     asked = [one.scope.node.parent for one in sources] or [parent]
     right = any(one.nullable or one.hidden for one in sources)
     right = right or any(isinstance(one, exp.In | exp.Exists) for one in asked)

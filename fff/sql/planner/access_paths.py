@@ -418,6 +418,8 @@ def _other_type(binder: Binder, column: Column, conjuncts: Sequence[Conjunct]) -
             )
         if isinstance(other, Column):
             kind = binder.block.scope.field(other).type
+            if kind == field.type:  # one of several, so that it says nothing of the key's value
+                continue
             return (
                 f"{conjunct.text} compares {field.type} with {kind}: keys are looked up only between columns of one "
                 "type; declare the same type for both in the source specs"

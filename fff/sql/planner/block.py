@@ -354,7 +354,11 @@ def _pins(block: SourceBlock, conjuncts: Sequence[Conjunct], equalities: Equalit
         single |= {
             column: known for column, known in own.items() if column.alias == right and len(known) == 1
         }
-    return replace(pins, values={**pins.values, **single}, spelled={**pins.spelled, **single})
+    spelled = {**pins.spelled, **single}
+    if any(one.on is None and _is_false(one) for one in conjuncts):  # no value of any column does
+        relations = block.scope.relations
+        spelled |= {Column(one.ordinal, at): () for one in relations for at in range(len(one.table.columns))}
+    return replace(pins, values={**pins.values, **single}, spelled=spelled)
 
 
 def _is_false(conjunct: Conjunct) -> bool:

@@ -17,10 +17,12 @@ from fff.sql.calls.derived_tables import merged
 from fff.sql.calls.expand import expand_calls
 from fff.sql.calls.full_joins import halved
 from fff.sql.calls.parents import through_parents
+from fff.sql.calls.recursion import with_columns
 from fff.sql.calls.spelled_out import spelled_out
 from fff.sql.calls.subqueries import members
 from fff.sql.nested.key_columns import with_key_columns
 from fff.sql.nested.packing import PACKED, packed
+from fff.sql.nested.pipes import without_pipes
 from fff.sql.nested.query_tables import QueryTables
 from fff.sql.planner.commands import command, query_of
 from fff.sql.planner.plan import BranchUnion, Prepared
@@ -135,6 +137,12 @@ def _planned_once(
 
     `depth`: in how many queries that are planned by themselves it stands.
     """
+    with suppress(QueryError):
+        text = without_pipes(written_out(sql))
+        if text is not None:
+            other = _planned_once(text.sql, catalog, params, at_hand, depth)
+            result = None if other.result is None else other.result.at(text.origin)
+            return replace(other, sql=sql, result=result)
     statement = parse_statement(sql)
     refused: QueryError | None = None
     plain: Prepared | None = None
@@ -178,7 +186,7 @@ def _rewritten(
         if spelled is not None:
             text, catalog = spelled
             yield text, catalog
-    for rewrite in (members, halved):
+    for rewrite in (with_columns, members, halved):
         with suppress(QueryError):
             other = rewrite(text, catalog)
             if other is not None:

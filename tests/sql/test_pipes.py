@@ -1,0 +1,68 @@
+"""Pipes are planned as the SELECT that they mean; those that mean none are Spark's."""
+
+from __future__ import annotations
+
+import pytest
+from hard_rows import CATALOG
+
+from fff.errors import QueryError
+from fff.sql import prepare
+
+
+@pytest.mark.parametrize(
+    ("pipes", "select"),
+    [
+        ("FROM r |> WHERE i > 1 |> WHERE b |> LIMIT 2", "SELECT * FROM r WHERE (i > 1) AND (b) LIMIT 2"),
+        ("FROM r |> JOIN u USING (i) |> SELECT DISTINCT l", "SELECT DISTINCT l FROM r JOIN u USING (i)"),
+        ("FROM r |> AS q |> WHERE q.b |> SELECT q.i", "SELECT q.i FROM r AS q WHERE (q.b)"),
+        (
+            "FROM r |> WHERE b |> JOIN u ON r.i = u.i |> SELECT r.l",
+            "SELECT r.l FROM (SELECT * FROM r WHERE (b)) AS r JOIN u ON r.i = u.i",
+        ),
+        (
+            "FROM r |> SELECT i AS x |> WHERE x > 1 |> LIMIT 5 |> LIMIT 2",
+            "SELECT * FROM (SELECT * FROM (SELECT i AS x FROM r) WHERE (x > 1) LIMIT 5) LIMIT 2",
+        ),
+        ("SELECT i FROM r |> OFFSET 2", "SELECT * FROM (SELECT i FROM r) OFFSET 2"),
+        (
+            "FROM r |> AGGREGATE max(i) AS m GROUP BY b, s |> ORDER BY m",
+            "SELECT * FROM (SELECT b, s, max(i) AS m FROM r GROUP BY b, s) ORDER BY m",
+        ),
+    ],
+)
+def test_pipes_mean_a_select(pipes: str, select: str) -> None:
+    found, expected = prepare(pipes, CATALOG), prepare(select, CATALOG)
+    assert [one.plan for one in found.blocks] == [one.plan for one in expected.blocks]
+    assert (found.upper is None) == (expected.upper is None)
+    assert found.ordered == expected.ordered
+    assert found.sql == pipes
+
+
+@pytest.mark.parametrize(
+    "pipes",
+    [
+        "FROM r |> SELECT count(*)",  # which Spark refuses, as it does the next two
+        "FROM r |> AGGREGATE i GROUP BY i",
+        "FROM r |> SELECT i |> WHERE l > 1",
+        "FROM r |> AGGREGATE count(*) GROUP BY 1",  # the first column of r
+        "FROM r |> ORDER BY i |> SELECT l",
+        "FROM r, u |> LIMIT 3 |> WHERE r.i = u.i",
+        "FROM r |> SET i = i + 1",
+        "FROM r |> TABLESAMPLE (10 PERCENT)",
+        "FROM r WHERE b |> LIMIT 2",
+    ],
+)
+def test_what_is_not_certain_is_left_to_spark(pipes: str) -> None:
+    upper = prepare(pipes, CATALOG).upper
+    assert upper is not None
+    assert "|>" in upper.sql
+
+
+def test_errors_underline_the_pipes() -> None:
+    sql = "TABLE r |> WHERE b |> SELECT 1 / i AS x"
+    result = prepare(sql, CATALOG).result
+    assert result is not None
+    [place] = result.branches[0].places
+    assert sql[place.start : place.end].startswith("1 / i")
+    with pytest.raises(QueryError):
+        prepare("FROM r |> |> WHERE", CATALOG)
