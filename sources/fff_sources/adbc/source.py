@@ -319,8 +319,8 @@ class AdbcSource:
     def _uri(self, table: str | None) -> str:
         """What the driver takes, secrets filled in and a password in it known as one.
 
-        Raises SecretError, SourceError, also where nobody has trusted the spec: servers know the user by more than
-        the address, as by `PGPASSWORD` or the name.
+        Raises SecretError, SourceError, also where nobody has trusted the spec: servers know the user by more
+        than the address, as by `PGPASSWORD` or the name.
         """
         uri = self._context.secrets().fill(self._declared.uri)
         if self._declared.driver != "sqlite":

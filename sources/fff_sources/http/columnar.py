@@ -9,7 +9,7 @@ import pyarrow as pa
 
 PARQUET = b"PAR1"
 ARROW_FILE = b"ARROW1"
-#: Bytes of columns that a file may always hold, and times its own size: runs of one value take next to nothing.
+#: Bytes of columns that a file may always hold, and times its size: runs of a value take next to nothing.
 _MOST, _RATIO = 2**30, 32
 _ROWS = 2**12  # that are looked at together
 
