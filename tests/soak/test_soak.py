@@ -11,7 +11,7 @@ from tests.soak.broken import BROKEN_PATHS, BrokenPath
 from tests.soak.day import day
 from tests.soak.pairs import in_pairs
 from tests.soak.play import go
-from tests.soak.tally import DAYS, PAGE, PARTS, Tally, page_of, parts_of, share_of_path
+from tests.soak.tally import CORES, DAYS, PAGE, PARTS, Tally, core_name, page_of, parts_of, share_of_path
 
 FIRST = int(os.environ.get("FFF_SOAK_SEED") or "0")
 
@@ -36,9 +36,15 @@ def test_the_page_says_what_is_run() -> None:
     text = PAGE.read_text()
     parts = parts_of(text)
     assert page_of(parts) == text, "python -m tests.soak writes it"
-    rows = [line.split(" | ")[0].removeprefix("| ") for line in parts["path"].splitlines()]
-    assert rows == [broken.name for broken in BROKEN_PATHS]
-    assert not [line for line in parts["path"].splitlines() if " 0.0 % " in line], "each is noticed"
+    for part, names in (
+        ("path", [broken.name for broken in BROKEN_PATHS]),
+        ("core", list(map(core_name, CORES))),
+    ):
+        lines = parts[part].splitlines()
+        assert [line.split(" | ")[0].removeprefix("| ") for line in lines] == names, (
+            "--controls measures them"
+        )
+        assert not [line for line in lines if " 0.0 % " in line], "each is noticed"
 
 
 @pytest.mark.slow
