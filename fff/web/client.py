@@ -61,6 +61,7 @@ class _Failed(Exception):  # noqa: N818 - one attempt's end, never leaves this m
         self.wait = wait  # seconds before the next attempt, where something else than the usual
         self.seconds = 0.0  # that it took on the wire
         self.silent = status in _DOWN  # whether nobody was there to answer
+        self.stale = False  # it went over a kept connection that the server had closed
         self.refusal = False  # told to slow down: where the host's pause does the waiting, `wait` is 0
 
 
@@ -126,15 +127,8 @@ class WebClient:
     def _give_up(self, req: Request, breaker: Breaker, meter: AccessMeter) -> NoReturn:
         """Nothing is sent to a host that was given up."""
         meter.failed += 1
-        self._fail(
-            req,
-            _Failed(
-                f"not asked: the last {breaker.failures} attempts to reach the source brought no answer",
-                again=False,
-                hint="it seems to be down: try again later",
-            ),
-            0,
-        )
+        reason = f"not asked: the last {breaker.failures} attempts to reach the source brought no answer"
+        self._fail(req, _Failed(reason, again=False, hint="it seems to be down: try again later"), 0)
 
     async def _attempts(self, req: Request, meter: AccessMeter, breaker: Breaker) -> Response:
         attempt = refusals = 0
@@ -163,7 +157,9 @@ class WebClient:
                     refusals += 1
                     if limiter.successes > successes and refusals < _HOPELESS * req.policy.max_attempts:
                         attempt -= 1  # the host works, there were just too many of us
-                if failure.silent:
+                if failure.stale:  # happens once: it goes again over a connection of its own
+                    attempt, req = attempt - 1, replace(req, fresh=True)
+                elif failure.silent:
                     breaker.failed(failure.seconds)
                 elif failure.refusal or failure.status is not None:
                     breaker.answered()
@@ -329,7 +325,8 @@ class WebClient:
                 reason = self.redactor.text(error.reason)[:_EXCERPT]
                 failure = _Failed(reason, again=error.again, wait=error.wait, hint=error.hint)
                 failure.seconds = self.clock.now() - began
-                failure.silent = error.again
+                failure.stale = error.stale
+                failure.silent = error.again and not error.stale
                 raise failure from error
             finally:
                 meter.answered(self.clock.now(), began)
@@ -362,6 +359,7 @@ class WebClient:
             req.seconds,
             req.arrivals,
             withdrawn,
+            req.fresh,
         )
         answer = await self._transport.send(out)
         meter.bytes += len(answer.body)

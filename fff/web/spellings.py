@@ -12,7 +12,7 @@ import html
 import json
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html.entities import codepoint2name
 from urllib.parse import quote, quote_plus
 
@@ -64,9 +64,25 @@ def _encoded(text: str) -> Iterator[str]:
         yield repr(data)[2:-1]
         yield quote(data, safe="")
         yield quote_plus(data)
-        for packed in (base64.b64encode(data).decode(), base64.urlsafe_b64encode(data).decode()):
+        if len(data) >= CASELESS:
+            yield data.hex()
+            yield data.hex().upper()
+        for pack in (base64.b64encode, base64.urlsafe_b64encode):
+            packed = pack(data).decode()
             yield packed
             yield packed.rstrip("=")
+            if len(data) >= CASELESS:
+                yield from _amid(data, pack)
+
+
+def _amid(data: bytes, pack: Callable[[bytes], bytes]) -> Iterator[str]:
+    """What of it base64 writes alike whatever stands before and behind, as the user does before a password."""
+    for before in range(3):
+        packed = pack(bytes(before) + data).decode().rstrip("=")
+        whole = len(packed) - (
+            (before + len(data)) % 3 > 0
+        )  # else the last digit holds bits of what is behind
+        yield packed[(0, 2, 3)[before] : whole]
 
 
 def _entity(char: str, form: str) -> str:

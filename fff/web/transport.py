@@ -20,6 +20,7 @@ from functools import lru_cache
 from typing import Protocol
 from urllib.parse import urlencode
 from urllib.request import getproxies_environment, proxy_bypass
+from weakref import WeakSet
 
 import aiohttp
 from aiohttp.client_exceptions import UnixClientConnectorError
@@ -33,6 +34,7 @@ from fff.web.types import Arrivals, HostPolicy, NetworkRoute, Request
 USER_AGENT = "fff/0.1 (federated SQL client)"
 _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 _PACE = 2**18  # bytes for which a body gets a second more
+_REPEATABLE = frozenset({"GET", "HEAD"})
 _LATER = 0.01  # seconds more that are worth another timer: small answers are many
 _UNSENDABLE = re.compile("[\r\n\0]")
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"})
@@ -54,6 +56,7 @@ class Outgoing:
     seconds: float | None = None  # for the answer; None: as many as the policy says
     arrivals: Arrivals | None = None  # hears of the body while it comes, where the transport can tell
     withdrawn: Callable[[], None] | None = None  # called where it is cancelled before any of it has gone out
+    fresh: bool = False  # over a new connection
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,8 @@ class WireError(Exception):
 
     `again`: another attempt may help; `wait`: seconds before it, where something else than the usual.
 
-    `overrun`: the server was too slow. `hint`: what to do about it.
+    `overrun`: the server was too slow. `hint`: what to do about it. `stale`: nothing came over a kept connection, which the
+    server closed as the request was written: it may not have seen one that can be sent again.
     """
 
     def __init__(
@@ -95,11 +99,13 @@ class WireError(Exception):
         wait: float | None = None,
         overrun: bool = False,
         hint: str | None = None,
+        stale: bool = False,
     ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.again = again
-        self.wait = wait
+        self.stale = stale
+        self.wait = 0.0 if stale else wait
         self.overrun = overrun
         self.hint = hint
 
@@ -123,8 +129,8 @@ class Network:
 
     def __init__(self, user_agent: str = USER_AGENT) -> None:
         self._user_agent = user_agent
-        #: By whether private addresses will do, and the Unix socket.
-        self._sessions: dict[tuple[bool, str | None, str | None], aiohttp.ClientSession] = {}
+        #: By whether private addresses will do, the Unix socket, the proxy, and whether connections are for one request.
+        self._sessions: dict[tuple[bool, str | None, str | None, bool], aiohttp.ClientSession] = {}
         self._proxies = getproxies_environment()
         self._trusts: dict[NetworkRoute, ssl.SSLContext | bool] = {}
         self._resolver: PublicResolver | None = None
@@ -146,8 +152,13 @@ class Network:
             raise WireError(f"the header {odd!r} holds a character that no header can", again=False)
         clock = asyncio.get_running_loop().time
         started = clock()
-        head_sent: list[bool] = []
+        head_sent: list[bool] = []  # whether it went over a kept connection
+        head_came = False
         _HEADS.set(head_sent)
+
+        def stale() -> bool:
+            return head_sent == [True] and not head_came and out.method in _REPEATABLE
+
         try:
             url = URL(out.url, encoded=True)
             route = policy.route
@@ -157,7 +168,7 @@ class Network:
             limit = asyncio.timeout(policy.total_timeout if out.seconds is None else out.seconds)
             async with (
                 limit,
-                self._open(private, route.unix_socket, through).request(
+                self._open(private, route.unix_socket, through, out.fresh).request(
                     out.method,
                     url,
                     headers=out.headers,
@@ -169,7 +180,7 @@ class Network:
                     timeout=timeout,
                 ) as answer,
             ):
-                first_byte = clock() - started
+                first_byte, head_came = clock() - started, True
                 headers = _headers(answer.headers)
                 whole = is_whole(answer.status, out.headers)
                 heard = out.arrivals if whole else None
@@ -191,10 +202,10 @@ class Network:
             raise WireError(str(error), again=False) from error
         except (TimeoutError, aiohttp.ServerTimeoutError) as error:
             raise WireError("no answer in time", again=True, overrun=True) from error
-        except (
-            aiohttp.ServerDisconnectedError
-        ) as error:  # most often a kept connection that the server closed
-            raise WireError("the server closed the connection", again=True, wait=0.0) from error
+        except aiohttp.ServerDisconnectedError as error:
+            raise WireError(
+                "the server closed the connection", again=True, wait=0.0, stale=stale()
+            ) from error
         except (aiohttp.ClientSSLError, ssl.SSLError) as error:
             why, hint = _distrust(error)
             raise WireError(f"no secure connection: {why}", again=False, hint=hint) from error
@@ -213,7 +224,7 @@ class Network:
         except _socks_failures() as error:
             raise WireError(f"the proxy refuses: {_plain(error)}", again=True) from error
         except (aiohttp.ClientError, OSError) as error:
-            raise WireError(f"connection broken: {_plain(error)}", again=True) from error
+            raise WireError(f"connection broken: {_plain(error)}", again=True, stale=stale()) from error
 
     def _proxy_of(self, url: URL, route: NetworkRoute) -> str | None:
         """The proxy for a URL. This machine is reached without one."""
@@ -253,24 +264,27 @@ class Network:
             self._trusts[route] = known
         return known
 
-    def _open(self, private: bool, unix_socket: str | None, through: str | None) -> aiohttp.ClientSession:
-        session = self._sessions.get((private, unix_socket, through))
+    def _open(
+        self, private: bool, unix_socket: str | None, through: str | None, fresh: bool
+    ) -> aiohttp.ClientSession:
+        session = self._sessions.get((private, unix_socket, through, fresh))
         if session is None or session.closed:
             if not private and self._resolver is None:
                 self._resolver = PublicResolver(aiohttp.DefaultResolver())
             connector: aiohttp.BaseConnector
             if through is not None:
-                connector = _socks(through)
+                connector = _socks(through, fresh)
             elif unix_socket is not None:
-                connector = aiohttp.UnixConnector(unix_socket, limit=0, limit_per_host=0)
+                connector = aiohttp.UnixConnector(unix_socket, force_close=fresh, limit=0, limit_per_host=0)
             else:
                 connector = aiohttp.TCPConnector(
+                    force_close=fresh,
                     limit=0,
                     limit_per_host=0,
                     ttl_dns_cache=300,
                     resolver=None if private else self._resolver,
                 )
-            session = self._sessions[private, unix_socket, through] = aiohttp.ClientSession(
+            session = self._sessions[private, unix_socket, through, fresh] = aiohttp.ClientSession(
                 connector=connector,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
@@ -282,14 +296,14 @@ class Network:
         return session
 
 
-def _socks(proxy: str) -> aiohttp.BaseConnector:
+def _socks(proxy: str, fresh: bool) -> aiohttp.BaseConnector:
     """What connects through a SOCKS proxy, which looks names up. Raises WireError."""
     try:
         import aiohttp_socks  # noqa: PLC0415 - an extra
 
         kind, _, rest = proxy.partition("://")
         connector: aiohttp.BaseConnector = aiohttp_socks.ProxyConnector.from_url(
-            f"{kind[:6]}://{rest}", rdns=True, limit=0, limit_per_host=0
+            f"{kind[:6]}://{rest}", rdns=True, force_close=fresh, limit=0, limit_per_host=0
         )
     except ImportError as error:
         hint = "pip install 'fff[socks]'"
@@ -338,15 +352,17 @@ class PublicResolver(aiohttp.abc.AbstractResolver):
         await self._inner.close()
 
 
-#: Told by the request that a task is about: its head goes out.
+#: Told by the request that a task is about: its head goes out, over a connection that has carried one before or not.
 _HEADS: ContextVar[list[bool]] = ContextVar("_HEADS")
+_USED: WeakSet[object] = WeakSet()  # connections, by their protocols
 
 
 class _NotedRequest(aiohttp.ClientRequest):
     """A request that notes when it has a connection and goes out: aiohttp's own traces cost a tenth of a small request."""
 
     async def send(self, conn: aiohttp.connector.Connection) -> aiohttp.ClientResponse:
-        _HEADS.get().append(True)
+        _HEADS.get().append(conn.protocol in _USED)
+        _USED.add(conn.protocol)
         return await super().send(conn)
 
 

@@ -10,9 +10,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
+import pyarrow as pa
 import pytest
 
 from fff.budget import Budget
+from fff.dataflow.arrays import ArrowColumn
 from fff.dataflow.eddy import Eddy
 from fff.dataflow.lookups.access import LookupModule
 from fff.dataflow.lookups.lookups import Lookups
@@ -29,15 +31,17 @@ from fff_sources.http.paging.links import LinkPaginator
 from fff_sources.http.paging.paginators import OffsetPaginator, PageNumberPaginator
 from tests.fuzz.broken import method
 from tests.soak.day import Day
+from tests.soak.pairs import calmed, stricter_ones
 
 
 @dataclass(frozen=True)
 class BrokenPath:
-    """A rule that is broken. `fits`: the days that have what it takes to notice."""
+    """A rule that is broken. `fits`: the days that have what it takes to notice; `pairs`: by runs in pairs."""
 
     name: str
     patch: Callable[[pytest.MonkeyPatch], None]
     fits: Callable[[Day], bool]
+    pairs: bool = False
 
 
 def _stops_early(patching: pytest.MonkeyPatch) -> None:
@@ -140,6 +144,32 @@ def _never_held(patching: pytest.MonkeyPatch) -> None:
     patching.setattr(Scans, "give_credit", give_credit)
 
 
+def _whole_pages(patching: pytest.MonkeyPatch) -> None:
+    """Rows are a part of something larger, which stays with them and is not counted."""
+    right = ArrowColumn.append
+
+    def append(self: ArrowColumn, values: pa.Array) -> None:
+        right(self, pa.concat_arrays([values] * 9)[: len(values)])
+
+    patching.setattr(ArrowColumn, "append", append)
+
+
+def _asked_twice(patching: pytest.MonkeyPatch) -> None:
+    right = client.WebClient.request
+
+    async def request(self: Any, req: Any, **named: Any) -> Any:
+        if "id_m" in client.full_url(req):
+            await right(self, req, **named)
+        return await right(self, req, **named)
+
+    patching.setattr(client.WebClient, "request", request)
+
+
+def _compared(day: Day) -> bool:
+    calm = calmed(day)
+    return calm is not None and day.pushed and not day.windows and bool(stricter_ones(calm))
+
+
 def _wide_window(patching: pytest.MonkeyPatch) -> None:
     """A lookup method takes more requests than its window has room for."""
     patching.setattr(LookupModule, "room", property(lambda self: self.plan.window + 1 - len(self.requests)))
@@ -199,4 +229,6 @@ BROKEN_PATHS = (
         _wide_window,
         lambda day: day.sound and any(cell.world.is_lookup for cell in day.cells.values()),
     ),
+    BrokenPath("stored rows keep whole pages in memory", _whole_pages, lambda day: day.sound),
+    BrokenPath("a request with a condition costs another", _asked_twice, _compared, pairs=True),
 )

@@ -68,9 +68,7 @@ def _of_a_run(chosen: Day, came: Came, run: OneRun, *, resumed: bool) -> Iterato
     if outcome.complete != (not outcome.missing) or outcome.complete != (outcome.exit_code == 0):
         yield f"complete: {outcome.complete}, missing {outcome.missing}, exit code {outcome.exit_code}"
     json.dumps(outcome.report)
-    # A connection that a server is tired of costs an attempt; as many as there may be can meet one each.
-    attempts = max(came.network.crossed.values(), default=0) < chosen.client["retry"]["max_attempts"]
-    whole = chosen.sound and attempts and (chosen.bounds.kill is None or resumed)
+    whole = chosen.sound and (chosen.bounds.kill is None or resumed)
     if whole and not outcome.complete:
         yield f"nothing was wrong, and yet: {outcome.reason}"
 

@@ -171,8 +171,7 @@ class Day:
             rng.random() < 0.7,
             rng.choice([None, None, 1, 3]) if self.stormy else None,
             rng.choice([1, 1, 4, 40]),
-            # A connection that the server is tired of costs an attempt where a request crosses its end.
-            rng.choice([None, None, 0.1, 5.0]) if self.client["retry"]["max_attempts"] > 1 else None,
+            rng.choice([None, None, 0.1, 5.0]),
         )
 
     def spec(self) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,9 +45,6 @@ class Network:
     log: list[str] = field(default_factory=list)
     links: set[Link] = field(default_factory=set)
     delivered: int = 0  # bytes
-    crossed: Counter[str] = field(
-        default_factory=Counter
-    )  # requests that met the end of a connection, by target
 
     def note(self, text: str) -> None:
         """A line of the log, with the time."""
@@ -190,7 +186,6 @@ class Link(asyncio.Transport):
         await asyncio.sleep(weather.on_the_way())
         if self._gone:  # it crossed the end of the connection
             note(f"crossed {asked.target}")
-            self._network.crossed[asked.target] += 1
             self._end(ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"))
             return
         exchange.arrived = self._loop.time()

@@ -45,6 +45,12 @@ def toggled(calm: Day) -> Iterator[tuple[str, Day]]:
     )
 
 
+def in_pairs(chosen: Day) -> list[str]:
+    """What is wrong with the day where it is calm, in all pairs; nothing where there is none."""
+    calm = calmed(chosen)
+    return [] if calm is None else [*of_toggles(calm), *of_stricter(calm)]
+
+
 def of_toggles(calm: Day) -> Iterator[str]:
     """What is wrong with the day where one thing is switched."""
     for name, other in toggled(calm):
@@ -64,22 +70,25 @@ def comparable(calm: Day) -> bool:
         and not calm.statement.tail
         and accesses <= {"scan", "lookup"}
         and not calm.also
+        and " FROM " not in calm.statement.what
+        and "(SELECT" not in calm.statement.tables
     )
+
+
+def stricter_ones(calm: Day) -> list[str]:
+    """Conditions that make the statement stricter, where that can be compared."""
+    tables = f"{calm.statement.tables} "
+    named = {name for name in "rst" if f"web.{name}" in tables and f"web.{name} x" not in tables}
+    return [condition for condition in STRICTER if condition[0] in named] if comparable(calm) else []
 
 
 def of_stricter(calm: Day) -> Iterator[str]:
     """What is wrong with stricter statements on the same day."""
-    if not comparable(calm) or " FROM " in calm.statement.what or "(SELECT" in calm.statement.tables:
-        return
-    loose = go(calm)
+    conditions = stricter_ones(calm)
+    loose = go(calm) if conditions else None
     if loose is None:
         return
-    for condition in STRICTER:
-        if (
-            f"web.{condition[0]}" not in calm.statement.tables
-            or f"web.{condition[0]} x" in calm.statement.tables
-        ):
-            continue
+    for condition in conditions:
         strict = replace(calm, statement=calm.statement.stricter(condition))
         came = go(strict)
         if came is None:

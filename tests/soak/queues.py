@@ -1,4 +1,4 @@
-"""What waits inside of a run, held against its ceilings whenever the driver has had a turn or asks for pages."""
+"""What waits and what is stored inside of a run, held against its ceilings whenever the driver has had a turn or asks for pages."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ import pytest
 
 from fff.dataflow import scans
 from fff.dataflow.plan.events import ScanRows
+from fff.dataflow.store.stem import SteM
 from fff.runtime.driver import BlockDriver
 
 #: Tuples above which scans are held back, on days that look whether they are: few, as days have few rows.
 FEW_TUPLES = 12
+#: Bytes that a chunk of a column may hold beyond those that are counted, for its offsets and nulls begin at whole bytes.
+_BESIDE = 64
+#: Bytes of a SteM, indexes and all: of each row, several times what the simulated rows take, and whatever it has.
+_OF_A_ROW, _OF_A_STEM = 256, 4096
 
 
 class Queues:
@@ -56,7 +61,19 @@ class Queues:
                 self._at_most("requests of a lookup under way", len(module.requests), module.plan.window)
                 most = max((len(request.keys) for request in module.requests.values()), default=0)
                 self._at_most("keys of a request", most, module.plan.batch_size)
+        for stem in block.stems:
+            self._look_at_bytes(stem)
         self.most_tuples = max(self.most_tuples, _tuples(driver))
+
+    def _look_at_bytes(self, stem: SteM) -> None:
+        """What `--memory-limit` and the statistics count is what is held: whole buffers, not only what is used of them."""
+        chunks = [chunk for column in stem.columns for chunk in column._chunks]
+        buffers = {
+            part.address: part.size for chunk in chunks for part in chunk.buffers() if part is not None
+        }
+        counted = sum(column.nbytes for column in stem.columns)
+        self._at_most("bytes of rows in a SteM", sum(buffers.values()), counted + _BESIDE * len(chunks))
+        self._at_most("bytes of a SteM", stem.nbytes, _OF_A_STEM + _OF_A_ROW * len(stem))
 
     def _look_at_grant(self, driver: BlockDriver, table: int, index: int) -> None:
         """More pages may come: no more tuples wait than may, unless some of them wait for just these pages."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -228,6 +229,29 @@ async def test_few_records_for_ever_come_to_an_end(serve: Serve, read: Read, nam
     with pytest.raises(SourceError, match=r"the same page came|100 pages in a row without a new record"):
         await read(spec(served, PAGINATORS[name])).scan("t")
     assert len(served.asked) < 300
+
+
+@pytest.mark.parametrize("name", ["cursor", "json_link", "header_link", "auto", "keyset"])
+@pytest.mark.parametrize(("last", "handed_on"), [(2, 11), (10**9, 7)])
+async def test_a_page_without_a_new_record_waits_for_the_end(
+    serve: Serve, read: Read, name: str, last: int, handed_on: int
+) -> None:
+    """Where the end comes, its rows are equal ones; where a source goes round, copies that stand in no partial answer."""
+    served = await serving(
+        serve, lambda number, _: whole(0, 0)[3 * number : 7] if number < 2 else [], last=last
+    )
+    reader = read(spec(served, PAGINATORS[name]))
+    table = reader.table("t")
+    rows, gone_round = 0, False
+    try:
+        adapter = reader.catalog.adapter_of(table)
+        pages = adapter.scan(table, table.scans[0], ["id"], meter=reader.meter, window=1)
+        async with contextlib.aclosing(pages):
+            async for page in pages:
+                rows += len(page.rows)
+    except SourceError:
+        gone_round = True
+    assert (rows, gone_round) == (handed_on, last > 2)
 
 
 @pytest.mark.parametrize("name", PAGINATORS)

@@ -9,9 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 from aiohttp import web
+from pyarrow import feather
 
 from fff.errors import SourceError
 from fff_sources.files import kinds
+from fff_sources.http import columnar
 from fff_sources.load import lint
 from tests.sources.discovering import rows, types
 from tests.sources.reading import Reader
@@ -238,3 +240,16 @@ def test_types_of_texts(cells: str, kind: str) -> None:
     assert found.columns()["c"] == kind
     found.take(b"c,d\n,x\n")  # nothing is of any type
     assert found.columns()["c"] == kind
+
+
+def test_columns_of_a_file_that_expand_beyond_reason_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A million rows of one value take a few hundred bytes: of such a file no more is unpacked than may be."""
+    same = pa.repeat(pa.scalar(7), 1_000_000)
+    for write in (papq.write_table, feather.write_feather):
+        out = io.BytesIO()
+        write(pa.table({"a": same}), out)
+        monkeypatch.setattr(columnar, "_MOST", 2**30)
+        assert columnar.read_columns(out.getvalue(), ["a"]).num_rows == 1_000_000
+        monkeypatch.setattr(columnar, "_MOST", 2**20)
+        with pytest.raises(pa.ArrowInvalid, match="its columns take more than"):
+            columnar.read_columns(out.getvalue(), ["a"])

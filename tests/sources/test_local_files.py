@@ -49,6 +49,12 @@ def zipped(body: bytes, how: int = zipfile.ZIP_STORED) -> bytes:
     return out.getvalue()
 
 
+def damaged(how: int) -> bytes:
+    """A zip file of which some packed bytes are others."""
+    whole = zipped(CSV * 100, how)
+    return whole[:45] + b"\xff" * 15 + whole[60:]
+
+
 def columnar(write: object, **options: object) -> bytes:
     out = io.BytesIO()
     table = pa.table(
@@ -285,6 +291,7 @@ async def test_what_looks_like_no_file_is_none(folder: Path) -> None:
     [
         ("x.csv.gz", gzip.compress(CSV, mtime=0)[:-9], "x.csv.gz"),
         ("x.csv.zip", b"PK\x03\x04 and no more", "cannot be unpacked"),
+        *(("x.csv.zip", damaged(how), "cannot be unpacked|Invalid data") for how in (8, 12, 14)),
         ("x.parquet", b"PAR1 and no more", "not valid parquet"),
         ("empty.csv", b"", "nothing to tell columns from"),
     ],

@@ -46,12 +46,18 @@ def rows(serve: Serve, read: Read) -> Rows:
     return rows
 
 
-def zipped(*files: tuple[str, bytes]) -> bytes:
+def zipped(*files: tuple[str, bytes], how: int = zipfile.ZIP_DEFLATED) -> bytes:
     data = io.BytesIO()
-    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(data, "w", how) as archive:
         for name, content in files:
             archive.writestr(name, content)
     return data.getvalue()
+
+
+def damaged(how: int) -> bytes:
+    """A zip file of which some packed bytes are others."""
+    whole = zipped(("inside.json", bytes(range(256)) * 50), how=how)
+    return whole[:45] + b"\xff" * 15 + whole[60:]
 
 
 def in64(data: bytes | str) -> str:
@@ -190,6 +196,7 @@ async def test_pages_are_counted_by_what_the_source_counts(serve: Serve, read: R
         ("a: {type: int, path: u, pattern: '/(\\d+)$'}", "format: csv", "u\nx/y\n", "nothing that fits the pattern"),
         ("a: int", "decode: base64", "%%%", "it is no base64"),
         ("a: int", "decode: zip", b"PK-nothing", "it is no zip"),
+        *(("a: int", "decode: zip", damaged(how), "it is no zip") for how in (8, 12, 14)),
         ("a: int", "format: csv, decode: zip", zipped(("a", b"a\n1\n"), ("b", b"a\n2\n")), "holds 2 files"),
         ("a: int", "decode: gzip", b"\x1f\x8bnothing", "damaged"),
         ("a: int", "decode: gzip", gzip.compress(b"[]", mtime=0)[:-4], "ends too early"),

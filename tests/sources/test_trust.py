@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import sqlite3
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -67,13 +69,15 @@ def link(to: Path) -> None:
 async def ids(*paths: str, table: str = "town.t") -> tuple[list[int], AccessMeter]:
     """The rows of a table of the specs, as the working folder has them or as they are named."""
     client, meter = WebClient(), AccessMeter()
+    catalog = load_catalog(list(map(Path, paths)), environ=os.environ, cwd=Path.cwd(), client=client)
     try:
-        catalog = load_catalog(list(map(Path, paths)), environ=os.environ, cwd=Path.cwd(), client=client)
         await catalog.discover(catalog.find(table.split(".")))
         (found,) = catalog.find(table.split("."))
         pages = catalog.adapter_of(found).scan(found, found.scans[0], ["id"], meter=meter, window=1)
         return [row for page in [page async for page in pages] for row in page.rows["id"].to_pylist()], meter
     finally:
+        for adapter in catalog.adapters:
+            await adapter.close()
         await client.close()
 
 
@@ -165,6 +169,25 @@ async def test_a_found_spec_reads_no_file_outside_of_its_folder(path: str, home:
     assert (await ids("fff.yaml"))[0] == [7]
     fff("source", "trust")
     assert (await ids())[0] == [7]
+
+
+async def test_a_found_spec_opens_no_database_that_knows_us(home: Path, fff: Command) -> None:
+    """A file elsewhere, through a link too; or a server, which may know us by PGPASSWORD, ~/.pgpass or our name."""
+    pytest.importorskip("adbc_driver_sqlite", reason="pip install 'fff[sqlite]'")
+    with contextlib.closing(sqlite3.connect(home / ".ssh" / "id.db")) as database:
+        database.executescript("CREATE TABLE t (id INT); INSERT INTO t VALUES (7)")
+    link(home / ".ssh")
+    text = "version: 1\nsources:\n  town: {type: adbc, driver: DRIVER, uri: 'URI', tables: {t: {}}}\n"
+    for uri in ("../home/.ssh/id.db", "link/id.db"):
+        put("fff.yaml", text.replace("DRIVER", "sqlite").replace("URI", uri))
+        with pytest.raises(SourceError, match=r"lies outside of the folder of fff\.yaml"):
+            await ids()
+        assert (await ids("fff.yaml"))[0] == [7]
+    fff("source", "trust")
+    assert (await ids())[0] == [7]
+    put("fff.yaml", text.replace("DRIVER", "postgresql").replace("URI", "postgresql://127.0.0.1:1/x"))
+    with pytest.raises(SecretError, match="the login to town is not given to a spec that nobody has trusted"):
+        await ids()
 
 
 @pytest.mark.usefixtures("home")

@@ -57,6 +57,7 @@ def test_which_addresses_are_private() -> None:
         "0.0.0.0",
     ]
     private += ["::1", "::", "fe80::1%eth0", "fd00::1", "::ffff:127.0.0.1", "64:ff9b::a00:1", "2002:7f00:1::"]
+    private += ["::127.0.0.1", "::ffff:0:10.0.0.1", "64:ff9b:1::a00:1", "192.0.0.170"]
     public = [PUBLIC, "172.32.0.1", "100.128.0.1", "2606:2800:220:1::1", "::ffff:8.8.8.8", "64:ff9b::808:808"]
     assert [one for one in private if not is_private_address(one)] == []
     assert [one for one in public if is_private_address(one)] == []

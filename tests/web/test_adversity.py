@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import zlib
+from collections import Counter
 from collections.abc import AsyncIterator
 
 import pytest
@@ -156,3 +158,38 @@ async def test_scans_and_lookups_of_one_host_take_turns(serve: Serve, client: We
     )
     assert server.paths.index("/scan") == 5, "first come, first served"
     assert server.paths[6:21] == [f"/lookup{n}" for n in range(5, 20)]
+
+
+async def test_a_kept_connection_that_the_server_has_closed_costs_no_attempt(client: WebClient) -> None:
+    """Three are kept. Each is closed as the next request is written: that goes out once more, over a new one."""
+    asked: Counter[str] = Counter()
+    three = asyncio.Barrier(3)
+
+    async def serve_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            path = (await reader.readuntil(b"\r\n\r\n")).split()[1].decode()
+            asked[path] += 1
+            if path == "/first":
+                await three.wait()
+            if path != "/never":
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]")
+            if path == "/first":
+                head = await reader.readuntil(b"\r\n\r\n")
+                asked[head.split()[1].decode()] += 1
+        writer.close()
+
+    async with await asyncio.start_server(serve_once, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        policy, meter = HostPolicy(max_attempts=1), AccessMeter()
+
+        async def ask(path: str, method: str = "GET") -> int:
+            return (await client.request(Request(url + path, method, policy=policy), meter=meter)).attempts
+
+        await asyncio.gather(*(ask("/first") for _ in range(3)))
+        assert await ask("/again") == 1
+        with pytest.raises(SourceError, match="the server closed the connection"):  # the new connection, too
+            await ask("/never")
+        with pytest.raises(SourceError, match="the server closed the connection"):  # may have been heard
+            await ask("/post", "POST")
+    assert asked == {"/first": 3, "/again": 2, "/never": 2, "/post": 1}
+    assert (meter.requests, meter.retries) == (8, 2)

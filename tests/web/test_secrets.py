@@ -139,6 +139,21 @@ def test_every_spelling_of_a_secret_is_removed(secret: str) -> None:
         assert shown.strip("'b<>\"") == "***", (name, echo(secret), shown)
 
 
+@pytest.mark.parametrize("secret", [SECRET, "pässwörd-élan", "plainTOKEN0123"])
+@pytest.mark.parametrize("pack", [base64.b64encode, base64.urlsafe_b64encode])
+def test_a_secret_amid_others_is_removed_from_base64(secret: str, pack: Callable[[bytes], bytes]) -> None:
+    """As a password behind a name: what is left tells nothing but its length."""
+    redactor = Redactor()
+    redactor.add(secret)
+    for before in range(4):
+        for behind in ("", ":", ":x", ":xy"):
+            packed = pack(f"{'user'[:before]}{secret}{behind}".encode()).decode()
+            shown = redactor.text(packed)
+            assert "***" in shown, (packed, shown)
+            assert len(shown.replace("***", "")) <= 4 + 2 * len(behind) + 2, (packed, shown)
+    assert redactor.text(f"<{secret.encode().hex()} {secret.encode().hex().upper()}>") == "<*** ***>"
+
+
 def test_short_secrets_do_not_hide_words_that_only_look_like_them() -> None:
     redactor = Redactor()
     redactor.add("abc")

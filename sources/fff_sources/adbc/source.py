@@ -319,10 +319,15 @@ class AdbcSource:
     def _uri(self, table: str | None) -> str:
         """What the driver takes, secrets filled in and a password in it known as one.
 
-        Raises SecretError, SourceError.
+        Raises SecretError, SourceError, also where nobody has trusted the spec: servers know the user by more
+        than the address, as by `PGPASSWORD` or the name.
         """
         uri = self._context.secrets().fill(self._declared.uri)
-        if self._declared.driver == "sqlite":
+        if self._declared.driver != "sqlite":
+            self._context.check_login()
+        else:
+            if self._context.standing is not None:
+                self._context.standing.check_table(uri, self.name, table or "")
             path = self._context.document.folder / Path(uri).expanduser()
             if not path.is_file():
                 shown = self._context.client.redactor.text(str(path))

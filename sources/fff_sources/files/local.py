@@ -10,7 +10,6 @@ import glob
 import io
 import sys
 import zipfile
-import zlib
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO
@@ -22,6 +21,7 @@ from fff.web.types import Response
 from fff_sources.http.columnar import ARROW_FILE, PARQUET
 from fff_sources.http.paging.paginators import Ask
 from fff_sources.http.response.streaming import GZIP, Arriving, unpacked
+from fff_sources.http.shaping import NO_ZIP
 
 #: The file that stands for standard input.
 STDIN = "-"
@@ -152,7 +152,7 @@ class LocalFiles:
                 yield stack.enter_context(file)
         except OSError as error:
             raise self._error(f"{path}: {error.strerror or error}", "name a file that can be read") from error
-        except (zipfile.BadZipFile, zlib.error, pa.ArrowException) as error:
+        except (*NO_ZIP, pa.ArrowException) as error:
             raise self._error(f"{path}: cannot be unpacked", "is the file whole?") from error
 
     def _unzipped(self, archive: zipfile.ZipFile) -> IO[bytes]:

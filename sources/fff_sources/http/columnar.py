@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
 PARQUET = b"PAR1"
 ARROW_FILE = b"ARROW1"
+#: Bytes of columns that a file may always hold, and times its size: runs of a value take next to nothing.
+_MOST, _RATIO = 2**30, 32
+_ROWS = 2**12  # that are looked at together
 
 
 def read_schema(body: bytes) -> pa.Schema:
@@ -23,13 +26,38 @@ def read_schema(body: bytes) -> pa.Schema:
 def read_columns(body: bytes, names: Sequence[str]) -> pa.Table:
     """Some columns of a file, each in one piece.
 
-    Raises pa.ArrowException, KeyError for a column that is not there.
+    Raises pa.ArrowException, also where it expands beyond reason, KeyError for a column that is not there.
     """
-    if not body.startswith((ARROW_FILE, b"\xff\xff\xff\xff")):
-        import pyarrow.parquet as papq  # noqa: PLC0415 - as above
+    most, held = max(_MOST, _RATIO * len(body)), 0
+    batches = []
+    schema, parts = _parts(body, names)
+    for batch in parts:
+        batches.append(batch)
+        held += batch.nbytes
+        if held > most:
+            raise pa.ArrowInvalid(f"its columns take more than {most:,} bytes")
+    return (
+        pa.Table.from_batches(batches, batches[0].schema if batches else schema)
+        .select(names)
+        .combine_chunks()
+    )
 
-        return papq.read_table(io.BytesIO(body), columns=list(names), use_threads=False).combine_chunks()
-    return _arrow(body).read_all().select(list(names)).combine_chunks()
+
+def _parts(body: bytes, names: Sequence[str]) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
+    """Columns, and rows with these among them."""
+    if _is_arrow(body):
+        reader = _arrow(body)
+        if isinstance(reader, pa.RecordBatchReader):
+            return reader.schema, reader
+        return reader.schema, map(reader.get_batch, range(reader.num_record_batches))
+    import pyarrow.parquet as papq  # noqa: PLC0415 - as above
+
+    file = papq.ParquetFile(io.BytesIO(body))
+    return file.schema_arrow, file.iter_batches(_ROWS, columns=list(names), use_threads=False)
+
+
+def _is_arrow(body: bytes) -> bool:
+    return body.startswith((ARROW_FILE, b"\xff\xff\xff\xff"))
 
 
 def _arrow(body: bytes) -> pa.RecordBatchReader | pa.ipc.RecordBatchFileReader:

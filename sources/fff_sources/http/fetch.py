@@ -153,7 +153,7 @@ class Reading:
                 pages, following, rest = self._taken(response, paginator, ask, arriving, window)
                 if rest is None and following is not None and window > 1 and self._pages > 1:
                     ahead = self.send(following)
-                for page in pages:
+                for page in self._repeats.sure(pages):
                     yield page
                 if rest is not None:
                     async with contextlib.aclosing(
@@ -245,7 +245,7 @@ class Reading:
                             truncated = f"stopped at {bound} (maximum in the spec)"
                         elif spent is None:
                             waiting.append(following)
-                    for page in pages:
+                    for page in self._repeats.sure(pages):
                         yield page
             if spent is not None:
                 raise spent
@@ -289,9 +289,10 @@ class Reading:
         return pages, following, rest
 
     def _last(self, share: PageRange | None = None) -> list[Page]:
-        """After all pages: what is wrong with them together."""
+        """After all pages: those held back, and what is wrong with all together."""
         found = self._complaint(share)
-        return [] if found is None else [Page(self.body.empty(), found, doubled=found != NOT_EXHAUSTIVE)]
+        told = [] if found is None else [Page(self.body.empty(), found, doubled=found != NOT_EXHAUSTIVE)]
+        return [*self._repeats.held, *told]
 
     def _plan(
         self, paginator: Paginator, ask: Ask, answer: PageAnswer, pages: Sequence[Page], *, independent: bool

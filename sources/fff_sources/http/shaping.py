@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import binascii
 import io
+import lzma
 import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -17,6 +19,11 @@ from fff_sources.http.spec import spec
 
 #: What an entry's key is called in its record, and its value where that is no object.
 KEY, VALUE = "@key", "@value"
+#: What `zipfile` raises for one that is damaged, encrypted, or packed in a way that it does not know.
+NO_ZIP = (
+    *(zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError),
+    *(zlib.error, lzma.LZMAError, OSError),  # by the ways of packing
+)
 
 
 class PackedError(ValueError):
@@ -173,7 +180,7 @@ def _unzip(data: bytes, policy: HostPolicy) -> bytes:
                 raise PackedError(f"the zip holds {len(names)} files, not one")
             with archive.open(names[0]) as file:
                 body = file.read(policy.max_body + 1)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+    except NO_ZIP as error:
         raise PackedError(f"it is no zip that can be read: {error}") from None
     if len(body) > policy.max_body:
         raise BodyError(f"the answer is larger than {policy.max_body:,} bytes")

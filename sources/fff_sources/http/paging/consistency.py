@@ -126,6 +126,10 @@ class Repeats:
         self._count = 0
         self._alike = False  # some record came twice, which may well be
         self._stale = 0  # pages in a row that brought nothing new
+        self._doubtful = (
+            False  # the last page with records brought none that is new: its rows are equal ones, or copies
+        )
+        self.held: list[Page] = []
 
     @property
     def is_part(self) -> bool:
@@ -158,6 +162,7 @@ class Repeats:
             times += 1
         if times > 1 and self._is_repetition(records, count, times):
             raise PaginationError(f"the same page came {times} times: {what}")
+        self._doubtful = False
         if self._looked_at >= _LOOKED_AT and self._count % _SAMPLED and times == 1:
             return
         self._looked_at += count
@@ -176,8 +181,21 @@ class Repeats:
         if fresh:
             self._stale = 0
         else:
-            most = _STALE_LONG if bounded or self._projected else _STALE
+            unsure = bounded or self._projected
+            self._doubtful = not unsure
+            most = _STALE_LONG if unsure else _STALE
             self._none_new(most, f"pages in a row without a new record: {what}")
+
+    def sure(self, pages: Sequence[Page]) -> list[Page]:
+        """Pages to hand on. One without a new record is `held` until some come, or the end.
+
+        Where neither does, the source goes round, and copies would stand in the partial answer.
+        """
+        self.held += pages
+        if self._doubtful:
+            return []
+        ready, self.held = self.held, []
+        return ready
 
     def _is_known(self, declared: Sequence[int]) -> bool:
         """Whether a page had these very records in this order: so many that differ are no chance."""
