@@ -134,7 +134,7 @@ class ToldMore:
 
 
 #: What most answers to lookups say.
-_SILENT = ToldMore()
+SILENT = ToldMore()
 
 
 def _part_of(total: Total | None, received: int) -> str | None:
@@ -167,7 +167,7 @@ def told_more(body: bytes, selector: JsonPath, headers: Mapping[str, str] | None
     objects = list(objects_of(headers or {}))
     with contextlib.suppress(MalformedJSON):  # whoever reads the records says so
         objects = [*objects_around(body, selector), *objects] if body.strip() else objects
-    return _Words(objects, counted=selector.single).told() if objects else _SILENT
+    return _Words(objects, counted=selector.single).told() if objects else SILENT
 
 
 class _Words:
