@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import gc
 import os
 import sys
 import threading
 
+from fff_cli.run.garbage import spare_loading
+
 
 def main() -> None:
     """Entry point of `fff` and of `python -m fff_cli`."""
-    gc.disable()  # what is loaded stays: to look through it again and again takes a tenth of the time
+    spare_loading()
     try:
         from fff_cli.app import run  # noqa: PLC0415 - loading takes long enough for a Ctrl-C
 
-        gc.freeze()
-        gc.enable()
         _leave(run(sys.argv[1:]))
     except KeyboardInterrupt:
         os._exit(130)  # nothing has begun, or everything has ended

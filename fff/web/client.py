@@ -309,14 +309,14 @@ class WebClient:
             raise
         try:
             self.requests_sent += 1
-            meter.sent(self.clock.now())
+            began = self.clock.now()
+            meter.sent(began)
 
             def withdrawn() -> None:
                 self.requests_sent -= 1
                 meter.requests -= 1
                 meter.refund()
 
-            began = self.clock.now()
             try:
                 response = await self._exchange(req, meter, withdrawn)
             except WireError as error:

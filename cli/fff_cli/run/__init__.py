@@ -5,6 +5,7 @@ Out: what happened, told on standard error and in the report.
 
     account     The account of a run in words
     federation  The one place where commands meet sources and engine
+    garbage     When the collector of reference cycles looks
     interrupts  Ctrl-C: the first stops fetching and keeps what is there, the second aborts
     no_pandas   Spare the command line what a library would import on its own account.
     progress    What standard error gets in words

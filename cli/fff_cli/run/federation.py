@@ -15,6 +15,7 @@ from fff.errors import UsageError
 from fff.federation import Federation, Prepared
 from fff.sql import parameter_names, split_statements, unused_parameter
 from fff.web.client import WebClient
+from fff_cli.run.garbage import loaded
 from fff_cli.run.no_pandas import spare_pandas
 from fff_sources.load import load_catalog
 
@@ -91,11 +92,14 @@ def prepare_all(
     if not statements:
         raise UsageError("there is no SQL in what was given", hint="fff query 'SELECT …'")
     if len(statements) == 1:
-        return [federation.prepare(statements[0], params, prioritize)]
+        prepared = federation.prepare(statements[0], params, prioritize)
+        loaded()  # all but what reads answers
+        return [prepared]
     names = [parameter_names(one) for one in statements]
     unused = [name for name in params if not any(name in known for known in names)]
     if unused:
         raise unused_parameter(unused[0], frozenset().union(*names))
+    loaded()
     return [
         federation.prepare(one, {name: value for name, value in params.items() if name in known}, prioritize)
         for one, known in zip(statements, names, strict=True)

@@ -19,6 +19,7 @@ from fff.errors import UsageError
 from fff_cli.output.streams import check_installed
 from fff_cli.postgres.door import PostgresDoor
 from fff_cli.run.federation import open_federation
+from fff_cli.run.garbage import loaded
 from fff_cli.run.progress import say
 from fff_cli.serve.queries import Queries, ServeLimits
 from fff_cli.serve.web import WebDoor
@@ -167,6 +168,7 @@ async def _serve(
         cache_ttl=tables.cache_ttl,
         local_files=tables.local_files,
     )
+    loaded()
     async with federation:
         if tables.only and (unknown := federation.catalog.narrow(tables.only)):
             raise UsageError(f"there is no source {unknown[0]!r}", hint="`fff source list` shows them")

@@ -247,12 +247,14 @@ class LookupModule:
 
     def next_request(self, number: int, now: float = 0.0) -> KeyRequest | None:
         """The next request to send, if a key is pending and the window has room."""
-        if not self.pending or not self.room:
+        pending = self.pending
+        if not pending or not self.room:
             return None
         urgent = bool(self._urgent)
-        keys: list[int] = []
-        while self.pending and len(keys) < self.plan.batch_size:
-            keys.append(self._urgent.popitem(last=False)[0] if self._urgent else self._next_key())
+        keys = [
+            self._urgent.popitem(last=False)[0] if self._urgent else self._next_key()
+            for _ in range(min(pending, self.plan.batch_size))
+        ]
         return self._sent(KeyRequest(number, np.array(keys, np.int64), urgent=urgent, sent_at=now))
 
     @property

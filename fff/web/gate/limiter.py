@@ -175,7 +175,7 @@ class HostLimiter:
         before = self.blocked.copy()
         meter.gates[self] = meter.gates.get(self, 0) + 1
         self._held.setdefault(id(meter), before.get("throttled", 0.0))
-        self._pump()
+        self._pump(now)
         try:
             return await waiter
         except asyncio.CancelledError:
@@ -208,6 +208,8 @@ class HostLimiter:
 
         None and 0 where no quota is known.
         """
+        if not self._windows and not self._budgets:
+            return None, 0.0
         now = self._clock.now()
         rests = [(float(window.left(now)), window.each_s) for window in self._windows.values()]
         rests += [
@@ -226,10 +228,12 @@ class HostLimiter:
             window.ended(permit.serial, now)
         if self._saturated and not self._later(self._wave):
             self._first = max(self._first, 1)
-        self._pump()
+        self._pump(now)
 
     def observe(self, permit: Permit, quotas: Sequence[Quota]) -> None:
         """The answer tells what is left of the server's quotas."""
+        if not quotas:
+            return
         now, others = self._clock.now(), self._in_flight - 1
         for quota in quotas:
             self._budgets.setdefault(quota.name, Remaining()).observe(quota, permit.serial, others, now)
@@ -306,7 +310,7 @@ class HostLimiter:
         """Let nobody start for that long; waiters fail at once where the policy does not allow to wait so long."""
         now = self._clock.now()
         self._paused_until = max(self._paused_until, now + seconds)
-        self._pump()
+        self._pump(now)
 
     def close(self) -> None:
         """Stop the timer."""
@@ -407,9 +411,8 @@ class HostLimiter:
     def _even(self, now: float) -> float:
         return min([budget.even_rate(now) for budget in self._budgets.values()]) if self._budgets else 0.0
 
-    def _pump(self) -> None:
+    def _pump(self, now: float) -> None:
         """Start every waiter that may start; set the timer when only time stands in the way."""
-        now = self._clock.now()
         self._account(now)
         cause: Cause | None = None
         while self._waiters:
@@ -439,7 +442,7 @@ class HostLimiter:
     async def _wake(self, delay: float) -> None:
         await self._clock.sleep(delay)
         self._timer = None
-        self._pump()
+        self._pump(self._clock.now())
 
     def _account(self, now: float) -> None:
         """Book the time since the last call on what stood in the way since then."""

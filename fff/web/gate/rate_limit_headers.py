@@ -10,6 +10,7 @@ import email.utils
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from fff.web.types import HostPolicy
 
@@ -49,7 +50,7 @@ class Quota:
 def quotas(headers: Mapping[str, str], policy: HostPolicy, wall: float) -> tuple[Quota, ...]:
     """The quotas that an answer tells of; none from an answer that some cache kept."""
     declared = policy.remaining_header or policy.reset_header
-    if not declared and not any(name.startswith(_BEGINNINGS) for name in headers):
+    if not declared and not _may_tell(tuple(headers)):
         return ()  # most answers
     if number(headers.get("age", "")):
         return ()
@@ -57,6 +58,12 @@ def quotas(headers: Mapping[str, str], policy: HostPolicy, wall: float) -> tuple
     if declared:
         return tuple(_declared(headers, policy, now))
     return tuple(_structured(headers)) or tuple(_triples(headers, now))
+
+
+@lru_cache(maxsize=1024)
+def _may_tell(fields: tuple[str, ...]) -> bool:
+    """Whether one of the fields of a header is about quotas: a host's answers mostly have the same fields."""
+    return any(field.startswith(_BEGINNINGS) for field in fields)
 
 
 def server_time(headers: Mapping[str, str], wall: float) -> float:

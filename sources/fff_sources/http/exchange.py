@@ -234,8 +234,7 @@ class Exchange:
 
         async def fetch(ask: Ask, arriving: Arriving | None = None) -> Response:
             nonlocal place
-            if job is None or question is not None:
-                return await send(ask, arriving)
+            assert job is not None, "else nothing is to be waited for"
             if not place:
                 submitted = await send(Ask())
                 get = partial(self.ask, meter=meter, table=planned.table.name)
@@ -282,7 +281,7 @@ class Exchange:
                 raise self.problem(failure, response, planned.table.name)
             return response
 
-        return fetch
+        return send if job is None or question is not None else fetch
 
 
 def form_of(endpoint: spec.Endpoint) -> BodyFormat:

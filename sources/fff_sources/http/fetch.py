@@ -101,13 +101,13 @@ class Reading:
 
     def send(self, ask: Ask) -> Incoming:
         """Ask; large bodies of lines can be read while they come."""
-        lines = self.is_scan and self.endpoint.format in LINES and self.endpoint.decode is None
-        arriving = None
-        if lines:
-            delimiter = self.endpoint.delimiter if self.endpoint.format == "csv" else None
-            endpoint = self.endpoint
+        endpoint, arriving = self.endpoint, None
+        if self.is_scan and endpoint.format in LINES and endpoint.decode is None:
             arriving = Arriving(
-                delimiter, comment=endpoint.comment, skip_rows=endpoint.skip_rows, encoding=endpoint.encoding
+                endpoint.delimiter if endpoint.format == "csv" else None,
+                comment=endpoint.comment,
+                skip_rows=endpoint.skip_rows,
+                encoding=endpoint.encoding,
             )
         return Incoming(asyncio.ensure_future(self.fetch(ask, arriving)), arriving)
 
@@ -348,6 +348,18 @@ class Reading:
                     self._early += block.records
                     yield block
 
+    def _decoded(
+        self, response: Response, opened: Opened | None, arriving: Arriving | None
+    ) -> list[DecodedBlock]:
+        """The records of an answer that were not handed on before."""
+        if opened is not None:
+            origin = self._origin(response.url)
+            block = self.body.few(response, opened, self.meter, origin, self.fill, missed=self.declared)
+            if block is not None:
+                self._records += block.records
+                return [block]
+        return list(self._blocks(Piece(response, 0) if arriving is None else arriving.rest(response), opened))
+
     def _blocks(self, piece: Piece, opened: Opened | None = None) -> Iterator[DecodedBlock]:
         """The records of an answer or of a part of it."""
         origin = self._origin(piece.response.url)
@@ -389,8 +401,7 @@ class Reading:
             return [], PageAnswer(b"", response.headers, response.url, 0)
         begun = arriving is not None and arriving.pieces
         try:
-            piece = Piece(response, 0) if arriving is None else arriving.rest(response)
-            blocks = list(self._blocks(piece, opened))
+            blocks = self._decoded(response, opened, arriving)
         except SourceError as error:
             if spoken.fault is None:
                 raise
@@ -404,16 +415,14 @@ class Reading:
         self._cut = spoken.cut
         if isinstance(paginator, paginators.SinglePagePaginator):  # looks at nothing; the way of most lookups
             body = self.body.text(response) if self.endpoint.format in WORDED else b""
-            return [*(Page(block.rows) for block in blocks), *parts], PageAnswer(
-                body, response.headers, response.url, records
-            )
+            answer = PageAnswer(body, response.headers, response.url, records)
+            return [*(Page(block.rows) for block in blocks), *parts], answer
         self._notice_drift(response, blocks)
         text = self.body.text(response) if opened is None else opened.text
         answer = PageAnswer(text, response.headers, response.url, records)
         try:
             total = paginator.total(answer)
         except PaginationError as error:
-            # The cause would show the answer as it came, secrets and all.
             raise self._error(str(error), response.url) from None
         rows = None if total is None else total.rows
         if total is not None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 from fff_sources.http.paging import conventions
-from fff_sources.http.paging.envelope import NextPage, ToldMore, told_more
+from fff_sources.http.paging.envelope import SILENT, NextPage, ToldMore, told_more
 from fff_sources.http.paging.links import link_next, speaks_of_next
 from fff_sources.http.paging.paginators import Ask, Chained, CutShortError, PageAnswer, PaginationError, Told
 from fff_sources.http.response.jsonpath import WHOLE, JsonPath
@@ -85,6 +85,8 @@ class AutoPaginator(Chained):
         """The next question. Raises CutShortError where there must be one and nothing says which."""
         self._received += answer.records
         told = self._told(answer)
+        if told is SILENT and self._guessed is None and "link" not in answer.headers:
+            return None
         following = self._by_link(answer, told) if self._guessed is None else None
         if following is None:
             if self._guessed is not None:

@@ -136,7 +136,7 @@ _SPEAKING = (
     conventions.MORE, conventions.LAST, conventions.NEXT, conventions.TOTAL, conventions.PAGES,
 )  # fmt: skip
 #: What most answers to lookups say.
-_SILENT = ToldMore()
+SILENT = ToldMore()
 
 
 def _part_of(total: Total | None, received: int) -> str | None:
@@ -162,7 +162,7 @@ def told_more(body: bytes, selector: JsonPath, headers: Mapping[str, str] | None
     objects = list(objects_of(headers or {}))
     with contextlib.suppress(MalformedJSON):  # whoever reads the records says so
         objects = [*objects_around(body, selector), *objects] if body.strip() else objects
-    return _Words(objects, counted=selector.single).told() if objects else _SILENT
+    return _Words(objects, counted=selector.single).told() if objects else SILENT
 
 
 class _Words:

@@ -109,7 +109,7 @@ _MEANS_NEXT = re.compile(r"""\brel\s*=\s*["']?(?:[^"',;]*\s)?next\b""", re.IGNOR
 
 def link_next(header: str, relation: str = "next") -> str | None:
     """The target of rel="next" (or another relation) in a Link header (RFC 8288), or None."""
-    found = _link_of(header, relation)
+    found = _link_of(header, relation) if header else None
     return None if found is None else found[0]
 
 
@@ -125,4 +125,4 @@ def _link_of(header: str, relation: str) -> tuple[str, dict[str, str]] | None:
 
 def speaks_of_next(header: str) -> bool:
     """Whether a Link header has a next page at all, also where nothing can follow it."""
-    return link_next(header) is not None or _MEANS_NEXT.search(header) is not None
+    return bool(header) and (link_next(header) is not None or _MEANS_NEXT.search(header) is not None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 from fff_sources.http.paging import conventions
@@ -115,8 +116,17 @@ def _plain(name: str, raw: Raw) -> object:
     return _LEFT_OUT
 
 
+@lru_cache(maxsize=1024)
+def _may_tell(fields: tuple[str, ...]) -> bool:
+    """Whether one of the fields of a header speaks of pages, whatever it says: a source's answers mostly have the same fields."""
+    known = {"content-range", *conventions.COUNTED_PAGES, *conventions.JSON_HEADERS}
+    return any(field in known or conventions.header_word(field) is not None for field in fields)
+
+
 def objects_of(headers: Mapping[str, str]) -> Iterator[Object]:
     """The fields of a header as members of an object."""
+    if not _may_tell(tuple(headers)):
+        return
     members: dict[str, object] = {}
     for field_name, text in headers.items():
         word = conventions.header_word(field_name) if text else None

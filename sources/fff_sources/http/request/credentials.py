@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -82,11 +82,10 @@ class CredentialPool:
                 self._put_aside(one, meter)
             return response
 
-    async def _sent(self, member: _Member, make: Make, meter: AccessMeter, *, last: bool) -> Response:
-        async def request() -> Request:
-            return await make(member.proof, not last)
-
-        return await member.proof.answer(request, meter)
+    def _sent(
+        self, member: _Member, make: Make, meter: AccessMeter, *, last: bool
+    ) -> Coroutine[None, None, Response]:
+        return member.proof.answer(lambda: make(member.proof, not last), meter)
 
     async def _is_busy(
         self, member: _Member, error: SourceError, policy: HostPolicy, meter: AccessMeter

@@ -19,6 +19,7 @@ from fff_sources.http.diagnosis import diagnosis, members_told
 from fff_sources.http.response import markup
 from fff_sources.http.response.csv_text import (
     begins_with_types,
+    charset_of,
     header_of,
     newlines,
     read_cells,
@@ -188,6 +189,26 @@ class BodyDecoder:
         reader._asked = member, keys  # noqa: SLF001 - of the same class
         return reader
 
+    def few(
+        self,
+        answer: Response,
+        opened: Opened,
+        meter: AccessMeter,
+        origin: Origin,
+        fill: Mapping[str, object] | None = None,
+        *,
+        missed: bool = False,
+    ) -> DecodedBlock | None:
+        """As `blocks`, all records of a small answer, as most lookups have it; None of any other."""
+        if not (self._is_plain and self._asked is None and 0 < len(opened.text) < _SMALL):
+            return None
+        with self.explained(answer, origin):
+            records = self._records(opened)
+            rows, count = self._decoder.decode(records, meter=meter, origin=origin, fill=fill)
+            if missed and rows.num_rows:
+                self._decoder.note_missed(lambda: records, rows, opened.envelope, meter, origin)
+        return DecodedBlock(rows, count)
+
     def blocks(
         self,
         answer: Response,
@@ -207,14 +228,6 @@ class BodyDecoder:
         if is_blank(answer.body):
             return
         with self.explained(answer, origin):
-            if opened is not None and self._is_plain and self._asked is None:  # the way of most answers
-                records = self._records(opened)
-                if len(memoryview(records)) < _SMALL:
-                    rows, count = self._decoder.decode(records, meter=meter, origin=origin, fill=fill)
-                    if missed and rows.num_rows:
-                        self._decoder.note_missed(lambda: records, rows, opened.envelope, meter, origin)
-                    yield DecodedBlock(rows, count)
-                    return
             if self._form.name == "csv":
                 body = self.text(answer) if line else self.table_text(answer)
                 yield from self._csv(body, meter, origin, fill or {}, first=line < 2)
@@ -377,9 +390,11 @@ class BodyDecoder:
     def _records(self, opened: Opened) -> Raw | bytes:
         """The JSON array of the records."""
         selector, place = opened.envelope.rest, opened.envelope.place
-        if place is not None and selector.single:
+        if place is None or not selector.steps:
+            pass
+        elif selector.single:
             place = first(place, selector)
-        elif place is not None:
+        else:
             many = next(i for i, step in enumerate(selector.steps) if step.kind not in ("name", "index"))
             place = first(place, JsonPath(selector.text, selector.steps[:many]))
             if place is not None and kind_of(place) != "n":
@@ -473,19 +488,3 @@ def _check_lines(lines: Sequence[bytes], start: int) -> None:
 def is_blank(body: bytes) -> bool:
     """Whether there is nothing, or white space alone; found out without a copy, as bodies may be large."""
     return not body or body.isspace()
-
-
-def charset_of(headers: Mapping[str, str]) -> str | None:
-    """The declared character set, when it is one Python knows and not UTF-8."""
-    kind = headers.get("content-type", "")
-    if "charset" not in kind.lower():
-        return None
-    for part in kind.split(";")[1:]:
-        name, _, text = part.strip().partition("=")
-        if name.lower() == "charset":
-            try:
-                known = codecs.lookup(text.strip("\"' ")).name
-            except LookupError:
-                return None
-            return None if known in ("utf-8", "ascii") else known
-    return None

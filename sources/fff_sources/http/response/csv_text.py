@@ -1,4 +1,4 @@
-"""CSV and other lines of text: where rows are, and the cells of CSV as columns of strings.
+"""CSV and other lines of text: their character set, where rows are, and the cells of CSV as columns of strings.
 
 Reads no types: they are for others to know.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -168,3 +168,23 @@ def _rows(text: bytes, comment: bytes | None) -> Iterator[int]:
 def newlines(data: bytes, count: int = -1) -> int:
     """How many lines end in the first bytes. `bytes.count` takes ten times as long."""
     return int(np.count_nonzero(np.frombuffer(data, np.uint8, count) == ord("\n")))
+
+
+def charset_of(headers: Mapping[str, str]) -> str | None:
+    """The declared character set, when it is one Python knows and not UTF-8."""
+    return _charset(headers.get("content-type", ""))
+
+
+@lru_cache(maxsize=256)
+def _charset(kind: str) -> str | None:
+    if "charset" not in kind.lower():
+        return None
+    for part in kind.split(";")[1:]:
+        name, _, text = part.strip().partition("=")
+        if name.lower() == "charset":
+            try:
+                known = codecs.lookup(text.strip("\"' ")).name
+            except LookupError:
+                return None
+            return None if known in ("utf-8", "ascii") else known
+    return None

@@ -134,6 +134,8 @@ class Envelope(NamedTuple):
 def envelope(body: bytes, path: JsonPath) -> Envelope:
     """A body taken apart along a path. Raises MalformedJSON where the text on the way is not JSON."""
     place = Raw(body)
+    if not path.steps:
+        return Envelope((), place, path)
     levels: list[dict[str, Raw]] = []
     for number, step in enumerate(path.steps):
         if step.kind != "name" or kind_of(place) != "{":

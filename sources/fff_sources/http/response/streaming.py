@@ -19,8 +19,7 @@ from typing import BinaryIO
 import numpy as np
 
 from fff.web.types import Response
-from fff_sources.http.response.bodies import charset_of
-from fff_sources.http.response.csv_text import head_of, newlines, uncommented
+from fff_sources.http.response.csv_text import charset_of, head_of, newlines, uncommented
 
 #: What gzip files begin with.
 GZIP = b"\x1f\x8b"

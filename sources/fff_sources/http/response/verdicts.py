@@ -112,8 +112,14 @@ class SpokenVerdict(NamedTuple):
     refusal: str | None = None  # that it went wrong, where there are no records
 
 
+_SILENT = SpokenVerdict()
+_WARNING = "warning"  # the field of a header, whose text is a sentence
+
+
 def said_around(levels: Sequence[Mapping[str, Raw]]) -> SpokenVerdict:
     """What an answer says of itself in the objects around its records."""
+    if not levels:
+        return _SILENT
     words: dict[str, str] = {}
     sentence = None
     try:
@@ -136,16 +142,18 @@ def said_around(levels: Sequence[Mapping[str, Raw]]) -> SpokenVerdict:
 
 def part_by(headers: Mapping[str, str]) -> str | None:
     """What says, beside an answer of any format, that it is not all."""
-    for name, text in headers.items():
-        flagged = _tells_a_part(name) and _is_given(text)
-        if flagged or (name == "warning" and _SHORTENED.search(text)):
+    for name in _telling(tuple(headers)):
+        text = headers[name]
+        if _SHORTENED.search(text) if name == _WARNING else _is_given(text):
             return f"{name}: {text}"
     return None
 
 
-@lru_cache(maxsize=4096)
-def _tells_a_part(header: str) -> bool:
-    return _PARTS.fullmatch(normal(header.removeprefix("x-"))) is not None
+@lru_cache(maxsize=1024)
+def _telling(fields: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of a header's fields that may say so: a source's answers mostly have the same fields."""
+    parts = (_PARTS.fullmatch(normal(field.removeprefix("x-"))) for field in fields)
+    return tuple(field for field, part in zip(fields, parts, strict=True) if part or field == _WARNING)
 
 
 class Rules:
