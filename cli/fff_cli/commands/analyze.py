@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fff_cli.output.console import counted
+from fff.display.counts import counted
 
 _LEVELS = " ▁▂▃▄▅▆▇█"
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from fff.catalog import LookupMethod, ScanMethod
+from fff.display.counts import counted
 from fff.errors import SecretError, SourceError, UsageError
-from fff_cli.output.console import counted, is_terminal, output_screen
+from fff_cli.output.console import is_terminal, output_screen
 from fff_cli.output.files import Target
 from fff_cli.output.formats import emit, emit_batch, emit_outline
 from fff_cli.output.streams import choose_format

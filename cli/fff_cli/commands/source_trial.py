@@ -11,9 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from fff.catalog import Table
+from fff.display.counts import counted
 from fff.errors import UsageError
 from fff_cli.commands.source import lint_errors
-from fff_cli.output.console import counted, is_terminal, output_screen
+from fff_cli.output.console import is_terminal, output_screen
 from fff_cli.output.formats import emit, emit_batch
 from fff_cli.output.streams import choose_format
 from fff_cli.output.values import line_printable

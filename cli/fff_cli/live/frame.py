@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from fff.display.counts import counted
 from fff.stats import Missing, RoutingShare, Snapshot, SparkStats
 from fff_cli.live.forecast import History, duration, share_done
 from fff_cli.live.groups import sample_lines
 from fff_cli.live.methods import access_lines, state_text
 from fff_cli.live.selection import View, can_pick
-from fff_cli.output.console import counted
 from fff_cli.output.drawing import Group, ProgressBar, RenderableType, Text, bar, beside, cell, height, line
 from fff_cli.output.values import fit, printable, width
 from fff_cli.run.account import missing_texts

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
+from fff.display.counts import counted
 from fff.stats import MISSING, Snapshot
 from fff_cli.live.selection import View, arranged, can_pick, is_first, position
 from fff_cli.output import values
-from fff_cli.output.console import counted
 from fff_cli.output.drawing import LEAST_WIDTH, Cell, DrawnColumn, RenderableType, Text, cell, line, table
 
 KEY_LEAST = 16  # of what rows are grouped by, rather than more columns

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from fff.display.counts import counted
 from fff.stats import AccessStats
 from fff_cli.live.forecast import ACTIVE, History, duration, key_of, share_of
-from fff_cli.output.console import counted
 from fff_cli.output.drawing import Cell, DrawnColumn, RenderableType, Text, bar, cell, table
 from fff_cli.output.values import printable
 

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from fff.display.counts import counted
 from fff.errors import UsageError
-from fff_cli.output.console import counted
 from fff_cli.output.failures import CannotWrite
 from fff_cli.output.files import NewFile, is_special
 from fff_cli.output.formats import Writer, unique, writer

@@ -88,8 +88,3 @@ def discard_output() -> None:
     """The reader of standard output is gone: send what may still be flushed at exit nowhere, without a word."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def counted(number: int, noun: str) -> str:
-    """How many there are of something: 1 row, 2,000 rows."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -14,7 +14,8 @@ from typing import BinaryIO, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fff_cli.output.console import Screen, counted
+from fff.display.counts import counted
+from fff_cli.output.console import Screen
 from fff_cli.output.values import (
     bound_marks,
     bounded,

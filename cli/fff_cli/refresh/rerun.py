@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from fff.display.counts import counted
 from fff.errors import UsageError
 from fff_cli.commands.query import Plan, ScriptRun, run_query
 from fff_cli.options.arguments import QueryArguments
-from fff_cli.output.console import counted
 from fff_cli.output.failures import writing
 from fff_cli.output.files import NewFile, Target
 from fff_cli.output.formats import emit_batch

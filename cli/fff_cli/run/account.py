@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from fff.display.counts import counted
 from fff.stats import MORE_KEYS, AccessStats, Bill, Missing, Snapshot, bills
-from fff_cli.output.console import counted
 from fff_cli.output.values import printable
 
 if TYPE_CHECKING:

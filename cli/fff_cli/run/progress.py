@@ -12,10 +12,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from fff.display.counts import counted
 from fff.errors import FFFError
 from fff.stats import Snapshot, bills
 from fff_cli.live.forecast import History, duration
-from fff_cli.output.console import counted, error_screen
+from fff_cli.output.console import error_screen
 from fff_cli.output.values import line_printable, width
 from fff_cli.run.account import RANKS, account_lines, accounts, closing_lines, spark_lines
 

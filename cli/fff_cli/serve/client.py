@@ -18,10 +18,11 @@ from types import FrameType
 from typing import Any
 from urllib.parse import urlsplit
 
+from fff.display.counts import counted
 from fff.errors import FFFError, UsageError
 from fff_cli.options.shared import ROWS_SHOWN
 from fff_cli.options.texts import sql_texts
-from fff_cli.output.console import counted, is_terminal, output_screen
+from fff_cli.output.console import is_terminal, output_screen
 from fff_cli.output.failures import writing
 from fff_cli.output.files import Target, file_target, is_folder, is_special
 from fff_cli.output.streams import StandardOutput, choose_format

@@ -16,13 +16,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from fff.display.counts import counted
 from fff.errors import UsageError
 from fff.sql.planner.commands import command_of
 from fff_cli.commands.source import described, find, list_all, list_own, listing, write_listing
 from fff_cli.options.params import parse_params
 from fff_cli.options.shared import rows_shown, size_said, typer
 from fff_cli.options.texts import read_text
-from fff_cli.output.console import counted, is_terminal, output_screen
+from fff_cli.output.console import is_terminal, output_screen
 from fff_cli.output.formats import emit, emit_outline
 from fff_cli.output.streams import FORMATS, choose_format
 from fff_cli.run.progress import say

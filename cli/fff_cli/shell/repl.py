@@ -10,12 +10,13 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 
+from fff.display.counts import counted
 from fff.errors import FFFError, UsageError
 from fff_cli.commands.query import choose_progress
 from fff_cli.options.arguments import QueryArguments
 from fff_cli.options.cache import cache_of
 from fff_cli.options.params import parse_params
-from fff_cli.output.console import counted, discard_output, is_terminal
+from fff_cli.output.console import discard_output, is_terminal
 from fff_cli.output.streams import choose_format
 from fff_cli.run.interrupts import ABORTED
 from fff_cli.run.progress import Progress, say

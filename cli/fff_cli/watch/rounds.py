@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from fff.budget import Budget
+from fff.display.counts import counted
 from fff.errors import FFFError, QueryError, SpecError, UsageError
 from fff_cli.commands.query import run_options
 from fff_cli.options.arguments import QueryArguments
 from fff_cli.options.cache import cache_of
 from fff_cli.options.params import parse_params
 from fff_cli.options.texts import sql_texts
-from fff_cli.output.console import counted, is_terminal, output_screen
+from fff_cli.output.console import is_terminal, output_screen
 from fff_cli.output.failures import writing
 from fff_cli.output.formats import NdjsonWriter, Writer, writer
 from fff_cli.output.streams import BINARY_FORMATS, StandardOutput, choose_format

@@ -156,7 +156,7 @@ class HostLimiter:
             self._bucket.hold_back(absent, of, now)
         for window in self._windows.values():
             window.hold_back(absent, of)
-        self._pump()
+        self._pump(now)
 
     @property
     def _places(self) -> int:
