@@ -470,13 +470,8 @@ class Reading:
 
         Taken for the end, it would silently lose whatever follows.
         """
-        if (
-            response.status == _NO_CONTENT
-            or self.endpoint.format == "ndjson"
-            or self.endpoint.absent == "empty"
-        ):
-            return False
-        return is_blank(response.body)
+        may_be = response.status == _NO_CONTENT or self.endpoint.absent == "empty"
+        return not may_be and self.endpoint.format != "ndjson" and is_blank(response.body)
 
     def _complaint(self, share: PageRange | None = None) -> str | None:
         """What is wrong with what came, or with what came of a part, where nothing was cut."""
