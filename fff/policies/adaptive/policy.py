@@ -18,7 +18,7 @@ from fff.dataflow.plan.plan import BlockPlan
 from fff.dataflow.plan.state import TupleState
 from fff.options import Preference
 from fff.policies.adaptive.beside import Accelerators
-from fff.policies.adaptive.lattice import Lattice, Valued, sober, solve, solve_bills
+from fff.policies.adaptive.lattice import Bills, Lattice, Valued, sober, solve
 from fff.policies.adaptive.posterior import PROBE_S, Beliefs
 from fff.policies.adaptive.prior import Past
 from fff.policies.adaptive.rival_scans import RivalScans
@@ -161,26 +161,21 @@ class Adaptive:
             return busy if quota is None else (*busy, (quota[0], requests * quota[1])), fan_out
 
         below = self._lattice.below(state)
-        known = {(here, move): taken(here, move) for here, steps in below for move, _ in steps}
-
-        def bills(prices: Sequence[float]) -> dict[TupleState, Valued]:
-            return solve_bills(self._lattice, state, lambda here, move: known[here, move], prices)
-
-        least = bills(scarcity.saving())
-        if not least:  # too wide
+        if not below:  # too wide
             return solve(self._lattice, state, moves, draw)
+        bills = Bills(below, taken)
         if scarcity.alone:
-            return least
+            return bills.solve(scarcity.saving())
         if state.span.bit_count() > 1 or state.done:
-            return bills(scarcity.prices())
+            return bills.solve(scarcity.prices())
         # Beliefs move while prices are learnt: a step each time would never catch up within some hundred
         # tuples.
-        steps = max(1, (STEPS if scarcity.knows(state) else FIRST_STEPS) // len(below))
+        least = bills.cheapest(scarcity.saving())
         scarcity.expect(state, max(offer.size, offer.expected() - self._begun.get(state, 0)))
-        for _ in range(steps):
-            solved = bills(scarcity.prices())
-            scarcity.learn(state, least[state].bills[0], solved[state].bills[0], self._begun)
-        return solved
+        for _ in range(max(1, (STEPS if scarcity.knows(state) else FIRST_STEPS) // len(below))):
+            prices = scarcity.prices()
+            scarcity.learn(state, least, bills.cheapest(prices), self._begun)
+        return bills.solve(prices)
 
     def _probe(self, state: TupleState, moves: tuple[Move, ...], size: int, rng: random.Random) -> Move:
         """Where every move costs about nothing, thinking must not cost more: the least fan-out, reconsidered now and then."""
