@@ -275,6 +275,17 @@ def test_what_is_no_date_is_told_as_spark_tells_it(text: str, told: str) -> None
     assert told in case.found.failed.message
 
 
+@pytest.mark.parametrize("quantifier", ["exists", "forall"])
+def test_an_element_that_fails_decides_nothing(quantifier: str) -> None:
+    data = rows(random.Random(1), 60)
+    condition = "i IN ('1', s, i)" if quantifier == "exists" else "i NOT IN ('1', s, i)"
+    plain, over = taken([condition, f"{quantifier}(array(1), y -> {condition})"], data)
+    assert plain.found.failed is not None
+    assert over.found.failed is not None
+    assert plain.found.failed.rows.any()
+    assert over.found.failed.rows.tolist() == plain.found.failed.rows.tolist()
+
+
 @pytest.mark.slow
 @pytest.mark.spark
 def test_many_expressions(spark: SparkEngine) -> None:

@@ -10,7 +10,7 @@ import pytest
 import shapes
 from planner_fakes import catalog, table
 
-from fff.errors import InfeasibleQuery
+from fff.errors import InfeasibleQuery, SparkError
 from fff.spark.session import SparkEngine
 from fff.sql import prepare
 from fff.sql.analysis.semi_joins import Restrictions
@@ -111,7 +111,7 @@ _right_filter, _right_feed = Restrictions._filter, Draft._feed
 )
 def test_a_broken_planner_is_noticed(spark: SparkEngine, monkeypatch, owner, name, broken) -> None:
     monkeypatch.setattr(owner, name, broken)
-    with pytest.raises(AssertionError):
+    with pytest.raises((AssertionError, SparkError)):  # other rows, or a view that nothing fills
         check_all(range(400), spark)
 
 

@@ -71,13 +71,14 @@ def _any(args: Sequence[Value], _: ArrowType, *, every: bool) -> Value | Partial
     outcome = _elements(items, args[1])
     length = len(items.lengths)
     deciding = numpy_mask(pc.invert(outcome.values) if every else outcome.values)
-    decided = np.bincount(items.rows[deciding], minlength=length) > 0
     failed = outcome.failed
     if failed is not None:
+        deciding = deciding & ~failed.rows  # where there is no value, one stands for it
         first = np.full(length, len(items.values), np.int64)
         [at] = np.nonzero(deciding)
         first[items.rows[at][::-1]] = at[::-1]
         failed = failed.where(np.arange(len(items.values)) < first[items.rows])
+    decided = np.bincount(items.rows[deciding], minlength=length) > 0
     null = pc.is_null(outcome.values).to_numpy(zero_copy_only=False)
     unknown = np.bincount(items.rows[null], minlength=length) > 0
     result = pa.array(decided != every, mask=~items.valid | (~decided & unknown))
