@@ -24,7 +24,7 @@ Belief = Callable[[TupleState, Move], tuple[float, float]]
 #: The same with what it takes of each resource, by the resource's place in a bill.
 Billing = Callable[[TupleState, Move], tuple[Sequence[tuple[int, float]], float]]
 
-#: A state and those that can be reached from it, furthest-travelled first, with their moves and where these lead.
+#: A state and those reachable from it, furthest-travelled first, with their moves and where these lead.
 Below = tuple[tuple[TupleState, tuple[tuple[Move, TupleState], ...]], ...]
 
 
