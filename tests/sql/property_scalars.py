@@ -426,10 +426,13 @@ def _nullable(kind: pa.DataType) -> pa.DataType:
 
 
 def _guarded(one: Taken) -> str:
-    """The expression for Spark, without the rows on which it is to fail."""
-    if one.found.failed is None:
-        return f"({one.text})"
-    rows = ", ".join(map(str, np.flatnonzero(one.found.failed.rows)))
+    """The expression for Spark, without the rows on which it is to fail.
+
+    In a branch, even where none is to: elsewhere Spark computes what BETWEEN and NULLIF look at twice beforehand, and
+    fails where what stands left of them has decided.
+    """
+    failing = [] if one.found.failed is None else np.flatnonzero(one.found.failed.rows)
+    rows = ", ".join(map(str, failing)) or "-1"
     return f"CASE WHEN id IN ({rows}) THEN NULL ELSE ({one.text}) END"
 
 

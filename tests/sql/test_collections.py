@@ -80,6 +80,16 @@ def test_errors_are_those_of_spark(text: str, told: str) -> None:
     assert told in case.found.failed.message
 
 
+def test_arrays_of_nulls_alone_keep_their_elements() -> None:
+    texts = [
+        "reverse(array_repeat(NULL, 3))",
+        "slice(array_repeat(NULL, 3), 2, 2)",
+        "filter(array(NULL, NULL), x -> TRUE)",
+    ]
+    lists = [case.found.values.to_pylist()[0] for case in taken(texts, rows(random.Random(1), 2))]
+    assert lists == [[None] * 3, [None] * 2, [None] * 2]
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -100,6 +100,11 @@ def over_unique(values: pa.Array, compute: Callable[[pa.Array], pa.Array]) -> pa
     return compute(coded.dictionary).take(coded.indices)
 
 
+def of_type(values: pa.Array, kind: ArrowType) -> pa.Array:
+    """A column as another type. As its own it stays: Arrow's cast of arrays of NULLs alone to the same loses elements."""
+    return values if values.type == kind else values.cast(kind)
+
+
 def as_array(value: Value) -> pa.Array:
     """A value as a column, of one row where it is a constant."""
     return pa.array([value.as_py()], value.type) if isinstance(value, pa.Scalar) else value

@@ -18,7 +18,7 @@ from fff.dataflow.kernels.collections.lists import padded
 from fff.dataflow.kernels.collections.maps import checked
 from fff.dataflow.kernels.collections.parts import Parts, aligned, made, made_map
 from fff.dataflow.kernels.collections.ranks import together
-from fff.dataflow.kernels.values import Failures, Kernel, Partial, Value, either
+from fff.dataflow.kernels.values import Failures, Kernel, Partial, Value, either, of_type
 from fff.schema import ArrowType
 
 
@@ -62,7 +62,7 @@ def _filter(args: Sequence[Value], kind: ArrowType, *, count: int) -> Value | Pa
     items = Parts.of(args[0])
     outcome = _elements(items, args[1], count)
     failed = _of_rows(outcome.failed, items.rows, len(items.lengths))
-    return _with(items.where(numpy_mask(outcome.values)).cast(kind), failed)
+    return _with(of_type(items.where(numpy_mask(outcome.values)), kind), failed)
 
 
 def _any(args: Sequence[Value], _: ArrowType, *, every: bool) -> Value | Partial:
@@ -104,7 +104,7 @@ def _aggregate(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
     outcome = finish(np.arange(length), held)
     valid = items.valid
     newly_failed = None if outcome.failed is None else outcome.failed.where(valid)
-    result = pc.if_else(pa.array(valid), outcome.values, pa.scalar(None, outcome.values.type)).cast(kind)
+    result = of_type(pc.if_else(pa.array(valid), outcome.values, pa.scalar(None, outcome.values.type)), kind)
     return _with(result, either(failed, newly_failed))
 
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from fff.dataflow.arrays import Bools, Int64
 from fff.dataflow.kernels.collections.parts import Parts, aligned, appended, made
 from fff.dataflow.kernels.collections.ranks import ranks, together
-from fff.dataflow.kernels.values import Kernel, Partial, Value, as_array, failing, valid_rows
+from fff.dataflow.kernels.values import Kernel, Partial, Value, as_array, failing, of_type, valid_rows
 from fff.schema import ArrowType
 
 
@@ -115,7 +115,7 @@ def _extreme(args: Sequence[Value], kind: ArrowType, *, greatest: bool) -> Value
     rows, first = np.unique(items.rows[order], return_index=True)
     places = np.full(len(items.lengths), -1, np.int64)
     places[rows] = order[first]
-    return items.values.take(pa.array(places, mask=places < 0)).cast(kind)
+    return of_type(items.values.take(pa.array(places, mask=places < 0)), kind)
 
 
 def _sorted(args: Sequence[Value], _: ArrowType) -> Value:
@@ -209,7 +209,7 @@ def _slice(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
             )
         )
 
-    return failing(result.cast(kind), pa.array(bad), tell)
+    return failing(of_type(result, kind), pa.array(bad), tell)
 
 
 def _flattened(args: Sequence[Value], kind: ArrowType) -> Value:
@@ -242,7 +242,7 @@ def _got(args: Sequence[Value], kind: ArrowType) -> Value:
     items = Parts.of(whole)
     at = pc.fill_null(index, -1).to_numpy(zero_copy_only=False).astype(np.int64)
     there = (at >= 0) & (at < items.lengths)
-    return items.values.take(pa.array(np.where(there, items.starts + at, 0), mask=~there)).cast(kind)
+    return of_type(items.values.take(pa.array(np.where(there, items.starts + at, 0), mask=~there)), kind)
 
 
 def _zipped(args: Sequence[Value], kind: ArrowType) -> Value:
@@ -265,7 +265,7 @@ def padded(items: Parts, lengths: Int64) -> pa.Array:
 
 def _as_list(kernel: Callable[[Sequence[Value], ArrowType], Value]) -> Kernel:
     """The result as the type that was asked for."""
-    return lambda args, kind: kernel(args, kind).cast(kind)
+    return lambda args, kind: of_type(kernel(args, kind), kind)
 
 
 LISTS: dict[str, Kernel] = {

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from fff.dataflow.arrays import Bools, Int64
 from fff.dataflow.kernels.collections.parts import Parts, aligned, appended, made, made_map
 from fff.dataflow.kernels.collections.ranks import ranks, together
-from fff.dataflow.kernels.values import Failures, Kernel, Partial, Value, valid_rows
+from fff.dataflow.kernels.values import Failures, Kernel, Partial, Value, of_type, valid_rows
 from fff.schema import ArrowType
 
 _NULL_KEY = "[NULL_MAP_KEY] Cannot use null as map key."
@@ -124,7 +124,7 @@ def _of_key(args: Sequence[Value], kind: ArrowType) -> Value:
     whole, wanted = aligned(args)
     keys, values = Parts.of_map(whole)
     places = place_of(keys, wanted)
-    return values.values.take(pa.array(places, mask=places < 0)).cast(kind)
+    return of_type(values.values.take(pa.array(places, mask=places < 0)), kind)
 
 
 def _has_key(args: Sequence[Value], _: ArrowType) -> Value:
