@@ -90,6 +90,19 @@ BROKEN: dict[str, Callable[..., object]] = {
 }
 
 
+@pytest.mark.spark
+def test_products_and_quotients_of_many_digits(spark: SparkEngine) -> None:
+    """Spark cuts them before it rounds: of so many digits one in thirty tells."""
+    rng = random.Random(11)
+    digits = lambda count: rng.randrange(10 ** (count - 1), 10**count)  # noqa: E731
+    products = [f"{digits(16)}.{digits(4)}BD * {digits(15)}.{digits(4)}BD" for _ in range(150)]
+    quotients = [f"CAST('0.{digits(37)}' AS DECIMAL(37,37)) / {rng.randint(11, 999)}BD" for _ in range(150)]
+    data = rows(rng, 1)
+    cases = list(taken([*products, *quotients], data))
+    assert len(cases) == 300
+    assert not differences(spark, data, cases)
+
+
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_kernel_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(KERNELS, name, BROKEN[name])

@@ -32,11 +32,10 @@ def sides(left: Value, right: Value) -> tuple[pa.Array, pa.Array, pa.Array]:
 
 
 def quotient(left: pa.Array, right: pa.Array, kind: ArrowType) -> pa.Array:
-    """`left / right`, rounded twice: to 39 places, then to those of the result, halves away from zero."""
-    dividend = _digits(left, _QUOTIENT_SCALE + 1 + right.type.scale)
+    """`left / right`, cut after 39 places, then rounded to those of the result, halves away from zero."""
+    dividend = _digits(left, _QUOTIENT_SCALE + right.type.scale)
     quotient = _divided(dividend, _digits(right, right.type.scale))
-    for power in (1, _QUOTIENT_SCALE - kind.scale):
-        quotient = _half_up(quotient, power)
+    quotient = _half_up(quotient, _QUOTIENT_SCALE - kind.scale)
     return _spoken(quotient, _MOST, kind.scale).cast(kind)
 
 

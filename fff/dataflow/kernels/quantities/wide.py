@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import ROUND_HALF_UP, Context, Decimal
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -17,14 +17,15 @@ from fff.dataflow.kernels.texts import fitted
 from fff.dataflow.kernels.values import Failures, Kernel, Partial, Value, either
 from fff.schema import ArrowType
 
-#: Java's own arithmetic is exact, but for products, which it rounds to so many digits, and quotients, to so many places.
+#: Spark reckons exactly, but for products, which it cuts after so many digits, and quotients, after so many places; what
+#: comes out is rounded to the result's own places (`Decimal.MATH_CONTEXT`).
 _EXACT = Context(prec=300, rounding=ROUND_HALF_UP)
-_PRODUCT = Context(prec=38, rounding=ROUND_HALF_UP)
+_PRODUCT = Context(prec=39, rounding=ROUND_DOWN)
 _QUOTIENT_STEP = Decimal(1).scaleb(-39)
 
 
 def _divided(one: Decimal, other: Decimal) -> Decimal:
-    return _EXACT.divide(one, other).quantize(_QUOTIENT_STEP, context=_EXACT)
+    return _EXACT.divide(one, other).quantize(_QUOTIENT_STEP, ROUND_DOWN, context=_EXACT)
 
 
 def _positive_rest(one: Decimal, other: Decimal) -> Decimal:
