@@ -12,6 +12,7 @@ from fff.catalog import Catalog
 from fff.errors import InfeasibleQuery, QueryError, UnsupportedSQL, UsageError
 from fff.sql import parameter_names, prepare, split_statements
 from fff.sql.syntax.parse import parse_statement
+from fff.sql.syntax.spark_functions import check_arguments
 
 
 @pytest.mark.parametrize(
@@ -77,6 +78,22 @@ def test_a_call_with_too_many_or_no_arguments_is_told_as_such(text: str, message
     with pytest.raises(QueryError) as error:
         parse_statement(text)
     assert error.value.render() == message
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("mod(a, 3, 2)", "mod takes 2 arguments, not 3"),
+        ("element_at(a, 1, 2)", "element_at takes 2 arguments, not 3"),
+        ("position('a', s, 1, 2)", "position takes 2 or 3 arguments, not 4"),
+        ("to_utc_timestamp(ts, 'UTC', 1)", "to_utc_timestamp takes 2 arguments, not 3"),
+    ],
+)
+def test_arguments_that_the_parser_drops_are_told(call: str, message: str) -> None:
+    with pytest.raises(QueryError) as error:
+        check_arguments(parse_statement(f"SELECT {call} FROM t"))
+    name = call.partition("(")[0]
+    assert error.value.render() == f"{message}\n  1 | SELECT {call} FROM t\n             {'^' * len(name)}"
 
 
 @pytest.mark.parametrize("text", ["", "  ", "-- nothing", ";"])

@@ -22,10 +22,12 @@ _FORMS = frozenset({"FROM", "FOR", "IN", "PLACING", "AS", "USING"})
 _OTHER_FORMS = frozenset(
     {"dateadd", "date_add", "datediff", "date_diff", "timediff", "timestampadd", "timestampdiff", "mode"}
 )
+#: What the parser makes of some functions, as of `mod`, `element_at` and `from_utc_timestamp`, and then drops arguments.
+_READ_AS_OTHERS = (exp.Binary, exp.Bracket, exp.AtTimeZone, exp.FromTimeZone)
 #: Functions that are written as operators, too.
 _OPERATORS = frozenset(
     [
-        *("and", "or", "not", "in", "between", "like", "ilike", "rlike", "regexp", "div", "mod", "is"),
+        *("and", "or", "not", "in", "between", "like", "ilike", "rlike", "regexp", "div", "is"),
         *("case", "when", "cast", "try_cast", "exists", "any", "some", "all", "interval"),
     ]
 )
@@ -153,7 +155,8 @@ _ARITIES = {
 
 def check_arguments(statement: Statement) -> None:
     """Refuse calls of Spark's functions with a number of arguments that they do not take. Raises QueryError."""
-    for at in sorted(set(calls_of(statement))):
+    spans = filter(None, map(identifier_span, statement.tree.find_all(*_READ_AS_OTHERS)))
+    for at in sorted({*calls_of(statement), *(statement.token_at(span.start) for span in spans)}):
         name = statement.tokens[at].text.lower()
         told = _ARITIES.get(name)
         found = None if told is None else arguments_of(statement, at)
@@ -178,6 +181,8 @@ def calls_of(statement: Statement) -> Iterator[int]:
             yield statement.token_at(span.start)
         else:
             without_place |= {name.lower() for name in type(node).sql_names()}
+            if isinstance(node, exp.StrPosition):
+                without_place.add("position")
     for at, token in enumerate(statement.tokens) if without_place else ():
         if token.text.lower() in without_place and statement.tokens[at - 1].token_type not in _BEFORE_NAME:
             yield at
