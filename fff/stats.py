@@ -360,6 +360,7 @@ class Snapshot:
     prefer: Literal["fast", "balanced", "cheap"] = "balanced"
     memory: MemoryStats = MemoryStats()
     warm_start: bool = False  # whether the policy knew something from earlier statements of the session
+    waiting: int = 0  # tuples that wait in the eddy until some lookup can be asked for them
 
     def _repr_html_(self) -> str:
         """What a notebook shows: what each access method has done, and the rows on display."""

@@ -85,6 +85,7 @@ class BlockStatistics:
     cancelled: bool
     whole: bool  # finished, and nothing is missing
     results: int
+    waiting: int  # tuples that no module has yet: as many as lookups have no place for, and those between two modules
     tables: tuple[TableStatistics, ...]
     routing: tuple[RoutingShare, ...]
 
@@ -120,7 +121,9 @@ def statistics(router: Router, methods: Methods, *, finished: bool) -> BlockStat
         for table, stem in enumerate(block.stems)
     )
     whole = finished and not block.missing
-    return BlockStatistics(finished, block.cancelled, whole, router.emitted, tables, _routing(router))
+    return BlockStatistics(
+        finished, block.cancelled, whole, router.emitted, router.waiting.tuples, tables, _routing(router)
+    )
 
 
 def _conflict(stem: SteM) -> Conflict | None:

@@ -30,6 +30,7 @@ class Moment:
 
     elapsed_s: float
     access: Mapping[Key, AccessStats]
+    waiting: int = 0  # tuples in the eddy
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class History:
     def after(self, snapshot: Snapshot) -> History:
         """The history with one more snapshot."""
         now = snapshot.elapsed_s
-        moment = Moment(now, {key_of(one): one for one in snapshot.access})
+        moment = Moment(now, {key_of(one): one for one in snapshot.access}, snapshot.waiting)
         last = self.recent[-1].access if self.recent else {}
         spells: dict[tuple[Key, Spell], float] = {}
         for key, one in moment.access.items():
@@ -100,8 +101,22 @@ class History:
         """Seconds until everything under way is fetched; None where a total or a rate is unknown."""
         if snapshot.phase != "fetching":
             return None
-        left = self._left(snapshot)
-        return _longest(seconds for _, seconds in left) if left else None
+        left = [seconds for _, seconds in self._left(snapshot)]
+        return _longest([*left, self._waiting_left(snapshot)]) if left else None
+
+    def _waiting_left(self, snapshot: Snapshot) -> float | None:
+        """Seconds until no tuple waits in the eddy any more; None where nobody knows, as while scans bring them faster.
+
+        Policies that pull ask a lookup for as many keys as it has places: the others are no pending keys of it, but
+        tuples, of which nobody knows how many different keys they have.
+        """
+        if not snapshot.waiting or not self.recent:
+            return None if snapshot.waiting else 0.0
+        first, last = self.recent[0], self.recent[-1]
+        gone = first.waiting - last.waiting
+        if any(one.kind == "scan" and one.state in ACTIVE for one in snapshot.access):
+            return 0.0 if gone >= 0 else None
+        return snapshot.waiting * (last.elapsed_s - first.elapsed_s) / gone if gone > 0 else None
 
     def slowest(self, snapshot: Snapshot) -> AccessStats | None:
         """The access method that the run waits for.
@@ -115,7 +130,7 @@ class History:
         for one, left in self._left(snapshot):
             held = any((key_of(one), spell) in self.spells for spell in SPELLS)
             seconds = _NEVER if left is None else left * (LOOKUPS_LATE if one.kind == "lookup" else 1.0)
-            if (one.kind == "scan" or one.in_flight or one.pending_keys) and (held, seconds) > worst:
+            if (held, seconds) > worst:
                 best, worst = one, (held, seconds)
         return best
 
@@ -172,18 +187,23 @@ def share_done(snapshot: Snapshot, left_s: float | None) -> float | None:
     if snapshot.phase != "fetching":
         return None
     shares = [
-        share for one in snapshot.access if one.state in ACTIVE and (share := share_of(one)) is not None
+        share
+        for one in snapshot.access
+        if one.state in ACTIVE and (share := share_of(one, snapshot.waiting)) is not None
     ]
     if left_s is not None:
         shares = [snapshot.elapsed_s / max(snapshot.elapsed_s + left_s, LEAST_S)]
     return min(0.99, *shares) if shares else None
 
 
-def share_of(one: AccessStats) -> float | None:
-    """How much an access method has given of what it is known to hold: rows of a scan, keys of a lookup."""
+def share_of(one: AccessStats, waiting: int = 0) -> float | None:
+    """How much an access method has given of what it is known to hold: rows of a scan, keys of a lookup.
+
+    `waiting`: tuples that may each bring a lookup one key more.
+    """
     if one.kind == "scan":
         return min(1.0, one.rows / one.total_rows) if one.total_rows else None
-    known = one.distinct_keys + one.pending_keys
+    known = one.distinct_keys + one.pending_keys + waiting
     return max(0, one.distinct_keys - one.in_flight) / known if known else None
 
 
