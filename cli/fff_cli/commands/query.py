@@ -343,7 +343,11 @@ class ScriptRun:
             self._progress.warn(text)
         for one in prepared:
             for text in one.warnings:
-                self._progress.warn(text)
+                self._progress.warn(self.worded(text))
+
+    def worded(self, text: str) -> str:
+        """A warning about a statement, in the words of where it was typed."""
+        return text
 
     def _remaining(self) -> RunOptions:
         """The options of the next statement: what is left of the time granted."""

@@ -22,19 +22,13 @@ from fff_cli.run.interrupts import ABORTED
 from fff_cli.run.progress import Progress, say
 from fff_cli.shell.commands import ARGUMENTS, Leave, as_command, run_command
 from fff_cli.shell.completion import suggestions
-from fff_cli.shell.results import ShellOutput
+from fff_cli.shell.results import ShellOutput, in_shell
 from fff_cli.shell.session import ShellSession
 from fff_cli.shell.signals import SessionInterrupts, StatementAborted
 from fff_cli.shell.text import Item, Reader
 
 PARTIAL = 3  # exit code of a statement that printed a labelled partial result
 DEEPEST_FILE = 16  # files that run files
-#: What commands have as an option is a command here.
-_COMMAND_OF = {
-    "-p ": "\\p ",
-    "redirect it, or name a file with -O": "name the file behind it",
-    "name one with -s, or write one: fff": "name another, or write one: fff",
-}
 PROMPT, CONTINUATION = "fff> ", "...> "
 
 
@@ -197,9 +191,8 @@ async def _do(session: ShellSession, item: Item, depth: int = 0) -> int:
     except FFFError as error:
         if session.arguments.verbose:
             traceback.print_exc()
-        for option, command in _COMMAND_OF.items():
-            error.message = error.message.replace(option, command)
-            error.hint = error.hint and error.hint.replace(option, command)
+        error.message = in_shell(error.message)
+        error.hint = error.hint and in_shell(error.hint)
         session.progress.error(error)
         if item.file:
             say(f"at line {item.line} of {item.file}")
