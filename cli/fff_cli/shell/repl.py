@@ -17,6 +17,7 @@ from fff_cli.options.arguments import QueryArguments
 from fff_cli.options.cache import cache_of
 from fff_cli.options.params import parse_params
 from fff_cli.output.console import discard_output, is_terminal
+from fff_cli.output.sinks.temporary import remove_folders
 from fff_cli.output.streams import choose_format
 from fff_cli.run.interrupts import ABORTED
 from fff_cli.run.progress import Progress, say
@@ -70,9 +71,10 @@ async def _session(
             session = ShellSession(
                 federation, arguments, progress, interrupts, ShellOutput(chosen), params, environ=environ
             )
-            interrupts.emergency.append(
-                lambda: session.progress.clear()  # noqa: PLW0108 - whichever it is then
-            )
+            interrupts.emergency += [
+                lambda: session.progress.clear(),  # noqa: PLW0108 - whichever it is then
+                remove_folders,
+            ]
             try:
                 code = await (_typed(session, environ) if typing else _piped(session))
             finally:
