@@ -200,6 +200,7 @@ class AccessStats:
     bad_records: int = 0
     bytes: int = 0
     pages: int = 0
+    total_pages: int | None = None
     over_time: tuple[
         float, ...
     ] = ()  # of a scan that has rivals: its share of the table's pages, by interval

@@ -24,6 +24,7 @@ class ScanStatistics:
     stalled: bool  # running, and no page has come for too long
     paused: bool  # running, and no page is asked for, as a rival reads on
     pages: int
+    total_pages: int | None  # as the source tells
     rows: int
     duplicates: int  # rows that another access method, or this one, had delivered before
     #: Where others have brought pages too: the share that it has brought, interval by interval of about as many pages.
@@ -143,6 +144,7 @@ def _scans(scans: Sequence[ScanModule], pages: Sequence[Counter[int]]) -> tuple[
             stalled=scan.stalled and scan.state is ScanState.RUNNING,
             paused=scan.paused,
             pages=scan.pages,
+            total_pages=scan.total_pages,
             rows=scan.rows,
             duplicates=scan.duplicates,
             over_time=tuple(round(counted[index] / counted.total(), 3) for counted in kept),

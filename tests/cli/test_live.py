@@ -286,6 +286,19 @@ def test_a_forecast_needs_a_total_and_a_rate():
     ]  # fmt: skip
 
 
+def test_pages_are_a_total_where_rows_have_none_and_ended_methods_where_nobody_tells_any():
+    paged = replace(FEC, total_rows=None, total_pages=40)
+    past = [
+        snapshot(elapsed_s=1.0 + n, access=(replace(paged, pages=2 * n, rows=2000 * n),)) for n in range(6)
+    ]
+    shown = lines(past[-1], columns=120, history=watched(*past))
+    assert " 28%  about 15 s left " in shown[0]  # 6 s of 21: 30 pages at 2 a second
+    assert "25%" in next(line for line in shown if line.startswith("FEC.scan"))
+    untold = replace(FEC, total_rows=None)
+    mixed = snapshot(access=(untold, *(replace(untold, name=f"S{n}", state="complete") for n in range(3))))
+    assert share_done(mixed, None) == 0.75
+
+
 def test_tuples_that_wait_in_the_eddy_are_still_to_be_asked_for():
     asked = moments(*((20000, 10 * n, 0) for n in range(6)))
     scanned = (replace(FEC, state="complete", rows=20000), replace(DEMOGRAPHICS, pending_keys=0))

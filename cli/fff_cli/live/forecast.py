@@ -145,11 +145,12 @@ class History:
         ]
 
     def _scan_left(self, one: AccessStats, elapsed_s: float) -> float | None:
-        if one.state == "stalled" or one.total_rows is None:
+        got, total = _part(one)
+        if one.state == "stalled" or total is None:
             return None
         # Pages further apart than the window: the rate since the beginning is the one there is.
-        rate = self.rate(one) or one.rows / max(elapsed_s, LEAST_S)
-        return max(0, one.total_rows - one.rows) / rate if rate > 0 else None
+        rate = self._growth(one, lambda other: _part(other)[0]) or got / max(elapsed_s, LEAST_S)
+        return max(0, total - got) / rate if rate > 0 else None
 
     def _lookup_left(self, one: AccessStats, scans_left: float) -> float | None:
         """Keys still to be asked for, those that the scans will bring at the rate they do now included."""
@@ -171,6 +172,13 @@ def _longest(each: Iterable[float | None]) -> float | None:
     return longest
 
 
+def _part(one: AccessStats) -> tuple[int, int | None]:
+    """What a scan has given and what it gives in all, in rows, else in pages; None where its source tells neither."""
+    if one.total_rows is None and one.total_pages is not None:
+        return one.pages, one.total_pages
+    return one.rows, one.total_rows
+
+
 def _counted(one: AccessStats) -> Callable[[AccessStats], int]:
     """What the rate of an access method is that of: rows of a scan, answers of a lookup."""
     if one.kind == "scan":
@@ -182,7 +190,7 @@ def share_done(snapshot: Snapshot, left_s: float | None) -> float | None:
     """How much of the fetching is done; None where nothing is known.
 
     By time where a forecast says what is left, else the least that any source has given of what it is known
-    to hold. Never all: what is fetched to the end is not fetched any more.
+    to hold, else how many access methods have ended. Never all: what is fetched to the end is not fetched any more.
     """
     if snapshot.phase != "fetching":
         return None
@@ -191,6 +199,9 @@ def share_done(snapshot: Snapshot, left_s: float | None) -> float | None:
         for one in snapshot.access
         if one.state in ACTIVE and (share := share_of(one, snapshot.waiting)) is not None
     ]
+    ended = sum(one.state not in (*ACTIVE, "waiting") for one in snapshot.access)
+    if not shares and ended:
+        shares = [ended / len(snapshot.access)]
     if left_s is not None:
         shares = [snapshot.elapsed_s / max(snapshot.elapsed_s + left_s, LEAST_S)]
     return min(0.99, *shares) if shares else None
@@ -202,7 +213,8 @@ def share_of(one: AccessStats, waiting: int = 0) -> float | None:
     `waiting`: tuples that may each bring a lookup one key more.
     """
     if one.kind == "scan":
-        return min(1.0, one.rows / one.total_rows) if one.total_rows else None
+        got, total = _part(one)
+        return min(1.0, got / total) if total else None
     known = one.distinct_keys + one.pending_keys + waiting
     return max(0, one.distinct_keys - one.in_flight) / known if known else None
 
