@@ -95,6 +95,11 @@ def test_files_that_nothing_reads_are_told(tmp_path, monkeypatch, capfd):
     assert said("SELECT a FROM horses").endswith(
         "  race.yaml in this folder may have it, and nothing reads it: -s race.yaml\n"
     )
+    several = said("SELECT a FROM products")
+    assert "is ambiguous" in several, "of the bundled ones"
+    assert several.endswith(
+        "write source.table\n  race.yaml in this folder may have it, and nothing reads it: -s race.yaml\n"
+    )
     assert "unknown table race.yaml" in said("SELECT a FROM 'race.yaml'")
     assert said("race.yaml").startswith("error: 'race.yaml' is the name of a file, and no SQL\n  -f FILE")
     (tmp_path / "race.yaml").unlink()
