@@ -105,10 +105,10 @@ class History:
         return _longest([*left, self._waiting_left(snapshot)]) if left else None
 
     def _waiting_left(self, snapshot: Snapshot) -> float | None:
-        """Seconds until no tuple waits in the eddy any more; None where nobody knows, as while scans bring them faster.
+        """Seconds until no tuple waits in the eddy any more; None where nobody knows.
 
-        Policies that pull ask a lookup for as many keys as it has places: the others are no pending keys of it, but
-        tuples, of which nobody knows how many different keys they have.
+        Policies that pull ask a lookup for as many keys as it has places. The others are no pending keys
+        but tuples: how many different keys these have is not known, nor how long scans go on to bring more.
         """
         if not snapshot.waiting or not self.recent:
             return None if snapshot.waiting else 0.0
@@ -190,7 +190,8 @@ def share_done(snapshot: Snapshot, left_s: float | None) -> float | None:
     """How much of the fetching is done; None where nothing is known.
 
     By time where a forecast says what is left, else the least that any source has given of what it is known
-    to hold, else how many access methods have ended. Never all: what is fetched to the end is not fetched any more.
+    to hold, else how many access methods have ended. Never all: what is fetched to the end is not fetched any
+    more.
     """
     if snapshot.phase != "fetching":
         return None
