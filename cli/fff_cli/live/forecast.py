@@ -105,18 +105,16 @@ class History:
         return _longest([*left, self._waiting_left(snapshot)]) if left else None
 
     def _waiting_left(self, snapshot: Snapshot) -> float | None:
-        """Seconds until no tuple waits in the eddy any more; None where nobody knows.
+        """Seconds until no tuple waits in the eddy any more; None where nobody knows, as long as they get more.
 
         Policies that pull ask a lookup for as many keys as it has places. The others are no pending keys
-        but tuples: how many different keys these have is not known, nor how long scans go on to bring more.
+        but tuples, and how many different keys these have is not known.
         """
         if not snapshot.waiting or not self.recent:
             return None if snapshot.waiting else 0.0
-        first, last = self.recent[0], self.recent[-1]
-        gone = first.waiting - last.waiting
-        if any(one.kind == "scan" and one.state in ACTIVE for one in snapshot.access):
-            return 0.0 if gone >= 0 else None
-        return snapshot.waiting * (last.elapsed_s - first.elapsed_s) / gone if gone > 0 else None
+        last, most = self.recent[-1], max(self.recent, key=lambda moment: (moment.waiting, moment.elapsed_s))
+        lasted, gone = last.elapsed_s - most.elapsed_s, most.waiting - last.waiting
+        return snapshot.waiting * lasted / gone if gone and lasted >= LEAST_S else None
 
     def slowest(self, snapshot: Snapshot) -> AccessStats | None:
         """The access method that the run waits for.
