@@ -310,6 +310,11 @@ def test_tuples_that_wait_in_the_eddy_are_still_to_be_asked_for():
     shown = lines(past[-1], history=watched(*past))
     assert " 9%  about 55 s left " in shown[0]
     assert shown[1] == "waiting for Demographics: 10/s, 550 rows waiting"
+    seldom = [
+        replace(one, access=(scanned[0], replace(scanned[1], requests=one.access[1].requests // 25)))
+        for one in past
+    ]
+    assert lines(seldom[-1], history=watched(*seldom))[1].startswith("waiting for Demographics: 0.4/s, ")
     stuck = [replace(one, waiting=600) for one in past]
     assert watched(*stuck).seconds_left(stuck[-1]) is None
     assert " 7% " in lines(stuck[-1], history=watched(*stuck))[0], "50 keys of up to 650"

@@ -119,7 +119,7 @@ def _waiting(snapshot: Snapshot, columns: int, history: History) -> list[Rendera
     elif one.state != "running":
         said.append((state_text(one, history), 0))
     if rate:
-        said.append((f"{rate:,.0f}/s", 1))
+        said.append((f"{rate:,.0f}/s" if rate >= 1 else f"{rate:.1g}/s", 1))
     if one.in_flight:
         said.append((f"{one.in_flight:,} in flight", 3))
     if one.pending_keys:
