@@ -200,6 +200,7 @@ class AccessStats:
     bad_records: int = 0
     bytes: int = 0
     pages: int = 0
+    total_pages: int | None = None
     over_time: tuple[
         float, ...
     ] = ()  # of a scan that has rivals: its share of the table's pages, by interval
@@ -360,6 +361,7 @@ class Snapshot:
     prefer: Literal["fast", "balanced", "cheap"] = "balanced"
     memory: MemoryStats = MemoryStats()
     warm_start: bool = False  # whether the policy knew something from earlier statements of the session
+    waiting: int = 0  # tuples that wait in the eddy until some lookup can be asked for them
 
     def _repr_html_(self) -> str:
         """What a notebook shows: what each access method has done, and the rows on display."""

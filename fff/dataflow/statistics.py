@@ -24,6 +24,7 @@ class ScanStatistics:
     stalled: bool  # running, and no page has come for too long
     paused: bool  # running, and no page is asked for, as a rival reads on
     pages: int
+    total_pages: int | None  # as the source tells
     rows: int
     duplicates: int  # rows that another access method, or this one, had delivered before
     #: Where others have brought pages too: the share that it has brought, interval by interval of about as many pages.
@@ -85,6 +86,7 @@ class BlockStatistics:
     cancelled: bool
     whole: bool  # finished, and nothing is missing
     results: int
+    waiting: int  # tuples that no module has yet: as many as lookups have no place for, and those between two modules
     tables: tuple[TableStatistics, ...]
     routing: tuple[RoutingShare, ...]
 
@@ -120,7 +122,9 @@ def statistics(router: Router, methods: Methods, *, finished: bool) -> BlockStat
         for table, stem in enumerate(block.stems)
     )
     whole = finished and not block.missing
-    return BlockStatistics(finished, block.cancelled, whole, router.emitted, tables, _routing(router))
+    return BlockStatistics(
+        finished, block.cancelled, whole, router.emitted, router.waiting.tuples, tables, _routing(router)
+    )
 
 
 def _conflict(stem: SteM) -> Conflict | None:
@@ -140,6 +144,7 @@ def _scans(scans: Sequence[ScanModule], pages: Sequence[Counter[int]]) -> tuple[
             stalled=scan.stalled and scan.state is ScanState.RUNNING,
             paused=scan.paused,
             pages=scan.pages,
+            total_pages=scan.total_pages,
             rows=scan.rows,
             duplicates=scan.duplicates,
             over_time=tuple(round(counted[index] / counted.total(), 3) for counted in kept),

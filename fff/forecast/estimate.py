@@ -14,6 +14,7 @@ from typing import Literal
 
 from fff.budget import Money
 from fff.catalog import Cacheable, Catalog, LookupMethod, ScanMethod, Table
+from fff.display.counts import counted
 from fff.forecast.history import MethodFacts, TableFacts, TableHistory
 from fff.sql.planner.plan import BlockQuery, LookupBinding, Prepared
 
@@ -198,7 +199,7 @@ class _BlockEstimate:
         if facts is None or known is None:
             whole = only and self._block.eager and len(planned.scans) == 1 and not table.quals
             return Interval((scan.requests if whole else 1) if begins else 0), ["its size is not known yet"]
-        seen = f"{known.rows:,} rows in {known.requests:,} requests{_seen(facts)}"
+        seen = f"{counted(known.rows, 'row')} in {counted(known.requests, 'request')}{_seen(facts)}"
         high = _more(known.requests)
         if not exact:
             seen += ", without the conditions that requests carry here"
@@ -248,7 +249,7 @@ class _BlockEstimate:
             return None, ["how many pages an answer has is not known yet"]
         each = known.requests / max(1, known.keys / lookup.batch_size)
         pages = 1.0 if each <= 1 else each * (1 + _GROWTH)
-        return pages, [f"{known.requests:,} requests for {known.keys:,} keys{_seen(facts)}"]
+        return pages, [f"{counted(known.requests, 'request')} for {counted(known.keys, 'key')}{_seen(facts)}"]
 
     def _keys(self, use: LookupBinding, *, alone: bool) -> tuple[Interval, list[str]]:
         """How many different keys a lookup is asked for."""

@@ -84,6 +84,7 @@ class Picture:
             elapsed_s=elapsed_s,
             phase=self.phase,
             rows=sum(statistics.results for statistics in self._told),
+            waiting=sum(statistics.waiting for statistics in self._told),
             first_row_s=first_row_s,
             access=access_stats(running, self._distinct_keys),
             stems=tuple(one for statistics, access in running for one in stem_stats(statistics, access)),

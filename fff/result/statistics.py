@@ -107,6 +107,7 @@ def _scan_stats(
             rows=scan.rows,
             duplicates=scan.duplicates,
             pages=meter.pages,
+            total_pages=scan.total_pages,
             over_time=scan.over_time,
             total_rows=meter.total_rows,
             complete=scan.state is ScanState.COMPLETE,

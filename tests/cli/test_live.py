@@ -286,6 +286,52 @@ def test_a_forecast_needs_a_total_and_a_rate():
     ]  # fmt: skip
 
 
+def test_pages_are_a_total_where_rows_have_none_and_ended_methods_where_nobody_tells_any():
+    paged = replace(FEC, total_rows=None, total_pages=40)
+    past = [
+        snapshot(elapsed_s=1.0 + n, access=(replace(paged, pages=2 * n, rows=2000 * n),)) for n in range(6)
+    ]
+    shown = lines(past[-1], columns=120, history=watched(*past))
+    assert " 28%  about 15 s left " in shown[0]  # 6 s of 21: 30 pages at 2 a second
+    assert "25%" in next(line for line in shown if line.startswith("FEC.scan"))
+    untold = replace(FEC, total_rows=None)
+    mixed = snapshot(access=(untold, *(replace(untold, name=f"S{n}", state="complete") for n in range(3))))
+    assert share_done(mixed, None) == 0.75
+
+
+def test_tuples_that_wait_in_the_eddy_are_still_to_be_asked_for():
+    asked = moments(*((20000, 10 * n, 0) for n in range(6)))
+    scanned = (replace(FEC, state="complete", rows=20000), replace(DEMOGRAPHICS, pending_keys=0))
+    past = [
+        replace(one, access=(scanned[0], replace(one.access[1])), waiting=600 - 10 * n)
+        for n, one in enumerate(asked)
+    ]
+    assert watched(*past).seconds_left(past[-1]) == pytest.approx(55)  # 550 of them, 10 a second
+    shown = lines(past[-1], history=watched(*past))
+    assert " 9%  about 55 s left " in shown[0]
+    assert shown[1] == "waiting for Demographics: 10/s, 550 rows waiting"
+    seldom = [
+        replace(one, access=(scanned[0], replace(scanned[1], requests=one.access[1].requests // 25)))
+        for one in past
+    ]
+    assert lines(seldom[-1], history=watched(*seldom))[1].startswith("waiting for Demographics: 0.4/s, ")
+    stuck = [replace(one, waiting=600) for one in past]
+    assert watched(*stuck).seconds_left(stuck[-1]) is None
+    assert " 7% " in lines(stuck[-1], history=watched(*stuck))[0], "50 keys of up to 650"
+    read = [
+        replace(one, waiting=600 + n)
+        for n, one in enumerate(moments(*((1000 * n, 10 * n, 0) for n in range(6))))
+    ]
+    assert watched(*read).seconds_left(read[-1]) is None, "the scan brings more than are asked for"
+
+
+def test_a_throttled_lookup_of_which_nothing_is_under_way_is_what_the_run_waits_for():
+    held = replace(DEMOGRAPHICS, state="throttled", resumes_s=3.0, in_flight=0, pending_keys=0)
+    assert lines(snapshot(access=(replace(FEC, state="complete"), held)))[1] == (
+        "waiting for Demographics: told to wait 3 s"
+    )
+
+
 def test_stalling_and_throttling_are_told_with_how_long():
     scan = [replace(FEC, state="stalled")] * 4
     lookup = [

@@ -54,6 +54,14 @@ def test_where_the_pager_cannot_be_run_the_result_is_shown_all_the_same(pager):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("pager", ["head -3", "true"])
+def test_a_pager_may_end_before_it_has_read_all(pager):
+    told = screen("query", "rows 5000", "--pager", PAGER=pager)
+    assert "5,000 rows" in told
+    assert "cannot write" not in told
+
+
+@pytest.mark.slow
 def test_pipes_files_and_terminals_that_cannot_move_their_cursor_know_no_pager(counting, tmp_path):
     assert "paged" not in fake("query", "rows 500", "--pager", "-q").stdout
     assert "paged" not in screen("query", "rows 500", "--pager", TERM="dumb", PAGER=counting)

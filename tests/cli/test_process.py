@@ -95,6 +95,11 @@ def test_files_that_nothing_reads_are_told(tmp_path, monkeypatch, capfd):
     assert said("SELECT a FROM horses").endswith(
         "  race.yaml in this folder may have it, and nothing reads it: -s race.yaml\n"
     )
+    several = said("SELECT a FROM products")
+    assert "is ambiguous" in several, "of the bundled ones"
+    assert several.endswith(
+        "write source.table\n  race.yaml in this folder may have it, and nothing reads it: -s race.yaml\n"
+    )
     assert "unknown table race.yaml" in said("SELECT a FROM 'race.yaml'")
     assert said("race.yaml").startswith("error: 'race.yaml' is the name of a file, and no SQL\n  -f FILE")
     (tmp_path / "race.yaml").unlink()
@@ -354,12 +359,13 @@ def test_the_first_batch_is_out_while_the_run_goes_on():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scene", ["stuck", "blocked"])
-def test_the_second_interrupt_aborts_and_leaves_nothing_behind(scene, tmp_path):
-    arguments = [*FAKE, "query", scene, "-O", str(tmp_path / "out.csv")]
-    with ended(
-        subprocess.Popen(arguments, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment())
-    ) as run:
+@pytest.mark.parametrize(
+    ("scene", "ending"), [("stuck", "csv"), ("blocked", "csv"), ("blocked", "duckdb"), ("blocked", "xlsx")]
+)
+def test_the_second_interrupt_aborts_and_leaves_nothing_behind(scene, ending, tmp_path):
+    arguments = [*FAKE, "query", scene, "-O", str(tmp_path / f"out.{ending}")]
+    own = environment(TMPDIR=str(tmp_path))
+    with ended(subprocess.Popen(arguments, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=own)) as run:
         under_way(run, tmp_path)
         run.send_signal(signal.SIGINT)
         assert run.stderr.readline() == b"stopping with what is there; Ctrl-C again aborts\n"

@@ -112,6 +112,17 @@ async def test_a_wait_above_what_is_allowed_ends_it(serve: Serve, read: Read) ->
     assert len(server.asked) == 1
 
 
+async def test_null_is_no_answer_of_a_scan_and_no_row_of_a_lookup(serve: Serve, read: Read) -> None:
+    async def handler(_: web.Request) -> web.Response:
+        return web.Response(body=b"null\n", content_type="application/json")
+
+    url = (await serve(handler)).url
+    scan, *lookups = await read_both(read(source(url, "data_selector: $")))
+    assert "the answer is null" in scan
+    assert lookups == [[]] * len(lookups)
+    assert (await read_both(read(source(url, "data_selector: $, absent: empty"))))[0] == []
+
+
 @pytest.mark.parametrize("form", ["json", "csv", "xml", "html_table", "parquet"])
 async def test_no_body_is_no_answer_of_lookups_either(serve: Serve, read: Read, form: str) -> None:
     async def handler(_: web.Request) -> web.Response:

@@ -280,6 +280,16 @@ async def test_comments_and_delimiters_of_csv(
     assert list(table["columns"]) == columns
 
 
+async def test_a_text_in_an_old_encoding_is_drafted_with_it(serve: Serve) -> None:
+    csv = "id,name\n1,café\n".encode("latin-1")
+    draft, source, _ = await drafted(serve, "/r", lambda _: web.Response(body=csv, content_type="text/csv"))
+    assert endpoint(source)["encoding"] == "windows-1252"
+    assert any("encoding" in one for one in draft.unsure)
+    told = web.Response(body=csv, headers={"Content-Type": "text/csv; charset=iso-8859-1"})
+    _, source, _ = await drafted(serve, "/r", lambda _: told)
+    assert "encoding" not in endpoint(source), "the answer says it"
+
+
 async def test_a_last_page_that_says_next_null_is_one_of_links(serve: Serve) -> None:
     page = {"count": 1, "next": None, "previous": None, "results": [{"id": 1}]}
     _, source, _ = await drafted(serve, "/r", lambda _: page)
@@ -291,6 +301,9 @@ async def test_a_last_page_that_says_next_null_is_one_of_links(serve: Serve) -> 
 async def test_what_cannot_be_drafted_is_an_error(serve: Serve) -> None:
     with pytest.raises(SourceError, match="none of JSON"):
         await drafted(serve, "/r", lambda _: web.Response(text="hello"))
+    page = web.Response(text="<html><title>Sign in</title></html>", content_type="text/html")
+    with pytest.raises(SourceError, match="a page of HTML, titled 'Sign in'"):
+        await drafted(serve, "/r", lambda _: page)
     with pytest.raises(SourceError, match="no records"):
         await drafted(serve, "/r", lambda _: {"results": []})
     with pytest.raises(SourceError, match="HTTP 404"):

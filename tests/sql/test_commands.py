@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import planner_fakes
 import pyarrow as pa
 import pytest
@@ -16,6 +18,7 @@ CATALOG = planner_fakes.catalog(
     planner_fakes.table("w.r", "x string, v int, a array<int>", scans=1),
     planner_fakes.table("w.s", "x string, v int", scans=1),
     planner_fakes.table("other.rest", "x decimal(5,2)", scans=1),
+    replace(planner_fakes.table("w.grade", "x int, v int"), function=True),
 )
 
 
@@ -50,6 +53,15 @@ def test_sources_and_columns_are_shown() -> None:
     for sql in ("SHOW COLUMNS FROM r", "show columns in w.r -- c", "SHOW COLUMNS IN r IN w;"):
         assert [row["col_name"] for row in rows(sql)] == ["x", "v", "a"]
         assert table_names(sql)[0][-1] == "r"
+
+
+def test_functions_are_shown() -> None:
+    assert {"abs", "upper"} <= {row["function"] for row in rows("SHOW FUNCTIONS")}
+    assert [row["function"] for row in rows("show system functions like 'ARRAY_MA*|upper'")] == [
+        "array_max",
+        "upper",
+    ]
+    assert rows("SHOW USER FUNCTIONS") == [{"function": "w.grade"}]
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,17 @@ def test_joins_across_types_are_warned_of() -> None:
     )
 
 
+def test_a_text_key_that_is_compared_with_a_number_is_warned_of() -> None:
+    told = "compares a string with a number: no lookup is asked for it; write '94705'"
+    by_name = prepare("SELECT zip FROM crime WHERE zip = :z", DEMO, {"z": 94705})
+    assert by_name.warnings == (f"zip = :z {told}, or give -p z:string=94705",)
+    assert prepare("SELECT zip FROM crime WHERE zip IN (94705, 94706)", DEMO).warnings == (
+        f"zip IN (94705, 94706) {told}",
+    )
+    for quiet in ("zip = '94705'", "zip < '5'", "crimeRating = 5"):  # no lookup takes a rating
+        assert prepare(f"SELECT zip FROM crime WHERE {quiet}", DEMO).warnings == ()
+
+
 def test_nothing_is_fetched_when_nothing_can_match() -> None:
     text = explain(prepare("SELECT zip FROM FEC WHERE 1 = 0", DEMO))
     assert "  no rows: 1 = 0 is never true; nothing is fetched\n" in text

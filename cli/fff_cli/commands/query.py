@@ -34,6 +34,7 @@ from fff_cli.output.formats import Writer, write_batches, writer
 from fff_cli.output.pager import PagedOutput
 from fff_cli.output.sinks.folders import NewFolder
 from fff_cli.output.sinks.folders import check as check_folder
+from fff_cli.output.sinks.temporary import remove_folders
 from fff_cli.output.streams import BINARY_FORMATS, StandardOutput, choose_format
 from fff_cli.refresh.remembered import check as check_refreshable
 from fff_cli.refresh.remembered import one_result, remember
@@ -142,7 +143,7 @@ async def _run(
     from fff_cli.run.federation import discover_all, open_federation, prepare_all  # noqa: PLC0415 - engine and sources, only now
 
     interrupts = Interrupts()
-    interrupts.emergency.append(progress.clear)
+    interrupts.emergency += [progress.clear, remove_folders]
     run = made(arguments, plan, progress, interrupts)
     try:
         with interrupts.watching():
@@ -343,7 +344,11 @@ class ScriptRun:
             self._progress.warn(text)
         for one in prepared:
             for text in one.warnings:
-                self._progress.warn(text)
+                self._progress.warn(self.worded(text))
+
+    def worded(self, text: str) -> str:
+        """A warning about a statement, in the words of where it was typed."""
+        return text
 
     def _remaining(self) -> RunOptions:
         """The options of the next statement: what is left of the time granted."""

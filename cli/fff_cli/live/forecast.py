@@ -30,6 +30,7 @@ class Moment:
 
     elapsed_s: float
     access: Mapping[Key, AccessStats]
+    waiting: int = 0  # tuples in the eddy
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class History:
     def after(self, snapshot: Snapshot) -> History:
         """The history with one more snapshot."""
         now = snapshot.elapsed_s
-        moment = Moment(now, {key_of(one): one for one in snapshot.access})
+        moment = Moment(now, {key_of(one): one for one in snapshot.access}, snapshot.waiting)
         last = self.recent[-1].access if self.recent else {}
         spells: dict[tuple[Key, Spell], float] = {}
         for key, one in moment.access.items():
@@ -100,8 +101,20 @@ class History:
         """Seconds until everything under way is fetched; None where a total or a rate is unknown."""
         if snapshot.phase != "fetching":
             return None
-        left = self._left(snapshot)
-        return _longest(seconds for _, seconds in left) if left else None
+        left = [seconds for _, seconds in self._left(snapshot)]
+        return _longest([*left, self._waiting_left(snapshot)]) if left else None
+
+    def _waiting_left(self, snapshot: Snapshot) -> float | None:
+        """Seconds until no tuple waits in the eddy any more; None where nobody knows, as long as they get more.
+
+        Policies that pull ask a lookup for as many keys as it has places. The others are no pending keys
+        but tuples, and how many different keys these have is not known.
+        """
+        if not snapshot.waiting or not self.recent:
+            return None if snapshot.waiting else 0.0
+        last, most = self.recent[-1], max(self.recent, key=lambda moment: (moment.waiting, moment.elapsed_s))
+        lasted, gone = last.elapsed_s - most.elapsed_s, most.waiting - last.waiting
+        return snapshot.waiting * lasted / gone if gone and lasted >= LEAST_S else None
 
     def slowest(self, snapshot: Snapshot) -> AccessStats | None:
         """The access method that the run waits for.
@@ -115,7 +128,7 @@ class History:
         for one, left in self._left(snapshot):
             held = any((key_of(one), spell) in self.spells for spell in SPELLS)
             seconds = _NEVER if left is None else left * (LOOKUPS_LATE if one.kind == "lookup" else 1.0)
-            if (one.kind == "scan" or one.in_flight or one.pending_keys) and (held, seconds) > worst:
+            if (held, seconds) > worst:
                 best, worst = one, (held, seconds)
         return best
 
@@ -130,11 +143,12 @@ class History:
         ]
 
     def _scan_left(self, one: AccessStats, elapsed_s: float) -> float | None:
-        if one.state == "stalled" or one.total_rows is None:
+        got, total = _part(one)
+        if one.state == "stalled" or total is None:
             return None
         # Pages further apart than the window: the rate since the beginning is the one there is.
-        rate = self.rate(one) or one.rows / max(elapsed_s, LEAST_S)
-        return max(0, one.total_rows - one.rows) / rate if rate > 0 else None
+        rate = self._growth(one, lambda other: _part(other)[0]) or got / max(elapsed_s, LEAST_S)
+        return max(0, total - got) / rate if rate > 0 else None
 
     def _lookup_left(self, one: AccessStats, scans_left: float) -> float | None:
         """Keys still to be asked for, those that the scans will bring at the rate they do now included."""
@@ -156,6 +170,13 @@ def _longest(each: Iterable[float | None]) -> float | None:
     return longest
 
 
+def _part(one: AccessStats) -> tuple[int, int | None]:
+    """What a scan has given and what it gives in all, in rows, else in pages; None where its source tells neither."""
+    if one.total_rows is None and one.total_pages is not None:
+        return one.pages, one.total_pages
+    return one.rows, one.total_rows
+
+
 def _counted(one: AccessStats) -> Callable[[AccessStats], int]:
     """What the rate of an access method is that of: rows of a scan, answers of a lookup."""
     if one.kind == "scan":
@@ -167,23 +188,33 @@ def share_done(snapshot: Snapshot, left_s: float | None) -> float | None:
     """How much of the fetching is done; None where nothing is known.
 
     By time where a forecast says what is left, else the least that any source has given of what it is known
-    to hold. Never all: what is fetched to the end is not fetched any more.
+    to hold, else how many access methods have ended. Never all: what is fetched to the end is not fetched any
+    more.
     """
     if snapshot.phase != "fetching":
         return None
     shares = [
-        share for one in snapshot.access if one.state in ACTIVE and (share := share_of(one)) is not None
+        share
+        for one in snapshot.access
+        if one.state in ACTIVE and (share := share_of(one, snapshot.waiting)) is not None
     ]
+    ended = sum(one.state not in (*ACTIVE, "waiting") for one in snapshot.access)
+    if not shares and ended:
+        shares = [ended / len(snapshot.access)]
     if left_s is not None:
         shares = [snapshot.elapsed_s / max(snapshot.elapsed_s + left_s, LEAST_S)]
     return min(0.99, *shares) if shares else None
 
 
-def share_of(one: AccessStats) -> float | None:
-    """How much an access method has given of what it is known to hold: rows of a scan, keys of a lookup."""
+def share_of(one: AccessStats, waiting: int = 0) -> float | None:
+    """How much an access method has given of what it is known to hold: rows of a scan, keys of a lookup.
+
+    `waiting`: tuples that may each bring a lookup one key more.
+    """
     if one.kind == "scan":
-        return min(1.0, one.rows / one.total_rows) if one.total_rows else None
-    known = one.distinct_keys + one.pending_keys
+        got, total = _part(one)
+        return min(1.0, got / total) if total else None
+    known = one.distinct_keys + one.pending_keys + waiting
     return max(0, one.distinct_keys - one.in_flight) / known if known else None
 
 

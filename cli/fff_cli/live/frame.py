@@ -119,11 +119,13 @@ def _waiting(snapshot: Snapshot, columns: int, history: History) -> list[Rendera
     elif one.state != "running":
         said.append((state_text(one, history), 0))
     if rate:
-        said.append((f"{rate:,.0f}/s", 1))
+        said.append((f"{rate:,.0f}/s" if rate >= 1 else f"{rate:.1g}/s", 1))
     if one.in_flight:
         said.append((f"{one.in_flight:,} in flight", 3))
     if one.pending_keys:
         said.append((f"{counted(one.pending_keys, 'key')} waiting", 4))
+    elif snapshot.waiting and one.kind == "lookup":
+        said.append((f"{counted(snapshot.waiting, 'row')} waiting", 4))
     if one.limited_by == "rate" or (one.limited_by is not None and one.state == "running"):
         said.append((f"held back by {_LIMITS.get(one.limited_by, one.limited_by)}", 2))
     began = f"{printable(one.table)}: "

@@ -91,8 +91,9 @@ def _columns(shown: Sequence[AccessStats], history: History, columns: int) -> li
     ]
     made = [column for column in made if any(isinstance(one, Text) and one.plain for one in column.cells)]
     size = min(BAR_MOST, columns - 1 - sum(column.wanted + 2 for column in made))
-    if size >= BAR_LEAST and any(one.total_rows for one in shown):
-        bars = [cell("") if not one.total_rows else bar(share_of(one) or 0.0, size) for one in shown]
+    shares = [share_of(one) if one.kind == "scan" else None for one in shown]
+    if size >= BAR_LEAST and any(share is not None for share in shares):
+        bars = [cell("") if share is None else bar(share, size) for share in shares]
         made.insert(3, DrawnColumn("", bars, rank=10, narrowest=None))
     return made
 
@@ -119,7 +120,8 @@ def _rows(one: AccessStats) -> str:
 
 
 def _percent(one: AccessStats) -> str:
-    return f"{int((share_of(one) or 0.0) * 100)}%" if one.total_rows else ""
+    share = share_of(one) if one.kind == "scan" else None
+    return "" if share is None else f"{int(share * 100)}%"
 
 
 def _rate(one: AccessStats, history: History, *, wide: bool) -> str:

@@ -71,7 +71,7 @@ class PagedOutput:
 def _shown_by(command: list[str], text: BinaryIO, environ: Mapping[str, str]) -> bool:
     """Let a pager show this; False where it cannot be run. Ctrl-C is the pager's, Ctrl-Z everybody's."""
     text.seek(0)
-    os.lseek(text.fileno(), 0, os.SEEK_SET)  # where the pager begins to read
+    text.flush()  # what was read ahead of that is forgotten: the pager moves the file's place as it likes
     try:
         shown = subprocess.Popen(command, stdin=text, env={"LESS": LESS, **environ})  # noqa: S603 - the user's own
     except OSError as error:

@@ -17,24 +17,19 @@ from fff_cli.options.arguments import QueryArguments
 from fff_cli.options.cache import cache_of
 from fff_cli.options.params import parse_params
 from fff_cli.output.console import discard_output, is_terminal
+from fff_cli.output.sinks.temporary import remove_folders
 from fff_cli.output.streams import choose_format
 from fff_cli.run.interrupts import ABORTED
 from fff_cli.run.progress import Progress, say
 from fff_cli.shell.commands import ARGUMENTS, Leave, as_command, run_command
 from fff_cli.shell.completion import suggestions
-from fff_cli.shell.results import ShellOutput
+from fff_cli.shell.results import ShellOutput, in_shell
 from fff_cli.shell.session import ShellSession
 from fff_cli.shell.signals import SessionInterrupts, StatementAborted
 from fff_cli.shell.text import Item, Reader
 
 PARTIAL = 3  # exit code of a statement that printed a labelled partial result
 DEEPEST_FILE = 16  # files that run files
-#: What commands have as an option is a command here.
-_COMMAND_OF = {
-    "-p ": "\\p ",
-    "redirect it, or name a file with -O": "name the file behind it",
-    "name one with -s, or write one: fff": "name another, or write one: fff",
-}
 PROMPT, CONTINUATION = "fff> ", "...> "
 
 
@@ -76,9 +71,10 @@ async def _session(
             session = ShellSession(
                 federation, arguments, progress, interrupts, ShellOutput(chosen), params, environ=environ
             )
-            interrupts.emergency.append(
-                lambda: session.progress.clear()  # noqa: PLW0108 - whichever it is then
-            )
+            interrupts.emergency += [
+                lambda: session.progress.clear(),  # noqa: PLW0108 - whichever it is then
+                remove_folders,
+            ]
             try:
                 code = await (_typed(session, environ) if typing else _piped(session))
             finally:
@@ -197,9 +193,8 @@ async def _do(session: ShellSession, item: Item, depth: int = 0) -> int:
     except FFFError as error:
         if session.arguments.verbose:
             traceback.print_exc()
-        for option, command in _COMMAND_OF.items():
-            error.message = error.message.replace(option, command)
-            error.hint = error.hint and error.hint.replace(option, command)
+        error.message = in_shell(error.message)
+        error.hint = error.hint and in_shell(error.hint)
         session.progress.error(error)
         if item.file:
             say(f"at line {item.line} of {item.file}")

@@ -23,6 +23,21 @@ if TYPE_CHECKING:
 _ONE_RESULT = frozenset({"json", "parquet", "arrow", "sqlite", "duckdb"})
 
 
+#: What commands have as an option is a command in the shell.
+_COMMAND_OF = {
+    "-p ": "\\p ",
+    "redirect it, or name a file with -O": "name the file behind it",
+    "name one with -s, or write one: fff": "name another, or write one: fff",
+}
+
+
+def in_shell(text: str) -> str:
+    """A message that names options of commands, as the shell says it."""
+    for option, command in _COMMAND_OF.items():
+        text = text.replace(option, command)
+    return text
+
+
 @dataclass
 class ShellOutput:
     r"""What `\o` and `\timing` have set."""
@@ -62,6 +77,10 @@ class SessionRun(ScriptRun):
             log.unlink()
             self._options = replace(self._options, spark_log=output.spark_log)
         output.spark_log = output.spark_log or log
+
+    def worded(self, text: str) -> str:
+        """In the shell's words."""
+        return in_shell(text)
 
     def target(self, make_room: Callable[[], None]) -> Target:
         """Where the result goes; a file that holds results already gets one more behind them."""

@@ -134,9 +134,16 @@ def find_table(statement: Statement, node: Node, catalog: Catalog, span: Span) -
     if len(found) == 1:
         return found[0]
     name = ".".join(parts)
+    unread = catalog.unread()
+    elsewhere = (
+        f"{' and '.join(unread)} in this folder may have it, and nothing reads it: -s {unread[0]}"
+        if unread
+        else ""
+    )
     if found:
         names = ", ".join(sorted(table.full_name for table in found))
-        raise statement.error(f"table {name} is ambiguous: {names}", span, hint="write source.table")
+        hint = "\n  ".join(filter(None, ("write source.table", elsewhere)))
+        raise statement.error(f"table {name} is ambiguous: {names}", span, hint=hint)
     if len(parts) > 1 and catalog.find([name], offered=False):
         raise statement.error(
             f"unknown table {name}", span, hint=f"a file's name stands in quotation marks: FROM '{name}'"
@@ -145,9 +152,8 @@ def find_table(statement: Statement, node: Node, catalog: Catalog, span: Span) -
     hint = (
         f"did you mean {' or '.join(close)}?" if close else _absent(parts, catalog) or _WHERE_TABLES_COME_FROM
     )
-    if unread := catalog.unread():
-        told = f"{' and '.join(unread)} in this folder may have it, and nothing reads it: -s {unread[0]}"
-        hint = f"{hint}\n  {told}" if close else told
+    if unread:
+        hint = f"{hint}\n  {elsewhere}" if close else elsewhere
     raise statement.error(f"unknown table {name}", span, hint=hint)
 
 

@@ -410,9 +410,7 @@ def _other_type(binder: Binder, column: Column, conjuncts: Sequence[Conjunct]) -
         other = next((one for one in conjunct.compared if one != column), None)
         if isinstance(other, Constant):
             if field.type == "string" and other.numeric:
-                parameter = re.search(r":(\w+)", conjunct.text)
-                given = f", or give -p {parameter[1]}:string={other.value}" if parameter else ""
-                return f"{field.name} is a string: write '{other.value}'{given}"
+                return f"{field.name} is a string: {spelled(conjunct, other)}"
             return (
                 f"{field.name} is of type {field.type}: {conjunct.text} does not compare it with one exactly"
             )
@@ -425,6 +423,13 @@ def _other_type(binder: Binder, column: Column, conjuncts: Sequence[Conjunct]) -
                 "type; declare the same type for both in the source specs"
             )
     return None
+
+
+def spelled(conjunct: Conjunct, number: Constant) -> str:
+    """How a number is written in a conjunct to be the text that a column of strings has."""
+    parameter = re.search(r":(\w+)", conjunct.text)
+    given = f", or give -p {parameter[1]}:string={number.value}" if parameter else ""
+    return f"write '{number.value}'{given}"
 
 
 def _not_plain(block: SourceBlock, name: str, column: Column, conjuncts: Sequence[Conjunct]) -> str | None:

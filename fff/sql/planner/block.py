@@ -31,9 +31,10 @@ from fff.sql.analysis.predicates import map_columns
 from fff.sql.analysis.pushdown import narrowed
 from fff.sql.binder.names import Relation, Scope
 from fff.sql.binder.spj_block import Condition, SourceBlock
-from fff.sql.planner.access_paths import Access, Binder, TableAccess, plan_access
+from fff.sql.planner.access_paths import Access, Binder, TableAccess, plan_access, spelled
 from fff.sql.planner.plan import BlockQuery, Feed, FirstRows, KeyBinding, LookupBinding
 from fff.sql.syntax import params as parameters
+from fff.sql.syntax.literals import Constant
 
 #: A lookup is kept this many times as busy as its host's ceiling of concurrent requests allows.
 WINDOW_FACTOR = 2
@@ -113,6 +114,14 @@ class BlockParts:
         warnings = []
         for one in self.conjuncts:
             sides = [side for side in one.compared or () if isinstance(side, Column)]
+            number = next(
+                (side for side in one.compared or () if isinstance(side, Constant) and side.numeric), None
+            )
+            if number is not None and any(map(self._is_text_key, sides)):
+                warnings.append(
+                    f"{one.text} compares a string with a number: no lookup is asked for it; "
+                    f"{spelled(one, number)}"
+                )
             if len(sides) == 2 and sides[0].alias != sides[1].alias:
                 kinds = " with ".join(self.block.scope.field(side).type for side in sides)
                 warnings.append(
@@ -120,6 +129,13 @@ class BlockParts:
                     "declare one type for both columns"
                 )
         return tuple(warnings)
+
+    def _is_text_key(self, column: Column) -> bool:
+        """Whether a lookup of its table takes the column, which is of texts."""
+        field = self.block.scope.field(column)
+        table = self.binder.table(self.block.scope.relations[column.alias])
+        keys = {name.lower() for method in table.lookups for name in method.keys}
+        return field.type == "string" and field.name.lower() in keys
 
     def any_column(self) -> list[Column]:
         """One column to count rows by, when a query needs none: one that is there anyway, else a narrow one."""

@@ -16,10 +16,16 @@ from fff.sql.binder.names import find_table
 from fff.sql.planner.explain import explain
 from fff.sql.planner.plan import Branch, BranchUnion, Prepared
 from fff.sql.syntax.parse import parse_statement
+from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
 from fff.sql.syntax.statement import Token, TokenType, exp, tokenize
 
 _NOTHING = "SELECT 1"
 _SOURCES = frozenset({"DATABASES", "SCHEMAS", "NAMESPACES"})
+_WHOSE = {
+    "ALL": (),
+    "SYSTEM": ("system",),
+    "USER": ("user",),
+}  # functions; Spark's own, or those of specs and programs
 _HOW = frozenset({"EXTENDED", "FORMATTED", "COST"})
 
 
@@ -27,7 +33,7 @@ _HOW = frozenset({"EXTENDED", "FORMATTED", "COST"})
 class AskedFor:
     """A command: what of, if of something; `sql` is what is explained, and stands at `start` of the text."""
 
-    asks: OneOf["tables", "columns", "sources", "describe", "explain"]
+    asks: OneOf["tables", "columns", "sources", "functions", "describe", "explain"]
     name: tuple[str, ...] = ()
     like: str | None = None
     sql: str = field(default=_NOTHING)
@@ -72,6 +78,10 @@ def _shown(tokens: Sequence[Token]) -> AskedFor | None:
     what, rest = tokens[0].text.upper(), list(tokens[1:])
     if what in _SOURCES:
         found = AskedFor("sources")
+    elif what == "FUNCTIONS":
+        found = AskedFor("functions")
+    elif what in _WHOSE and rest and rest[0].text.upper() == "FUNCTIONS":
+        found, rest = AskedFor("functions", _WHOSE[what]), rest[1:]
     elif what in {"TABLES", "COLUMNS"}:
         name: tuple[str, ...] = ()
         for _ in range(2 if what == "COLUMNS" else 1):  # SHOW COLUMNS IN t IN source
@@ -145,6 +155,8 @@ def command(sql: str, catalog: Catalog, prepare: Callable[[str], Prepared]) -> P
                 error.sql, error.span = sql, Span(*places)
             raise
         return _rows(sql, {"plan": "string"}, [(explain(planned),)])
+    if found.asks == "functions":
+        return _functions(sql, found, catalog)
     if found.asks in {"tables", "sources"}:
         return _listed(sql, found, catalog)
     statement = parse_statement(found.query)
@@ -177,6 +189,15 @@ def _listed(sql: str, found: AskedFor, catalog: Catalog) -> Prepared:
         if _matches(table.name.lower(), found.like)
     ]
     return _rows(sql, {"namespace": "string", "tableName": "string", "isTemporary": "boolean"}, rows, unknown)
+
+
+def _functions(sql: str, found: AskedFor, catalog: Catalog) -> Prepared:
+    """The functions of Spark, and those of specs and programs under their full names, that match a pattern."""
+    named = [] if found.name == ("user",) else [(name, name) for name in SPARK_FUNCTIONS]
+    if found.name != ("system",):
+        named += [(one.name.lower(), one.full_name) for one in catalog.tables() if one.function]
+    rows = sorted((full,) for name, full in named if _matches(name, found.like))
+    return _rows(sql, {"function": "string"}, rows)
 
 
 def _matches(name: str, like: str | None) -> bool:

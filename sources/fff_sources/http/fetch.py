@@ -391,7 +391,8 @@ class Reading:
         if response.status in self.empty or (verdict is not None and verdict.action == "empty"):
             return [], PageAnswer(b"", response.headers, response.url, 0)
         if self._lacks_a_body(response):
-            raise self._error(f"the answer is empty, which is not {self.endpoint.format}", response.url)
+            kind = f"empty, which is not {self.endpoint.format}" if is_blank(response.body) else "null"
+            raise self._error(f"the answer is {kind}", response.url, "for no rows say: absent: empty")
         opened = None
         if self.endpoint.format in ENVELOPED:
             with self.body.explained(response, self._origin(response.url)):
@@ -466,12 +467,11 @@ class Reading:
         self._given |= texts
 
     def _lacks_a_body(self, response: Response) -> bool:
-        """Nothing where even no rows are some bytes.
-
-        Taken for the end, it would silently lose whatever follows.
-        """
-        may_be = response.status == _NO_CONTENT or self.endpoint.absent == "empty"
-        return not may_be and self.endpoint.format != "ndjson" and is_blank(response.body)
+        """Nothing where even no rows are some bytes, or null of a scan: as an end, it would lose what follows."""
+        body, form = response.body, self.endpoint.format
+        if response.status == _NO_CONTENT or self.endpoint.absent == "empty" or form == "ndjson":
+            return False
+        return is_blank(body) or (self.is_scan and form == "json" and body[:_SHOWN].strip() == b"null")
 
     def _complaint(self, share: PageRange | None = None) -> str | None:
         """What is wrong with what came, or with what came of a part, where nothing was cut."""

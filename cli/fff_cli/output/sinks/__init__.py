@@ -4,6 +4,7 @@
     duck         DuckDB databases
     folders      Folders of Parquet files, with partitions
     spreadsheets Excel workbooks
+    temporary    Temporary folders of writers
 
 The words are explained in docs/glossary.md.
 """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 import weakref
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -11,6 +10,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from fff_cli.output.sinks.databases import TABLE, told_apart
+from fff_cli.output.sinks.temporary import make_folder, remove_folder
 
 #: Nothing of it asks the network.
 _CONFIG = {"autoinstall_known_extensions": "false"}
@@ -26,8 +26,9 @@ class DuckdbWriter:
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
-        self._folder = Path(tempfile.mkdtemp(prefix="fff-duckdb-"))
-        self._gone = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        folder = make_folder("fff-duckdb-")
+        self._folder = Path(folder)
+        self._gone = weakref.finalize(self, remove_folder, folder)
         self._database: Any = None
         self._names: list[str] = []
 

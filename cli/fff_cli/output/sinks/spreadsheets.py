@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import shutil
-import tempfile
 import weakref
 from decimal import Decimal
 from typing import Any, BinaryIO
@@ -13,6 +11,7 @@ import pyarrow as pa
 
 from fff_cli.output.failures import CannotWrite
 from fff_cli.output.sinks.databases import TABLE
+from fff_cli.output.sinks.temporary import make_folder, remove_folder
 from fff_cli.output.values import texts
 
 _ROWS, _COLUMNS, _CHARACTERS = 1_048_576, 16_384, 32_767  # that a sheet has, and a cell
@@ -31,7 +30,7 @@ class SpreadsheetWriter:
     def __init__(self, out: BinaryIO) -> None:
         import xlsxwriter  # noqa: PLC0415 - an extra
 
-        folder = tempfile.mkdtemp(prefix="fff-xlsx-")
+        folder = make_folder("fff-xlsx-")
         options = {"constant_memory": True, "tmpdir": folder}
         self._book = xlsxwriter.Workbook(out, options)
         self._sheet = self._book.add_worksheet(TABLE)
@@ -98,7 +97,7 @@ class SpreadsheetWriter:
 def _remove(folder: str, sheet: Any) -> None:
     """Temporary files, also those of a run that failed."""
     sheet.row_data_fh.close()
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_folder(folder)
 
 
 def _values(column: pa.Array) -> list[object]:

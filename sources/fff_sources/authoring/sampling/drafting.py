@@ -50,7 +50,7 @@ async def draft_from_url(
     sample = Sample(client, address, proof, [])
     response = await sample.ask()
     _note_redirect(sample, response)
-    content = read_content(response, client.shown(response.url))
+    content = read_content(response, client)
     shape = content.shape or find_records(content.value, address.collection, last_is_id=address.ends_in_id)
     draft = SpecDraft(
         source,
@@ -89,6 +89,8 @@ def _endpoint(address: Address, content: Content, shape: Shape, guess: Guess | N
         endpoint["delimiter"] = content.delimiter
     if content.comment is not None:
         endpoint["comment"] = content.comment
+    if content.encoding is not None:
+        endpoint["encoding"] = content.encoding
     if shape.selector != "$":
         endpoint["data_selector"] = shape.selector
     if guess is not None:
@@ -204,6 +206,12 @@ def _note_doubts(sample: Sample, content: Content, shape: Shape, table: TableDra
         sample.unsure.append(
             f"data_selector: {shape.selector!r} is one of several places that look like records"
         )
+    if content.encoding is not None:
+        sample.unsure.append(
+            f"encoding: {content.encoding}, as the answer is not in UTF-8 and does not say what it is in"
+        )
+    if content.comment not in (None, "#"):
+        sample.unsure.append(f"comment: rows that begin with {content.comment!r} are left out")
     noted = [column.name for column in table.columns if column.note]
     if noted:
         shown = ", ".join(noted[:6]) + (", …" if len(noted) > 6 else "")

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from fff.errors import SourceError
+from fff.web.client import WebClient
 from fff.web.types import Response
 from fff_sources.authoring.draft import ColumnDraft, identifier, unique
 from fff_sources.authoring.sampling.columns import columns_of
 from fff_sources.authoring.sampling.shape import Shape
+from fff_sources.http.diagnosis import diagnosis
 from fff_sources.http.response import infer
 from fff_sources.http.response.bodies import BodyDecoder, BodyFormat
+from fff_sources.http.response.csv_text import charset_of
 from fff_sources.http.response.json import MalformedJSON, decode
 from fff_sources.http.response.jsonpath import quoted
 from fff_sources.http.response.markup import MalformedMarkupError
@@ -37,6 +40,7 @@ class Content:
     value: Any = None
     delimiter: str = ","
     comment: str | None = None  # what lines of CSV begin with that are none
+    encoding: str | None = None  # of a text that says nothing of it and is not in UTF-8
     shape: Shape | None = None
     table: Mapping[str, str] | None = None  # columns of CSV and Parquet
     adapter: str | None = None
@@ -57,34 +61,40 @@ class Content:
         return drafts
 
 
-def read_content(response: Response, shown: str) -> Content:
-    """The answer's form and value; `shown` is its URL without secrets.
-
-    Raises SourceError where it is none FFF reads.
-    """
+def read_content(response: Response, client: WebClient) -> Content:
+    """The answer's form and value. Raises SourceError, without secrets that the client knows, where it is none FFF reads."""
+    shown = client.shown(response.url)
     form = _format(response)
+    encoding = _encoding(response, form)
     comment, delimiter = _comment_and_delimiter(response.body) if form == "csv" else (None, ",")
-    written = BodyFormat(form, delimiter=delimiter, comment=comment)
+    written = BodyFormat(form, delimiter=delimiter, comment=comment, encoding=encoding)
     reader = BodyDecoder(written, RecordDecoder([], "fail", frozenset()))
     origin = Origin("the sample", "answer", response.url, shown=lambda _: shown)
     try:
         if form in ("csv", "parquet"):
             with reader.explained(response, origin):
                 table = infer.columns_of(written, reader, response)
-            return Content(form, None, delimiter, comment, Shape("$", []), table)
+            return Content(form, None, delimiter, comment, encoding, Shape("$", []), table)
         if form == "ndjson":
             lines: Any = [decode(line) for line in response.body.splitlines() if line.strip()]
             return Content(form, lines, shape=Shape("$", lines))
         value: Any = decode(reader.text(response)) if response.body.strip() else None
-    except (MalformedJSON, MalformedMarkupError, UnicodeDecodeError, RecursionError):
+    except (MalformedJSON, MalformedMarkupError, UnicodeDecodeError, RecursionError) as error:
         kind = response.headers.get("content-type", "no content type").partition(";")[0]
+        problem, hint = diagnosis(
+            response.body, "json" if form == "html_table" else form, encoding, str(error)
+        )
         raise SourceError(
-            f"the answer is none of JSON, NDJSON, CSV, XML, an HTML table and Parquet ({kind})", url=shown
+            f"the answer is none of JSON, NDJSON, CSV, XML, an HTML table and Parquet ({kind})"
+            + (f": {client.redactor.text(problem)}" if problem else ""),
+            url=shown,
+            hint=hint or "give the URL of the data itself",
         ) from None  # the cause would show the answer as it came
     if form == "html_table" and value:
         number = max(range(len(value)), key=lambda index: len(value[index]))
-        return Content(form, value, shape=Shape(f"[{number}]", value[number], sure=len(value) == 1))
-    return Content(form, value, adapter=_adapter(value))
+        rows = Shape(f"[{number}]", value[number], sure=len(value) == 1)
+        return Content(form, value, encoding=encoding, shape=rows)
+    return Content(form, value, encoding=encoding, adapter=_adapter(value))
 
 
 def _format(response: Response) -> str:
@@ -106,6 +116,17 @@ def _format(response: Response) -> str:
     ):
         return "csv"
     return "json"
+
+
+def _encoding(response: Response, form: str) -> str | None:
+    """The one of old western texts where nothing is said and the bytes are not UTF-8."""
+    if form in ("parquet", "xml") or charset_of(response.headers) is not None:
+        return None
+    try:
+        response.body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return "windows-1252"
+    return None
 
 
 def _is_json(line: bytes) -> bool:

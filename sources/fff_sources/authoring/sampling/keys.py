@@ -235,7 +235,7 @@ async def _try_one(table: TableDraft, sample: Sample, cells: _Cells) -> None:
     stem, ending = without_ending(sample.address.path.rstrip("/"))
     try:
         response = await sample.ask(path=f"{stem}/{quote(text, safe='')}{ending}")
-        content = read_content(response, sample.client.shown(response.url))
+        content = read_content(response, sample.client)
     except SourceError:
         return  # there is no such path, which is all we wanted to know
     shape = find_records(content.value, last_is_id=True)

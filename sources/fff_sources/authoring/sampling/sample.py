@@ -54,7 +54,7 @@ class Sample:
 
     async def records_of(self, response: Response, content: Content, shape: Shape) -> list[Any]:
         """The records of another answer of the same kind; none where it has another form."""
-        found = read_content(response, self.client.shown(response.url))
+        found = read_content(response, self.client)
         if found.format != content.format:
             return []
         other = find_records(found.value, self.address.collection)
