@@ -175,7 +175,8 @@ class HostLimiter:
         before = self.blocked.copy()
         meter.gates[self] = meter.gates.get(self, 0) + 1
         self._held.setdefault(id(meter), before.get("throttled", 0.0))
-        self._pump(now)
+        if len(self._waiters) == 1:  # what holds the first of several back holds this one, too
+            self._pump(now)
         try:
             return await waiter
         except asyncio.CancelledError:
