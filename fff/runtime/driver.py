@@ -1,7 +1,7 @@
 """The asyncio driver: performs one eddy's instructions, turns what sources answer into events.
 
-One task per running scan and per lookup request, none per tuple. All events of one loop turn are taken in
-before the next batch is routed, so that small answers merge.
+One task per running scan and per lookup request, none per tuple. All events of one loop turn, and answers to
+lookups that go on coming, are taken in before the next batch is routed, so that small answers merge.
 """
 
 from __future__ import annotations
