@@ -95,7 +95,7 @@ class _Strays:
         self, method: LookupMethod, columns: Sequence[str], keys: Sequence[tuple[object, ...]]
     ) -> None:
         self._names, self._keys = method.keys, keys
-        self._right = not set(method.keys) <= set(columns)  # then nobody can tell
+        self._right = any(name not in columns for name in method.keys)  # then nobody can tell
         self._rows = 0
         self._page: pa.RecordBatch | None = None
 

@@ -1,7 +1,7 @@
 """The asyncio driver: performs one eddy's instructions, turns what sources answer into events.
 
-One task per running scan and per lookup request, none per tuple. All events of one loop turn are taken in
-before the next batch is routed, so that small answers merge.
+One task per running scan and per lookup request, none per tuple. All events of one loop turn, and answers to
+lookups that go on coming, are taken in before the next batch is routed, so that small answers merge.
 """
 
 from __future__ import annotations
@@ -90,6 +90,27 @@ class OpenTable:
         self.lookup_meters = [meters.of(self.table, lookup) for lookup in self.lookups]
 
 
+class _LookupAnswer:
+    """What the pages of an answer say."""
+
+    __slots__ = ("lookup", "rows", "truncated", "unanswered")
+
+    def __init__(self, lookup: Lookup) -> None:
+        self.lookup = lookup
+        self.rows = 0
+        self.truncated: str | None = None
+        self.unanswered: dict[str, list[int]] = {}  # why -> places of keys
+
+    def take(self, page: Page) -> None:
+        """One more page."""
+        self.rows += len(page.rows)
+        if page.truncated and page.unanswered:
+            places = self.unanswered.setdefault(page.truncated, [])
+            places += [place for place, key in enumerate(self.lookup.keys) if key in page.unanswered]
+        else:
+            self.truncated = self.truncated or page.truncated
+
+
 class BlockDriver:
     """Runs one eddy to its end.
 
@@ -169,6 +190,7 @@ class BlockDriver:
         if not self._events and not self._may_route and self._fatal is None:
             self._wake.clear()
             await self._woken()
+        await self._answers_together()
         if self._fatal is not None:
             raise self._fatal
         for at, event in self._heard():
@@ -186,6 +208,16 @@ class BlockDriver:
         if self._checked is not None:
             self._checked()
         await asyncio.sleep(0)
+
+    async def _answers_together(self) -> None:
+        """Wait while every turn of the loop brings more answers to lookups: what they cost together is mostly that of one.
+
+        Only as long as those under way outnumber them, so that requests which wait for their host's leave bridge it.
+        """
+        known = 0
+        while known < len(self._events) < len(self._lookups) and self._fatal is None:
+            known = len(self._events)
+            await asyncio.sleep(0)
 
     @property
     def _may_route(self) -> bool:
@@ -266,6 +298,11 @@ class BlockDriver:
             self._alarm.cancel()
         loop = asyncio.get_running_loop()
         self._alarm = loop.call_at(at, lambda: self.post(TimePassed(max(at, loop.time()))))
+
+    @property
+    def _is_full(self) -> bool:
+        """Whether whoever takes the results does not keep up."""
+        return self._room is not None and not self._room.is_set()
 
     async def _held(self) -> float:
         """Wait until what was found is being taken; how many seconds that took."""
@@ -351,48 +388,35 @@ class BlockDriver:
     async def _look_up(self, lookup: Lookup) -> None:
         access, prompt = self.access[lookup.table], self._prompt[lookup.table]
         method, meter = access.lookups[lookup.index], access.lookup_meters[lookup.index]
-        rows, truncated = 0, None
-        unanswered: dict[str, list[int]] = {}  # why -> places of keys
+        answer = _LookupAnswer(lookup)
         clock = asyncio.get_running_loop().time
         try:
-            await self._held()
+            if self._is_full:
+                await self._held()
             asked_at = clock()
-
-            def take(page: Page) -> None:
-                nonlocal rows, truncated
-                self.answered = True
-                meter.doubled = meter.doubled or page.doubled
-                if page.truncated and page.unanswered:
-                    places = unanswered.setdefault(page.truncated, [])
-                    places += [place for place, key in enumerate(lookup.keys) if key in page.unanswered]
-                else:
-                    truncated = truncated or page.truncated
-                if len(page.rows):
-                    rows += len(page.rows)
-                    self.post(LookupRows(lookup.request, page.rows))
-
             asked = access.table, method, access.columns, lookup.keys
             first, rest = await prompt.answer(*asked, meter=meter) if prompt is not None else ((), None)
             if prompt is None:
                 rest = access.adapter.lookup(*asked, meter=meter)
             for page in first:
-                take(page)
-                asked_at += await self._held()
+                self._take(answer, page, meter)
+                if self._is_full:
+                    asked_at += await self._held()
             if rest is not None:
                 async with _closing(rest) as pages:
                     async for page in pages:
-                        take(page)
+                        self._take(answer, page, meter)
                         asked_at += await self._held()
-            if truncated:
-                self._truncated(access, truncated)
-                self.post(LookupFailed(lookup.request, truncated, truncated=True))
+            if answer.truncated:
+                self._truncated(access, answer.truncated)
+                self.post(LookupFailed(lookup.request, answer.truncated, truncated=True))
             else:
                 self.answered = True
-                for reason, places in unanswered.items():
+                for reason, places in answer.unanswered.items():
                     self._truncated(access, reason)
                     self.post(LookupFailed(lookup.request, reason, truncated=True, places=tuple(places)))
                 seconds = clock() - asked_at
-                self.post(LookupEnd(lookup.request, rows, seconds, meter.left, meter.each_s))
+                self.post(LookupEnd(lookup.request, answer.rows, seconds, meter.left, meter.each_s))
         except BudgetExhausted as error:
             self.post(LookupFailed(lookup.request, error.reason))
         except SourceError as error:
@@ -402,6 +426,13 @@ class BlockDriver:
             self.abort(error)
         finally:
             self._lookups.pop(lookup.request, None)
+
+    def _take(self, answer: _LookupAnswer, page: Page, meter: AccessMeter) -> None:
+        self.answered = True
+        meter.doubled = meter.doubled or page.doubled
+        answer.take(page)
+        if len(page.rows):
+            self.post(LookupRows(answer.lookup.request, page.rows))
 
     def _truncated(self, access: OpenTable, reason: str, error: SourceError | None = None) -> None:
         source, table = access.table.source, access.table.name

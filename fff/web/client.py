@@ -6,8 +6,9 @@ What goes wrong becomes a SourceError here. The network itself is behind `wire.T
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import NoReturn
 from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit, urlunsplit
 
@@ -21,8 +22,8 @@ from fff.web.gate.limiter import HostLimiter, Permit, ToldWait, WaitTooLong
 from fff.web.gate.rate_limit_headers import quota_wait, quotas
 from fff.web.retry import backoff, is_retried, is_throttle, is_whole, retry_after
 from fff.web.secrets import Redactor
-from fff.web.transport import USER_AGENT, Network, Outgoing, Transport, WireError, proof_of
-from fff.web.types import Credentials, HostPolicy, Remembered, Request, Response
+from fff.web.transport import USER_AGENT, Network, Outgoing, Transport, WireError, full_url, proof_of
+from fff.web.types import Credentials, HostPolicy, Remembered, Request, Response, ResponseMemory
 from fff.web.validators import name_of, remembered
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -101,7 +102,7 @@ class WebClient:
         """What this client keeps of a host's rules, one of so many: all of them where each request is leased."""
         return declared if self._leases is not None else declared.shared(max(of, self._share))
 
-    async def request(self, req: Request, *, meter: AccessMeter) -> Response:
+    def request(self, req: Request, *, meter: AccessMeter) -> Coroutine[None, None, Response]:
         """The answer to `req`, read to its end. Counted by `meter`, and paid for by its budget.
 
         While the host is in doubt, requests of the meter's access method go one by one, and none once it is given up.
@@ -114,14 +115,16 @@ class WebClient:
         breaker: Breaker | None = meter.breakers.get(key)
         if breaker is None:
             breaker = meter.breakers[key] = Breaker(req.policy)
-        if breaker.is_open:
-            async with breaker.turn:
-                if breaker.given_up:
-                    self._give_up(req, breaker, meter)
-                if breaker.is_open:
-                    pause = min(req.policy.max_delay, req.policy.base_delay * 2**breaker.tried)
-                    await self.clock.sleep(pause)
-                    return await self._attempts(req, meter, breaker)
+        return (self._in_turn if breaker.is_open else self._attempts)(req, meter, breaker)
+
+    async def _in_turn(self, req: Request, meter: AccessMeter, breaker: Breaker) -> Response:
+        """The answer of a host in doubt: one request finds out how it is."""
+        async with breaker.turn:
+            if breaker.given_up:
+                self._give_up(req, breaker, meter)
+            if breaker.is_open:
+                await self.clock.sleep(min(req.policy.max_delay, req.policy.base_delay * 2**breaker.tried))
+                return await self._attempts(req, meter, breaker)
         return await self._attempts(req, meter, breaker)
 
     def _give_up(self, req: Request, breaker: Breaker, meter: AccessMeter) -> NoReturn:
@@ -140,7 +143,9 @@ class WebClient:
             limiter = self._limiter(req)
             successes = limiter.successes
             try:
-                response = await self._follow(req, limiter, meter)
+                response = await self._send(req, limiter, meter)
+                if response.status in _REDIRECTS:
+                    response = await self._follow(req, response, meter)
             except WaitTooLong as long:
                 meter.failed += 1
                 self._fail(
@@ -223,15 +228,15 @@ class WebClient:
             await self._leases.close()
         await self._transport.close()
 
-    async def _follow(self, req: Request, limiter: HostLimiter, meter: AccessMeter) -> Response:
-        """One attempt, with the redirects that lead to allowed hosts."""
-        for _ in range(req.policy.max_redirects + 1):
-            response = await self._send(req, limiter, meter)
+    async def _follow(self, req: Request, response: Response, meter: AccessMeter) -> Response:
+        """What redirects lead to, one after another, all of them to allowed hosts."""
+        for left in range(req.policy.max_redirects, -1, -1):
             location = response.headers.get("location")
             if response.status in req.accept or response.status not in _REDIRECTS or location is None:
                 return response
             req = self._redirected(req, response.status, response.url, location)
-            limiter = self._limiter(req)
+            if left:
+                response = await self._send(req, self._limiter(req), meter)
         raise _Failed(f"more than {req.policy.max_redirects} redirects", again=False)
 
     def _redirected(self, req: Request, status: int, base: str, location: str) -> Request:
@@ -311,14 +316,16 @@ class WebClient:
             self.requests_sent += 1
             began = self.clock.now()
             meter.sent(began)
-
-            def withdrawn() -> None:
-                self.requests_sent -= 1
-                meter.requests -= 1
-                meter.refund()
-
             try:
-                response = await self._exchange(req, meter, withdrawn)
+                if req.memory is None:
+                    out = self._outgoing(req, meter)
+                    answer = await self._transport.send(out)
+                    meter.bytes += len(answer.body)
+                    response = self._judged(
+                        req, Response(answer.status, answer.headers, answer.body, out.url)
+                    )
+                else:
+                    response = await self._renewed(req, req.memory, meter)
             except WireError as error:
                 if error.overrun:
                     limiter.unanswered(permit)
@@ -335,18 +342,17 @@ class WebClient:
             limiter.release(permit)
         return response
 
-    async def _exchange(self, req: Request, meter: AccessMeter, withdrawn: Callable[[], None]) -> Response:
-        """Send and read to the end; what is remembered is sent only if it has changed.
+    def _withdraw(self, meter: AccessMeter) -> None:
+        """A request is cancelled before anything was sent, while a connection is being made, say."""
+        self.requests_sent -= 1
+        meter.requests -= 1
+        meter.refund()
 
-        `withdrawn` is called where it is cancelled before anything was sent, while a connection is being made, say.
-        """
+    def _outgoing(self, req: Request, meter: AccessMeter, known: Remembered | None = None) -> Outgoing:
+        """What goes over the wire; what is known is sent only if it has changed."""
         url = full_url(req)
-        name = None if req.memory is None else name_of(req, full_url(replace(req, credentials=Credentials())))
-        known: Remembered | None = None
-        if req.memory is not None and name is not None:
-            known = await req.memory.find(name)
         proof = proof_of(req, url)
-        out = Outgoing(
+        return Outgoing(
             req.method,
             url,
             {**req.headers, **proof, **(known.condition if known is not None else {})},
@@ -358,24 +364,30 @@ class WebClient:
             frozenset(req.credentials.params),
             req.seconds,
             req.arrivals,
-            withdrawn,
+            partial(self._withdraw, meter),
             req.fresh,
         )
+
+    async def _renewed(self, req: Request, memory: ResponseMemory, meter: AccessMeter) -> Response:
+        """Send and read to the end; what is remembered is sent only if it has changed."""
+        name = name_of(req, full_url(replace(req, credentials=Credentials())))
+        known = None if name is None else await memory.find(name)
+        out = self._outgoing(req, meter, known)
         answer = await self._transport.send(out)
         meter.bytes += len(answer.body)
-        if req.memory is not None and name is not None and known is not None and answer.status == 304:
+        if name is not None and known is not None and answer.status == 304:
             meter.revalidated += 1
-            req.memory.renew(name)
+            memory.renew(name)
             if req.arrivals is not None:  # which may have heard of a newer body that broke off
                 req.arrivals.begin(known.headers)
                 req.arrivals.take(known.body)
-            kept = Response(200, known.renewed(answer.headers), known.body, url, renewed=True)
+            kept = Response(200, known.renewed(answer.headers), known.body, out.url, renewed=True)
             return self._judged(req, kept)
-        response = self._judged(req, Response(answer.status, answer.headers, answer.body, url))
+        response = self._judged(req, Response(answer.status, answer.headers, answer.body, out.url))
         refused = response.verdict is not None and response.verdict.action in _REFUSALS
-        new = None if req.memory is None or name is None or refused else remembered(answer)
-        if req.memory is not None and name is not None and new is not None and not self._repeats_secrets(new):
-            await req.memory.keep(name, (req.source or "", req.table or ""), new)
+        new = None if name is None or refused else remembered(answer)
+        if name is not None and new is not None and not self._repeats_secrets(new):
+            await memory.keep(name, (req.source or "", req.table or ""), new)
         return response
 
     @staticmethod
@@ -486,13 +498,3 @@ def is_answer(req: Request, response: Response) -> bool:
         return False
     redirect = response.status in _REDIRECTS and "location" in response.headers
     return redirect or response.status in req.accept or is_whole(response.status, req.headers)
-
-
-def full_url(req: Request) -> str:
-    """The URL a request goes to, parameters and credentials included: for the wire, never for display."""
-    pairs = [*req.params, *req.credentials.params.items()]
-    if not pairs:
-        return req.url
-    parts = urlsplit(req.url)
-    query = urlencode(pairs, quote_via=quote, safe="")
-    return urlunsplit(parts._replace(query=f"{parts.query}&{query}" if parts.query else query))

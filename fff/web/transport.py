@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 from urllib.request import getproxies_environment, proxy_bypass
 from weakref import WeakSet
 
@@ -80,6 +80,16 @@ def proof_of(req: Request, url: str) -> dict[str, str]:
         body = form if req.json is None else json.dumps(req.json).encode()  # as aiohttp writes it
         proof |= sign(req.method, url, body)
     return proof
+
+
+def full_url(req: Request) -> str:
+    """The URL a request goes to, parameters and credentials included: for the wire, never for display."""
+    pairs = [*req.params, *req.credentials.params.items()]
+    if not pairs:
+        return req.url
+    parts = urlsplit(req.url)
+    query = urlencode(pairs, quote_via=quote, safe="")
+    return urlunsplit(parts._replace(query=f"{parts.query}&{query}" if parts.query else query))
 
 
 class WireError(Exception):
@@ -155,10 +165,6 @@ class Network:
         head_sent: list[bool] = []  # whether it went over a kept connection
         head_came = False
         _HEADS.set(head_sent)
-
-        def stale() -> bool:
-            return head_sent == [True] and not head_came and out.method in _REPEATABLE
-
         try:
             url = URL(out.url, encoded=True)
             route = policy.route
@@ -204,7 +210,10 @@ class Network:
             raise WireError("no answer in time", again=True, overrun=True) from error
         except aiohttp.ServerDisconnectedError as error:
             raise WireError(
-                "the server closed the connection", again=True, wait=0.0, stale=stale()
+                "the server closed the connection",
+                again=True,
+                wait=0.0,
+                stale=_stale(out, head_sent, head_came),
             ) from error
         except (aiohttp.ClientSSLError, ssl.SSLError) as error:
             why, hint = _distrust(error)
@@ -224,7 +233,8 @@ class Network:
         except _socks_failures() as error:
             raise WireError(f"the proxy refuses: {_plain(error)}", again=True) from error
         except (aiohttp.ClientError, OSError) as error:
-            raise WireError(f"connection broken: {_plain(error)}", again=True, stale=stale()) from error
+            stale = _stale(out, head_sent, head_came)
+            raise WireError(f"connection broken: {_plain(error)}", again=True, stale=stale) from error
 
     def _proxy_of(self, url: URL, route: NetworkRoute) -> str | None:
         """The proxy for a URL. This machine is reached without one."""
@@ -357,12 +367,19 @@ _HEADS: ContextVar[list[bool]] = ContextVar("_HEADS")
 _USED: WeakSet[object] = WeakSet()  # connections, by their protocols
 
 
+def _stale(out: Outgoing, head_sent: list[bool], head_came: bool) -> bool:
+    """Whether a kept connection was closed as the request was written."""
+    return head_sent == [True] and not head_came and out.method in _REPEATABLE
+
+
 class _NotedRequest(aiohttp.ClientRequest):
     """A request that notes when it has a connection and goes out: aiohttp's own traces cost a tenth of a small request."""
 
     async def send(self, conn: aiohttp.connector.Connection) -> aiohttp.ClientResponse:
-        _HEADS.get().append(conn.protocol in _USED)
-        _USED.add(conn.protocol)
+        used = conn.protocol in _USED
+        _HEADS.get().append(used)
+        if not used:
+            _USED.add(conn.protocol)
         return await super().send(conn)
 
 

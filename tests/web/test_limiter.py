@@ -61,6 +61,21 @@ async def test_a_cancelled_waiter_takes_no_place() -> None:
     assert gate.in_flight == 1
 
 
+async def test_a_gate_that_was_closed_lets_in_who_comes_behind_a_cancelled_waiter() -> None:
+    time = FakeTime()
+    gate = limiter(time, fill_rate=1.0, bucket_size=1)
+    gate.release(await gate.acquire(AccessMeter()))
+    waiting = asyncio.create_task(gate.acquire(AccessMeter()))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    gate.close()  # nobody looks any more when it would be the cancelled one's turn
+    await settle()
+    time.now += 1.0
+    behind = asyncio.create_task(gate.acquire(AccessMeter()))
+    await settle()
+    assert behind.done()
+
+
 async def test_a_waiter_cancelled_in_the_moment_of_its_turn_gives_the_place_back() -> None:
     gate = limiter(max_concurrency=1)
     permit = await gate.acquire(AccessMeter())

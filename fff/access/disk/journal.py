@@ -14,18 +14,18 @@ import os
 import threading
 import zlib
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fff.access.disk.folder import made, private, secret_key
 from fff.errors import UsageError
 from fff.stats import AccessMeter
-from fff.web.client import WebClient, full_url, is_answer
+from fff.web.client import WebClient, is_answer
 from fff.web.gate.leased import LeaseLine
 from fff.web.gate.limiter import HostLimiter
-from fff.web.transport import Transport
-from fff.web.types import Credentials, Request, Response
+from fff.web.transport import Transport, full_url
+from fff.web.types import Credentials, Request, Response, ResponseMemory
 
 _NAME = "journal"
 _MAC, _SIZE = 16, 8
@@ -161,10 +161,10 @@ class JournaledClient(WebClient):
         meter.cached += 1
         return self._again(req, *answer)
 
-    async def _exchange(self, req: Request, meter: AccessMeter, withdrawn: Callable[[], None]) -> Response:
+    async def _renewed(self, req: Request, memory: ResponseMemory, meter: AccessMeter) -> Response:
         # Within the turn that the host has given: what is not on the disk yet counts as in flight.
-        response = await super()._exchange(req, meter, withdrawn)
-        if req.memory is None or not is_answer(req, response):  # a token, say, is never kept
+        response = await super()._renewed(req, memory, meter)
+        if not is_answer(req, response):  # a token, say, is never kept
             return response
         moved = None if response.url == full_url(req) else response.url
         beside = {"status": response.status, "headers": dict(response.headers), "url": moved}

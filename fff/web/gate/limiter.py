@@ -175,7 +175,8 @@ class HostLimiter:
         before = self.blocked.copy()
         meter.gates[self] = meter.gates.get(self, 0) + 1
         self._held.setdefault(id(meter), before.get("throttled", 0.0))
-        self._pump(now)
+        if len(self._waiters) == 1 or self._waiters[0].done():  # others wait for what the first waits for
+            self._pump(now)
         try:
             return await waiter
         except asyncio.CancelledError:

@@ -68,7 +68,7 @@ class Exchange:
             for auth in auths
         ]
         self.auth = proofs[0]
-        self._pool = CredentialPool(proofs, context.client, context.name, base_url=self._base_url)
+        self.pool = CredentialPool(proofs, context.client, context.name, base_url=self._base_url)
 
     def _base_url(self) -> str:
         return self.requests.host().base_url
@@ -76,7 +76,7 @@ class Exchange:
     @property
     def credentials(self) -> int:
         """How many there are, each with limits of its own."""
-        return len(self._pool)
+        return len(self.pool)
 
     @property
     def max_in_flight(self) -> int:
@@ -207,9 +207,10 @@ class Exchange:
             hint=hint,
         )
 
-    def _unpacked(
+    def unpacked(
         self, response: Response, packed: spec.Packed, access: HttpAccess, planned: PlannedTable
     ) -> Response:
+        """An answer whose body is decoded as the spec says. Raises SourceError."""
         try:
             body = unpacked(response.body, packed, access.endpoint.format, self.policy)
         except (PackedError, MalformedJSON, BodyError, UnicodeDecodeError) as error:
@@ -230,18 +231,23 @@ class Exchange:
         question: Question | None = None,
     ) -> Fetch:
         """Sends what an access method asks, or a question in its place."""
-        job, place = access.endpoint.job, ""
+        send = _Asked(self, planned, access, columns, keys, meter, policy, judge, question)
+        return send if access.endpoint.job is None or question is not None else self._submitted(send)
+
+    def _submitted(self, send: _Asked) -> Fetch:
+        """Asks for what a job has made, once it is over."""
+        job, place, meter = send.access.endpoint.job, "", send.meter
 
         async def fetch(ask: Ask, arriving: Arriving | None = None) -> Response:
             nonlocal place
             assert job is not None, "else nothing is to be waited for"
             if not place:
                 submitted = await send(Ask())
-                get = partial(self.ask, meter=meter, table=planned.table.name)
+                get = partial(self.ask, meter=meter, table=send.planned.table.name)
                 try:
                     place = await done(job, submitted, lambda path: get(Question(path)), self.client.clock)
                 except JobFailedError as error:
-                    raise self.problem(str(error), submitted, planned.table.name) from None
+                    raise self.problem(str(error), submitted, send.planned.table.name) from None
             if ask.url is None:
                 url = urljoin(f"{self.requests.host().base_url.rstrip('/')}/", place)
                 params = urlencode(ask.params)
@@ -249,39 +255,77 @@ class Exchange:
                 ask = replace(ask, url=url, method="GET", origin=self.requests.host().base_url)
             return await send(ask, arriving)
 
-        async def send(ask: Ask, arriving: Arriving | None = None) -> Response:
-            async def make(auth: Authenticator, yields: bool) -> Request:
-                now = asyncio.get_running_loop().time()
-                proof = await auth.credentials(self.policy, meter, now)
-                request = self.requests.of(
-                    planned,
-                    access,
-                    keys,
-                    ask,
-                    columns=columns,
-                    credentials=proof,
-                    memory=self.memory,
-                    question=question,
-                )
-                if arriving is not None:
-                    arriving.url = request.url
-                if policy is None and arriving is None and judge is None and not yields:
-                    return request
-                policed = policy or request.policy
-                return replace(request, policy=policed, arrivals=arriving, judge=judge, yields=yields)
+        return fetch
 
-            try:
-                response = await self._pool.answer(make, self.policy, meter)
-            except BodyChangedError as error:
-                raise SourceError(str(error), source=self.name, table=planned.table.name) from None
-            packed = None if response.status in planned.no_rows else access.endpoint.decode
-            if packed is not None and response.body:
-                response = self._unpacked(response, packed, access, planned)
-            if access.words is not None and (failure := access.words.failure(response)) is not None:
-                raise self.problem(failure, response, planned.table.name)
-            return response
 
-        return send if job is None or question is not None else fetch
+class _Asked:
+    """Sends what an access method asks for some keys, or a question in its place.
+
+    No closures: every key has one of these.
+    """
+
+    __slots__ = (
+        "_columns", "_exchange", "_judge", "_keys", "_policy", "_question", "access", "meter", "planned",
+    )  # fmt: skip
+
+    def __init__(  # noqa: PLR0917 - of one caller
+        self,
+        exchange: Exchange,
+        planned: PlannedTable,
+        access: HttpAccess,
+        columns: Sequence[str],
+        keys: Sequence[tuple[object, ...]],
+        meter: AccessMeter,
+        policy: HostPolicy | None,
+        judge: Rules | None,
+        question: Question | None,
+    ) -> None:
+        self._exchange = exchange
+        self.planned = planned
+        self.access = access
+        self._columns = columns
+        self._keys = keys
+        self.meter = meter
+        self._policy = policy
+        self._judge = judge
+        self._question = question
+
+    async def __call__(self, ask: Ask, arriving: Arriving | None = None) -> Response:
+        exchange, planned, access = self._exchange, self.planned, self.access
+        make = partial(self._request, ask, arriving)
+        try:
+            response = await exchange.pool.answer(make, exchange.policy, self.meter)
+        except BodyChangedError as error:
+            raise SourceError(str(error), source=exchange.name, table=planned.table.name) from None
+        packed = None if response.status in planned.no_rows else access.endpoint.decode
+        if packed is not None and response.body:
+            response = exchange.unpacked(response, packed, access, planned)
+        if access.words is not None and (failure := access.words.failure(response)) is not None:
+            raise exchange.problem(failure, response, planned.table.name)
+        return response
+
+    async def _request(
+        self, ask: Ask, arriving: Arriving | None, auth: Authenticator, yields: bool
+    ) -> Request:
+        exchange, policy, judge = self._exchange, self._policy, self._judge
+        now = asyncio.get_running_loop().time()
+        proof = await auth.credentials(exchange.policy, self.meter, now)
+        request = exchange.requests.of(
+            self.planned,
+            self.access,
+            self._keys,
+            ask,
+            columns=self._columns,
+            credentials=proof,
+            memory=exchange.memory,
+            question=self._question,
+        )
+        if arriving is not None:
+            arriving.url = request.url
+        if policy is None and arriving is None and judge is None and not yields:
+            return request
+        policed = policy or request.policy
+        return replace(request, policy=policed, arrivals=arriving, judge=judge, yields=yields)
 
 
 def form_of(endpoint: spec.Endpoint) -> BodyFormat:

@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 from fff.budget import BudgetExhausted
@@ -76,10 +77,6 @@ class Reading:
     order: str | None = None  # what pages that follow one another come ordered by
     key: tuple[str, ...] = ()
     projected: bool = False
-    _repeats: Repeats = field(init=False)
-    _gaps: Gaps = field(init=False)
-    _totals: Totals = field(init=False)
-    _moved: Moved = field(init=False)
     _records: int = 0
     _pages: int = 0
     _truncated: bool = False
@@ -87,16 +84,17 @@ class Reading:
     _cut: str | None = None  # that the answer at hand is not all, unless a page follows
     _early: int = 0  # records of the answer at hand that were handed on while it came
 
-    def __post_init__(self) -> None:
-        self._repeats = Repeats(projected=self.projected)
-        self._gaps, self._totals, self._moved = Gaps(), Totals(), Moved(self.key)
+    # Made when they are needed: most lookups have one page.
+    _repeats = cached_property(lambda self: Repeats(projected=self.projected))
+    _moved = cached_property(lambda self: Moved(self.key))
+    _gaps = cached_property(lambda _: Gaps())
+    _totals = cached_property(lambda _: Totals())
 
     def again(self, fetch: Fetch, fill: Mapping[str, object] | None) -> Reading:
         """The same for another key; of a reading that has not begun, as most of it is the same for all keys."""
         reading = object.__new__(Reading)
         reading.__dict__.update(self.__dict__)
         reading.fetch, reading.fill = fetch, fill
-        reading.__post_init__()
         return reading
 
     def send(self, ask: Ask) -> Incoming:
@@ -292,7 +290,7 @@ class Reading:
         """After all pages: those held back, and what is wrong with all together."""
         found = self._complaint(share)
         told = [] if found is None else [Page(self.body.empty(), found, doubled=found != NOT_EXHAUSTIVE)]
-        return [*self._repeats.held, *told]
+        return [*self._repeats.held, *told] if self.is_scan or self._pages > 1 else told
 
     def _plan(
         self, paginator: Paginator, ask: Ask, answer: PageAnswer, pages: Sequence[Page], *, independent: bool
@@ -306,7 +304,7 @@ class Reading:
             done = following is None and (ended or not answer.records)
             if done and leads_on(self.endpoint.paginator, answer):
                 raise PaginationError("no page follows, and the answer says that there is more")
-            if following is not None or self._pages > 1 or self._repeats.is_part:
+            if following is not None or self._pages > 1 or (self.is_scan and self._repeats.is_part):
                 self._check(paginator, ask, answer, pages)
         except PaginationError as error:
             # The cause would show the answer as it came, secrets and all.
@@ -481,7 +479,8 @@ class Reading:
             return None
         if share is None:
             so_far = self._records, self._pages
-            return self._totals.complaint(*so_far) or self._moved.complaint(self._totals.rows, *so_far)
+            moved = self._moved.complaint(self._totals.rows, *so_far) if self.is_scan else None
+            return self._totals.complaint(*so_far) or moved
         # Rows that were added meanwhile come with the last part.
         if self._records < share.records or (self._records > share.records > 0 and not share.is_last):
             return f"a part of the pages should hold {share.records} rows and gave {self._records}"

@@ -21,6 +21,9 @@ from fff_sources.http.spec import client as client_spec
 _SHORTEST = 4  # characters that a secret written into the spec must have to be hidden elsewhere
 _REFUSED = 401
 
+#: Makes a request that an authenticator proves; it yields where another one may ask instead.
+Make = Callable[["Authenticator", bool], Awaitable[Request]]
+
 
 class Authenticator:
     """The credentials of one source. Fetched tokens are kept until they run out.
@@ -74,9 +77,9 @@ class Authenticator:
                     self._known = self._fixed()
             return self._known
 
-    async def answer(self, make: Callable[[], Awaitable[Request]], meter: AccessMeter) -> Response:
+    async def answer(self, make: Make, meter: AccessMeter, *, yields: bool) -> Response:
         """The answer to a request; where its token is refused before it has run out, to one more with a new token."""
-        request = await make()
+        request = await make(self, yields)
         if self._digest is not None and request.credentials.sign is not None:
             return await self._proved(self._digest, request, meter)
         token = isinstance(self._auth, FETCHED) and request.credentials.headers
@@ -90,7 +93,7 @@ class Authenticator:
             self._refused = next(iter(self._known.headers.values())).removeprefix("Bearer ")
             self._known = None  # unless somebody else has got a new one in the meantime
         meter.retries += 1
-        return await self._client.request(await make(), meter=meter)
+        return await self._client.request(await make(self, yields), meter=meter)
 
     async def _proved(self, digest: DigestSigner, request: Request, meter: AccessMeter) -> Response:
         """The answer to a request; where the server wants another proof, to one more that has it."""

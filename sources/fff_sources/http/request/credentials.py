@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 
 from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff.web.client import WebClient
-from fff.web.types import HostPolicy, Request, Response
-from fff_sources.http.request.auth import Authenticator
-
-#: Makes a request that an authenticator proves; it yields where another one may ask instead.
-Make = Callable[[Authenticator, bool], Awaitable[Request]]
+from fff.web.types import HostPolicy, Response
+from fff_sources.http.request.auth import Authenticator, Make
 
 _REFUSED = frozenset({401, 403})
 _SLOW_DOWN = frozenset({429, 503})
@@ -54,10 +51,13 @@ class CredentialPool:
     def __len__(self) -> int:
         return len(self._members)
 
-    async def answer(self, make: Make, policy: HostPolicy, meter: AccessMeter) -> Response:
+    def answer(self, make: Make, policy: HostPolicy, meter: AccessMeter) -> Coroutine[None, None, Response]:
         """The answer to a request. Raises SourceError where no credential brings one."""
         if len(self._members) == 1:
-            return await self._sent(self._members[0], make, meter, last=True)
+            return self._members[0].proof.answer(make, meter, yields=False)
+        return self._answer_of_any(make, policy, meter)
+
+    async def _answer_of_any(self, make: Make, policy: HostPolicy, meter: AccessMeter) -> Response:
         tried: list[_Member] = []
         refused: list[_Member] = []
         while True:
@@ -66,7 +66,7 @@ class CredentialPool:
             member = await self._freest(left, policy, meter) if len(left) > 1 else left[0]
             member.taken += 1
             try:
-                response = await self._sent(member, make, meter, last=len(left) == 1)
+                response = await member.proof.answer(make, meter, yields=len(left) > 1)
             except SourceError as error:
                 busy = await self._is_busy(member, error, policy, meter)
                 if len(left) == 1 or not (busy or error.status in _REFUSED):
@@ -81,11 +81,6 @@ class CredentialPool:
             for one in refused:
                 self._put_aside(one, meter)
             return response
-
-    def _sent(
-        self, member: _Member, make: Make, meter: AccessMeter, *, last: bool
-    ) -> Coroutine[None, None, Response]:
-        return member.proof.answer(lambda: make(member.proof, not last), meter)
 
     async def _is_busy(
         self, member: _Member, error: SourceError, policy: HostPolicy, meter: AccessMeter
