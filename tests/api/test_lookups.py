@@ -193,7 +193,7 @@ def test_two_jobs_keep_one_ceiling_which_either_may_use_alone(
     with ThreadPoolExecutor() as threads:
         done = threads.map(lambda keys: asked(question(spec, ceiling=address(service)), keys), parts[:2])
         assert [len(answers) for answers in done] == [30, 30]
-    assert flying[1] == 4
+    assert 1 < flying[1] <= 4
     flying[1] = 0
     asked(question(spec, ceiling=address(service)), parts[2])
     assert flying[1] == 4
