@@ -9,7 +9,7 @@ over rows that are some of the complete answer's, counts and maxima can only ris
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, cast
 
 from fff.sql.syntax.aggregates import has_aggregate, is_row_wise
@@ -17,6 +17,7 @@ from fff.sql.syntax.statement import Node, arg, exp, filled, keyword, operands
 
 _AS_VALUE = "a subquery that stands for a value"
 _FIRST_ROWS = "ORDER BY with LIMIT"
+_ORDERS = ("order", "sort", "cluster")
 #: By the side of an outer join: whether what is on the left, or on the right, makes rows wrong where it lacks some.
 _OUTER = {"LEFT": (False, True), "RIGHT": (True, False), "FULL": (True, True)}
 
@@ -232,9 +233,10 @@ class _Scope:
 
     causes: tuple[str, ...] = ()
     named: Mapping[str, tuple[Node, _Scope]] = field(default_factory=dict)
+    first: bool = False  # only the first of its rows are taken
 
     def because(self, *causes: str) -> _Scope:
-        return _Scope((*self.causes, *causes), self.named)
+        return replace(self, causes=(*self.causes, *causes))
 
 
 class _Walk:
@@ -250,9 +252,11 @@ class _Walk:
         """A query, in brackets or not."""
         scope = self._with(node, scope)
         bounded = any(arg(node, name) is not None for name in ("limit", "offset"))
-        ordered = any(arg(node, name) is not None for name in ("order", "sort"))
-        if bounded and ordered and node is not self._outermost:
+        ordered = any(arg(node, name) is not None for name in _ORDERS)
+        # Rows of a query in FROM come in its order: `SELECT * FROM (SELECT a FROM r ORDER BY a) LIMIT 2`.
+        if ordered and (scope.first or (bounded and node is not self._outermost)):
             scope = scope.because(_FIRST_ROWS)
+        scope = replace(scope, first=scope.first or bounded)
         match node:
             case exp.Subquery() | exp.Paren():
                 self._source(node, scope)
@@ -271,7 +275,7 @@ class _Walk:
         clause = arg(node, "with")
         for one in clause.expressions if isinstance(clause, exp.Expr) else ():
             # A query that names itself finds what has its name outside.
-            scope = _Scope(scope.causes, {**scope.named, one.alias.lower(): (one.this, scope)})
+            scope = replace(scope, named={**scope.named, one.alias.lower(): (one.this, scope)})
         return scope
 
     def _select(self, node: Node, scope: _Scope) -> None:
@@ -344,7 +348,7 @@ class _Walk:
             self.found.append((f"{node.db.lower()}.{name}", scope.causes))
         elif name in scope.named:
             inner, outside = scope.named[name]
-            self.query(inner, _Scope((*scope.causes, *outside.causes), outside.named))
+            self.query(inner, replace(scope, causes=(*scope.causes, *outside.causes), named=outside.named))
         else:
             self.found.append((name, scope.causes))
 
