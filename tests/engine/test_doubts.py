@@ -6,10 +6,12 @@ import asyncio
 import collections
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fff.federation import RunOptions
+from fff.functions.declared import PythonFunction
 from fff.schema import BOUND, WITHIN
 from fff.sql.analysis.soundness import bounds_of, causes_among, doubts_of
 from fff.sql.syntax.parse import parse_statement
@@ -360,3 +362,35 @@ async def test_what_is_no_declared_total_bounds_nothing(
         _, execution = await run(federation, "SELECT count(*) FROM web.r")
     outcome = execution.outcome
     assert (outcome.complete, outcome.within) == (False, ())
+
+
+@pytest.mark.parametrize(
+    ("sql", "causes"),
+    [
+        ("SELECT a, CASE WHEN odd(b) THEN 1 ELSE 0 END FROM web.r", ("LEFT JOIN",)),
+        ("SELECT a FROM web.r EXCEPT SELECT a FROM web.s WHERE odd(a)", ("EXCEPT",)),
+        ("SELECT a FROM web.r WHERE b NOT IN (SELECT a FROM web.s WHERE odd(a))", ("NOT IN",)),
+        ("SELECT b, count_if(odd(b)) FROM web.r GROUP BY b", ("aggregates", "LEFT JOIN")),
+        ("SELECT count(*) FROM web.r WHERE odd(b)", ("aggregates",)),
+    ],
+)
+async def test_calls_that_failed_make_rows_as_doubtful_as_lookups_do(
+    serve: Serve, tmp_path: Path, sql: str, causes: tuple[str, ...]
+) -> None:
+    def odd(number: int) -> bool:
+        if number % 5 == 3:
+            raise ValueError("nobody knows")
+        return number % 2 == 1
+
+    limits: dict[str, Any] = {"batch_size": 1, "max_concurrency": 4, "timeout": None, "retries": 0}
+    function = PythonFunction.of(
+        "odd", odd, arguments={"number": "int"}, returns="boolean", description="", **limits
+    )
+    tables = {name: access(name, INTS) for name in "rs"}
+    async with federated(serve, two(), tmp_path, tables) as (federation, _):
+        over_duck(federation)
+        federation.register(function)
+        _, execution = await run(federation, sql)
+    outcome = execution.outcome
+    assert (outcome.complete, outcome.doubts) == (False, causes)
+    assert outcome.bounds == (("at_least",) if causes == ("aggregates",) else ())
