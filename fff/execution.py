@@ -32,7 +32,7 @@ from fff.runtime.block_run import RunningBlock, uses_of
 from fff.runtime.driver import Meters
 from fff.runtime.ending import Ending
 from fff.runtime.memory import MemoryGuard
-from fff.schema import BOUND, Field, result_field
+from fff.schema import BOUND, WITHIN, Field, result_field
 from fff.sql.analysis.priorities import priority
 from fff.sql.analysis.soundness import AnswerBounds, causes_among
 from fff.sql.planner.plan import Prepared
@@ -99,6 +99,9 @@ class Execution:
         self._cut: tuple[Missing, ...] = ()  # what was found and came into no result: there was no time
         self._late: str | None = None  # the same in words
         self._bounds: AnswerBounds | None = None  # what values of a partial answer say, where that is known
+        self._within: tuple[
+            int | None, ...
+        ] = ()  # and by how much those of the complete answer are higher at most
         self._started = time.perf_counter()
         self._aside = 0.0  # seconds for what is no part of the run
         self._joined: float | None = None  # when the last block ended
@@ -416,10 +419,12 @@ class Execution:
                 warnings=warnings,
                 doubts=doubtful,
                 bounds=self._bounds,
+                within=self._within,
                 audit=audits(routed, seed, self.options.prefer),
             ),
             doubts=doubtful,
             bounds=() if self._bounds is None else self._bounds.columns,
+            within=self._within,
             bounded=self._bounds is not None and self._bounds.tell_all,
         )
 
@@ -435,10 +440,19 @@ class Execution:
         ):
             return schema
         self._bounds = bounds
-        return pa.schema(
-            [one.with_metadata({BOUND: bound}) for one, bound in zip(schema, bounds.columns, strict=True)],
-            schema.metadata,
-        )
+        self._within = () if self._cut else bounds.within(self._lacking())
+        fields = [
+            one.with_metadata({BOUND: bound}) for one, bound in zip(schema, bounds.columns, strict=True)
+        ]
+        for place, within in enumerate(self._within):
+            if within is not None:
+                told = {**(fields[place].metadata or {}), WITHIN: str(within)}
+                fields[place] = fields[place].with_metadata(told)
+        return pa.schema(fields, schema.metadata)
+
+    def _lacking(self) -> list[int | None]:
+        """Of each block, how many results more it would have at most."""
+        return [_lacking(block) for block in self._blocks]
 
     def _spent(self, ended: float) -> str:
         """What took how long."""
@@ -464,6 +478,17 @@ class Execution:
             if block.stopped:  # then also what it would have asked other tables for
                 incomplete |= {access.table.full_name for access in block.access if not access.fed}
         return incomplete
+
+
+def _lacking(block: RunningBlock) -> int | None:
+    """How many results more a block would have at most; None where nobody knows."""
+    lacking = block.eddy.statistics().lacking
+    if not lacking or not block.access[0].table.primary_key:
+        return lacking
+    # Rows that came twice stand for others that did not.
+    meters = (meter for access in block.access for meter in access.scan_meters)
+    repeated = next((meter.repeated() for meter in meters if meter.repeated is not None), None)
+    return None if repeated is None else lacking + repeated
 
 
 def _doubt_text(doubtful: Sequence[str], missing: Sequence[Missing], bounds: AnswerBounds | None) -> str:

@@ -65,6 +65,8 @@ class Field:
 
 #: The key of a field's metadata that says what its values say of those of the complete answer, in a partial one.
 BOUND = b"fff.bound"
+#: And of a field whose values are lower bounds, by how much those of the complete answer are higher at most.
+WITHIN = b"fff.within"
 
 
 def arrow_type(type_name: str) -> ArrowType:

@@ -69,6 +69,8 @@ class AccessMeter:
     busy_s: float = 0.0  # time during which at least one request was in flight
     slowest_s: float = 0.0  # that one request took, as far as that was noted
     total_rows: int | None = None  # the source's own total, where it tells one
+    #: How many rows of a scan were on a page before as well; None from it: nobody can tell.
+    repeated: Callable[[], int | None] | None = field(default=None, repr=False)
     left: float | None = None  # requests that the host's quota still admits; None: no quota is known
     each_s: float = 0.0  # seconds that each waits after those
     warnings: dict[str, int] = field(default_factory=dict)  # message -> how often
@@ -386,7 +388,8 @@ class RunOutcome:
     `doubts`: what in the statement may have made rows of a partial answer wrong, as LEFT JOIN; where there is nothing,
     each row of a partial answer is one of the complete answer. `bounds`: what the values of a partial answer say of the
     complete one's, by column ("certain", "at_least", "at_most" or "unknown"); nothing where that is not known of them.
-    `bounded`: it is known of all, and each row stands for one of the complete answer.
+    `within`: by column, by how much the complete one's are higher at most, None where that is not known, nothing where it
+    is of none. `bounded`: it is known of all, and each row stands for one of the complete answer.
     """
 
     complete: bool
@@ -400,6 +403,7 @@ class RunOutcome:
     doubts: tuple[str, ...] = ()
     bounds: tuple[str, ...] = ()
     bounded: bool = False
+    within: tuple[int | None, ...] = ()
 
     @cached_property
     def report(self) -> dict[str, Any]:

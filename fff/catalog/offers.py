@@ -153,7 +153,8 @@ class Page:
     answer never counts as complete. If that is so for some keys of a lookup only, `unanswered` names them; if
     for some rows of a scan, they are in `lacks` (`error`: what failed); the rest stands. `ends`: EOT of what
     the table's qualifiers want of that, on a page without rows. `total_rows`: the source's own total (an
-    estimate: it decides what is read first, never what counts as read), `pages` that of its pages.
+    estimate: it decides what is read first, never what counts as read; with `counted`, how many rows the
+    scan has, by the word of the source), `pages` that of its pages.
     `order`: what the pages of this scan come ordered by, as the source promises, with `-` before what falls.
     `doubled`: what is wrong with a truncated answer may mean that some of its rows came twice.
     """
@@ -168,6 +169,7 @@ class Page:
     ends: Extent | None = None
     lacks: Extent | None = None
     error: SourceError | None = None
+    counted: bool = False
 
 
 class SourceAdapter(Protocol):

@@ -75,6 +75,7 @@ class Scans:
         scan.rows += len(event.rows)
         scan.stalled = False
         scan.times.observe(event.count, event.seconds, scan.since)
+        scan.counted = scan.counted and event.counted and scan.total in (None, event.total)
         scan.total = scan.total if event.total is None else event.total
         scan.total_pages = scan.total_pages if event.pages is None else event.pages
         for other in scans:

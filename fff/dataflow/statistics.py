@@ -80,7 +80,10 @@ class TableStatistics:
 
 @dataclass(frozen=True, slots=True)
 class BlockStatistics:
-    """A block at one moment. `tables` as in the plan; `results` are those found so far."""
+    """A block at one moment. `tables` as in the plan; `results` are those found so far.
+
+    `lacking`: it would have at most so many results more, were all rows here, if none came twice; None where nobody knows.
+    """
 
     finished: bool
     cancelled: bool
@@ -89,6 +92,7 @@ class BlockStatistics:
     waiting: int  # tuples that no module has yet: as many as lookups have no place for, and those between two modules
     tables: tuple[TableStatistics, ...]
     routing: tuple[RoutingShare, ...]
+    lacking: int | None
 
 
 def statistics(router: Router, methods: Methods, *, finished: bool) -> BlockStatistics:
@@ -122,9 +126,30 @@ def statistics(router: Router, methods: Methods, *, finished: bool) -> BlockStat
         for table, stem in enumerate(block.stems)
     )
     whole = finished and not block.missing
+    lacking = 0 if whole else _lacking(router, methods)
+    waiting = router.waiting.tuples
     return BlockStatistics(
-        finished, block.cancelled, whole, router.emitted, router.waiting.tuples, tables, _routing(router)
+        finished, block.cancelled, whole, router.emitted, waiting, tables, _routing(router), lacking
     )
+
+
+def _lacking(router: Router, methods: Methods) -> int | None:
+    """The rows that a block of one table, read by one scan, has not: each is a result at most."""
+    block = router.block
+    used = [scan for scans in block.scans for scan in scans if scan.pages]
+    if (
+        len(block.plan.aliases) != 1
+        or block.plan.recursion is not None
+        or router.waiting.tuples
+        or router.parked_tuples()
+        or len(used) != 1
+        or any(method.module.issued for method in methods.all)
+    ):
+        return None
+    [scan] = used
+    # Where it has said of no more rows than came, something lacks that it has not counted.
+    counted = scan.total is not None and scan.counted and scan.total > scan.rows
+    return scan.total - scan.rows if scan.total is not None and counted else None
 
 
 def _conflict(stem: SteM) -> Conflict | None:

@@ -24,12 +24,13 @@ def make_report(
     warnings: tuple[str, ...],
     doubts: tuple[str, ...],
     bounds: AnswerBounds | None = None,
+    within: Sequence[int | None] = (),
     audit: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """The report as JSON-ready values.
 
     `doubts`: what in the statement may have made rows of a partial answer wrong. `bounds`: what its values say all the
-    same. `audit`: of the routing, block by block.
+    same, and by how much the true ones are higher at most (`within`). `audit`: of the routing, block by block.
     """
     filters = [asdict(one) | {"lookups": list(map(asdict, one.lookups))} for one in snapshot.spark.filters]
     spark = asdict(snapshot.spark) | {"filters": filters}
@@ -66,6 +67,10 @@ def make_report(
         "doubts": list(doubts),
         "bounds": None
         if bounds is None
-        else {"rows": "certain" if bounds.rows else "possible", "columns": list(bounds.columns)},
+        else {
+            "rows": "certain" if bounds.rows else "possible",
+            "columns": list(bounds.columns),
+            "within": list(within) or [None] * len(bounds.columns),
+        },
         "warnings": list(warnings),
     }

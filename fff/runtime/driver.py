@@ -353,8 +353,10 @@ class BlockDriver:
                         continue
                     meter.doubled = meter.doubled or page.doubled
                     rows += len(page.rows)
-                    told = ScanRows(table, index, page.rows, page.total_rows, page.pages, seconds=waited)
-                    self.post(told)
+                    totals = page.total_rows, page.pages
+                    self.post(
+                        ScanRows(table, index, page.rows, *totals, seconds=waited, counted=page.counted)
+                    )
                     ready += len(page.rows)
                     if ready >= SMALL_PAGE:
                         ready = 0

@@ -45,6 +45,7 @@ def spellings(secret: str) -> set[str]:
             repr(text)[1:-1],
             ascii(text)[1:-1],
             *_encoded(text),
+            *_spelled_out(text),
         }
     forms |= {_lower_percents(form) for form in forms}
     return {form for form in forms if form.strip("\ufffd")}
@@ -73,6 +74,20 @@ def _encoded(text: str) -> Iterator[str]:
             yield packed.rstrip("=")
             if len(data) >= CASELESS:
                 yield from _amid(data, pack)
+
+
+def _spelled_out(text: str) -> Iterator[str]:
+    """With each character escaped, those as well that nobody has to escape; and its bytes one by one."""
+    data, units = text.encode(errors="replace"), text.encode("utf-16-be", errors="replace")
+    pairs = [int.from_bytes(units[at : at + 2]) for at in range(0, len(units), 2)]
+    for form, numbers in (
+        *(("%{:02X}", data), ("\\x{:02x}", data), ("\\u{:04x}", pairs)),
+        *(("&#{:d};", map(ord, text)), ("&#x{:x};", map(ord, text))),
+    ):
+        written = "".join(form.format(number) for number in numbers)
+        yield from {written, re.sub(r"(?<=[x%u])[0-9a-f]+", lambda digits: digits[0].upper(), written)}
+    for between in ":- " if len(data) >= CASELESS else "":
+        yield from (data.hex(between), data.hex(between).upper())
 
 
 def _amid(data: bytes, pack: Callable[[bytes], bytes]) -> Iterator[str]:

@@ -241,8 +241,10 @@ class Network:
         host, proxy = url.host or "", route.proxy
         if route.unix_socket is not None or host in _HERE:
             return None
-        if proxy is None and not proxy_bypass(host):
+        if proxy is None:
             proxy = self._proxies.get(url.scheme) or self._proxies.get("all")
+            if proxy and proxy_bypass(host):  # which goes through all of the environment
+                proxy = None
         if proxy and "://" not in proxy:
             proxy = f"http://{proxy}"
         if proxy and not proxy.startswith(("http://", "https://", *SOCKS)):

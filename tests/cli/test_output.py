@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fff.errors import UsageError
-from fff.schema import BOUND
+from fff.schema import BOUND, WITHIN
 from fff_cli.output import formats, table, values
 from fff_cli.output.formats import emit, unique, write_batches, writer
 from fff_cli.output.streams import FORMATS, choose_format
@@ -458,3 +458,13 @@ def test_numbers_that_are_bounds_are_marked_where_people_read_them():
     assert written("markdown", batch).decode().split("\n")[2] == "| 1 | ≥ 41 | ? | ? 3 |"
     assert written("line", batch).decode().split("\n")[1:3] == ["   n = >= 41", " low = ?"]
     assert written("csv", batch).decode() == "k,n,low,mean\n1,41,,3\n"
+
+
+def test_numbers_that_are_known_from_both_sides_show_how_far_they_reach():
+    told = {BOUND: b"at_least", WITHIN: b"7"}
+    schema = pa.schema(
+        [pa.field("n", pa.int64(), metadata=told), pa.field("s", pa.decimal128(38, 0), metadata=told)]
+    )
+    batch = pa.RecordBatch.from_pylist([{"n": 41, "s": None}, {"n": 0, "s": 3}], schema)
+    assert written("table", batch).decode().split("\n")[2:4] == [" 41..48 |     ?", "   0..7 | 3..10"]
+    assert written("markdown", batch).decode().split("\n")[2] == "| 41…48 | ? |"

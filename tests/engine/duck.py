@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -18,6 +19,20 @@ from fff.spark.spool import Spool
 def database() -> duckdb.DuckDBPyConnection:
     """One DuckDB for all tests: to start one takes twenty times as long as to ask it. Ask a cursor of it."""
     return duckdb.connect(":memory:", config={"threads": 1})
+
+
+def answer(sql: str, tables: Mapping[str, pa.Table]) -> list[tuple[Any, ...]]:
+    """The rows of a statement over tables of the schema `web`, by their names there."""
+    with database().cursor() as connection:
+        connection.execute("DROP SCHEMA IF EXISTS web CASCADE")
+        connection.execute("CREATE SCHEMA web")
+        for (
+            name,
+            rows,
+        ) in tables.items():  # all rows at once: DuckDB takes a millisecond for each that comes alone
+            connection.register("rows", rows)
+            connection.execute(f"CREATE TABLE web.{name} AS SELECT * FROM rows")
+        return connection.execute(sql).fetchall()
 
 
 class DuckSpark:

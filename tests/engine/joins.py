@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from fff.federation import Federation
-from tests.engine.duck import database
+from tests.engine.duck import answer
 from tests.engine.site import Row, Site, access, federated
 from tests.web.serving import Serve
 
@@ -37,16 +37,13 @@ SHAPES = [
 
 def oracle(site: Site, sql: str) -> list[Row]:
     """The same SQL in DuckDB over the same rows."""
-    with database().cursor() as connection:
-        connection.execute("DROP SCHEMA IF EXISTS web CASCADE")
-        connection.execute("CREATE SCHEMA web")
-        for name, (columns, rows) in site.tables.items():
-            connection.execute(f"CREATE TABLE web.{name} ({', '.join(f'{c} INTEGER' for c in columns)})")
-            if rows:  # all at once: DuckDB takes a millisecond for each row that comes alone
-                values = [pa.array(column) for column in zip(*rows, strict=True)]
-                connection.register("rows", pa.table(values, names=list(columns)))
-                connection.execute(f"INSERT INTO web.{name} SELECT * FROM rows")
-        found = connection.execute(sql).fetchall()
+    tables = {
+        name: pa.table(
+            [pa.array([row[at] for row in rows], pa.int32()) for at in range(len(columns))], names=columns
+        )
+        for name, (columns, rows) in site.tables.items()
+    }
+    found = answer(sql, tables)
     return sorted(found, key=lambda row: tuple((value is None, str(value)) for value in row))
 
 

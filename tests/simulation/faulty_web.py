@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import duckdb
+import pyarrow as pa
 import pytest
 
 from fff.catalog import Catalog
@@ -28,7 +28,7 @@ from fff.web.clock import Clock
 from fff_sources.adapter import SourceContext
 from fff_sources.document import Document
 from fff_sources.rest import RestSource
-from tests.engine.duck import over_duck
+from tests.engine.duck import answer, over_duck
 from tests.faults.behaviour import Behaviour
 from tests.faults.behaviours import BEHAVIOURS
 from tests.faults.cells import Cell, Played, skipped, table_of
@@ -37,6 +37,7 @@ from tests.faults.site import COLUMNS, DIALECTS, ROWS, Row, World
 from tests.faults.unnoticeable import reason_of
 from tests.web.serving import WALL
 
+_SCHEMA = pa.schema([(name, pa.int32() if name == "id" else pa.string()) for name in COLUMNS])
 #: Of one block, and the more is read the more rows there are.
 JOINS = (
     "SELECT r.id, r.name, r.note FROM web.r",
@@ -175,16 +176,8 @@ def go(chosen: Day) -> Came | None:
 
 def oracle(sql: str, tables: Mapping[str, tuple[Row, ...]]) -> Counter[tuple[Any, ...]]:
     """The same SQL in DuckDB."""
-    with duckdb.connect() as connection:
-        connection.execute("CREATE SCHEMA web")
-        for name, rows in tables.items():
-            connection.execute(
-                f"CREATE TABLE web.{name} (id INTEGER, grp VARCHAR, name VARCHAR, note VARCHAR)"
-            )
-            if rows:
-                values = [[one.get(column) for column in COLUMNS] for one in rows]
-                connection.executemany(f"INSERT INTO web.{name} VALUES (?, ?, ?, ?)", values)
-        return Counter(connection.execute(sql).fetchall())
+    made = {name: pa.Table.from_pylist([*rows], _SCHEMA) for name, rows in tables.items()}
+    return Counter(answer(sql, made))
 
 
 def check(seed: int, statements: tuple[str, ...]) -> tuple[Day, Came] | None:

@@ -98,7 +98,7 @@ def _of_the_answer(chosen: Day, run: OneRun) -> Iterator[str]:
     elif complete:
         if run.rows != upper:
             yield f"complete: {_shown(upper - run.rows)} lost, {_shown(run.rows - upper)} too many"
-    elif outcome.bounded:
+    elif outcome.bounds and outcome.report["bounds"]["rows"] == "certain":
         yield from _of_the_bounds(statement, run.rows, outcome, upper)
     elif not outcome.doubts and (extra := run.rows - upper):
         yield f"partial, not in doubt, and {_shown(extra)} are not of the answer"
@@ -113,8 +113,11 @@ def _of_the_bounds(statement: Statement, rows: Rows, outcome: RunOutcome, expect
         if whole is None:
             yield f"the row {row} is of no group of the answer"
             continue
-        for value, right, bound in zip(row, whole, outcome.bounds, strict=True):
+        above = outcome.within or (None,) * len(row)
+        for value, right, bound, within in zip(row, whole, outcome.bounds, above, strict=True):
             low, high = bound == "at_least", bound == "at_most"
+            if value is not None and within is not None and value + within < right:
+                yield f"{value} is told to be within {within} of {right}: {statement.sql}"
             if value is not None and ((low and not value <= right) or (high and not value >= right)):
                 yield f"{value} is told to be {bound} of {right}: {statement.sql}"
 

@@ -256,7 +256,8 @@ command line, the kernel's socket buffers, more than one host, the memory of the
 Two limits of the product are known from it: a request that takes longer than a second to reach the server may come in a window in which the client no longer counts it; and a run that goes on right after
 a kill knows nothing of what was sent in the seconds before, so that a declared window may be exceeded then, once. The wrong runs of the tally have been looked into: of a source that gives the same few
 records for ever, copies stood in the partial answer (9777088 of 427afda54, 51000028: such pages now wait for one with something new, or the end); in the other two of 427afda54 a request that had just left when
-the run ended did not get there, which is no error.
+the run ended did not get there, which is no error. In that of 453e2ee06 (88001060) a stricter statement met a connection that the server was closing, and sent its request
+again: such pairs now count the requests that arrived. (Runs without hours were stopped before their hours were counted.)
 """
 
 

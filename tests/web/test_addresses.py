@@ -154,3 +154,31 @@ async def test_one_private_address_among_public_ones_is_enough() -> None:
 
     with pytest.raises(PrivateAddressError, match=r"leads to ::ffff:10\.0\.0\.1"):
         await PublicResolver(Two()).resolve("both.example.org")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.1",
+        "0x7f.1",
+        "0x7f000001",
+        "2130706433",
+        "0177.0.0.1",
+        "[::ffff:127.0.0.1]",
+        "127.0.0.1.",
+        "localhost.",
+    ],
+)
+async def test_no_spelling_of_this_machine_is_a_way_in(serve: Serve, client: WebClient, host: str) -> None:
+    """Where the spec allows `localhost` alone, and the server redirects to the same machine by another name."""
+    inside = await serve(answer)
+
+    async def lead(asked: web.Request) -> web.Response:
+        return web.Response(status=302, headers={"Location": f"http://{host}:{inside.port}/"})
+
+    outside = await serve(lead)
+    with pytest.raises(SourceError, match="refused a redirect to another host"):
+        await client.request(
+            request(outside.url, allowed_hosts=frozenset({"localhost", "example.org"})), meter=AccessMeter()
+        )
+    assert inside.asked == []

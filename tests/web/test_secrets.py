@@ -75,6 +75,12 @@ def wrongly(text: str, written: str, read: str) -> str:
 
 #: What a server, a proxy or a library may make of a text that it repeats.
 ECHOES: dict[str, Callable[[str], str]] = {
+    "every byte for a URL": lambda text: "".join(f"%{byte:02X}" for byte in text.encode()),
+    "every byte in hex": lambda text: text.encode().hex(":").upper(),
+    "every byte in Python": lambda text: "".join(f"\\x{byte:02x}" for byte in text.encode()),
+    "every character for JSON": lambda text: re.sub(r"(..)(..)", r"\\u\1\2", text.encode("utf-16-be").hex()),
+    "every character for HTML": lambda text: "".join(f"&#{ord(one)};" for one in text),
+    "every character for XML": lambda text: "".join(f"&#x{ord(one):X};" for one in text),
     "as it is": str,
     "percent": lambda s: quote(s, safe=""),
     "percent, lower": lambda s: quote(s, safe="").lower() if s.islower() else quote(s, safe="").replace("%C3", "%c3"),

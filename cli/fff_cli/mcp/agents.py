@@ -198,6 +198,7 @@ class Agents:
             reason="" if result.complete else report["reason"] or "",
             missing=[missing_part(one) for one in result.missing],
             bounds=list(result.outcome.bounds),
+            within=list(result.outcome.within),
             cut=len(rows) < len(result),
             row_count=len(result),
             first_row=first,

@@ -76,7 +76,8 @@ class QueryReply:
 
     `complete`: whether the answer rests on everything the sources hold; if not, `missing` and `reason`
     say what it lacks, and `bounds`, by column, what its aggregates are worth all the same ("certain",
-    "at_least", "at_most", "unknown"; empty where nothing is known). `cut`: whether the answer has rows
+    "at_least", "at_most", "unknown"; empty where nothing is known), `within` by how much the true ones are
+    higher at most. `cut`: whether the answer has rows
     that are not in this reply, `row_count` in all; `fetch_rows(handle, next_row)` gives them. Both have
     to be right before the rows are called all there are.
     """
@@ -85,6 +86,7 @@ class QueryReply:
     reason: str
     missing: list[MissingPart]
     bounds: list[str]
+    within: list[int | None]
     cut: bool
     row_count: int
     first_row: int

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fff.schema import BOUND
+from fff.schema import BOUND, WITHIN
 
 Column: TypeAlias = pa.Array
 ArrowType: TypeAlias = pa.DataType
@@ -313,14 +313,23 @@ def _timestamp_texts(column: Column) -> Column:
 
 
 def bound_marks(schema: pa.Schema, *, unicode: bool) -> tuple[str, ...]:
-    """What stands before the values of each column: what they say of those of the complete answer, in a partial one."""
-    at_least, at_most = ("≥ ", "≤ ") if unicode else (">= ", "<= ")
+    """What stands before the values of each column of a partial answer: what they say of the whole one.
+
+    Where they are known from above too: what stands behind, and how much higher that is, as `…7`.
+    """
+    at_least, at_most, to = ("≥ ", "≤ ", "…") if unicode else (">= ", "<= ", "..")
     marks = {b"at_least": at_least, b"at_most": at_most, b"unknown": "? "}
-    return tuple(marks.get((one.metadata or {}).get(BOUND, b""), "") for one in schema)
+    told = [one.metadata or {} for one in schema]
+    return tuple(
+        f"{to}{one[WITHIN].decode()}" if WITHIN in one else marks.get(one.get(BOUND, b""), "") for one in told
+    )
 
 
 def bounded(written: pa.Array, mark: str) -> pa.Array:
     """Values as text with such a mark; of a NULL nothing is known then."""
     if not mark:
         return written
+    if (to := mark.rstrip("0123456789")) != mark:
+        above = pc.add(written.cast(pa.int64()), int(mark[len(to) :])).cast(pa.string())
+        return pc.fill_null(pc.binary_join_element_wise(written, above, to), "?")
     return pc.fill_null(pc.binary_join_element_wise(mark, written, ""), "?")

@@ -281,5 +281,6 @@ class JsonLines(_Periodic):
             missing=[asdict(one) for one in account.missing],
             doubts=list(account.doubts),
             bounds=list(account.bounds),
+            within=list(account.within),
             warnings=list(account.warnings),
         )

@@ -44,6 +44,11 @@ _END: dict[str, Any] = {
             "items": {"enum": ["certain", "at_least", "at_most", "unknown"]},
             "description": "by column, what the values of a partial answer say of those of the whole one",
         },
+        "within": {
+            "type": "array",
+            "items": {"type": ["integer", "null"]},
+            "description": "by column, by how much the values of the whole one are higher at most",
+        },
         "warnings": {"type": "array", "items": {"type": "string"}},
         "report": {"type": "object", "description": "the account of the run, where it was asked for"},
         "error": {"$ref": "#/components/schemas/Error"},

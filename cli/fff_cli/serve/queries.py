@@ -251,6 +251,7 @@ class ServedQuery:
             "missing": [asdict(one) for one in outcome.missing],
             "doubts": list(outcome.doubts),
             "bounds": list(outcome.bounds),
+            "within": list(outcome.within),
             "warnings": list(outcome.warnings),
         }
         return end | ({"report": outcome.report} if self.asked.report else {})

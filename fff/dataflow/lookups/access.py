@@ -45,6 +45,7 @@ class ScanModule:
     pages: int = 0
     total: int | None = None  # rows that it says there are
     total_pages: int | None = None  # and pages
+    counted: bool = True  # every page says so for certain, and all the same
     stalled: bool = False
     ahead: int | None = None  # pages that it may be ahead in a race with others; None: where there is none
     since: int = 0  # pages of its rivals since its own last one

@@ -27,7 +27,7 @@ class Start:
 class ScanRows:
     """A page of scan `index` of `table`, or `count` of them: columns of the table plan, in order.
 
-    `total`, `pages`: how many rows and pages it says it has in all. `seconds`: that its reader has waited for them, by the
+    `total`, `pages`: how many rows and pages it says it has in all; `counted`: the rows for certain. `seconds`: that its reader has waited for them, by the
     runtime's clock.
     """
 
@@ -38,6 +38,7 @@ class ScanRows:
     pages: int | None = None
     count: int = 1
     seconds: float = 0.0
+    counted: bool = False
 
 
 @dataclass(frozen=True)

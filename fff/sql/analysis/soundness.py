@@ -8,15 +8,16 @@ over rows that are some of the complete answer's, counts and maxima can only ris
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, cast
 
-from fff.sql.syntax.aggregates import has_aggregate
-from fff.sql.syntax.statement import Node, arg, exp, keyword, operands
+from fff.sql.syntax.aggregates import has_aggregate, is_row_wise
+from fff.sql.syntax.statement import Node, arg, exp, filled, keyword, operands
 
 _AS_VALUE = "a subquery that stands for a value"
 _FIRST_ROWS = "ORDER BY with LIMIT"
+_ORDERS = ("order", "sort", "cluster")
 #: By the side of an outer join: whether what is on the left, or on the right, makes rows wrong where it lacks some.
 _OUTER = {"LEFT": (False, True), "RIGHT": (True, False), "FULL": (True, True)}
 
@@ -44,17 +45,31 @@ class AnswerBounds:
     """What the values of a partial answer to a query that aggregates say of those of the complete one.
 
     `columns`: by column of the result, for each value that is not NULL. `rows`: whether each row stands for one of the
-    complete answer. They hold unless one of `doubts` meets a table that lacks rows, or rows came twice.
+    complete answer. They hold unless one of `doubts` meets a table that lacks rows, or rows came twice. `gains`: by column,
+    by how much one more row of a table raises a value at most; None where that is not known. `mentions`: of tables, where
+    each row of one is a row at most of what is aggregated; None where it may be more.
     """
 
     columns: tuple[Bound, ...]
     rows: bool
     doubts: Doubts
+    gains: tuple[int | None, ...] = ()
+    mentions: int | None = None
 
     @property
     def tell_all(self) -> bool:
         """Whether nothing of an answer is without a bound."""
         return self.rows and "unknown" not in self.columns
+
+    def within(self, lacking: Sequence[int | None]) -> tuple[int | None, ...]:
+        """By column, by how much the complete answer's values are higher at most.
+
+        `lacking`: of each block of the statement, how many rows it lacks at most. Nothing where no column has a bound.
+        """
+        if self.mentions != len(lacking) or None in lacking or set(self.gains) <= {None}:
+            return ()
+        rows = sum(one for one in lacking if one is not None)
+        return tuple(None if one is None else one * rows for one in self.gains)
 
 
 def bounds_of(tree: Node) -> AnswerBounds | None:
@@ -84,7 +99,13 @@ def bounds_of(tree: Node) -> AnswerBounds | None:
     first = arg(select, "limit") is not None or arg(select, "offset") is not None
     ordered = arg(select, "order") is not None or arg(select, "sort") is not None
     rows = arg(select, "having") is None and not (first and ordered)
-    return AnswerBounds(tuple(bounds), rows, tuple((name, causes) for name, causes in walk.found if causes))
+    doubts = tuple((name, causes) for name, causes in walk.found if causes)
+    gains = tuple(
+        _gain(item) if bound == "at_least" else None
+        for item, bound in zip(select.expressions, bounds, strict=True)
+    )
+    mentions = _mentions(select, {}, outermost=True)
+    return AnswerBounds(tuple(bounds), rows, doubts, gains, mentions if mentions == len(walk.found) else None)
 
 
 def _bound(item: Node) -> Bound:
@@ -102,6 +123,73 @@ def _bound(item: Node) -> Bound:
         case exp.Sum() if _is_natural(item.this):
             return "at_least"
     return "unknown" if has_aggregate(item) or item.find(exp.Anonymous) else "certain"
+
+
+def _gain(item: Node) -> int | None:
+    """By how much one more row raises a value at most, of those that only rise."""
+    item = item.unalias().unnest()
+    item = item.this if isinstance(item, exp.Filter) else item
+    if isinstance(item, exp.Sum):
+        return _most(item.this)
+    return 1 if isinstance(item, exp.Count | exp.CountIf) else None
+
+
+def _most(node: Node) -> int | None:
+    """The largest that a natural number in a statement may be; None where the text does not say."""
+    node = node.unnest()
+    match node:
+        case exp.Literal():
+            return int(node.name)
+        case exp.Null():
+            return 0
+        case exp.Distinct():
+            values: list[Node] = node.expressions
+        case exp.Case():
+            values = [*(one.args["true"] for one in node.args["ifs"]), *_default(node, "default")]
+        case exp.If():
+            values = [*_default(node, "true"), *_default(node, "false")]
+        case _:
+            return None
+    most = [_most(one) for one in values]
+    return None if None in most else max((one for one in most if one is not None), default=0)
+
+
+def _default(node: Node, name: str) -> list[Node]:
+    value = arg(node, name)
+    return [value] if isinstance(value, exp.Expr) else []
+
+
+#: What a SELECT may have whose rows are each made of one row of its only table or query, and which are fewer.
+_FEWER = frozenset({"expressions", "from", "where", "with", "distinct"})
+_OUTERMOST = frozenset({"group", "having", "order", "limit", "offset"})
+
+
+def _mentions(node: Node, named: Mapping[str, Node], *, outermost: bool = False) -> int | None:
+    """How many tables a query reads, each row of which is one of its rows at most; None where that is not certain."""
+    node = node.unnest() if isinstance(node, exp.Subquery | exp.Paren) else node
+    clause = arg(node, "with")
+    if isinstance(clause, exp.Expr):
+        if clause.args.get("recursive"):
+            return None
+        named = {**named, **{one.alias.lower(): one.this for one in clause.expressions}}
+    if isinstance(node, exp.Union) and filled(node) <= {"this", "expression", "distinct", "with"}:
+        sides = [_mentions(side, named) for side in (node.this, node.expression)]
+        return None if None in sides else sum(one for one in sides if one is not None)
+    if not isinstance(node, exp.Select) or filled(node) - (_FEWER | _OUTERMOST if outermost else _FEWER):
+        return None
+    if any(part.find(exp.Query) for part in [*node.expressions, *_clauses(node, ("where", "having"))]):
+        return None
+    if not outermost and not all(map(is_row_wise, node.expressions)):
+        return None
+    origin = arg(node, "from")
+    source = origin.this if isinstance(origin, exp.Expr) else None
+    if isinstance(source, exp.Subquery) and filled(source) <= {"this", "alias"}:
+        return _mentions(source, named)
+    if not isinstance(source, exp.Table) or filled(source) - {"this", "db", "alias"}:
+        return None
+    inner = None if source.db else named.get(source.name.lower())
+    rest = {name: one for name, one in named.items() if one is not inner}
+    return 1 if inner is None else _mentions(inner, rest)
 
 
 def _is_natural(node: Node) -> bool:
@@ -145,9 +233,10 @@ class _Scope:
 
     causes: tuple[str, ...] = ()
     named: Mapping[str, tuple[Node, _Scope]] = field(default_factory=dict)
+    first: bool = False  # only the first of its rows are taken
 
     def because(self, *causes: str) -> _Scope:
-        return _Scope((*self.causes, *causes), self.named)
+        return replace(self, causes=(*self.causes, *causes))
 
 
 class _Walk:
@@ -163,9 +252,11 @@ class _Walk:
         """A query, in brackets or not."""
         scope = self._with(node, scope)
         bounded = any(arg(node, name) is not None for name in ("limit", "offset"))
-        ordered = any(arg(node, name) is not None for name in ("order", "sort"))
-        if bounded and ordered and node is not self._outermost:
+        ordered = any(arg(node, name) is not None for name in _ORDERS)
+        # Rows of a query in FROM come in its order: `SELECT * FROM (SELECT a FROM r ORDER BY a) LIMIT 2`.
+        if ordered and (scope.first or (bounded and node is not self._outermost)):
             scope = scope.because(_FIRST_ROWS)
+        scope = replace(scope, first=scope.first or bounded)
         match node:
             case exp.Subquery() | exp.Paren():
                 self._source(node, scope)
@@ -184,7 +275,7 @@ class _Walk:
         clause = arg(node, "with")
         for one in clause.expressions if isinstance(clause, exp.Expr) else ():
             # A query that names itself finds what has its name outside.
-            scope = _Scope(scope.causes, {**scope.named, one.alias.lower(): (one.this, scope)})
+            scope = replace(scope, named={**scope.named, one.alias.lower(): (one.this, scope)})
         return scope
 
     def _select(self, node: Node, scope: _Scope) -> None:
@@ -257,7 +348,7 @@ class _Walk:
             self.found.append((f"{node.db.lower()}.{name}", scope.causes))
         elif name in scope.named:
             inner, outside = scope.named[name]
-            self.query(inner, _Scope((*scope.causes, *outside.causes), outside.named))
+            self.query(inner, replace(scope, causes=(*scope.causes, *outside.causes), named=outside.named))
         else:
             self.found.append((name, scope.causes))
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from fff.catalog import Catalog, ScanMethod, Table
 from fff.errors import QueryError, Span
-from fff.sql.analysis.soundness import AnswerBounds, Doubts
+from fff.sql.analysis.soundness import Doubts
 from fff.sql.binder.build_scopes import read_queries
 from fff.sql.binder.scopes import Query, QueryTree
 from fff.sql.planner.plan import BlockQuery, BranchUnion, Feed, Prepared
@@ -80,7 +80,7 @@ class QueryTables:
             result=result,
             warnings=tuple(dict.fromkeys(warnings)),
             doubts=self._doubts(prepared.doubts),
-            bounds=bounds and AnswerBounds(bounds.columns, bounds.rows, self._doubts(bounds.doubts)),
+            bounds=bounds and replace(bounds, doubts=self._doubts(bounds.doubts)),
         )
 
     def _doubts(self, doubts: Doubts) -> Doubts:

@@ -252,12 +252,13 @@ def _as_written(
     result = prepared.result
     if result is not None and joined.sql != sql:
         result = result.at(lambda place: written.origin(text.origin(joined.origin(place))))
+    # Calls of functions are tables by now, whose rows may be missing as those of any.
     doubts = doubts_of(
-        statement.tree if result is None else parse_statement(joined.sql).tree, joined=result is not None
+        expanded.tree if result is None else parse_statement(joined.sql).tree, joined=result is not None
     )
     warnings = (*prepared.warnings, *_quoted_columns(statement, catalog))
     ordered = _is_ordered(statement)
-    bounds = bounds_of(statement.tree) if result is None else None
+    bounds = bounds_of(expanded.tree) if result is None else None
     return replace(
         prepared, sql=sql, result=result, ordered=ordered, doubts=doubts, bounds=bounds, warnings=warnings
     )

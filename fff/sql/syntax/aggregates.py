@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from fff.sql.syntax.statement import Node, arg, exp
 
 #: Names that Spark resolves although no table has them.
@@ -14,13 +16,14 @@ BUILT_IN_NAMES = frozenset(
 #: Spark's aggregates that the parser does not know as such.
 _AGGREGATES = frozenset(
     """
-    any bit_and bit_or bit_xor bitmap_construct_agg bitmap_or_agg bool_and bool_or count_if
-    count_min_sketch every first_value histogram_numeric hll_sketch_agg hll_union_agg last_value listagg
-    max_by mean median min_by mode percentile regr_avgx regr_avgy regr_count regr_intercept regr_r2
-    regr_slope regr_sxx regr_sxy regr_syy schema_of_json_agg some std string_agg try_avg try_sum
-    kurtosis skewness
+    any bit_and bit_or bit_xor bool_and bool_or collect_union count_if count_min_sketch every first_value
+    histogram_numeric last_value listagg max_by mean measure median min_by mode percentile regr_avgx
+    regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy some std try_avg
+    try_sum kurtosis skewness vector_avg vector_sum
     """.split()  # noqa: SIM905 - a list of words
 )
+#: And all that are named so, as `hll_union_agg` and `kll_sketch_agg_double` are.
+_NAMED_AGGREGATE = re.compile(r"\w+_agg(_bigint|_double|_float|_integer)?")
 #: Select lists made of these give exactly one row for each row of the block.
 _ROW_WISE = (
     *(exp.Alias, exp.Binary, exp.Unary, exp.Between, exp.Boolean, exp.Case, exp.Cast),
@@ -37,14 +40,22 @@ def has_aggregate(node: Node) -> bool:
 
 def is_aggregate(node: Node) -> bool:
     """Whether a node is itself an aggregate of rows, and not one over a window."""
-    if not isinstance(node, exp.AggFunc) and not (
-        isinstance(node, exp.Func) and _function_name(node) in _AGGREGATES
-    ):
+    if isinstance(node, exp.Func) and not isinstance(node, exp.AggFunc):
+        name = _function_name(node)
+        if name not in _AGGREGATES and not _NAMED_AGGREGATE.fullmatch(name):
+            return False
+    elif not isinstance(node, exp.AggFunc) and not _is_any(node):
         return False
     over = node.parent
     while isinstance(over, exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
         over = over.parent
     return not isinstance(over, exp.Window)
+
+
+def _is_any(node: Node) -> bool:
+    """Whether a node is the aggregate `any(x)`, and not the ANY of `LIKE ANY (x, y)` or of a comparison with a query."""
+    likes = isinstance(node.parent, exp.Like | exp.ILike) and node.parent.expression is node
+    return isinstance(node, exp.Any) and isinstance(node.this, exp.Paren) and not likes
 
 
 def counts_rows(star: Node) -> bool:

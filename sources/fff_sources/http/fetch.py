@@ -423,16 +423,16 @@ class Reading:
             total = paginator.total(answer)
         except PaginationError as error:
             raise self._error(str(error), response.url) from None
-        rows = None if total is None else total.rows
-        if total is not None:
-            self._totals.note(total, records)
+        told = self._totals.note(total, records)
+        rows, counted = told.rows, told.certain and self.endpoint.record_is_row
         if rows is not None and self.is_scan:
             if self.fill is None:  # else it is the total of one variant of several
                 self.meter.total_rows = rows
+            self.meter.repeated = self._moved.repeated
             for block in blocks:
                 self._moved.note(block.rows)
-        pages = None if total is None else total.pages
-        return [*(Page(block.rows, total_rows=rows, pages=pages) for block in blocks), *parts], answer
+        made = (Page(one.rows, None, rows, pages=told.pages, counted=counted) for one in blocks)
+        return [*made, *parts], answer
 
     def _says(self, words: str) -> str:
         """What the source wrote, without secrets: they go before anything is cut, so that none is cut in two."""

@@ -250,6 +250,10 @@ class Moved:
             "it may have changed while it was read, or sort its pages anew"
         )
 
+    def repeated(self) -> int | None:
+        """How many rows came twice; None where not all were looked at, or there is no key to tell."""
+        return self.count() if self._key and self._bytes < _LOOKED_AT_BYTES else None
+
     def count(self) -> int:
         """How many rows a page before had as well; a key with a NULL in it tells nothing."""
         if not self._pages:
@@ -297,12 +301,15 @@ class Totals:
         self._own = True  # every total is the number of records beside it
         self._filled = 0  # pages with records
 
-    def note(self, told: Told, records: int) -> None:
-        """What one answer tells, and how many records it holds."""
+    def note(self, told: Told | None, records: int) -> Told:
+        """What one answer tells, and how many records it holds. Gives what it is worth: nothing, where it tells nothing."""
+        if told is None:
+            return Told(exact=False)
         self._filled += records > 0
         if not self._told or self._told[-1] != told:
             self._told.append(told)
         self._own = self._own and told.rows == records
+        return told
 
     @property
     def is_told(self) -> bool:

@@ -120,6 +120,11 @@ class Told:
     declared: bool = True
     perhaps_less: bool = False
 
+    @property
+    def certain(self) -> bool:
+        """Whether the source is to be taken at its word."""
+        return self.exact and self.declared
+
 
 @dataclass(frozen=True)
 class TotalAt:

@@ -243,6 +243,11 @@ class Endpoint(Spec):
     sort: Sort | None = None
     on_response: list[OnResponse] = []
 
+    @property
+    def record_is_row(self) -> bool:
+        """Whether each record of an answer makes one row, so that a number of records is one of rows."""
+        return self.layout == "rows" and self.explode is None
+
     @model_validator(mode="after")
     def _of_its_format(self) -> Endpoint:
         if self.layout != "rows" and self.format != "json":
