@@ -6,6 +6,7 @@ import importlib
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from fff.errors import SecretError
@@ -207,6 +208,15 @@ class Secrets:
 def references(text: str) -> list[str]:
     """The secrets a text names, such as `env:GOV_TOKEN`."""
     return [f"{match[1]}:{match[2]}" for match in _REFERENCE.finditer(text)]
+
+
+def usable_keyring() -> Any:
+    """The `keyring` package where it is installed and has a keyring to keep something in; else None."""
+    try:
+        keyring = importlib.import_module("keyring")
+    except ImportError:
+        return None
+    return keyring if keyring.get_keyring().priority >= 1 else None
 
 
 def _from_keyring(name: str) -> str:

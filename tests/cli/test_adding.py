@@ -20,8 +20,8 @@ from fff_cli.output.readback import read_back
 from tests.web.serving import serving_beside
 
 Row = dict[str, Any]
-FORMS = ["csv", "tsv", "ndjson", "parquet", "sqlite"]
-FEW = ["csv", "parquet", "sqlite"]
+FORMS = ["csv", "tsv", "ndjson", "parquet", "sqlite", "duckdb"]
+FEW = ["csv", "parquet", "sqlite", "duckdb"]
 
 
 class Desk:
@@ -154,7 +154,7 @@ def test_columns_that_do_not_fit_are_told_before_anything_is_asked(
     assert desk.asked == 0
 
 
-@pytest.mark.parametrize("form", ["parquet", "sqlite"])
+@pytest.mark.parametrize("form", ["parquet", "sqlite", "duckdb"])
 def test_types_that_do_not_fit_are_told_before_anything_is_asked(
     desk: Desk, form: str, capfd: pytest.CaptureFixture[str]
 ) -> None:

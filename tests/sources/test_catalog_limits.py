@@ -50,7 +50,7 @@ def test_every_stated_limit_is_driven_through() -> None:
     heads = {
         file.stem: file.read_text(encoding="utf-8").split("version:")[0] for file in BUNDLED.glob("*.yaml")
     }
-    silent = {file.stem for file in ANSWERS.glob("*.yaml") if not limits(file.stem)}
+    silent = {file.stem for file in ANSWERS.glob("*.yaml") if not limits(file.stem)} - {"github"}
     assert {name for name, head in heads.items() if says.search(head)} == set(STATED) - silent
 
 

@@ -16,30 +16,12 @@ import xlsxwriter
 
 import fff
 from fff.errors import QueryError, SourceError
-from fff.federation import Federation
-from fff.web.client import WebClient
 from fff_sources.files import local
-from fff_sources.load import load_catalog
 from tests.engine.site import run
+from tests.sources.local import federation, rows
 
 CSV = b"zip,n\n00501,1\n94704,2\n"
 ROWS = [("00501", 1), ("94704", 2)]
-
-
-def federation(folder: Path, *specs: str, client: WebClient | None = None) -> Federation:
-    client = client or WebClient()
-    paths = [Path(spec) for spec in specs]
-    return Federation(load_catalog(paths, environ={}, cwd=folder, client=client), client)
-
-
-async def rows(folder: Path, sql: str, *specs: str) -> list[tuple[object, ...]]:
-    client = WebClient()
-    async with federation(folder, *specs, client=client) as found:
-        await found.discover(sql)
-        result, execution = await run(found, sql)
-        assert execution.outcome.complete
-        assert client.requests_sent == 0
-        return sorted(result)
 
 
 def zipped(body: bytes, how: int = zipfile.ZIP_STORED) -> bytes:
@@ -192,6 +174,29 @@ async def test_patterns_and_folders_stand_for_their_files(folder: Path) -> None:
     assert await rows(folder, "SELECT * FROM csv.`parts/*.csv`") == expected
     assert await rows(folder, "SELECT * FROM csv.`parts`") == expected
     assert await rows(folder, "SELECT * FROM 'parts/[01].csv'") == expected[:2]
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "expected"),
+    [
+        ("a.csv", b"id,id,\n1,2,3\n", [(1, 2, 3)]),  # each of which has a name of its own
+        ("b.csv", b'"id","i\nd","id"\n1,2,3\n', [(1, 2, 3)]),
+        ("c.csv", "id;n\n1;Z\u00fcrich\n".encode("utf-16"), [(1, "Z\u00fcrich")]),
+        ("d.ndjson", b'{"v": 9223372036854775809}\n{"v": 1}\n', [("1",), ("9223372036854775809",)]),
+    ],
+)
+async def test_nothing_of_an_odd_file_is_lost(
+    tmp_path: Path, name: str, body: bytes, expected: list[tuple[object, ...]]
+) -> None:
+    (tmp_path / name).write_bytes(body)
+    assert await rows(tmp_path, f"SELECT * FROM '{name}'") == expected
+
+
+async def test_what_macs_put_into_zip_files_is_no_data(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.csv.zip", "w") as archive:
+        archive.writestr("a.csv", CSV)
+        archive.writestr("__MACOSX/._a.csv", b"\0")
+    assert await rows(tmp_path, "SELECT * FROM 'a.csv.zip'") == ROWS
 
 
 async def test_files_whose_names_differ_in_case_are_two_tables(folder: Path) -> None:

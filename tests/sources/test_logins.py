@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
+import json
 import os
 import stat
+import sys
+import types
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -155,6 +158,81 @@ async def logged_in_reader(provider: Provider, url: str, reader: Callable[[str],
     await in_browser(auth, tokens, "api", browse)
     assert b"You are logged in" in await opened[0]
     return one
+
+
+class KeyringError(Exception):
+    pass
+
+
+class MemoryKeyring:
+    """The `keyring` package, as far as it is used; `refuses`: it takes nothing."""
+
+    errors = types.SimpleNamespace(KeyringError=KeyringError, PasswordDeleteError=KeyringError)
+
+    def __init__(self, *, priority: float = 5, refuses: bool = False) -> None:
+        self.priority, self.refuses = priority, refuses
+        self.kept: dict[tuple[str, str], str] = {}
+
+    def get_keyring(self) -> MemoryKeyring:
+        return self
+
+    def get_password(self, service: str, user: str) -> str | None:
+        return self.kept.get((service, user))
+
+    def set_password(self, service: str, user: str, password: str) -> None:
+        if self.refuses:
+            raise KeyringError
+        self.kept[service, user] = password
+
+    def delete_password(self, service: str, user: str) -> None:
+        del self.kept[service, user]
+
+
+async def test_a_login_is_kept_in_the_keyring(serve, reader, tmp_path, monkeypatch):
+    keyring = MemoryKeyring()
+    monkeypatch.setitem(sys.modules, "keyring", keyring)
+    provider = Provider()
+    server = await serve(provider.answer)
+    first = await logged_in_reader(provider, server.url, reader)
+    assert await first.scan("t") == ROWS
+    given = provider.given
+    assert await reader(spec(server.url, oauth2(server.url))).scan("t") == ROWS
+    assert provider.given == given
+    folder = tmp_path / "config" / "fff" / "logins"
+    (file,) = folder.iterdir()
+    [(where, text)] = keyring.kept.items()
+    tokens = json.loads(text)
+    assert where == ("fff login", file.stem)
+    assert tokens["refresh_token"] not in file.read_text()
+    assert tokens["access_token"] not in file.read_text()
+    assert [token.source for token in logged_in(folder)] == ["api"]
+    later = reader(spec(server.url, oauth2(server.url)))
+    assert later.catalog.source("api").http.auth.log_out()
+    assert (keyring.kept, logged_in(folder)) == ({}, [])
+
+
+@pytest.mark.parametrize("keyring", [MemoryKeyring(priority=0), MemoryKeyring(refuses=True)])
+async def test_without_a_keyring_that_takes_it_a_login_is_in_a_file(
+    serve, reader, tmp_path, monkeypatch, keyring
+):
+    monkeypatch.setitem(sys.modules, "keyring", keyring)
+    provider = Provider()
+    server = await serve(provider.answer)
+    await logged_in_reader(provider, server.url, reader)
+    assert await reader(spec(server.url, oauth2(server.url))).scan("t") == ROWS
+    (file,) = (tmp_path / "config" / "fff" / "logins").iterdir()
+    assert "access_token" in json.loads(file.read_text())
+    assert keyring.kept == {}
+
+
+async def test_a_login_whose_keyring_is_gone_says_so(serve, reader, monkeypatch):
+    monkeypatch.setitem(sys.modules, "keyring", MemoryKeyring())
+    provider = Provider()
+    server = await serve(provider.answer)
+    await logged_in_reader(provider, server.url, reader)
+    monkeypatch.setitem(sys.modules, "keyring", None)
+    with pytest.raises(SecretError, match="in a keyring, and there is none now"):
+        await reader(spec(server.url, oauth2(server.url))).scan("t")
 
 
 async def test_a_login_in_the_browser_is_kept_for_later_runs(serve, reader, tmp_path):

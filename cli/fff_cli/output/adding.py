@@ -17,10 +17,11 @@ from fff_cli.output.failures import CannotWrite
 from fff_cli.output.files import NewFile, is_special
 from fff_cli.output.formats import Writer, unique, writer
 from fff_cli.output.readback import first_line, read_back
+from fff_cli.output.sinks import duck
 from fff_cli.output.sinks.databases import TABLE, kind_of, quoted, told_apart
 
 #: The formats that rows can be added to.
-ADDABLE = ("csv", "tsv", "ndjson", "parquet", "sqlite")
+ADDABLE = ("csv", "tsv", "ndjson", "parquet", "sqlite", "duckdb")
 
 #: Names and types of columns, where both are known; a type is as the format has it.
 Header: TypeAlias = Sequence[tuple[str, str | None]]
@@ -78,8 +79,13 @@ class AddedTo(NewFile):
             coming = self._coming(fresh)
             if not self._file.exists():
                 return super().keep(whole=whole)
-            database = self._form == "sqlite"
-            told = self._into_database(fresh) if database else self._rewritten(fresh, coming, whole=whole)
+            match self._form:
+                case "sqlite":
+                    told: str | None = self._into_database(fresh)
+                case "duckdb":
+                    told = self._into_duckdb(fresh)
+                case _:
+                    told = self._rewritten(fresh, coming, whole=whole)
         self.drop()
         return told
 
@@ -173,6 +179,12 @@ class AddedTo(NewFile):
         replaced = before + added - after
         return _told(self._file, before - replaced, replaced, added)
 
+    def _into_duckdb(self, fresh: Path) -> str:
+        """In one transaction of DuckDB's."""
+        fit(self._file, _held(self._file, "duckdb"), _held(fresh, "duckdb"))
+        kept, gone, added = duck.put_into(self._file, fresh, self._keys)
+        return _told(self._file, kept, gone, added)
+
     def _instead(self, database: sqlite3.Connection, columns: Header) -> str:
         """What an INSERT does with rows whose key is there, by an index that is made for it."""
         keys = ", ".join(map(quoted, self._keys))
@@ -201,8 +213,19 @@ def _header(form: str, columns: Sequence[tuple[str, Any]]) -> list[tuple[str, st
     if form == "sqlite":
         kinds = [None if kind is None else kind_of(kind) for _, kind in columns]
         return list(zip(told_apart(names), kinds, strict=True))
+    if form == "duckdb":
+        return _in_duckdb(columns)
     kinds = [None if kind is None or form != "parquet" else str(kind) for _, kind in columns]
     return list(zip(names if form in ("csv", "tsv") else unique(names), kinds, strict=True))
+
+
+def _in_duckdb(columns: Sequence[tuple[str, Any]]) -> list[tuple[str, str | None]]:
+    known = [(name, pa.null() if kind is None else kind) for name, kind in columns]
+    header = duck.header_of(pa.schema(known).empty_table())
+    return [
+        (name, None if kind is None else text)
+        for (name, text), (_, kind) in zip(header, columns, strict=True)
+    ]
 
 
 def _held(file: Path, form: str) -> list[tuple[str, str | None]]:
@@ -218,6 +241,9 @@ def _held(file: Path, form: str) -> list[tuple[str, str | None]]:
         case "sqlite":
             with _clear(file), contextlib.closing(sqlite3.connect(file)) as database:
                 return _header_in(database, file)
+        case "duckdb":
+            with _clear(file):
+                return list(duck.header_in(file))
         case "ndjson":
             with file.open("rb") as lines:
                 line = next(filter(bytes.strip, lines), None)
@@ -271,8 +297,9 @@ def _keys_of(rows: pa.Table, names: Sequence[str]) -> Iterator[tuple[object, ...
 
 @contextlib.contextmanager
 def _clear(file: Path) -> Iterator[None]:
-    """Turn what SQLite or a reader of JSON says of a file into CannotWrite."""
+    """Turn what a database or a reader of JSON says of a file into CannotWrite."""
+    kinds = (sqlite3.Error, pa.ArrowException, ValueError, TypeError, KeyError, AttributeError)
     try:
         yield
-    except (sqlite3.Error, pa.ArrowException, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (*kinds, *duck.failures_so_far()) as error:
         raise CannotWrite(f"cannot add to {str(file)!r}: {error}") from error

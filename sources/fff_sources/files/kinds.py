@@ -7,6 +7,7 @@ value (a leading zero, a digit that a double has not), it stays text.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -38,32 +39,30 @@ _CASTS = {
 
 
 class FileColumns:
-    """Names and types of a file's columns, out of all of its pieces.
+    """Names and types of the columns of a file, or of several of one form, out of all of their pieces.
 
     Args:
         endpoint: how the file is read.
-        body: reads its text.
     """
 
-    def __init__(self, endpoint: spec.Endpoint, body: BodyDecoder) -> None:
+    def __init__(self, endpoint: spec.Endpoint) -> None:
         self._form = BodyFormat(endpoint.format, parse_path(endpoint.data_selector))
-        self._body = body
         self._cells = CsvColumns(endpoint.delimiter)
         self._members: dict[str, set[str]] = {}
         self._columns: dict[str, str] = {}  # of a file that says them itself
 
-    def take(self, piece: Piece) -> None:
-        """More of the file. Raises what `BodyDecoder.explained` knows."""
+    def take(self, piece: Piece, body: BodyDecoder) -> None:
+        """More of the file, whose text `body` reads. Raises what `BodyDecoder.explained` knows."""
         response = piece.response
         if not response.body.strip():
             return
         if self._form.name == "csv":
-            read = self._body.text if piece.line else self._body.table_text
+            read = body.text if piece.line else body.table_text
             self._cells.take(read(response))
         elif self._form.name == "parquet":
             self._columns = parquet_columns(response.body)
         else:
-            infer.note_members(self._members, self._body, response, piece.line)
+            infer.note_members(self._members, body, response, piece.line)
 
     def columns(self) -> dict[str, str]:
         """What came so far; empty where there are no records."""
@@ -107,6 +106,22 @@ def parquet_columns(body: bytes) -> dict[str, str]:
         with contextlib.suppress(ValueError):
             columns[part.name] = spark_type(nearest(part.type))
     return infer.reachable(infer.bounded(columns))
+
+
+def common(sheets: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """The columns of several spreadsheets; one whose types differ is text."""
+    columns: dict[str, str] = {}
+    for sheet in sheets:
+        columns |= {
+            name: kind if columns.get(name, kind) == kind else "string" for name, kind in sheet.items()
+        }
+    return columns
+
+
+def type_of_texts(values: Any) -> str:
+    """The type that texts have in common; `string` where there is none, or no value."""
+    kinds = [kind for kind in _PATTERNS if _all_are(values, kind)] if len(values) else []
+    return kinds[0] if kinds else "string"
 
 
 def _all_are(values: Any, kind: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import contextlib
 import csv
 import functools
@@ -12,16 +13,18 @@ import sys
 import zipfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any, BinaryIO, TypeVar
 
 import pyarrow as pa
 
 from fff.errors import SourceError
 from fff.web.types import Response
-from fff_sources.http.columnar import ARROW_FILE, PARQUET
+from fff_sources.http.columnar import ARROW_FILE, ARROW_STREAM, PARQUET
 from fff_sources.http.paging.paginators import Ask
 from fff_sources.http.response.streaming import GZIP, Arriving, unpacked
 from fff_sources.http.shaping import NO_ZIP
+
+T = TypeVar("T")
 
 #: The file that stands for standard input.
 STDIN = "-"
@@ -43,23 +46,33 @@ def is_local(place: str, base_url: str) -> bool:
 def expanded(place: str, folder: Path) -> list[str]:
     """The files that a path or a pattern of paths means, in order; relative ones start at a folder.
 
-    A folder stands for the files in it, those of hidden names left out. What is not there stays as it is
-    written.
+    A folder stands for the files in it and in its partitions (`year=2024/`), those of hidden names left out.
+    What is not there stays as it is written.
     """
     if place == STDIN:
         return [place]
     full = folder / Path(place).expanduser()
     if full.is_dir():
-        return sorted(str(file) for file in full.iterdir() if file.is_file() and file.name[0] not in "._")
+        return sorted(_within(full))
     if full.exists() or not glob.has_magic(place):
         return [str(full)]
     root = Path(full.anchor)
     return sorted(str(file) for file in root.glob(str(full.relative_to(root))) if file.is_file())
 
 
+def _within(folder: Path) -> Iterator[str]:
+    for place in folder.iterdir():
+        if place.name[0] in "._":
+            continue
+        if place.is_dir() and "=" in place.name:
+            yield from _within(place)
+        elif place.is_file():
+            yield str(place)
+
+
 def delimiter_of(text: bytes) -> str:
     """The delimiter that cuts the first lines of a CSV text into the most columns, equally many in each; else the comma."""
-    lines = text[:_LOOKED_AT].decode("utf-8", "replace").splitlines()
+    lines = text[:_LOOKED_AT].decode(encoding_of(text) or "utf-8", "replace").splitlines()
     lines = lines[: max(1, min(_LINES, len(lines) - (len(text) > _LOOKED_AT)))]
     best, most = ",", 1
     for delimiter in _DELIMITERS:
@@ -93,7 +106,7 @@ class LocalFiles:
         arriving.begin({})
         arriving.url = path
         with contextlib.closing(self._parts(path)) as parts:
-            while part := await _next(parts):
+            while part := await next_of(parts, b""):
                 arriving.take(part)
                 await arriving.room()
         return Response(200, {}, arriving.remainder(), path)
@@ -156,17 +169,22 @@ class LocalFiles:
             raise self._error(f"{path}: cannot be unpacked", "is the file whole?") from error
 
     def _unzipped(self, archive: zipfile.ZipFile) -> IO[bytes]:
-        names = [name for name in archive.namelist() if not name.endswith("/")]
+        # What Macs put beside the files is none of them.
+        names = [name for name in archive.namelist() if not name.endswith("/") and "__MACOSX/" not in name]
         if len(names) != 1:
-            raise self._error(f"a zip file with {len(names)} files in it", "pack the one that is meant alone")
+            said = f"{archive.filename or STDIN}: a zip file with {len(names)} files in it"
+            raise self._error(
+                said, "unpack it: a folder of files is a table; or pack the one that is meant alone"
+            )
         return archive.open(names[0])
 
     def _error(self, message: str, hint: str) -> SourceError:
         return SourceError(message, source=self._source, table=self._table, hint=hint)
 
 
-async def _next(parts: Iterator[bytes]) -> bytes:
-    step = asyncio.ensure_future(asyncio.to_thread(next, parts, b""))
+async def next_of(parts: Iterator[T], end: T) -> T:
+    """The next of what a thread reads, or `end`."""
+    step = asyncio.ensure_future(asyncio.to_thread(next, parts, end))
     try:
         return await asyncio.shield(step)
     except asyncio.CancelledError:  # the thread goes on, and nobody may close what it reads
@@ -185,11 +203,16 @@ def _standard_input() -> bytes:
     return b"" if sys.stdin is None else sys.stdin.buffer.read(LARGEST + 1)
 
 
+def encoding_of(body: bytes) -> str | None:
+    """The encoding that a text says by how it begins, where that is not UTF-8."""
+    return "utf-16" if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else None
+
+
 def form_of(body: bytes) -> str:
     """What a text without a name is: parquet, arrow, json, ndjson, or else csv."""
-    if body.startswith((PARQUET, ARROW_FILE)):
+    if body.startswith((PARQUET, ARROW_FILE, ARROW_STREAM)):
         return "parquet"
-    start = body.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    start = body.decode(encoding_of(body) or "utf-8-sig", "replace").lstrip()[:1].encode()
     if start == b"[":
         return "json"
     return "ndjson" if start == b"{" else "csv"

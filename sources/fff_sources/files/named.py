@@ -16,7 +16,7 @@ from fff.stats import AccessMeter
 from fff.web.client import WebClient
 from fff_sources.adapter import SourceContext
 from fff_sources.document import Document
-from fff_sources.files.local import LARGEST, STDIN, LocalFiles, delimiter_of, expanded, form_of
+from fff_sources.files.local import LARGEST, STDIN, LocalFiles, delimiter_of, encoding_of, expanded, form_of
 from fff_sources.files.source import FilesSource
 from fff_sources.files.spec import FilesSpec, FileTable, format_of_name
 
@@ -78,6 +78,8 @@ class NamedFiles:
         if name.lower() == STANDARD_INPUT and self.name == FILES:
             return "nothing is piped in"
         path, close = self._cwd / name, []
+        if self.name == FILES and path.is_file():
+            return f"nothing tells what kind of file it is; say it: csv.`{name}`"
         with contextlib.suppress(OSError):
             files = [one.name for one in path.parent.iterdir() if format_of_name(one.name)]
             close = difflib.get_close_matches(path.name, files, cutoff=0.7)
@@ -125,13 +127,15 @@ class NamedFiles:
         files = expanded(place, self._cwd)
         form = self.name if self.name != FILES else next(filter(None, map(format_of_name, files)), None)
         declared = FileTable(path=place)
-        if form in (None, "csv", "json"):
+        if form in (None, "csv", "tsv", "json", "ndjson"):
             start = LocalFiles(self.name, name, LARGEST).start(files[0])
             form = form_of(start) if form is None else form
             if form == "json" and form_of(start) == "ndjson" and _lines(start):
                 form = "ndjson"
             if form == "csv":
                 declared = declared.model_copy(update={"delimiter": delimiter_of(start)})
+            if form != "parquet":
+                declared = declared.model_copy(update={"encoding": encoding_of(start)})
         declared = declared.model_copy(update={"format": form})
         spec = FilesSpec(type="files", tables={name: declared})
         limits = spec.client.model_copy(update={"max_body_mb": LARGEST / 2**20})

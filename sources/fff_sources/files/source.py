@@ -10,21 +10,26 @@ import io
 import os
 import zlib
 from collections import deque
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Self
 from urllib.parse import quote, urlsplit
 
+import pyarrow as pa
+
 from fff.catalog import Page, ScanMethod, Table
 from fff.errors import SourceError
+from fff.quals import Quals
+from fff.schema import arrow_type
 from fff.stats import AccessMeter
 from fff.web.types import HostPolicy, Response
 from fff_sources.adapter import SourceContext
-from fff_sources.files import kinds
+from fff_sources.files import columnar, kinds
 from fff_sources.files.excel import Sheet
-from fff_sources.files.local import STDIN, LocalFiles, expanded, is_local
+from fff_sources.files.local import STDIN, LocalFiles, expanded, is_local, next_of
+from fff_sources.files.partitions import may_hold, partition_of, typed, types_of
 from fff_sources.files.spec import FilesSpec, FileTable, format_of, hosts_of, read_files, urls_of
 from fff_sources.http.fetch import Fetch, Reading
 from fff_sources.http.paging.paginators import Ask
@@ -68,15 +73,21 @@ class FilesSource(HttpSource):
             self._have(name, table, declared_columns)
 
     async def discover(self, names: Collection[str], *, meter: AccessMeter) -> None:
-        """Find the columns of tables declared without any (of `names`, or all) in their first file.
+        """Find the columns of tables declared without any (of `names`, or all) in their files.
 
         Raises SourceError.
         """
         for name in self.without_columns(names):
             table = self._declared.tables[name]
-            columns = await self._columns_of(self._planned[name], table, meter)
+            folders = types_of([texts for _, texts in self._folders(name)])
+            columns = {**folders, **await self._columns_of(self._planned[name], table, meter)}
+            # As elsewhere, what folders say comes last.
+            in_order = [*(column for column in columns if column not in folders), *folders]
             self._have(
-                name, table, {column: (kind, literal_path(column)) for column, kind in columns.items()}
+                name,
+                table,
+                {column: (columns[column], literal_path(column)) for column in in_order},
+                folders,
             )
 
     async def scan(
@@ -84,12 +95,26 @@ class FilesSource(HttpSource):
     ) -> AsyncGenerator[Page]:
         """Every row of every file, in the order of the files; up to `window` are fetched at once."""
         planned = self._planned[table.name]
+        wanted = [one for one in self._values_of(planned.table) if may_hold(one[1], table.quals)]
+        if await self._schemas(table.name, [url for url, _ in wanted]):
+            async with contextlib.aclosing(
+                self._columnar(planned, table.quals, columns, meter, wanted)
+            ) as pages:
+                async for page in pages:
+                    yield page
+            return
+        # Of several files whose columns nobody declares, one may lack what another has.
+        found = self._declared.tables[table.name].columns is None and len(wanted) > 1
+        absent = (
+            dict.fromkeys(columns) if found and all(is_local(url, self._base) for url, _ in wanted) else {}
+        )
         readings = [
-            (self._one(planned, method, columns, meter, url), Ask(url=url)) for url in self._urls(table.name)
+            (self._one(planned, method, columns, meter, url, values=values, absent=absent), Ask(url=url))
+            for url, values in wanted
         ]
         waiting = deque(readings)
         running: deque[tuple[Reading, Incoming]] = deque()
-        if table.name in self._kept:
+        if table.name in self._kept and wanted:
             there: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
             there.set_result(self._kept.pop(table.name))
             running.append((waiting.popleft()[0], Incoming(there)))
@@ -109,18 +134,32 @@ class FilesSource(HttpSource):
     def with_text(self, name: str, columns: Collection[str]) -> Self:
         """The source with these columns (in lower case) of a table as the text that the cells of CSV are; itself where they are."""
         table, fields = self._declared.tables[name], self._planned[name].table.columns
-        other = [one for one in fields if one.name.lower() in columns and one.type != "string"]
-        if not other or format_of(table) not in ("csv", "tsv", "excel"):
+        text = format_of(table) in ("csv", "tsv", "excel")
+        folders = types_of([texts for _, texts in self._folders(name)])
+        other = [
+            one
+            for one in fields
+            if one.name.lower() in columns and one.type != "string" and (text or one.name in folders)
+        ]
+        if not other:
             return self
         changed = copy.copy(self)
         changed._planned = dict(self._planned)  # noqa: SLF001 - of the same class
         kinds = {one.name: "string" if one in other else one.type for one in fields}
-        changed._have(name, table, {column: (kind, literal_path(column)) for column, kind in kinds.items()})  # noqa: SLF001
+        places = {column: (kind, literal_path(column)) for column, kind in kinds.items()}
+        changed._have(name, table, places, folders)  # noqa: SLF001
         return changed
 
     # ------------------------------------------------------------------------------------------------ columns
 
-    def _have(self, name: str, table: FileTable, columns: dict[str, tuple[str, JsonPath]]) -> None:
+    def _have(
+        self,
+        name: str,
+        table: FileTable,
+        columns: dict[str, tuple[str, JsonPath]],
+        folders: Collection[str] = (),
+    ) -> None:
+        told = columns if self._may_be_columnar(table) else folders
         self.keep(
             FoundTable(
                 name,
@@ -129,16 +168,41 @@ class FilesSource(HttpSource):
                 HttpAccess(_endpoint(table)),
                 on_bad_record=table.on_bad_record,
                 description=table.description,
+                sendable={column: columnar.operators_for(arrow_type(columns[column][0])) for column in told},
             )
         )
 
     async def _columns_of(
         self, planned: PlannedTable, table: FileTable, meter: AccessMeter
     ) -> dict[str, str]:
+        """What the first file has; all of them, where they are of this machine."""
         name = planned.table.name
-        url = self._urls(name)[0]
-        reading = self._one(planned, planned.table.scans[0], (), meter, url)
-        incoming, found = reading.send(Ask(url=url)), kinds.FileColumns(reading.endpoint, reading.body)
+        urls = self._urls(name)
+        if schemas := await self._schemas(name, urls):
+            with self._explaining(name):
+                return columnar.columns_of(schemas)
+        several = len(urls) > 1 and all(is_local(url, self._base) for url in urls)
+        found, sheets = kinds.FileColumns(_endpoint(table)), []
+        for url in urls if several else urls[:1]:
+            reading = self._one(planned, planned.table.scans[0], (), meter, url)
+            response = await self._look_into(found, reading, url, name, keep=not several)
+            if isinstance(reading.fetch, Sheet):
+                sheets.append(infer.bounded(reading.fetch.kinds))
+        columns = infer.reachable(kinds.common(sheets)) if sheets else found.columns()
+        if not columns:
+            piped = urls[0] == STDIN
+            said = "nothing is piped in" if piped else "the file holds nothing to tell columns from"
+            hint = "cat FILE | fff query …" if piped else "declare its columns"
+            raise self.http.problem(said, response, name, hint)
+        if missing := [key for key in table.primary_key if key not in columns]:
+            raise self.http.problem(f"the file has no column {missing[0]!r}", response, name)
+        return columns
+
+    async def _look_into(
+        self, found: kinds.FileColumns, reading: Reading, url: str, name: str, *, keep: bool
+    ) -> Response:
+        """Note the columns of a file."""
+        incoming = reading.send(Ask(url=url))
         client = self.http.client
         try:
             async with contextlib.aclosing(incoming.pieces()) as pieces:
@@ -146,22 +210,86 @@ class FilesSource(HttpSource):
                     shown = piece.response.url
                     origin = Origin(self.name, name, shown, shown=client.shown, redact=client.redactor.text)
                     with reading.body.explained(piece.response, origin):
-                        found.take(piece)
+                        found.take(piece, reading.body)
             response = await incoming.answer
         finally:
             await cancel([incoming.answer])
-        sheet = reading.fetch
-        columns = infer.reachable(infer.bounded(sheet.kinds)) if isinstance(sheet, Sheet) else found.columns()
-        if not columns:
-            piped = url == STDIN
-            said = "nothing is piped in" if piped else "the file holds nothing to tell columns from"
-            hint = "cat FILE | fff query …" if piped else "declare its columns"
-            raise self.http.problem(said, response, name, hint)
-        if missing := [key for key in table.primary_key if key not in columns]:
-            raise self.http.problem(f"the file has no column {missing[0]!r}", response, name)
-        if incoming.arriving is None or not incoming.arriving.dropped:
+        if keep and (incoming.arriving is None or not incoming.arriving.dropped):
             self._kept[name] = response
-        return columns
+        return response
+
+    # ---------------------------------------------------------------------------------------- of this machine
+
+    async def _schemas(self, name: str, urls: Sequence[str]) -> dict[str, pa.Schema]:
+        """What Parquet and Arrow files have that can be read in part; empty where one of them cannot. Raises SourceError."""
+        if not self._may_be_columnar(self._declared.tables[name]):
+            return {}
+
+        def read() -> dict[str, pa.Schema]:
+            return (
+                {url: columnar.schema_of(url) for url in urls} if all(map(columnar.is_columnar, urls)) else {}
+            )
+
+        with self._explaining(name):
+            return await asyncio.to_thread(read)
+
+    def _may_be_columnar(self, table: FileTable) -> bool:
+        here = all(is_local(place, self._base) and place != STDIN for place in urls_of(table))
+        return format_of(table) in ("parquet", "arrow") and here
+
+    @contextlib.contextmanager
+    def _explaining(self, name: str) -> Iterator[None]:
+        """Errors of reading columns as those of the source."""
+        try:
+            yield
+        except (OSError, pa.ArrowException, columnar.DifferentTypesError) as error:
+            form = format_of(self._declared.tables[name])
+            said = f"not valid {form}: {self._context.client.redactor.text(' '.join(str(error).split()))}"
+            if isinstance(error, columnar.DifferentTypesError):
+                said = str(error)
+            hint = "look into the file; `columns` of a spec of `type: files` say which types they should have"
+            raise SourceError(said, source=self.name, table=name, hint=hint) from None
+
+    def _folders(self, name: str) -> list[tuple[str, dict[str, str | None]]]:
+        """What the names of folders say of each file of this machine."""
+        inside = str(self._folder)
+        return [
+            (url, partition_of(url, inside) if is_local(url, self._base) else {}) for url in self._urls(name)
+        ]
+
+    def _values_of(self, table: Table) -> list[tuple[str, dict[str, object]]]:
+        """The same in the types of the columns. Raises SourceError."""
+        folders = self._folders(table.name)
+        names: dict[str, str | None] = dict.fromkeys(name for _, texts in folders for name in texts)
+        try:
+            return [(url, typed(names | texts, table.columns)) for url, texts in folders]
+        except ValueError as error:
+            said = f"the name of a folder: {error}"
+            raise SourceError(said, source=self.name, table=table.name, hint="declare another type") from None
+
+    async def _columnar(
+        self,
+        planned: PlannedTable,
+        quals: Quals,
+        columns: Sequence[str],
+        meter: AccessMeter,
+        wanted: Sequence[tuple[str, Mapping[str, object]]],
+    ) -> AsyncGenerator[Page]:
+        """The columns of all files, one after another."""
+        name = planned.table.name
+        places = {column: planned.paths[column].steps[0].name for column in planned.paths}
+        fields = [field for column in columns if (field := planned.table.column(column)) is not None]
+        asked = tuple(replace(qual, column=places[qual.column]) for qual in quals if qual.column in places)
+        for url, values in wanted:
+            parts = [columnar.FileColumn(places[one.name], one.arrow, values.get(one.name)) for one in fields]
+            rows = columnar.batches_of(url, parts, asked)
+            while (batch := await self._batch(name, rows)) is not None:
+                meter.bytes += batch.nbytes
+                yield Page(batch.rename_columns(list(columns)))
+
+    async def _batch(self, name: str, rows: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
+        with self._explaining(name):
+            return await next_of(rows, None)
 
     # ----------------------------------------------------------------------------------------------- fetching
 
@@ -200,10 +328,19 @@ class FilesSource(HttpSource):
         return hashlib.blake2b(b"\0".join(marks), digest_size=32).digest()
 
     def _one(
-        self, planned: PlannedTable, method: ScanMethod, columns: Sequence[str], meter: AccessMeter, url: str
+        self,
+        planned: PlannedTable,
+        method: ScanMethod,
+        columns: Sequence[str],
+        meter: AccessMeter,
+        url: str,
+        *,
+        values: Mapping[str, object] | None = None,
+        absent: Mapping[str, object] | None = None,
     ) -> Reading:
-        """The reading of one file."""
-        reading = self.http.reading(planned, method.name, access_of(method), columns, (), meter=meter)
+        """The reading of one file; `values` are those that it does not say itself, `absent` columns that it may lack."""
+        access = replace(access_of(method), variant=values or {})
+        reading = self.http.reading(planned, method.name, access, columns, (), meter=meter)
         name, policy = planned.table.name, self.http.policy
         declared = self._declared.tables[name]
         sheet = format_of(declared) == "excel"
@@ -214,7 +351,7 @@ class FilesSource(HttpSource):
             fetch = _Unpacked(reading.fetch, policy, self.name, name)
         if sheet:
             fetch = Sheet(fetch, declared.sheet, policy.max_body, self.name, name)
-        return replace(reading, fetch=fetch)
+        return replace(reading, fetch=fetch, fill={**(absent or {}), **(values or {})})
 
 
 class _Unpacked:

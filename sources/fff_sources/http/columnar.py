@@ -9,6 +9,7 @@ import pyarrow as pa
 
 PARQUET = b"PAR1"
 ARROW_FILE = b"ARROW1"
+ARROW_STREAM = b"\xff\xff\xff\xff"
 #: Bytes of columns that a file may always hold, and times its size: runs of a value take next to nothing.
 _MOST, _RATIO = 2**30, 32
 _ROWS = 2**12  # that are looked at together
@@ -57,7 +58,7 @@ def _parts(body: bytes, names: Sequence[str]) -> tuple[pa.Schema, Iterable[pa.Re
 
 
 def _is_arrow(body: bytes) -> bool:
-    return body.startswith((ARROW_FILE, b"\xff\xff\xff\xff"))
+    return body.startswith((ARROW_FILE, ARROW_STREAM))
 
 
 def _arrow(body: bytes) -> pa.RecordBatchReader | pa.ipc.RecordBatchFileReader:

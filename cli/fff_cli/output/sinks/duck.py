@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from fff_cli.output.sinks.databases import TABLE, told_apart
+from fff_cli.output.sinks.databases import TABLE, quoted, told_apart
 from fff_cli.output.sinks.temporary import make_folder, remove_folder
 
 #: Nothing of it asks the network.
@@ -71,7 +73,51 @@ def rows_in(file: Path) -> pa.Table:
         raise ValueError(str(error)) from error
 
 
-def _connected(file: Path, *, read_only: bool = False) -> Any:
+def header_of(rows: pa.Table) -> list[tuple[str, str]]:
+    """The columns that a result has in DuckDB, and their types there."""
+    database = _connected(":memory:")
+    try:
+        database.register(
+            "given", rows.rename_columns(told_apart([name or _UNNAMED for name in rows.column_names]))
+        )
+        return [(name, kind) for name, kind, *_ in database.execute("DESCRIBE given").fetchall()]
+    finally:
+        database.close()
+
+
+def header_in(file: Path) -> list[tuple[str, str]]:
+    """The columns of the table in a file, and their types. Raises what `failures` says."""
+    database = _connected(file, read_only=True)
+    try:
+        return [(name, kind) for name, kind, *_ in database.execute(f"DESCRIBE {TABLE}").fetchall()]
+    finally:
+        database.close()
+
+
+def put_into(file: Path, fresh: Path, keys: Sequence[str]) -> tuple[int, int, int]:
+    """Put the rows of one database into another in one transaction: rows that stay, go and come.
+
+    Those with the same keys go. Raises what `failures` says.
+    """
+    database = _connected(file)
+    try:
+        place = str(fresh).replace("'", "''")
+        database.execute(f"ATTACH '{place}' AS fresh (READ_ONLY)")
+        database.execute("BEGIN")
+        gone = 0
+        if keys:
+            same = " AND ".join(f"held.{quoted(key)} = coming.{quoted(key)}" for key in keys)
+            delete = f"DELETE FROM {TABLE} AS held USING fresh.{TABLE} AS coming WHERE {same}"  # noqa: S608 - names are quoted
+            [(gone,)] = database.execute(delete).fetchall()
+        [(kept,)] = database.execute(f"SELECT count(*) FROM {TABLE}").fetchall()  # noqa: S608 - a name of ours
+        [(added,)] = database.execute(f"INSERT INTO {TABLE} SELECT * FROM fresh.{TABLE}").fetchall()  # noqa: S608 - names of ours
+        database.execute("COMMIT")
+        return kept, gone, added
+    finally:
+        database.close()
+
+
+def _connected(file: Path | str, *, read_only: bool = False) -> Any:
     import duckdb  # noqa: PLC0415 - an extra
 
     return duckdb.connect(str(file), read_only=read_only, config=_CONFIG)
@@ -91,3 +137,8 @@ def failures() -> type[Exception]:
 
     kind: type[Exception] = duckdb.Error
     return kind
+
+
+def failures_so_far() -> tuple[type[Exception], ...]:
+    """The same, where DuckDB has been imported."""
+    return (failures(),) if "duckdb" in sys.modules else ()

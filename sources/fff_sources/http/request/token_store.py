@@ -1,26 +1,35 @@
-"""Tokens that `fff login` keeps for later runs: a file for each login, for this user's eyes."""
+"""Tokens that `fff login` keeps for later runs: a file for each login, for this user's eyes.
+
+Where there is a keyring the tokens are in it, and the file says only that, since keyrings cannot be listed.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from fff.access.disk.folder import replaced
+from fff.errors import SecretError
+from fff.web.secrets import usable_keyring
 from fff_sources.http.response.json import MalformedJSON, Struct, decode, encode
 from fff_sources.trust import config_folder
 
 _FOLDER = "logins"
+_SERVICE = "fff login"  # what keyrings call it
 
 
 class StoredToken(Struct):
     """What a login gave; `expires_at` in seconds since 1970, None where the token does not end."""
 
     source: str
-    access_token: str
+    access_token: str = ""
     refresh_token: str | None = None
     expires_at: float | None = None
+    in_keyring: bool = False  # and nothing but the source is here
 
 
 class TokenStore:
@@ -35,22 +44,50 @@ class TokenStore:
         self._file = None if folder is None else folder / f"{source}.{digest}.json"
 
     def load(self) -> StoredToken | None:
-        """What is kept; None where nobody is logged in."""
-        return None if self._file is None else _read(self._file)
+        """What is kept; None where nobody is logged in. Raises SecretError."""
+        token = None if self._file is None else _read(self._file)
+        if token is None or not token.in_keyring:
+            return token
+        with self._keyring() as keyring:
+            kept = keyring.get_password(_SERVICE, self._user)
+        return None if not kept else _decoded(kept.encode())
 
     def save(self, token: StoredToken) -> None:
-        """Keep a token in place of the one before; raises OSError."""
+        """Keep a token in place of the one before; raises OSError. What a keyring does not take goes to the file."""
         if self._file is None:
             return
         self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if (keyring := usable_keyring()) is not None:
+            with contextlib.suppress(keyring.errors.KeyringError):
+                keyring.set_password(_SERVICE, self._user, encode(token).decode())
+                token = StoredToken(token.source, in_keyring=True)
         replaced(self._file, encode(token))
 
     def forget(self) -> bool:
-        """Log out; whether anybody was logged in."""
+        """Log out; whether anybody was logged in. Raises SecretError."""
+        token = None if self._file is None else _read(self._file)
         if self._file is None or not self._file.exists():
             return False
+        if token is not None and token.in_keyring:
+            with self._keyring() as keyring, contextlib.suppress(keyring.errors.PasswordDeleteError):
+                keyring.delete_password(_SERVICE, self._user)
         self._file.unlink()
         return True
+
+    @property
+    def _user(self) -> str:
+        return "" if self._file is None else self._file.stem
+
+    @contextlib.contextmanager
+    def _keyring(self) -> Iterator[Any]:
+        """The keyring that has the tokens. Raises SecretError."""
+        hint = "see what it lacks: keyring diagnose; or log in again"
+        if (keyring := usable_keyring()) is None:
+            raise SecretError("the login is in a keyring, and there is none now", hint=hint)
+        try:
+            yield keyring
+        except keyring.errors.KeyringError as error:
+            raise SecretError(f"the keyring cannot be read: {type(error).__name__}", hint=hint) from error
 
 
 def logins_folder(environ: Mapping[str, str]) -> Path | None:
@@ -67,6 +104,13 @@ def logged_in(folder: Path | None) -> list[StoredToken]:
 
 def _read(file: Path) -> StoredToken | None:
     try:
-        return decode(file.read_bytes(), type=StoredToken)
-    except (OSError, MalformedJSON):  # not there, or not whole: log in again
+        return _decoded(file.read_bytes())
+    except OSError:
+        return None
+
+
+def _decoded(text: bytes) -> StoredToken | None:
+    try:
+        return decode(text, type=StoredToken)
+    except MalformedJSON:  # not whole: log in again
         return None

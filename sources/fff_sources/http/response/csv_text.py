@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -25,11 +26,18 @@ _TYPES = re.compile(rb"[0-9]+[sdn](?:\t[0-9]+[sdn])+\r?(?:\n|\Z)", re.IGNORECASE
 
 
 def header_of(text: bytes, delimiter: str) -> list[str]:
-    """The names of the columns. Raises pa.ArrowInvalid where there are none."""
+    """The names of the columns, the second of two `id` as `id_1`. Raises pa.ArrowInvalid where there are none."""
+    names: dict[str, None] = {}
+    for name in _written(text, delimiter):
+        unused = (f"{name}_{number}" if number else name for number in itertools.count())
+        names[next(one for one in unused if one not in names)] = None
+    return list(names)
+
+
+def _written(text: bytes, delimiter: str) -> Sequence[str]:
+    """The header as it is written."""
     head = head_of(text, None, 0)
-    if head is None:
-        return list(_read_names(text, delimiter))
-    return list(_names(text[: head[0]], delimiter))
+    return _read_names(text, delimiter) if head is None else _names(text[: head[0]], delimiter)
 
 
 @lru_cache(maxsize=16)
@@ -99,9 +107,15 @@ def begins_with_types(text: bytes, delimiter: str) -> bool:
 
 
 def _read(text: bytes, delimiter: str, header: Sequence[str], columns: Sequence[str], block: int) -> pa.Table:
+    renamed = list(header) != list(_written(text, delimiter))
     return pacsv.read_csv(
         pa.BufferReader(text),
-        read_options=pacsv.ReadOptions(use_threads=False, block_size=block),
+        read_options=pacsv.ReadOptions(
+            use_threads=False,
+            block_size=block,
+            column_names=list(header) if renamed else None,
+            skip_rows_after_names=int(renamed),
+        ),
         parse_options=_parsing(text, delimiter),
         convert_options=pacsv.ConvertOptions(
             column_types=dict.fromkeys(header, pa.string()),

@@ -85,7 +85,9 @@ def _kind(value: Raw) -> str:
     if opening in '"{[':
         return "string"
     number = decode(value)
-    return "bigint" if isinstance(number, int) and -(2**63) <= number < 2**63 else "double"
+    if isinstance(number, int):
+        return "bigint" if -(2**63) <= number < 2**63 else "string"  # no double has all of its digits
+    return "double"
 
 
 def _common(kinds: Iterable[str]) -> str:

@@ -1,0 +1,219 @@
+"""Parquet and Arrow files of this machine, of which no more is read than a statement needs.
+
+That is its columns and, of Parquet, the row groups that its conditions leave over, by the least and the
+greatest value that the file states of each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+from fff.quals import Qual, Quals
+from fff.schema import ArrowType, nearest, spark_type
+from fff_sources.http.columnar import ARROW_FILE, ARROW_STREAM, PARQUET
+from fff_sources.http.response import infer
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as papq
+
+_ROWS = 2**16  # of a batch
+
+
+class DifferentTypesError(Exception):
+    """Two files have a column of types that no one type holds."""
+
+
+def is_columnar(path: str) -> bool:
+    """Whether a path leads to a Parquet or Arrow file that is not packed and can be read at any place. Raises OSError."""
+    place = Path(path)
+    if not place.is_file():
+        return False
+    with place.open("rb") as file:
+        return file.read(len(ARROW_FILE)).startswith((PARQUET, ARROW_FILE, ARROW_STREAM))
+
+
+def schema_of(path: str) -> pa.Schema:
+    """The columns of a file. Raises pa.ArrowException, OSError."""
+    with _opened(path) as file:
+        return file.schema_arrow if _is_parquet(file) else file.schema
+
+
+def columns_of(schemas: Mapping[str, pa.Schema]) -> dict[str, str]:
+    """Names and types of the columns of several files, by their paths, in types that hold the values of all.
+
+    A column of a type that FFF has not stays out. Raises DifferentTypesError.
+    """
+    kinds: dict[str, tuple[ArrowType, str]] = {}  # and where it was seen first
+    for path, schema in schemas.items():
+        for part in schema:
+            known, where = kinds.setdefault(part.name, (part.type, path))
+            if (both := _wider(known, part.type)) is None:
+                said = f"the column {part.name!r} is {known} in {where} and {part.type} in {path}"
+                raise DifferentTypesError(said)
+            kinds[part.name] = both, where
+    columns = {}
+    for name, (kind, _) in kinds.items():
+        with contextlib.suppress(ValueError):
+            columns[name] = spark_type(nearest(kind))
+    return infer.reachable(infer.bounded(columns))
+
+
+def _wider(one: ArrowType, other: ArrowType) -> ArrowType | None:
+    """A type that holds what both hold, digit for digit."""
+    types = pa.types
+    if one == other or types.is_null(other):
+        return one
+    if types.is_null(one):
+        return other
+    one, other = nearest(one), nearest(other)
+    if one == other:
+        return one
+    numbers = sorted((one, other), key=types.is_floating)
+    if all(map(types.is_integer, numbers)):
+        return max(numbers, key=lambda kind: kind.bit_width)
+    if types.is_floating(numbers[1]) and (types.is_floating(numbers[0]) or types.is_integer(numbers[0])):
+        exact = numbers[0].bit_width < 64 or types.is_floating(numbers[0])
+        return pa.float64() if exact else None
+    if types.is_decimal(one) and types.is_decimal(other):
+        scale = max(one.scale, other.scale)
+        digits = max(one.precision - one.scale, other.precision - other.scale) + scale
+        return pa.decimal128(digits, scale) if digits <= 38 else None
+    return None
+
+
+class FileColumn(NamedTuple):
+    """A column of a file: its name there, the type it should have, and what stands for it in files that lack it."""
+
+    name: str
+    kind: ArrowType
+    absent: object = None
+
+
+def batches_of(path: str, wanted: Sequence[FileColumn], quals: Quals) -> Iterator[pa.RecordBatch]:
+    """Columns of a file, without row groups that no row which fulfils the qualifiers is in.
+
+    Raises pa.ArrowException, OSError.
+    """
+    with _opened(path) as file:
+        schema = file.schema_arrow if _is_parquet(file) else file.schema
+        there = [one.name for one in wanted if schema.get_field_index(one.name) >= 0]
+        parts = _parquet_batches(file, there, quals) if _is_parquet(file) else _arrow_batches(file)
+        for part in parts:
+            arrays = [
+                part.column(name).cast(kind)
+                if name in there
+                else pa.repeat(pa.scalar(absent, kind), part.num_rows)
+                for name, kind, absent in wanted
+            ]
+            names = [one.name for one in wanted]
+            yield pa.RecordBatch.from_arrays(arrays, names) if arrays else _without_columns(part.num_rows)
+
+
+def _without_columns(rows: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[Any]:
+    with pa.memory_map(path) as file:
+        start = file.read(len(ARROW_FILE))
+        file.seek(0)
+        if start.startswith(PARQUET):
+            import pyarrow.parquet as papq  # noqa: PLC0415 - with all its file systems it takes long to load
+
+            yield papq.ParquetFile(file)
+        else:
+            yield pa.ipc.open_file(file) if start == ARROW_FILE else pa.ipc.open_stream(file)
+
+
+def _is_parquet(file: Any) -> bool:
+    return hasattr(file, "schema_arrow")
+
+
+def _arrow_batches(file: Any) -> Iterator[pa.RecordBatch]:
+    if isinstance(file, pa.RecordBatchReader):
+        yield from file
+        return
+    yield from map(file.get_batch, range(file.num_record_batches))
+
+
+def _parquet_batches(file: papq.ParquetFile, names: list[str], quals: Quals) -> Iterator[pa.RecordBatch]:
+    groups = wanted_groups(file, quals)
+    if not names:  # how many rows there are stands in the footer
+        for group in groups:
+            yield _without_columns(file.metadata.row_group(group).num_rows)
+    elif groups:
+        yield from file.iter_batches(_ROWS, row_groups=groups, columns=names, use_threads=False)
+
+
+def wanted_groups(file: papq.ParquetFile, quals: Quals) -> list[int]:
+    """The row groups that may hold rows which fulfil all qualifiers."""
+    meta, schema = file.metadata, file.schema_arrow
+    places = {meta.schema.column(place).path: place for place in range(meta.num_columns)}
+    told = [
+        (qual, place)
+        for qual in quals
+        if (place := places.get(qual.column)) is not None and is_told_by_ends(schema.field(qual.column).type)
+    ]
+    return [
+        group
+        for group in range(meta.num_row_groups)
+        if not any(_excludes(meta.row_group(group).column(place).statistics, qual) for qual, place in told)
+    ]
+
+
+def is_told_by_ends(kind: ArrowType) -> bool:
+    """Whether the least and the greatest value of a column of a file tell about all of them what they do in SQL.
+
+    Decimals and nanoseconds may be rounded on the way.
+    """
+    types = pa.types
+    if types.is_timestamp(kind):
+        return bool(kind.unit in ("ms", "us"))
+    exact = types.is_string(kind) or types.is_large_string(kind) or types.is_boolean(kind)
+    return bool(types.is_signed_integer(kind) or types.is_floating(kind) or types.is_date32(kind) or exact)
+
+
+def operators_for(kind: ArrowType) -> tuple[str, ...]:
+    """The comparisons with values of a type that may spare something.
+
+    SQL has NaN above all numbers, and files state it nowhere, so of floating numbers upper bounds alone.
+    """
+    if pa.types.is_floating(kind):
+        return "<", "<="
+    if pa.types.is_string(kind) or pa.types.is_boolean(kind):
+        return ("=",)
+    return "=", "<>", "<", "<=", ">", ">="
+
+
+def _excludes(statistics: Any, qual: Qual) -> bool:
+    if statistics is None or not statistics.has_min_max:
+        return False
+    return excludes(qual, statistics.min, statistics.max)
+
+
+def excludes(qual: Qual, least: Any, greatest: Any) -> bool:
+    """Whether no value from the least to the greatest fulfils a qualifier."""
+    value = qual.value
+    try:
+        match qual.operator:
+            case "=":
+                return bool(value < least or value > greatest)
+            case "<>":
+                return bool(least == value == greatest)
+            case "<":
+                return bool(least >= value)
+            case "<=":
+                return bool(least > value)
+            case ">":
+                return bool(greatest <= value)
+            case ">=":
+                return bool(greatest < value)
+    except TypeError:  # of another type than the column has here
+        pass
+    return False

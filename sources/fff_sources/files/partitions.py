@@ -1,0 +1,56 @@
+"""Values that stand in the names of folders, `year=2024/state=CA/`, as Hive, Spark and DuckDB write them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from fff.quals import Quals
+from fff.schema import Field
+from fff_sources.files.columnar import excludes
+from fff_sources.files.kinds import type_of_texts
+from fff_sources.http.response.values import from_text
+
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+def partition_of(path: str, folder: str) -> dict[str, str | None]:
+    """The values in the names of the folders that lead to a file; those that lead to `folder` say nothing of it."""
+    place = PurePath(path)
+    inside = place.relative_to(folder) if place.is_relative_to(folder) else place
+    pairs = (part.partition("=") for part in inside.parts[:-1])
+    values = {unquote(name): unquote(value) for name, sign, value in pairs if name and sign}
+    return {name: None if value == _NULL else value for name, value in values.items()}
+
+
+def types_of(partitions: Sequence[Mapping[str, str | None]]) -> dict[str, str]:
+    """Names and types of the columns that folders name: the type that all values of a name are of, else text."""
+    names = dict.fromkeys(name for partition in partitions for name in partition)
+    return {
+        name: type_of_texts(
+            pa.array([one[name] for one in partitions if one.get(name) is not None], pa.string())
+        )
+        for name in names
+    }
+
+
+def typed(partition: Mapping[str, str | None], columns: Sequence[Field]) -> dict[str, Any]:
+    """The values that are of columns, in their types. Raises ValueError."""
+    return {
+        field.name: None if (text := partition[field.name]) is None else from_text(text, field.arrow)
+        for field in columns
+        if field.name in partition
+    }
+
+
+def may_hold(values: Mapping[str, Any], quals: Quals) -> bool:
+    """Whether a file of these values can hold rows that fulfil all qualifiers; NULL fulfils none."""
+    return not any(
+        values[qual.column] is None or excludes(qual, values[qual.column], values[qual.column])
+        for qual in quals
+        if qual.column in values
+    )
