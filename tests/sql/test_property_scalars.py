@@ -93,8 +93,10 @@ BROKEN: dict[str, Callable[..., object]] = {
 def test_a_broken_kernel_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(KERNELS, name, BROKEN[name])
     data = rows(random.Random("frozen"), 40)
-    said = {case.text: shown(case) for case in taken(list(FROZEN["values"]), data)}
-    assert any(said[text] != values for text, values in FROZEN["values"].items())
+    said = {
+        case.text: shown(case) for case in taken([text for text in FROZEN["values"] if name in text], data)
+    }
+    assert any(values != FROZEN["values"][text] for text, values in said.items())
 
 
 def test_the_page_lists_what_the_table_has() -> None:
