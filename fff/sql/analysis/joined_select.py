@@ -153,14 +153,14 @@ def select_block(tree: QueryTree, scope: SelectScope, catalog: Catalog, region: 
     outer = frozenset(
         id(node)
         for node in (scope.columns if scope.outer is not None else ())
-        if isinstance(found := resolve(node, scope), Found) and found.source not in scope.sources
+        if isinstance(resolved := resolve(node, scope), Found) and resolved.source not in scope.sources
     )
     return replace(block, outer=outer)
 
 
 def _named_inside(tree: QueryTree, scope: SelectScope) -> list[ColumnUse] | None:
     """Where queries inside a SELECT name its columns; None where that cannot be told."""
-    found = []
+    uses = []
     for other in tree.scopes:
         if other is scope or not _is_inside(other, scope):
             continue
@@ -174,8 +174,8 @@ def _named_inside(tree: QueryTree, scope: SelectScope) -> list[ColumnUse] | None
                 if meaning.others:
                     return None
                 column = Column(scope.sources.index(meaning.source), meaning.index)
-                found.append(use_of(Reference(column, meaning.qualifiers, parts_of(node))))
-    return found
+                uses.append(use_of(Reference(column, meaning.qualifiers, parts_of(node))))
+    return uses
 
 
 def _is_inside(scope: SelectScope, outer: SelectScope) -> bool:

@@ -130,12 +130,12 @@ def find_table(statement: Statement, node: Node, catalog: Catalog, span: Span) -
         QueryError: no such table, or several.
     """
     parts = [part.name for part in parts_of(node)]
-    found = catalog.find(parts)
-    if len(found) == 1:
-        return found[0]
+    tables = catalog.find(parts)
+    if len(tables) == 1:
+        return tables[0]
     name = ".".join(parts)
-    if found:
-        names = ", ".join(sorted(table.full_name for table in found))
+    if tables:
+        names = ", ".join(sorted(table.full_name for table in tables))
         raise statement.error(f"table {name} is ambiguous: {names}", span, hint="write source.table")
     if len(parts) > 1 and catalog.find([name], offered=False):
         raise statement.error(
@@ -146,8 +146,10 @@ def find_table(statement: Statement, node: Node, catalog: Catalog, span: Span) -
         f"did you mean {' or '.join(close)}?" if close else _absent(parts, catalog) or _WHERE_TABLES_COME_FROM
     )
     if unread := catalog.unread():
-        told = f"{' and '.join(unread)} in this folder may have it, and nothing reads it: -s {unread[0]}"
-        hint = f"{hint}\n  {told}" if close else told
+        unread_hint = (
+            f"{' and '.join(unread)} in this folder may have it, and nothing reads it: -s {unread[0]}"
+        )
+        hint = f"{hint}\n  {unread_hint}" if close else unread_hint
     raise statement.error(f"unknown table {name}", span, hint=hint)
 
 
@@ -241,15 +243,15 @@ def try_resolve(statement: Statement, node: Node, scope: Scope) -> Reference | N
             index = _index(relation.table, names[depth])
             if index is not None:
                 return Reference(Column(relation.ordinal, index), depth, parts)
-    found = scope.named(names[0])
-    if len(found) > 1:
-        options = ", ".join(scope.describe(column) for column in found)
+    columns = scope.named(names[0])
+    if len(columns) > 1:
+        options = ", ".join(scope.describe(column) for column in columns)
         raise statement.error(
             f"column {names[0]} is ambiguous: {options}",
             reference_span(node),
             hint="write the alias before it",
         )
-    return Reference(found[0], 0, parts) if found else None
+    return Reference(columns[0], 0, parts) if columns else None
 
 
 def reference_span(node: Node) -> Span | None:

@@ -157,13 +157,13 @@ class _Select:
 
     def _names(self) -> list[Edit]:
         """The text of a call, or of what is around it, as the name of its column, where the column has none."""
-        found = []
+        edits = []
         for node, place in self.text.items:
             held = any(place.start <= call.span.start < place.end for call in self.calls)
             if held and not isinstance(node, exp.Alias | exp.Aliases):
                 name = " ".join(self._sql(place).split()).replace("`", "``")
-                found.append(Edit(place, (place, f" AS `{name}`")))
-        return found
+                edits.append(Edit(place, (place, f" AS `{name}`")))
+        return edits
 
     def _around(self, call: Call) -> bool:
         """Whether other calls are among the arguments of a call."""

@@ -170,11 +170,11 @@ class Binder:
     @cached_property
     def bound_by(self) -> Mapping[int, set[int]]:
         """By alias: those of whose lookups it binds a key column."""
-        found: dict[int, set[int]] = {}
+        binders: dict[int, set[int]] = {}
         for alias, ways in self.ways.items():
             for binder in {binder for way in ways for binder in way.binders}:
-                found.setdefault(binder, set()).add(alias)
-        return found
+                binders.setdefault(binder, set()).add(alias)
+        return binders
 
 
 @dataclass(frozen=True)
@@ -210,10 +210,10 @@ def usable_lookups(table: Table) -> tuple[LookupMethod, ...]:
 
 
 def _told_enough(table: Table, keys: Sequence[str] = ()) -> bool:
-    told = {name.lower() for name in keys} | {qual.column.lower() for qual in table.quals}
+    columns = {name.lower() for name in keys} | {qual.column.lower() for qual in table.quals}
     required = {key.name.lower() for key in table.key_columns if key.require == "required"}
     any_of = {key.name.lower() for key in table.key_columns if key.require == "any_of"}
-    return required <= told and (not any_of or bool(told & any_of))
+    return required <= columns and (not any_of or bool(columns & any_of))
 
 
 def plan_access(binder: Binder, conjuncts: Sequence[Conjunct]) -> Access:
@@ -317,10 +317,10 @@ def _infeasible(
     wanted = " or ".join(dict.fromkeys(_both(names) for names in options))
     for conjunct in speaking_of(binder.block, {binder.column(relation, name) for name in best}, conjuncts):
         plain = len(conjunct.compared or ()) > 1
-        told = None if plain or conjunct.expr is None else always_fails(conjunct.expr)
-        if told is not None:
+        failure = None if plain or conjunct.expr is None else always_fails(conjunct.expr)
+        if failure is not None:
             hint = f"so nothing binds {wanted} of {table.full_name}"
-            return InfeasibleQuery(told, sql=sql, span=conjunct.span, hint=hint)
+            return InfeasibleQuery(failure, sql=sql, span=conjunct.span, hint=hint)
     return InfeasibleQuery(
         f"{table.full_name} can only be read by key: nothing binds {wanted}",
         sql=sql,
@@ -332,8 +332,8 @@ def _infeasible(
 def _untold(binder: Binder, relation: Relation) -> InfeasibleQuery:
     """Its scans are there, but only for requests that say something about some key columns."""
     table = binder.table(relation)
-    told = {qual.column.lower() for qual in table.quals}
-    keys = [key for key in table.key_columns if key.require != "optional" and key.name.lower() not in told]
+    sent = {qual.column.lower() for qual in table.quals}
+    keys = [key for key in table.key_columns if key.require != "optional" and key.name.lower() not in sent]
     names = [key.name for key in keys if key.require == "required"] or [key.name for key in keys]
     joined = " and " if any(key.require == "required" for key in keys) else " or "
     operators = ", ".join(f"{key.name}: {' '.join(key.operators)}" for key in keys if key.name in names)
@@ -348,7 +348,7 @@ def _untold(binder: Binder, relation: Relation) -> InfeasibleQuery:
 def _unbound(binder: Binder, relation: Relation) -> list[tuple[str, ...]]:
     """For each lookup, the key columns that neither constants nor reachable aliases bind."""
     reachable = {one.ordinal for one in binder.block.scope.relations if _reachable(binder, one)}
-    found = []
+    unbound = []
     for method in usable_lookups(binder.table(relation)):
         missing = tuple(
             name
@@ -356,8 +356,8 @@ def _unbound(binder: Binder, relation: Relation) -> list[tuple[str, ...]]:
             if len(binder.values(relation, name) or ()) != 1
             and not any(other.alias in reachable for other in binder.through(relation, name))
         )
-        found.append(missing or method.keys)
-    return found
+        unbound.append(missing or method.keys)
+    return unbound
 
 
 def _reachable(binder: Binder, relation: Relation) -> bool:
@@ -411,8 +411,8 @@ def _other_type(binder: Binder, column: Column, conjuncts: Sequence[Conjunct]) -
         if isinstance(other, Constant):
             if field.type == "string" and other.numeric:
                 parameter = re.search(r":(\w+)", conjunct.text)
-                given = f", or give -p {parameter[1]}:string={other.value}" if parameter else ""
-                return f"{field.name} is a string: write '{other.value}'{given}"
+                typed_parameter = f", or give -p {parameter[1]}:string={other.value}" if parameter else ""
+                return f"{field.name} is a string: write '{other.value}'{typed_parameter}"
             return (
                 f"{field.name} is of type {field.type}: {conjunct.text} does not compare it with one exactly"
             )

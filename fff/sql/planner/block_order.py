@@ -104,8 +104,8 @@ class Draft:
         try:
             self.parts = BlockParts.of(self.block, self.params, conjuncts)
         except InfeasibleQuery as error:
-            given = conjuncts or classify(self.block, self.params)
-            grown = with_computed_keys(self.block, given, error.unreached)
+            classified = conjuncts or classify(self.block, self.params)
+            grown = with_computed_keys(self.block, classified, error.unreached)
             if grown is self.block:
                 raise
             self.parts = BlockParts.of(grown, self.params)
@@ -335,12 +335,12 @@ def _cover(
 def _pinned(draft: Draft, source: Source) -> set[int]:
     """The columns of a source that one constant pins."""
     ordinal = draft.sources.index(source)
-    found = set()
+    indices = set()
     for conjunct in classify(draft.block, draft.params):
         held = pinned(conjunct.expr) if conjunct.where == "engine" and conjunct.expr is not None else None
         if held is not None and held[0].alias == ordinal and len(held[1]) == 1:
-            found.add(held[0].index)
-    return found
+            indices.add(held[0].index)
+    return indices
 
 
 def _together(edges: Sequence[KeyEdge]) -> list[list[KeyEdge]]:

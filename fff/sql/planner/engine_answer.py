@@ -97,11 +97,11 @@ def engine_answer(
         return None
     try:
         cuts, whole = _cuts(tree.statement, tree.root.node, params)
-        answered = [
+        answers = [
             _answered(tree.statement, scope, selects.get(scope), cut, params)
             for scope, cut in zip(tree.scopes, cuts, strict=True)
         ]
-        return _united(answered, whole)
+        return _united(answers, whole)
     except LeftToSparkError:
         return None
 
