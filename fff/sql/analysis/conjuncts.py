@@ -9,8 +9,8 @@ from typing import Literal as OneOf
 from fff.dataflow.plan.expressions import Column, Compare, Expr, columns_of
 from fff.errors import Span
 from fff.schema import comparison_kind
-from fff.sql.analysis.common_conjuncts import follows
 from fff.sql.analysis.predicates import Translator, constant_truth
+from fff.sql.binder.common_conjuncts import follows
 from fff.sql.binder.names import try_resolve
 from fff.sql.binder.spj_block import Condition, SourceBlock
 from fff.sql.scalars.typed import LeftToSparkError, may_fail

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from fff.catalog import Catalog
 from fff.errors import QueryError, Span, UnsupportedSQL
-from fff.sql.analysis.common_conjuncts import follows
 from fff.sql.binder.checks import check_queries, is_all
+from fff.sql.binder.common_conjuncts import follows
 from fff.sql.binder.names import find_table, parts_of, reference_span
 from fff.sql.binder.scopes import (
     Found,

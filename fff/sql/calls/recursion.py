@@ -19,11 +19,11 @@ from fff.dataflow.plan.expressions import Column, Expr, Literal, columns_of
 from fff.errors import QueryError
 from fff.schema import Field, comparison_kind
 from fff.sql.analysis.equalities import place
-from fff.sql.analysis.joined_select import joined_select
 from fff.sql.analysis.semi_joins import KeyEdge, Restrictions
 from fff.sql.binder.build_scopes import read_queries
 from fff.sql.binder.names import Relation
 from fff.sql.binder.scopes import Query, QueryTree, SelectScope, Source
+from fff.sql.calls.joined_select import joined_select
 from fff.sql.planner.block_order import Draft, Walk
 from fff.sql.planner.engine_answer import AnsweredSelect, engine_answer
 from fff.sql.syntax.edits import edit

@@ -22,7 +22,7 @@ from fff.sql.binder.build_scopes import read_queries
 from fff.sql.binder.names import parts_of, qualifier_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText, conjoined
-from fff.sql.calls.derived_tables import KeptApartError, must, titled
+from fff.sql.nested.derived_tables import KeptApartError, must, titled
 from fff.sql.scalars.typed import LeftToSparkError
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit, edit

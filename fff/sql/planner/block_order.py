@@ -21,7 +21,6 @@ from fff.sql.binder.outer_query import Above
 from fff.sql.binder.scopes import Query, ScopedCondition, Source
 from fff.sql.binder.spj_block import Condition, SourceBlock
 from fff.sql.calls.computed_keys import with_computed_keys
-from fff.sql.planner.access_paths import usable_lookups
 from fff.sql.planner.block import BlockParts, equalities_of
 from fff.sql.planner.plan import BlockQuery, Feed, KeyQuery, KeySource
 from fff.sql.planner.spark_query import view_fields
@@ -283,7 +282,7 @@ def _fed(draft: Draft, unreached: Sequence[int], restrictions: Restrictions, ord
         source = draft.sources[ordinal]
         assert source.table is not None, "only web tables are fetched"
         edges = [edge for edge in restrictions.edges[source] if _usable(source, edge, order)]
-        for method in usable_lookups(tables[source.table.full_name]):
+        for method in tables[source.table.full_name].usable_lookups:
             groups = _cover(draft, source, method, edges)
             if groups:
                 for group in groups:

@@ -14,11 +14,11 @@ from fff.dataflow.plan.expressions import Column, Expr, FunctionCall, columns_of
 from fff.errors import QueryError, Span
 from fff.schema import Field, comparison_kind, result_field
 from fff.sql.analysis.equalities import place
-from fff.sql.analysis.joined_select import JoinedSelect, is_joinable
 from fff.sql.analysis.predicates import Translator, map_columns
 from fff.sql.binder.outer_query import count_of, item_columns
 from fff.sql.binder.scopes import QueryTree, SelectScope
 from fff.sql.binder.select_text import SelectText
+from fff.sql.calls.joined_select import JoinedSelect, is_joinable
 from fff.sql.planner.plan import Branch, BranchUnion, Cut
 from fff.sql.scalars.coercion import MONTHS, VOID, cast, wider
 from fff.sql.scalars.collections.functions import has_part

@@ -13,13 +13,13 @@ from fff.sql.analysis.soundness import bounds_of, doubts_of
 from fff.sql.binder import text_columns
 from fff.sql.binder.build_scopes import read_queries
 from fff.sql.binder.scopes import QueryTree
-from fff.sql.calls.derived_tables import merged
 from fff.sql.calls.expand import expand_calls
 from fff.sql.calls.full_joins import halved
 from fff.sql.calls.parents import through_parents
 from fff.sql.calls.recursion import with_columns
 from fff.sql.calls.spelled_out import spelled_out
 from fff.sql.calls.subqueries import members
+from fff.sql.nested.derived_tables import merged
 from fff.sql.nested.key_columns import with_key_columns
 from fff.sql.nested.packing import PACKED, packed
 from fff.sql.nested.pipes import without_pipes

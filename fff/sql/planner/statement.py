@@ -17,7 +17,6 @@ from fff.catalog import Catalog
 from fff.dataflow.plan.expressions import Column
 from fff.errors import InfeasibleQuery, InvariantError, QueryError, Span
 from fff.sql.analysis.conjuncts import links_of
-from fff.sql.analysis.joined_select import JoinedSelect, is_one_block, joined_select
 from fff.sql.analysis.semi_joins import Restrictions
 from fff.sql.binder.build_scopes import check_names, read_queries
 from fff.sql.binder.checks import names_all
@@ -26,6 +25,7 @@ from fff.sql.binder.names import parts_of, qualifier_of
 from fff.sql.binder.row_bounds import Bounds
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import table_edits
+from fff.sql.calls.joined_select import JoinedSelect, is_one_block, joined_select
 from fff.sql.calls.recursion import followed
 from fff.sql.calls.subqueries import Subquery, subqueries
 from fff.sql.planner.block import BlockParts

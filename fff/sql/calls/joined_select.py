@@ -14,7 +14,6 @@ from fff.sql.binder.outer_query import Above, ColumnUse, analyse, use_of
 from fff.sql.binder.scopes import Found, QueryTree, Region, SelectScope, resolve
 from fff.sql.binder.spj_block import Condition, SourceBlock, find_block
 from fff.sql.calls.computed_keys import with_computed_keys
-from fff.sql.planner.access_paths import usable_scans
 from fff.sql.syntax.statement import Node, arg, exp
 
 
@@ -112,7 +111,7 @@ def simplified(block: SourceBlock, params: Mapping[str, object]) -> SourceBlock:
 
 def _by_key(block: SourceBlock) -> list[int]:
     """The right sides that are read by key alone."""
-    return [ordinal for ordinal in block.right if not usable_scans(block.scope.relation(ordinal).table)]
+    return [ordinal for ordinal in block.right if not block.scope.relation(ordinal).table.usable_scans]
 
 
 def _without_computed(block: SourceBlock, written: SourceBlock) -> SourceBlock:
