@@ -6,6 +6,7 @@ import atexit
 import functools
 import gc
 import importlib.metadata
+import logging
 import os
 import random
 import signal
@@ -120,6 +121,20 @@ def _bounded(item: pytest.Item):
 def project() -> Path:
     """The folder of the checkout."""
     return PROJECT
+
+
+@pytest.fixture
+def logged() -> Iterator[list[logging.LogRecord]]:
+    """What is logged during the test, of any level, in place of pytest's `caplog`, which every test would pay for."""
+    records: list[logging.LogRecord] = []
+    handler, root = logging.Handler(), logging.getLogger()
+    handler.emit = records.append  # type: ignore[method-assign]
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    yield records
+    root.setLevel(level)
+    root.removeHandler(handler)
 
 
 @pytest.fixture(scope="session")

@@ -139,6 +139,22 @@ class Table:
         return name + text_of(qual.value)
 
     @property
+    def usable_scans(self) -> tuple[ScanMethod, ...]:
+        """The scans; none where the source demands a key column that no qualifier tells it."""
+        return self.scans if self._has_demanded(()) else ()
+
+    @property
+    def usable_lookups(self) -> tuple[LookupMethod, ...]:
+        """The lookups that give the source every key column it demands, those that qualifiers tell it aside."""
+        return tuple(method for method in self.lookups if self._has_demanded(method.keys))
+
+    def _has_demanded(self, keys: Collection[str]) -> bool:
+        sent = {name.lower() for name in keys} | {qual.column.lower() for qual in self.quals}
+        required = {key.name.lower() for key in self.key_columns if key.require == "required"}
+        any_of = {key.name.lower() for key in self.key_columns if key.require == "any_of"}
+        return required <= sent and (not any_of or bool(sent & any_of))
+
+    @property
     def prices(self) -> tuple[Money, ...]:
         """What requests for it may cost, where that is stated."""
         methods: tuple[ScanMethod | LookupMethod, ...] = (*self.scans, *self.lookups)

@@ -102,7 +102,7 @@ def test_a_wide_terminal_gets_bars_and_every_count():
 
 
 @pytest.mark.parametrize("columns", [20, 40, 80, 200])
-@pytest.mark.parametrize("height", every(2, [5, 8, 12, 24, 60]))
+@pytest.mark.parametrize("height", every(3, [5, 8, 12, 24, 60]))
 @pytest.mark.parametrize("methods", [0, 2, 30])
 def test_it_fits_every_terminal(columns, height, methods):
     row = ("漢字\x1b[2J\n", None, 1.5, True, b"x", {"a": 1}, "é", "", "x" * 99999)

@@ -22,6 +22,7 @@ from fff_cli.run.account import closing_lines
 from fff_cli.run.reports import Reports, bare
 from tests.cli.fake_engine import snapshot
 from tests.cli.terminal import FAKE, REAL, Terminal, ended, environment, fake, under_way
+from tests.sampling import every_row
 
 
 def test_rows_go_to_standard_output_and_the_closing_line_to_standard_error():
@@ -49,7 +50,7 @@ def test_sql_comes_from_files_and_standard_input(tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
-    [
+    every_row(2, [
         (("query", "select wrong"), 1, "error: no column wrong\n  1 | select wrong\n             ^^^^^\n  did you mean right?\n"),
         (("query", "fail"), 4, "error: demo.Crime: HTTP 503 after 5 attempts (http://x/y)\n"),
         (("query", "bug"), 1, "internal error: InvariantError: illegal move; -v shows where\n"),
@@ -71,7 +72,7 @@ def test_sql_comes_from_files_and_standard_input(tmp_path):
         (("query", "rows 1; rows 2", "-o", "parquet"), 2, "error: several statements have several results, and a parquet file holds one"),
         (("query", "rows 1", "--spark-master", "x", "--spark-remote", "y"), 2, "error: --spark-master and --spark-remote exclude"),
         (("nonsense",), 2, "error: No such command 'nonsense'"),
-    ],
+    ]),
 )  # fmt: skip
 def test_errors_are_short_leave_standard_output_empty_and_have_their_code(arguments, code, said, tmp_path):
     done = fake(*arguments, cwd=tmp_path)

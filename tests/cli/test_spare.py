@@ -31,6 +31,7 @@ def test_lists_become_arrays_without_pandas_which_is_still_there_for_who_asks() 
     assert run_in_a_process(PROGRAM) == (0, ["2"], "")
 
 
+@pytest.mark.slow
 def test_nothing_that_a_query_loads_makes_an_array_before_that() -> None:
     pytest.importorskip("pandas")
     assert run_in_a_process(COMMAND) == (0, ["two", "2", "False 0"], "")

@@ -9,6 +9,7 @@ import pytest
 from fff.sql import explain
 from tests.engine.duck import over_duck
 from tests.engine.site import Row, Site, access, federated, run
+from tests.sampling import every_row
 from tests.web.serving import Serve
 
 TYPES = {"id": "int", "x": "int", "s": "string"}
@@ -72,7 +73,7 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize(("sql", "pages", "rows"), STATEMENTS)
+@pytest.mark.parametrize(("sql", "pages", "rows"), every_row(2, STATEMENTS))
 async def test_pages_that_are_read(
     serve: Serve, tmp_path: Path, sql: str, pages: int | range, rows: list[Row] | None
 ) -> None:

@@ -12,6 +12,7 @@ from fff.federation import Federation
 from fff.sql import explain
 from tests.engine.duck import over_duck
 from tests.engine.site import Row, Site, access, federated, run
+from tests.sampling import every_row
 from tests.web.serving import Serve
 
 #: 40 pages; `x` is NULL now and then, and half of the others are no key of `s`.
@@ -54,7 +55,7 @@ US = {n: [u for m, u in T if m == n] for n in range(3)}
 
 @pytest.mark.parametrize(
     ("sql", "expected", "keys"),
-    [
+    every_row(2, [
         ("SELECT id, w FROM r LEFT JOIN s ON r.x = s.x", [(i, W.get(x)) for i, x, _ in R], len(KEYS)),
         (
             "SELECT id, w FROM r LEFT OUTER JOIN s ON r.x = s.x AND r.v = 1 AND s.n > 0",
@@ -93,7 +94,7 @@ US = {n: [u for m, u in T if m == n] for n in range(3)}
             [(i, W[x].upper()) for i, x, v in R if x in W and N[v] == N[x]],
             5,
         ),
-    ],
+    ]),
 )  # fmt: skip
 async def test_rows_without_spark(
     serve: Serve, tmp_path: Path, sql: str, expected: list[Row], keys: int

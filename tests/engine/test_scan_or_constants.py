@@ -48,7 +48,7 @@ async def requests(
     ("semantics", "key"),
     [
         ("parked", False),
-        ("paper", True),
+        pytest.param("paper", True, marks=pytest.mark.slow),
         pytest.param("parked", True, marks=pytest.mark.slow),
         pytest.param("paper", False, marks=pytest.mark.slow),
     ],

@@ -14,6 +14,7 @@ from fff_cli.app import run
 from fff_experiments import plotting, writing
 from fff_experiments.experiment import Check, Curve, Experiment, Findings, Panel, TrialRequest
 from fff_experiments.judging import judge
+from tests.sampling import every
 
 
 def found(trial: TrialRequest, *, passed: bool = True) -> Findings:
@@ -204,8 +205,8 @@ SLOW = frozenset(
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
-        for name in experiments.experiments()
+        *every(3, [name for name in experiments.experiments() if name not in SLOW]),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in sorted(SLOW)),
     ],
 )
 def test_every_experiment_runs_through_the_command(name, tmp_path, capsys):

@@ -217,7 +217,7 @@ async def test_the_same_keys_for_ever_come_to_an_end(serve: Serve, read: Read, n
     assert len(served.asked) == 2
 
 
-@pytest.mark.parametrize("name", ["cursor", "json_link", "header_link", "auto", "keyset"])
+@pytest.mark.parametrize("name", every(2, ["cursor", "json_link", "keyset", "header_link", "auto"]))
 async def test_few_records_for_ever_come_to_an_end(serve: Serve, read: Read, name: str) -> None:
     """Rows without a key may be alike, so that a page without a new one is none by itself; a hundred are."""
     rows = whole(0, 0)[:4]
@@ -231,7 +231,7 @@ async def test_few_records_for_ever_come_to_an_end(serve: Serve, read: Read, nam
     assert len(served.asked) < 300
 
 
-@pytest.mark.parametrize("name", ["cursor", "json_link", "header_link", "auto", "keyset"])
+@pytest.mark.parametrize("name", every(2, ["cursor", "json_link", "keyset", "header_link", "auto"]))
 @pytest.mark.parametrize(("last", "handed_on"), [(2, 11), (10**9, 7)])
 async def test_a_page_without_a_new_record_waits_for_the_end(
     serve: Serve, read: Read, name: str, last: int, handed_on: int
@@ -255,7 +255,7 @@ async def test_a_page_without_a_new_record_waits_for_the_end(
 
 
 @pytest.mark.parametrize("name", PAGINATORS)
-@pytest.mark.parametrize("window", [1, 4])
+@pytest.mark.parametrize("window", every(2, [4, 1]))
 async def test_rows_that_are_alike_are_no_repetition(
     serve: Serve, read: Read, name: str, window: int
 ) -> None:
@@ -273,7 +273,7 @@ async def test_rows_that_are_alike_are_no_repetition(
 
 
 @pytest.mark.parametrize("name", PAGINATORS)
-@pytest.mark.parametrize("window", [1, 4])
+@pytest.mark.parametrize("window", every(2, [1, 4]))
 async def test_an_empty_page_amid_others_is_seen(serve: Serve, read: Read, name: str, window: int) -> None:
     served = await serving(serve, lambda number, _: [] if number == 3 else whole(number, 0))
     reader = read(spec(served, PAGINATORS[name]))
@@ -295,7 +295,7 @@ async def test_empty_pages_may_be_declared(serve: Serve, read: Read) -> None:
     assert reader.truncated == []
 
 
-@pytest.mark.parametrize("name", ["cursor", "keyset", "json_link", "header_link", "auto"])
+@pytest.mark.parametrize("name", every(2, ["cursor", "json_link", "keyset", "header_link", "auto"]))
 async def test_empty_pages_for_ever_come_to_an_end(serve: Serve, read: Read, name: str) -> None:
     served = await serving(serve, lambda *_: [], last=10**9)
     with pytest.raises(SourceError, match="100 empty pages in a row"):

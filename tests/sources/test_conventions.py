@@ -13,6 +13,7 @@ from fff_sources.authoring.sampling.paging import Seen, guesses
 from fff_sources.http.paging import conventions
 from fff_sources.http.paging.envelope import told_more
 from fff_sources.http.response.jsonpath import parse_path
+from tests.sampling import every
 from tests.sources.reading import Reader
 from tests.web.serving import Serve
 
@@ -198,7 +199,7 @@ def handler(way: Way) -> Callable[[web.Request], Any]:
     return answer
 
 
-@pytest.mark.parametrize("name", FOLLOWED)
+@pytest.mark.parametrize("name", every(2, FOLLOWED))
 async def test_followed(serve: Serve, read: Read, name: str) -> None:
     way = FOLLOWED[name]
     served = await serve(handler(way))
@@ -267,7 +268,7 @@ PARTIAL: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", PARTIAL)
+@pytest.mark.parametrize("name", every(4, PARTIAL))
 async def test_what_cannot_be_followed_is_incomplete(serve: Serve, read: Read, name: str) -> None:
     words, fields = PARTIAL[name]
     way = Way(beside(lambda _: words), headers=lambda _: fields)

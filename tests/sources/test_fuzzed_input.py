@@ -84,7 +84,7 @@ def checked(file: Path) -> None:
         assert error.render()  # noqa: PT017 - either end is right
 
 
-@FEW
+@settings(FEW, max_examples=10)
 @given(DAMAGE)
 def test_a_damaged_spec(tmp_path: Path, places: list[tuple[int, int, str]]) -> None:
     file = tmp_path / "fff.yaml"

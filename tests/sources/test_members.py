@@ -36,7 +36,7 @@ async def served(serve: Serve, body: str, kind: str = "application/json") -> str
     return (await serve(handler)).url
 
 
-@pytest.mark.parametrize("columns", every(2, [["id", "name"], ["name"], [], ["middle"]]), ids=str)
+@pytest.mark.parametrize("columns", every(4, [["id", "name"], ["name"], [], ["middle"]]), ids=str)
 @pytest.mark.parametrize("stranger", [{"error": "quota"}, {}, {"Id": 1, "names2": {}}], ids=str)
 @pytest.mark.parametrize("form", ["list", "ndjson", "careful", "header"])
 async def test_a_stranger_among_records(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from aiohttp import web
 
+from tests.sampling import every
 from tests.sources.reading import Reader
 from tests.web.serving import Serve
 
@@ -31,16 +32,19 @@ def spec(url: str, lookup: str, client: str) -> str:
 @pytest.mark.parametrize("client", ["", ", params: {fixed: 1, id: nobody}, headers: {X-Fixed: '{{1}}'}"])
 @pytest.mark.parametrize(
     "lookup",
-    [
-        "{keys: [k], endpoint: t}",
-        "{keys: [k], endpoint: '/t/{k}'}",
-        "{keys: [k], endpoint: 'a{{b}}/{k:08}/x-{k}'}",
-        "{keys: [k], endpoint: {path: 't/{k}', params: {also: 'a-{k}', own: [1, 2]}}}",
-        "{keys: [k], endpoint: {path: t, headers: {X-Key: 'key {k}'}}}",
-        "{keys: [k], endpoint: {path: t, paginator: {type: page_number, page_size: 5, max_pages: 1}}}",
-        "{keys: [k], endpoint: {path: t, method: POST, json: {k: '{k}'}}}",
-        "{keys: [k], batch: {size: 3}, endpoint: t}",
-    ],
+    every(
+        2,
+        [
+            "{keys: [k], endpoint: t}",
+            "{keys: [k], endpoint: '/t/{k}'}",
+            "{keys: [k], endpoint: 'a{{b}}/{k:08}/x-{k}'}",
+            "{keys: [k], endpoint: {path: 't/{k}', params: {also: 'a-{k}', own: [1, 2]}}}",
+            "{keys: [k], endpoint: {path: t, headers: {X-Key: 'key {k}'}}}",
+            "{keys: [k], endpoint: {path: t, paginator: {type: page_number, page_size: 5, max_pages: 1}}}",
+            "{keys: [k], endpoint: {path: t, method: POST, json: {k: '{k}'}}}",
+            "{keys: [k], batch: {size: 3}, endpoint: t}",
+        ],
+    ),
 )
 async def test_a_key_is_asked_for_as_if_it_was_the_first(
     serve: Serve, read: Read, lookup: str, client: str

@@ -132,9 +132,8 @@ def accepts(schema: dict[str, Any], value: Any) -> bool:
     return Validator(schema).accepts(value, schema)
 
 
-@pytest.mark.parametrize("file", SPECS, ids=lambda file: file.name)
-def test_bundled_specs_are_taken(schema: dict[str, Any], file: Path) -> None:
-    assert accepts(schema, read_document(file).data)
+def test_bundled_specs_are_taken(schema: dict[str, Any]) -> None:
+    assert [file.name for file in SPECS if not accepts(schema, read_document(file).data)] == []
 
 
 @pytest.mark.parametrize(("name", "text"), EXAMPLES, ids=[name for name, _ in EXAMPLES])

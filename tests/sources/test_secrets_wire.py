@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import logging
 import os
 import sys
 import traceback
@@ -90,7 +91,7 @@ ANSWERS: dict[str, Answer] = {
 @pytest.mark.parametrize("auth", every(2, AUTHS))
 @pytest.mark.parametrize("what", ANSWERS)
 async def test_no_error_tells_a_secret(
-    serve: Serve, read: Read, auth: str, what: str, caplog: pytest.LogCaptureFixture
+    serve: Serve, read: Read, auth: str, what: str, logged: list[logging.LogRecord]
 ) -> None:
     async def handler(asked: web.Request) -> web.Response:
         if asked.path == "/token" and what != "401":
@@ -99,14 +100,13 @@ async def test_no_error_tells_a_secret(
 
     server = await serve(handler)
     reader = read(text(server.url, auth), KEY=SECRET)
-    caplog.set_level("DEBUG")
     with pytest.raises(FFFError) as caught:
         await reader.scan("t")
     error = caught.value
     assert isinstance(error, SourceError)
-    logged = [record.getMessage() for record in caplog.records if record.name != "aiohttp.access"]
+    messages = [record.getMessage() for record in logged if record.name != "aiohttp.access"]
     shown = "".join(traceback.format_exception(error))
-    assert_hidden(shown, str(error), error.reason, error.url or "", *logged, *reader.meter.warnings)
+    assert_hidden(shown, str(error), error.reason, error.url or "", *messages, *reader.meter.warnings)
     assert len(str(error)) < 2_000
 
 

@@ -12,7 +12,7 @@ from random_derived import Writer
 from fff.errors import QueryError
 from fff.spark.session import SparkEngine
 from fff.sql import prepare
-from fff.sql.calls.derived_tables import merged
+from fff.sql.nested.derived_tables import merged
 from fff.sql.syntax.source_map import Edited
 
 MERGED = {

@@ -50,11 +50,10 @@ def shown(case: Taken) -> list[str | None]:
     return [None if value is None else str(value) for value in plain(case.found.values)]
 
 
-@pytest.mark.parametrize("text", FROZEN["values"])
-def test_frozen_values(text: str) -> None:
-    [case] = taken([text], rows(random.Random("frozen"), 40))
-    assert case.found.failed is None
-    assert shown(case) == FROZEN["values"][text]
+def test_frozen_values() -> None:
+    cases = list(taken(FROZEN["values"], rows(random.Random("frozen"), 40)))
+    assert [case.text for case in cases if case.found.failed is not None] == []
+    assert {case.text: shown(case) for case in cases} == FROZEN["values"]
 
 
 def test_the_engine_takes_a_fair_share(fixed: tuple[pa.Table, list[Taken]]) -> None:
@@ -107,8 +106,10 @@ def test_products_and_quotients_of_many_digits(spark: SparkEngine) -> None:
 def test_a_broken_kernel_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(KERNELS, name, BROKEN[name])
     data = rows(random.Random("frozen"), 40)
-    said = {case.text: shown(case) for case in taken(list(FROZEN["values"]), data)}
-    assert any(said[text] != values for text, values in FROZEN["values"].items())
+    said = {
+        case.text: shown(case) for case in taken([text for text in FROZEN["values"] if name in text], data)
+    }
+    assert any(values != FROZEN["values"][text] for text, values in said.items())
 
 
 def test_the_page_lists_what_the_table_has() -> None:

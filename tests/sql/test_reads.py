@@ -154,15 +154,15 @@ HARMLESS = [
 ]
 
 
-@pytest.mark.parametrize("foreign", FOREIGN)
-def test_what_does_more_than_read_is_refused_wherever_it_stands(foreign: str) -> None:
-    for around in AROUND:
-        refused(around.format(foreign))
+def test_what_does_more_than_read_is_refused_wherever_it_stands() -> None:
+    for foreign in FOREIGN:
+        for around in AROUND:
+            refused(around.format(foreign))
 
 
-@pytest.mark.parametrize("sql", MORE)
-def test_more_of_that_kind(sql: str) -> None:
-    refused(sql)
+def test_more_of_that_kind() -> None:
+    for sql in MORE:
+        refused(sql)
 
 
 def refused(sql: str) -> None:

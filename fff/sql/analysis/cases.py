@@ -30,12 +30,12 @@ def cases_of(expr: Expr, *, spell: bool = False) -> tuple[Case, ...]:
             every = tuple(case for item in items for case in cases_of(item, spell=spell))
             return every if len(every) <= _MOST_CASES and all(every) else ({},)
         case And(items=items):
-            found: tuple[Case, ...] = (_spelled(items),) if spell else ({},)
+            combined: tuple[Case, ...] = (_spelled(items),) if spell else ({},)
             for item in items:
                 cases = cases_of(item, spell=spell)
-                if len(found) * len(cases) <= _MOST_CASES:
-                    found = tuple(both(one, other) for one in found for other in cases)
-            return found
+                if len(combined) * len(cases) <= _MOST_CASES:
+                    combined = tuple(both(one, other) for one in combined for other in cases)
+            return combined
     return ({},)
 
 

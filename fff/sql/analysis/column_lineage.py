@@ -87,9 +87,9 @@ class _LineageReader:
         clauses = filled(self._block.select)
         if self._residual or clauses - {"kind", "expressions", "hint", "from", "joins", "where", "group"}:
             return None
-        found = [self._simple_cell(item) for item in self._items]
-        cells = tuple(cell for cell in found if cell is not None)
-        return cells if len(cells) == len(found) else None
+        simple_cells = [self._simple_cell(item) for item in self._items]
+        cells = tuple(cell for cell in simple_cells if cell is not None)
+        return cells if len(cells) == len(simple_cells) else None
 
     def _simple_cell(self, item: Node) -> SimpleCell | None:
         """A select item as a plain aggregate, under the name that Spark will give it; None for anything else."""
@@ -114,31 +114,31 @@ class _LineageReader:
             return []
         if group.args.get("all"):
             return [item.unalias() for item in self._items if not has_aggregate(item)]
-        found: list[Node] = []
+        group_nodes: list[Node] = []
         for node in group.expressions:
             item: Node | None = None
             if isinstance(node, exp.Literal) and node.is_int and 1 <= int(node.name) <= len(self._items):
                 item = self._items[int(node.name) - 1]
             elif isinstance(node, exp.Column) and not node.table and not self._named(node.name):
                 item = self._aliases.get(node.name.lower())
-            found.append(node if item is None else item.unalias())
-        return found
+            group_nodes.append(node if item is None else item.unalias())
+        return group_nodes
 
     def under(self, node: Node) -> set[int]:
         """The places of the columns named under a node; all of them where one cannot be told."""
         if node.find(exp.Query):
             return set(self._everything)
-        found: set[int] = set()
+        places: set[int] = set()
         for column in node.find_all(exp.Column):
             reference = try_resolve(self._block.statement, column, self._block.scope)
             name = column.name.lower()
             if reference is not None and reference.column in self._output:
-                found.add(self._output.index(reference.column))
+                places.add(self._output.index(reference.column))
             elif not column.table and name in self._aliases and not self._named(name):
-                found |= self.under(self._aliases[name].this)
+                places |= self.under(self._aliases[name].this)
             else:
                 return set(self._everything)
-        return found
+        return places
 
     def _named(self, name: str) -> bool:
         """Whether a column of the block is called so."""

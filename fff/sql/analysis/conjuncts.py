@@ -9,8 +9,8 @@ from typing import Literal as OneOf
 from fff.dataflow.plan.expressions import Column, Compare, Expr, columns_of
 from fff.errors import Span
 from fff.schema import comparison_kind
-from fff.sql.analysis.common_conjuncts import follows
 from fff.sql.analysis.predicates import Translator, constant_truth
+from fff.sql.binder.common_conjuncts import follows
 from fff.sql.binder.names import try_resolve
 from fff.sql.binder.spj_block import Condition, SourceBlock
 from fff.sql.scalars.typed import LeftToSparkError, may_fail
@@ -52,11 +52,11 @@ def classify(block: SourceBlock, params: Mapping[str, object]) -> tuple[Conjunct
     Raises:
         QueryError: an unknown or ambiguous name, or an aggregate where none can be.
     """
-    found: list[Conjunct] = []
+    conjuncts: list[Conjunct] = []
     for condition in block.conditions:
         every = (_classify(block, condition, params), *_following(block, condition, params))
-        found += every if condition.on is None else (replace(one, on=condition.on) for one in every)
-    return tuple(found)
+        conjuncts += every if condition.on is None else (replace(one, on=condition.on) for one in every)
+    return tuple(conjuncts)
 
 
 def _following(block: SourceBlock, condition: Condition, params: Mapping[str, object]) -> Iterator[Conjunct]:
@@ -113,8 +113,8 @@ def _classify(block: SourceBlock, condition: Condition, params: Mapping[str, obj
     equality = _equality(expr)
     where: OneOf["equality", "engine"] = "equality" if equality else "engine"
     compared = None if equality else _compared(block, condition, params)
-    told = "rows on which it fails pass" if may_fail(expr) else ""
-    return Conjunct(condition.text, where, told, condition.span, expr, condition, compared=compared)
+    reason = "rows on which it fails pass" if may_fail(expr) else ""
+    return Conjunct(condition.text, where, reason, condition.span, expr, condition, compared=compared)
 
 
 def _left(
@@ -153,16 +153,16 @@ def _compared(
         sides = [node.this, *(node.args.get("expressions") or ())]
     else:
         return None
-    found: list[Column | Constant] = []
+    compared_with: list[Column | Constant] = []
     for side in sides:
         constant = constant_of(block.statement, side, params)
         if constant is not None:
-            found.append(constant)
+            compared_with.append(constant)
         elif isinstance(side, exp.Column):
             reference = try_resolve(block.statement, side, condition.scope)
             if reference is not None and not reference.has_fields:
-                found.append(reference.column)
-    return tuple(found)
+                compared_with.append(reference.column)
+    return tuple(compared_with)
 
 
 def _refuse_aggregates(block: SourceBlock, condition: Condition) -> None:
@@ -178,12 +178,12 @@ def _refuse_aggregates(block: SourceBlock, condition: Condition) -> None:
 
 def links_of(conjuncts: Sequence[Conjunct]) -> dict[int, list[tuple[Column, Column]]]:
     """By right side: the equalities of its ON condition, its own column first."""
-    found: dict[int, list[tuple[Column, Column]]] = {}
+    links: dict[int, list[tuple[Column, Column]]] = {}
     for one in conjuncts:
         link = link_of(one)
         if link is not None:
-            found.setdefault(link[0].alias, []).append(link)
-    return found
+            links.setdefault(link[0].alias, []).append(link)
+    return links
 
 
 def link_of(conjunct: Conjunct) -> tuple[Column, Column] | None:
@@ -211,6 +211,6 @@ def speaking_of(
             plain = [
                 node for node in named if id(node) not in block.outer and not isinstance(node.this, exp.Star)
             ]
-            found = [try_resolve(block.statement, node, scope) for node in plain]
-            if any(ref is not None and ref.column in columns for ref in found):
+            references = [try_resolve(block.statement, node, scope) for node in plain]
+            if any(ref is not None and ref.column in columns for ref in references):
                 yield one

@@ -82,10 +82,10 @@ def pin(conjuncts: Sequence[Expr], equalities: Equalities, scope: Scope) -> Pins
         for column, some in united(cases).items()
     ]
     for conjunct in (*conjuncts, *listed):
-        found = pinned(conjunct)
-        if found is None:
+        pin_values = pinned(conjunct)
+        if pin_values is None:
             continue
-        column, allowed = found
+        column, allowed = pin_values
         for member in (column, *equalities.others(column)):
             arrow = scope.field(member).arrow
             fitting = tuple(value for value in allowed if fits(value, arrow))

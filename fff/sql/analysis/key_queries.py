@@ -137,7 +137,7 @@ def _closed(scopes: Sequence[SelectScope]) -> bool:
     """Whether nothing in some scopes names a column of a source outside of them."""
     known = set(scopes)
     return all(
-        not isinstance(found := resolve(column, scope), Found) or found.source.scope in known
+        not isinstance(resolved := resolve(column, scope), Found) or resolved.source.scope in known
         for scope in scopes
         for column in scope.columns
     )

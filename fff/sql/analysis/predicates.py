@@ -121,12 +121,12 @@ class Translator:
             return self._in_list(node)
         if isinstance(node, exp.Is):
             return self._is(node)
-        found = self.value(node)
-        if found.type == VOID:
+        typed = self.value(node)
+        if typed.type == VOID:
             return Literal(None, BOOLEAN)
-        if found.type != BOOLEAN:
+        if typed.type != BOOLEAN:
             raise LeftToSparkError("not a Boolean column" if isinstance(node, exp.Column) else describe(node))
-        return found.expr
+        return typed.expr
 
     def value(self, node: Node) -> Typed:
         """The engine's form of an expression of any type, and that type.
@@ -135,10 +135,10 @@ class Translator:
             LeftToSparkError: it has none that is proven equal to Spark's own evaluation.
             QueryError: an unknown or ambiguous name.
         """
-        found = self.operand(node)
-        if found.type in COLLATED:
+        typed = self.operand(node)
+        if typed.type in COLLATED:
             raise LeftToSparkError("a text of a collation")
-        return found
+        return typed
 
     def operand(self, node: Node) -> Typed:
         """As `value`, of a part of another expression: a text of a collation as well."""
@@ -262,17 +262,17 @@ class Translator:
             case InList(
                 item=FunctionCall(name="cast", args=(Column() as column,), fails=False),
                 values=values,
-                type=given,
+                type=compared_type,
             ):
-                kind, found = self._type(column), []
+                kind, narrowed = self._type(column), []
                 for value in values:
                     try:
-                        found.append(back_cast(value, given, kind))
+                        narrowed.append(back_cast(value, compared_type, kind))
                     except NoSuchValueError:
                         continue
                     except NotExactError:
                         return expr
-                return InList(column, tuple(found), kind)
+                return InList(column, tuple(narrowed), kind)
         return expr
 
     def _unwidened(self, value: Typed) -> Typed:

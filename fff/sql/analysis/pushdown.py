@@ -91,11 +91,11 @@ def narrowed(
 ) -> dict[str, Table]:
     """The tables of a block by full name, each with the qualifiers that all its aliases fulfil."""
     values = _column_values(block, conjuncts, equalities, params)
-    found: dict[str, Table] = {}
+    narrowed_tables: dict[str, Table] = {}
     for relation in block.scope.relations:
         table = relation.table
-        if not table.key_columns or table.full_name in found:
-            found.setdefault(table.full_name, table)
+        if not table.key_columns or table.full_name in narrowed_tables:
+            narrowed_tables.setdefault(table.full_name, table)
             continue
         aliases = [one.ordinal for one in block.scope.relations if one.table.full_name == table.full_name]
         quals: list[Qual] = []
@@ -108,12 +108,12 @@ def narrowed(
             covering = each[0]
             for other in each[1:]:
                 covering |= other
-            told = tuple(_quals(replace(key, name=field.name), field, covering))
-            quals += told
-            if told:
+            key_quals = tuple(_quals(replace(key, name=field.name), field, covering))
+            quals += key_quals
+            if key_quals:
                 wanted[field.name] = _declared(covering, field.arrow)
-        found[table.full_name] = replace(table, quals=in_order(quals), wanted=Extent.of(wanted))
-    return found
+        narrowed_tables[table.full_name] = replace(table, quals=in_order(quals), wanted=Extent.of(wanted))
+    return narrowed_tables
 
 
 # ------------------------------------------------------------------------------------------------- values of a column
@@ -123,23 +123,23 @@ def _column_values(
     block: SourceBlock, conjuncts: Sequence[Conjunct], equalities: Equalities, params: Mapping[str, object]
 ) -> dict[Column, _Values]:
     """What the conjuncts leave of each column; members of an equality class share it."""
-    found: dict[Column, _Values] = {}
+    allowed: dict[Column, _Values] = {}
     for conjunct in conjuncts:
         if conjunct.where not in ("engine", "spark"):
             continue
-        said = {} if conjunct.expr is None else _said(conjunct.expr)
-        for column, values in (*said.items(), *_matched(block, conjunct, params).items()):
+        compared = {} if conjunct.expr is None else _said(conjunct.expr)
+        for column, values in (*compared.items(), *_matched(block, conjunct, params).items()):
             # ON leaves nothing out of what stands before a right side, nor does WHERE of the right side itself.
             right = column.alias if column.alias in block.right else None
             if right == conjunct.on:
-                found[column] = found.get(column, _Values()) & values
+                allowed[column] = allowed.get(column, _Values()) & values
     for members in equalities.classes:
         shared = _Values()
         for member in members:
-            shared &= found.get(member, shared)
+            shared &= allowed.get(member, shared)
         for member in members:
-            found[member] = _fitting(shared, block.scope.field(member).arrow)
-    return found
+            allowed[member] = _fitting(shared, block.scope.field(member).arrow)
+    return allowed
 
 
 def _said(expr: Expr) -> dict[Column, _Values]:
@@ -152,11 +152,11 @@ def _said(expr: Expr) -> dict[Column, _Values]:
             if known:
                 return {column: _Values(_End(min(known), open=False), _End(max(known), open=False))}
         case And(items=items):
-            found: dict[Column, _Values] = {}
+            allowed: dict[Column, _Values] = {}
             for item in items:
                 for column, values in _said(item).items():
-                    found[column] = found.get(column, _Values()) & values
-            return found
+                    allowed[column] = allowed.get(column, _Values()) & values
+            return allowed
         case Or(items=items):
             parts = [_said(item) for item in items]
             covering = dict(parts[0])
@@ -277,11 +277,11 @@ def _declared(values: _Values, arrow: ArrowType) -> ValueSet:
     except pa.ArrowException:
         return ValueSet.between(None, None)
     patterns = [pattern for pattern in values.like if pattern.count("%") == pattern.endswith("%")]
-    found = ValueSet.of([Stretch(low, high)]) - without
+    declared = ValueSet.of([Stretch(low, high)]) - without
     for pattern in patterns:
         stem = pattern.removesuffix("%")
-        found &= ValueSet.points([stem]) if stem == pattern else ValueSet.prefix(stem)
-    return found
+        declared &= ValueSet.points([stem]) if stem == pattern else ValueSet.prefix(stem)
+    return declared
 
 
 def _beyond(value: Any, arrow: ArrowType, sign: int, *, past: bool) -> Any:

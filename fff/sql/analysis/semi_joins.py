@@ -59,12 +59,12 @@ class Restrictions:
     @classmethod
     def of(cls, tree: QueryTree) -> Restrictions:
         """Read every condition of a statement."""
-        found = cls(tree)
+        restrictions = cls(tree)
         queries = {id(query.node): query for query in tree.queries}
         for scope in tree.scopes:
             for condition in scope.conditions:
-                found._note(scope, condition, queries)
-        return found
+                restrictions._note(scope, condition, queries)
+        return restrictions
 
     def _note(self, scope: SelectScope, condition: ScopedCondition, queries: dict[int, Query]) -> None:
         if condition.pair is not None:
@@ -89,8 +89,8 @@ class Restrictions:
                 self._equality(scope, node, condition)
 
     def _filter(self, scope: SelectScope, node: Node, condition: ScopedCondition) -> None:
-        found = [resolve(column, scope) for column in node.find_all(exp.Column)]
-        sources = {one.source if isinstance(one, Found) and not one.others else None for one in found}
+        resolved = [resolve(column, scope) for column in node.find_all(exp.Column)]
+        sources = {one.source if isinstance(one, Found) and not one.others else None for one in resolved}
         if len(sources) != 1 or node.find(exp.AggFunc, exp.Window):
             return
         source = sources.pop()
@@ -115,13 +115,13 @@ class Restrictions:
             return
         bound = []
         for position, item in enumerate(items):
-            found = plain(item, scope)
-            if found is None:
+            key = plain(item, scope)
+            if key is None:
                 continue
             for source, index in _through(query, position):
-                self._edge(source, index, found)
-            if found.source in condition.restricted and not found.others:
-                bound.append((found, position))
+                self._edge(source, index, key)
+            if key.source in condition.restricted and not key.others:
+                bound.append((key, position))
         self._members(query, query.outputs, bound)
 
     def _members(self, query: Query, outputs: Sequence[Output], bound: Sequence[tuple[Found, int]]) -> None:
@@ -130,13 +130,13 @@ class Restrictions:
         passed = [one.passed for one in columns or ()]
         computed = any(outputs[position].origins is None for _, position in bound)
         text = member_text(self.tree, query) if computed or selective(query) else None
-        for found, position in bound:
+        for key, position in bound:
             source_column = passed[position] if not computed and passed else None
             if source_column is not None:  # its owner may bind more columns, where the query is correlated
-                self._edge(found.source, found.index, Found(*source_column, 0))
+                self._edge(key.source, key.index, Found(*source_column, 0))
                 continue
-            edge = KeyEdge(found.index, query, position, outputs[position].origins, text)
-            self._add(found.source, found.index, edge)
+            edge = KeyEdge(key.index, query, position, outputs[position].origins, text)
+            self._add(key.source, key.index, edge)
 
     def _correlation(self, condition: ScopedCondition, query: Query) -> None:
         """A conjunct that is true only where a query has a row: what that row must equal, the outer row must equal."""
@@ -182,8 +182,8 @@ def plain(node: Node, scope: SelectScope) -> Found | None:
     bare = node.unnest()
     if not isinstance(bare, exp.Column) or isinstance(bare.this, exp.Star):
         return None
-    found = resolve(bare, scope)
-    return found if isinstance(found, Found) and len(parts_of(bare)) == found.qualifiers + 1 else None
+    column = resolve(bare, scope)
+    return column if isinstance(column, Found) and len(parts_of(bare)) == column.qualifiers + 1 else None
 
 
 def _needs_rows(select: Node) -> bool:

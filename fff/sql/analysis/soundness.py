@@ -218,8 +218,8 @@ def causes_among(doubts: Doubts, incomplete: Collection[str]) -> tuple[str, ...]
     Nothing: every row of the partial answer is one of the complete answer.
     """
     lacking = {name.lower() for name in incomplete}
-    found = [cause for name, causes in doubts if _names(name, lacking) for cause in causes]
-    return tuple(dict.fromkeys(found))
+    among = [cause for name, causes in doubts if _names(name, lacking) for cause in causes]
+    return tuple(dict.fromkeys(among))
 
 
 def _names(written: str, lacking: Collection[str]) -> bool:
@@ -403,11 +403,11 @@ def _own(node: Node) -> Iterator[Node]:
 
 
 def _nodes(node: Node, name: str) -> list[Node]:
-    found = arg(node, name)
-    return list(found) if isinstance(found, list) else []
+    value = arg(node, name)
+    return list(value) if isinstance(value, list) else []
 
 
 def _clauses(node: Node, names: tuple[str, ...]) -> Iterator[Node]:
     for name in names:
-        found = arg(node, name)
-        yield from found if isinstance(found, list) else [found] if isinstance(found, exp.Expr) else []
+        value = arg(node, name)
+        yield from value if isinstance(value, list) else [value] if isinstance(value, exp.Expr) else []

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from fff.catalog import Catalog
 from fff.errors import QueryError, Span, UnsupportedSQL
-from fff.sql.analysis.common_conjuncts import follows
 from fff.sql.binder.checks import check_queries, is_all
+from fff.sql.binder.common_conjuncts import follows
 from fff.sql.binder.names import find_table, parts_of, reference_span
 from fff.sql.binder.scopes import (
     Found,
@@ -356,15 +356,15 @@ class _ScopeReader:
 
     def _region(self, node: Node) -> Region | None:
         """The tokens of a SELECT: the one region around all of its own that stands in the text; None for FROM … SELECT."""
-        found: set[Region | None] = set()
+        regions: set[Region | None] = set()
         for part in own_parts(node, clauses=False):
             span = identifier_span(part)
             if span is None:
                 continue
             token = self.statement.token_at(span.start)
             around = [region for region in self.regions if region.first <= token < region.end]
-            found.add(max(around, key=lambda region: region.first, default=None))
-        region = found.pop() if len(found) == 1 else None
+            regions.add(max(around, key=lambda region: region.first, default=None))
+        region = regions.pop() if len(regions) == 1 else None
         return None if region is None else without_tail(self.statement, region, node)
 
 
@@ -372,8 +372,8 @@ def _following(scope: SelectScope) -> Iterator[ScopedCondition]:
     """What the branches of conditions share restricts the same sources as those do."""
 
     def owner(column: Node) -> Source | None:
-        found = resolve(column, scope)
-        return found.source if isinstance(found, Found) and not found.others else None
+        resolved = resolve(column, scope)
+        return resolved.source if isinstance(resolved, Found) and not resolved.others else None
 
     for condition in scope.conditions:
         if condition.node is not None:
@@ -384,7 +384,7 @@ def _following(scope: SelectScope) -> Iterator[ScopedCondition]:
 def _regions(statement: Statement) -> list[Region]:
     """Every SELECT of the text, with where it ends: a closing bracket, a set operator, or the end."""
     tokens, depths = statement.tokens, statement.depths
-    found = []
+    regions = []
     for first, token in enumerate(tokens):
         if token.token_type is not TokenType.SELECT:
             continue
@@ -399,8 +399,8 @@ def _regions(statement: Statement) -> list[Region]:
             ):
                 break
             end += 1
-        found.append(Region(first, end, depths[first]))
-    return found
+        regions.append(Region(first, end, depths[first]))
+    return regions
 
 
 def _limits(node: Node) -> bool:

@@ -62,9 +62,9 @@ def _check_path(statement: Statement, column: Node, scope: SelectScope) -> None:
         or around.this is not column
     ):
         return
-    found = resolve(column, scope)
-    if isinstance(found, Found) and found.source.table is not None:
-        kind = found.source.table.columns[found.index].type
+    resolved = resolve(column, scope)
+    if isinstance(resolved, Found) and resolved.source.table is not None:
+        kind = resolved.source.table.columns[resolved.index].type
         raise statement.error(
             f"{column.sql('spark')} is of type {kind}: only a variant has paths",
             reference_span(column),
@@ -146,10 +146,10 @@ def _no_condition(node: Node, scope: SelectScope, *, whole: bool) -> str | None:
         return "this is a computation"
     if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
         return None
-    found = resolve(node, scope)
-    if not isinstance(found, Found) or len(parts_of(node)) != found.qualifiers + 1:
+    resolved = resolve(node, scope)
+    if not isinstance(resolved, Found) or len(parts_of(node)) != resolved.qualifiers + 1:
         return None
-    for source, index in found.origins or ():
+    for source, index in resolved.origins or ():
         assert source.table is not None, "origins are columns of web tables"
         field = source.table.columns[index]
         read = pa.types.is_boolean(field.arrow) or (pa.types.is_string(field.arrow) and not whole)

@@ -138,13 +138,13 @@ def _check_star(statement: Statement, scope: SelectScope, star: Node, grouped: _
                 )
 
 
-def _place(found: object) -> tuple[object, int] | None:
-    return (found.source, found.index) if isinstance(found, Found) and not found.others else None
+def _place(resolved: object) -> tuple[object, int] | None:
+    return (resolved.source, resolved.index) if isinstance(resolved, Found) and not resolved.others else None
 
 
 def _is_plain(column: Node, scope: SelectScope) -> bool:
-    found = resolve(column, scope)
-    return isinstance(found, Found) and len(parts_of(column)) == found.qualifiers + 1
+    resolved = resolve(column, scope)
+    return isinstance(resolved, Found) and len(parts_of(column)) == resolved.qualifiers + 1
 
 
 @dataclass(frozen=True)

@@ -130,9 +130,9 @@ def find_table(statement: Statement, node: Node, catalog: Catalog, span: Span) -
         QueryError: no such table, or several.
     """
     parts = [part.name for part in parts_of(node)]
-    found = catalog.find(parts)
-    if len(found) == 1:
-        return found[0]
+    tables = catalog.find(parts)
+    if len(tables) == 1:
+        return tables[0]
     name = ".".join(parts)
     unread = catalog.unread()
     elsewhere = (
@@ -247,15 +247,15 @@ def try_resolve(statement: Statement, node: Node, scope: Scope) -> Reference | N
             index = _index(relation.table, names[depth])
             if index is not None:
                 return Reference(Column(relation.ordinal, index), depth, parts)
-    found = scope.named(names[0])
-    if len(found) > 1:
-        options = ", ".join(scope.describe(column) for column in found)
+    columns = scope.named(names[0])
+    if len(columns) > 1:
+        options = ", ".join(scope.describe(column) for column in columns)
         raise statement.error(
             f"column {names[0]} is ambiguous: {options}",
             reference_span(node),
             hint="write the alias before it",
         )
-    return Reference(found[0], 0, parts) if found else None
+    return Reference(columns[0], 0, parts) if columns else None
 
 
 def reference_span(node: Node) -> Span | None:

@@ -101,12 +101,12 @@ class _ClauseReader:
             return
         name = node.name.lower()
         bare = len(parts_of(node)) == 1
-        found = len(scope.named(name))
-        if bare and name in self.outputs and (found != 1 or isinstance(node.parent, exp.Ordered)):
+        matches = len(scope.named(name))
+        if bare and name in self.outputs and (matches != 1 or isinstance(node.parent, exp.Ordered)):
             return  # these clauses look at the select list first
-        if bare and not found and (name in self.aliases or is_all(node)):
+        if bare and not matches and (name in self.aliases or is_all(node)):
             return
-        if not found and is_generated(parts_of(node)[0].name.lower(), self.block.select):
+        if not matches and is_generated(parts_of(node)[0].name.lower(), self.block.select):
             return
         statement = self.block.statement
         reference = try_resolve(statement, node, scope)
@@ -142,22 +142,22 @@ class _ClauseReader:
         assert isinstance(named, list | tuple)
         for node in named:
             *before, name = (part.name for part in parts_of(node))
-            found = [
+            excepted = [
                 column
                 for column in columns
                 if scope.field(column).name.lower() == name.lower()
                 and (not before or scope.relation(column.alias).answers_to(before))
             ]
-            if len(found) != 1:
+            if len(excepted) != 1:
                 shown = ".".join([*before, name])
                 raise self.block.statement.error(
                     f"column {shown} in EXCEPT is ambiguous"
-                    if found
+                    if excepted
                     else f"unknown column {shown} in EXCEPT",
                     reference_span(node),
-                    hint="write the alias before it" if found else None,
+                    hint="write the alias before it" if excepted else None,
                 )
-            removed.add(found[0])
+            removed.add(excepted[0])
         if columns and len(removed) == len(columns):
             raise self.block.statement.error("EXCEPT leaves no column", identifier_span(star))
         return tuple(column for column in columns if column not in removed)
@@ -230,14 +230,14 @@ def is_row_for_row(select: Node) -> bool:
 
 def result_columns(block: SourceBlock, name: str) -> set[Column | None]:
     """The columns that result columns of a name are; None among them for an expression."""
-    found: set[Column | None] = set()
+    columns_named: set[Column | None] = set()
     for item in block.select.expressions:
         columns = item_columns(block, item)
         if columns is not None:
-            found |= {column for shown, column in columns if shown.lower() == name.lower()}
+            columns_named |= {column for shown, column in columns if shown.lower() == name.lower()}
         elif name.lower() in (item.alias_or_name.lower(), item.output_name.lower()):
-            found.add(None)
-    return found
+            columns_named.add(None)
+    return columns_named
 
 
 def result_names(block: SourceBlock) -> Iterator[str]:
@@ -256,15 +256,15 @@ def _keys(block: SourceBlock, select: Node) -> tuple[Column | None, ...] | None:
     sets = group is not None and any(group.args.get(name) for name in ("rollup", "cube", "grouping_sets"))
     if sets or select.args.get("distinct") or select.args.get("qualify"):
         return None
-    found: list[Column | None] = []
+    keys: list[Column | None] = []
     for item in select.expressions:
         columns = item_columns(block, item)
         if columns is not None and len(columns) != 1:
             return None
         if item.find(exp.Window, exp.UDTF):
             return None
-        found.append(columns[0][1] if columns else None)
-    return tuple(found)
+        keys.append(columns[0][1] if columns else None)
+    return tuple(keys)
 
 
 def needed(uses: Sequence[ColumnUse | StarUse]) -> Iterator[Column]:

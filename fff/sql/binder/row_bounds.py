@@ -35,9 +35,9 @@ class Bounds:
     @classmethod
     def of(cls, tree: QueryTree, params: Mapping[str, object]) -> Bounds:
         """Read every LIMIT of a statement. Raises QueryError for one that is not a count."""
-        found = cls()
+        row_bounds = cls()
         if any(token.token_type is TokenType.PIPE_GT for token in tree.statement.tokens):
-            return found  # its queries are of the parser's making
+            return row_bounds  # its queries are of the parser's making
         wanted: dict[Query, list[int | None]] = {tree.root: [None]}
         # Who names a query is read before it: inner queries stand behind those around them, later WITHs before earlier.
         for query in _outermost_first(tree):
@@ -46,12 +46,12 @@ class Bounds:
             most = max(known) if known and len(known) == len(asked) else None
             if query.recursive:
                 if most is not None:
-                    found.recursive[query] = most
+                    row_bounds.recursive[query] = most
                 most = None
             bounds = _by_branch(tree.statement, query.node, most, params) if query.branches else []
             for scope, bound in zip(query.branches, bounds, strict=True):
-                found._scope(tree.statement, scope, bound, params, wanted)
-        return found
+                row_bounds._scope(tree.statement, scope, bound, params, wanted)
+        return row_bounds
 
     def _scope(
         self,

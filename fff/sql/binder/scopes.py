@@ -219,9 +219,9 @@ def resolve(node: Node, scope: SelectScope) -> Verdict:
     names = [part.name.lower() for part in parts_of(node)]
     for at in scope.enclosing:
         joining = _in_join(node, at)
-        found = _qualified(names, at, joining=joining) or _bare(names, at, joining=joining)
-        if found is not None:
-            return found
+        resolved = _qualified(names, at, joining=joining) or _bare(names, at, joining=joining)
+        if resolved is not None:
+            return resolved
         if names[0] in at.aliases or (len(names) == 1 and names[0] in BUILT_IN_NAMES):
             return "local"
     return "local" if is_generated(names[0], scope.node) else "nowhere"
@@ -258,17 +258,17 @@ def _in_join(node: Node, scope: SelectScope) -> bool:
 
 def _bare(names: Sequence[str], scope: SelectScope, *, joining: bool) -> Found | Literal["unknown"] | None:
     """The first part as a column; what follows reads its fields."""
-    found = [
+    candidates = [
         Found(source, index, 0)
         for source in scope.sources
         if (joining or not source.hidden) and not source.called
         if (index := source.index(names[0])) is not None
     ]
-    if names[0] in scope.blurred and found:
-        return replace(found[0], others=tuple((one.source, one.index) for one in found[1:]))
-    if len(found) == 1 or (found and names[0] in scope.merged):
-        return found[0]
-    if found or any(source.names is None or source.may_have(names[0]) for source in scope.sources):
+    if names[0] in scope.blurred and candidates:
+        return replace(candidates[0], others=tuple((one.source, one.index) for one in candidates[1:]))
+    if len(candidates) == 1 or (candidates and names[0] in scope.merged):
+        return candidates[0]
+    if candidates or any(source.names is None or source.may_have(names[0]) for source in scope.sources):
         return "unknown"  # Spark says what is ambiguous
     return None
 
@@ -282,8 +282,8 @@ def ambiguous(node: Node, scope: SelectScope) -> list[str]:
         return []
     if _qualified([one.name.lower() for one in parts_of(node)], scope, joining=False) is not None:
         return []
-    found = [one for one in scope.sources if not (one.hidden or one.called) and one.index(name) is not None]
-    return [f"{one.alias}.{name}" for one in found] if len(found) > 1 else []
+    holders = [one for one in scope.sources if not (one.hidden or one.called) and one.index(name) is not None]
+    return [f"{one.alias}.{name}" for one in holders] if len(holders) > 1 else []
 
 
 # ---------------------------------------------------------------------------------------------------- what a query yields
@@ -312,14 +312,14 @@ def _outputs(query: Query) -> tuple[Output, ...] | None:
 
 
 def _select_outputs(scope: SelectScope) -> list[Output] | None:
-    found: list[Output] = []
+    outputs: list[Output] = []
     for item in scope.node.expressions:
         bare = item.unalias()
         if isinstance(bare, exp.Star) or (isinstance(bare, exp.Column) and isinstance(bare.this, exp.Star)):
             columns = _starred(scope, bare)
             if columns is None:
                 return None
-            found += columns
+            outputs += columns
             continue
         verdict = resolve(bare, scope) if isinstance(bare, exp.Column) else "local"
         plain = isinstance(verdict, Found) and len(parts_of(bare)) == verdict.qualifiers + 1
@@ -327,8 +327,8 @@ def _select_outputs(scope: SelectScope) -> list[Output] | None:
         name = item.alias or (parts_of(bare)[-1].name if isinstance(bare, exp.Column) else "")
         direct = plain and isinstance(verdict, Found) and not verdict.others
         passed = (verdict.source, verdict.index) if direct and isinstance(verdict, Found) else None
-        found.append(Output(name, origins, passed))
-    return found
+        outputs.append(Output(name, origins, passed))
+    return outputs
 
 
 def _starred(scope: SelectScope, star: Node) -> list[Output] | None:

@@ -194,13 +194,13 @@ def _from_token(statement: Statement, region: Region) -> int | None:
 
 def _clauses(statement: Statement, select: Node, start: int, region: Region) -> list[tuple[str, int]]:
     """The clauses behind FROM that the tree knows, each with the token that opens it, in the order of the text."""
-    found: dict[str, int] = {}
+    clauses: dict[str, int] = {}
     for index in range(start + 1, region.end):
         token = statement.tokens[index]
         name = _CLAUSES.get(token.token_type)
         if name is not None and statement.depths[index] == region.depth and select.args.get(name):
-            found.setdefault(name, index)
-    return sorted(found.items(), key=lambda item: item[1])
+            clauses.setdefault(name, index)
+    return sorted(clauses.items(), key=lambda item: item[1])
 
 
 @dataclass
@@ -331,12 +331,12 @@ class _FromClause:
         return self._merge(left, right, pairs, spans)
 
     def _unique(self, scope: Scope, name: str, span: Span | None) -> Column:
-        found = scope.named(name)
-        if len(found) == 1:
-            return found[0]
+        columns = scope.named(name)
+        if len(columns) == 1:
+            return columns[0]
         where = ", ".join(relation.alias for relation in scope.relations)
-        options = ", ".join(scope.describe(column) for column in found)
-        problem = f"is ambiguous: {options}" if found else f"is not a column of {where}"
+        options = ", ".join(scope.describe(column) for column in columns)
+        problem = f"is ambiguous: {options}" if columns else f"is not a column of {where}"
         raise self.statement.error(f"join column {name} {problem}", span)
 
     def _merge(

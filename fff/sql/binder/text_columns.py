@@ -21,7 +21,7 @@ def compared_with_text(tree: Node, tables: Mapping[str, Table]) -> dict[str, set
     `tables` are those of the statement by alias, in lower case. What a name means is judged by names alone: a column too
     many that is read as text compares as it would have.
     """
-    found: dict[str, set[str]] = defaultdict(set)
+    compared: dict[str, set[str]] = defaultdict(set)
     for one, other in _equated(tree, tables):
         for column, text in ((one, other), (other, one)):
             for alias, table in _owners(column, tables):
@@ -30,8 +30,8 @@ def compared_with_text(tree: Node, tables: Mapping[str, Table]) -> dict[str, set
                 if any(
                     _type(also, text[1]) == "string" for name, also in _owners(text, tables) if name != alias
                 ):
-                    found[table.full_name].add(column[1])
-    return dict(found)
+                    compared[table.full_name].add(column[1])
+    return dict(compared)
 
 
 def _owners(column: Named, tables: Mapping[str, Table]) -> Iterator[tuple[str, Table]]:

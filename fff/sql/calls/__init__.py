@@ -4,11 +4,11 @@ In: a `Statement` with calls of declared functions.
 Out: a `Statement` without any, whose FROM has a table for each.
 
     computed_keys  Joins by a computed key
-    derived_tables Queries in FROM that only choose rows and columns, merged into the SELECT around them
     expand         Puts the tables of functions in the places of their calls, so that they are planned
     find           Calls of functions that cost a request
     full_joins     FULL JOIN as a left join and an anti join
     guards         For which rows the value of a call matters
+    joined_select  Which SELECTs come joined
     outer_apply    Calls made for the rows that everything else has left
     parents        Tables that are only looked up by a key, in a statement that binds none
     recursion      Blocks that find the keys of recursive queries, level by level

@@ -143,5 +143,5 @@ def _null_of_null(expr: Expr, kinds: Sequence[pa.DataType]) -> bool:
             isinstance(expr, FunctionCall) and expr.name in _STRICT
         )
         return known and all(_null_of_null(part, kinds) for part in parts)
-    found = evaluate_rows(expr, lambda _: pa.nulls(1, kinds[0]), 1)
-    return found.failed is None and not found.values[0].is_valid
+    of_null = evaluate_rows(expr, lambda _: pa.nulls(1, kinds[0]), 1)
+    return of_null.failed is None and not of_null.values[0].is_valid

@@ -19,12 +19,12 @@ from dataclasses import dataclass, replace
 from fff.catalog import Catalog
 from fff.errors import QueryError, Span, UnsupportedSQL
 from fff.sql.analysis.conjuncts import classify
-from fff.sql.analysis.joined_select import joined_select, select_block
 from fff.sql.binder.build_scopes import check_names, read_queries
 from fff.sql.binder.scopes import QueryTree, SelectScope
 from fff.sql.binder.select_text import SelectText
 from fff.sql.binder.spj_block import SourceBlock
 from fff.sql.calls.find import Argument, Call, argument_of, check_call, find_calls, rejecting
+from fff.sql.calls.joined_select import joined_select, select_block
 from fff.sql.calls.outer_apply import apart_edits
 from fff.sql.calls.substitute import called, value_edits
 from fff.sql.syntax.edits import Edit, edit
@@ -157,13 +157,13 @@ class _Select:
 
     def _names(self) -> list[Edit]:
         """The text of a call, or of what is around it, as the name of its column, where the column has none."""
-        found = []
+        edits = []
         for node, place in self.text.items:
             held = any(place.start <= call.span.start < place.end for call in self.calls)
             if held and not isinstance(node, exp.Alias | exp.Aliases):
                 name = " ".join(self._sql(place).split()).replace("`", "``")
-                found.append(Edit(place, (place, f" AS `{name}`")))
-        return found
+                edits.append(Edit(place, (place, f" AS `{name}`")))
+        return edits
 
     def _around(self, call: Call) -> bool:
         """Whether other calls are among the arguments of a call."""

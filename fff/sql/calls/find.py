@@ -70,13 +70,13 @@ def find_calls(statement: Statement, catalog: Catalog) -> list[Call]:
     Raises:
         QueryError: several functions have the name, or the call cannot be read.
     """
-    found = []
+    calls = []
     for node in statement.tree.find_all(exp.Anonymous):
         parts = _name(node)
         tables = catalog.functions(parts) if parts else []
         if tables:
-            found.append(_call(statement, node, parts, tables))
-    return sorted(found, key=lambda call: call.span.start)
+            calls.append(_call(statement, node, parts, tables))
+    return sorted(calls, key=lambda call: call.span.start)
 
 
 def _name(node: Node) -> list[str]:
@@ -151,8 +151,8 @@ def check_call(
             call.span,
             hint=f"{call.table.name}({wanted}) gives {call.value.type}",
         )
-    given = zip(call.node.expressions, call.arguments, call.places, strict=True)
-    for number, (node, field, place) in enumerate(given):
+    arguments = zip(call.node.expressions, call.arguments, call.places, strict=True)
+    for number, (node, field, place) in enumerate(arguments):
         inner = calls.get(id(node.expression if isinstance(node, exp.Dot) else node))
         if inner is not None:
             _check_type(statement, call, field, inner.value, place)
@@ -174,12 +174,12 @@ def argument_of(
         except NotExactError:
             raise _mismatch(statement, call, field, f"a constant of type {constant.kind}", place) from None
         return Argument("constant", place)
-    found = plain(node, scope)
-    if found is not None and found.source.scope is scope and found.origins is not None:
-        for source, at in found.origins:
+    resolved = plain(node, scope)
+    if resolved is not None and resolved.source.scope is scope and resolved.origins is not None:
+        for source, at in resolved.origins:
             assert source.table is not None, "origins are columns of web tables"
             _check_type(statement, call, field, source.table.columns[at], place)
-        return Argument("column", place, found)
+        return Argument("column", place, resolved)
     _check_computed(statement, call, node, place, scope)
     return Argument("computed", place)
 
@@ -199,10 +199,10 @@ def _check_computed(statement: Statement, call: Call, node: Node, place: Span, s
             hint="compute it in a query in FROM and call the function around that query",
         )
     for column in node.find_all(exp.Column):
-        found = resolve(column, scope)
-        made = found == "local" and column.name.lower() not in BUILT_IN_NAMES
-        if made or (isinstance(found, Found) and found.source.scope is not scope):
-            whose = "an outer query" if isinstance(found, Found) else "the select list"
+        resolved = resolve(column, scope)
+        made = resolved == "local" and column.name.lower() not in BUILT_IN_NAMES
+        if made or (isinstance(resolved, Found) and resolved.source.scope is not scope):
+            whose = "an outer query" if isinstance(resolved, Found) else "the select list"
             raise statement.unsupported(
                 f"an argument of {call.table.full_name} names a column of {whose}",
                 reference_span(column) or place,
@@ -210,14 +210,14 @@ def _check_computed(statement: Statement, call: Call, node: Node, place: Span, s
             )
 
 
-def _check_type(statement: Statement, call: Call, field: Field, given: Field, place: Span) -> None:
-    if comparison_kind(given.arrow) != comparison_kind(field.arrow):
-        raise _mismatch(statement, call, field, given.type, place)
+def _check_type(statement: Statement, call: Call, field: Field, actual: Field, place: Span) -> None:
+    if comparison_kind(actual.arrow) != comparison_kind(field.arrow):
+        raise _mismatch(statement, call, field, actual.type, place)
 
 
-def _mismatch(statement: Statement, call: Call, field: Field, given: str, place: Span) -> QueryError:
+def _mismatch(statement: Statement, call: Call, field: Field, actual: str, place: Span) -> QueryError:
     return statement.error(
-        f"argument {field.name} of {call.table.full_name} is of type {field.type}, not {given}",
+        f"argument {field.name} of {call.table.full_name} is of type {field.type}, not {actual}",
         place,
         hint=f"write CAST({statement.text_at(place)} AS {field.type.upper()})",
     )

@@ -154,7 +154,7 @@ class _FullJoin:
 
     def _changes(self) -> list[Edit] | None:
         """What the names of the left side become where it has no row."""
-        found: list[Edit] = []
+        edits: list[Edit] = []
         for node in self.scope.columns:
             parts, meaning = parts_of(node), resolve(node, self.scope)
             first = identifier_span(parts[0])
@@ -171,15 +171,15 @@ class _FullJoin:
                 null = _null(meaning.source, meaning.index)
                 if last is None or null is None:
                     return None
-                found.append(edit(Span(first.start, last.end), null))
+                edits.append(edit(Span(first.start, last.end), null))
         for number, (item, place) in enumerate(self.text.items):
             bare = item.this if isinstance(item, exp.Column) else item
             if not isinstance(bare, exp.Star | exp.Alias):
-                same = next((one for one in found if one.span == place), None)
-                found = [one for one in found if one is not same]
-                found.append(Edit(place, (*(same.parts if same else (place,)), f" AS __fff_{number}")))
+                same = next((one for one in edits if one.span == place), None)
+                edits = [one for one in edits if one is not same]
+                edits.append(Edit(place, (*(same.parts if same else (place,)), f" AS __fff_{number}")))
         stars = list(self._stars())
-        return None if None in stars else [*found, *(one for one in stars if one is not None)]
+        return None if None in stars else [*edits, *(one for one in stars if one is not None)]
 
     def _are_alike(self, merged: Found) -> bool:
         """Whether the columns of USING are of one type, so that nothing is cast."""

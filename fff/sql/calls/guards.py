@@ -63,8 +63,8 @@ def _own_columns(condition: Node, scope: SelectScope) -> bool:
     """Whether a condition names columns of the SELECT's sources and nothing else, and holds no query and no window."""
     if condition.find(exp.Query, exp.Window) is not None:
         return False
-    found = [resolve(column, scope) for column in condition.find_all(exp.Column)]
-    return all(isinstance(one, Found) and one.source.scope is scope for one in found)
+    resolved = [resolve(column, scope) for column in condition.find_all(exp.Column)]
+    return all(isinstance(one, Found) and one.source.scope is scope for one in resolved)
 
 
 def _split(statement: Statement, place: Span, kind: TokenType) -> list[Span]:

@@ -106,9 +106,13 @@ class _Apart:
         held = [call.span.start for call in self.every]
         for scope in self._inside:
             for node in scope.columns:
-                found = resolve(node, scope)
+                column = resolve(node, scope)
                 place = identifier_span(parts_of(node)[0])
-                if isinstance(found, Found) and found.source.scope not in self._inside and place is not None:
+                if (
+                    isinstance(column, Found)
+                    and column.source.scope not in self._inside
+                    and place is not None
+                ):
                     held.append(place.start)
         places = [condition.span for condition in self.text.conditions if condition.span is not None]
         waiting = {place for place in places if any(place.start <= at < place.end for at in held)}
@@ -125,7 +129,7 @@ class _Apart:
     def _columns(self) -> list[Edit]:
         """Every column of the SELECT's own sources that is named outside of the query, there and in queries inside."""
         items = {id(node): place for node, place in self.text.items}
-        found: list[Edit] = []
+        edits: list[Edit] = []
         renamed: list[int] = []
         for scope in self._inside:
             for node in scope.columns:
@@ -150,22 +154,22 @@ class _Apart:
                     renamed.append(first.start)
                     if id(node) in items and own is parts[-1]:
                         text += f" AS {quote(own.name)}"
-                found.append(edit(Span(first.start, end.end), text))
-        return [*found, *self._headings(renamed)]
+                edits.append(edit(Span(first.start, end.end), text))
+        return [*edits, *self._headings(renamed)]
 
     def _headings(self, renamed: Sequence[int]) -> list[Edit]:
         """The text of an expression as the name of its column, where the names in it change."""
-        found = []
+        edits = []
         for node, place in self.text.items:
             if isinstance(node, exp.Alias | exp.Aliases | exp.Column | exp.Star):
                 continue
             if any(place.start <= at < place.end for at in renamed):
                 name = " ".join(self._sql(place).split()).replace("`", "``")
-                found.append(Edit(place, (place, f" AS `{name}`")))
-        return found
+                edits.append(Edit(place, (place, f" AS `{name}`")))
+        return edits
 
     def _stars(self) -> list[Edit]:
-        found = []
+        edits = []
         for node in self.scope.stars:
             star = node.this if isinstance(node, exp.Column) else node
             own = identifier_span(star)
@@ -175,8 +179,8 @@ class _Apart:
                 raise self._untold(own)
             names = [part.name.lower() for part in parts_of(node)[:-1]] if star is not node else []
             first = identifier_span(parts_of(node)[0]) if names else own
-            found.append(edit(Span((first or own).start, own.end), self._starred(names, own)))
-        return found
+            edits.append(edit(Span((first or own).start, own.end), self._starred(names, own)))
+        return edits
 
     def _starred(self, qualifier: Sequence[str], place: Span) -> str:
         if self.scope.merged and not qualifier:
@@ -195,19 +199,19 @@ class _Apart:
             raise self._untold(place)
         return ", ".join(texts)
 
-    def _output(self, found: Found) -> str:
+    def _output(self, resolved: Found) -> str:
         """The query's column that a column of its sources becomes."""
-        source = found.source
+        source = resolved.source
         assert source.names is not None, "a column that was found has a name"
-        column = source.names[found.index]
-        key: object = column.lower() if found.others else (source, found.index)
+        column = source.names[resolved.index]
+        key: object = column.lower() if resolved.others else (source, resolved.index)
         if key not in self._known:
             name = column
             if name.lower() in map(str.lower, self.outputs):
                 name = "_" + re.sub(r"\W", "_", f"{source.alias}_{column}")
             while name.lower() in map(str.lower, self.outputs):
                 name += "_"
-            bare = found.others or not source.alias
+            bare = resolved.others or not source.alias
             self.outputs[name] = quote(column) if bare else qualified(source.alias, column)
             self._known[key] = name
         return self._known[key]
@@ -226,12 +230,12 @@ class _Apart:
         self.outputs[name] = f"CAST({text} AS {declared.type})"
         return f"{self._rows}.{name}"
 
-    def _means_result(self, node: Node, found: Found) -> bool:
+    def _means_result(self, node: Node, resolved: Found) -> bool:
         """Whether a bare name means a column of the result before one of a source, as it does behind the select list."""
         if len(parts_of(node)) > 1 or _clause(node, self.scope.node) not in AFTER_SELECT:
             return False
         made = [item for item in self.scope.node.expressions if _name_of(item) == node.name.lower()]
-        return len(made) == 1 and (isinstance(node.parent, exp.Ordered) or bool(found.others))
+        return len(made) == 1 and (isinstance(node.parent, exp.Ordered) or bool(resolved.others))
 
     def _is_vague(self) -> bool:
         return any(source.names is None for source in self.scope.sources)

@@ -69,10 +69,10 @@ def _chain(table: Table, catalog: Catalog) -> Iterator[_Link]:
     while parents := {key.parent[:2] for key in table.key_columns if key.parent is not None}:
         source, name = parents.pop()
         keys = [(key.name, key.parent[2]) for key in table.key_columns if key.parent is not None]
-        found = catalog.find([source, name])
-        if len(found) != 1:
+        tables = catalog.find([source, name])
+        if len(tables) != 1:
             raise _wrong(table, f"there is no table {source}.{name}")
-        parent = found[0]
+        parent = tables[0]
         for own, other in keys:
             mine, other_field = table.column(own), parent.column(other)
             if mine is None or other_field is None:

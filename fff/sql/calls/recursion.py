@@ -19,11 +19,11 @@ from fff.dataflow.plan.expressions import Column, Expr, Literal, columns_of
 from fff.errors import QueryError
 from fff.schema import Field, comparison_kind
 from fff.sql.analysis.equalities import place
-from fff.sql.analysis.joined_select import joined_select
 from fff.sql.analysis.semi_joins import KeyEdge, Restrictions
 from fff.sql.binder.build_scopes import read_queries
 from fff.sql.binder.names import Relation
 from fff.sql.binder.scopes import Query, QueryTree, SelectScope, Source
+from fff.sql.calls.joined_select import joined_select
 from fff.sql.planner.block_order import Draft, Walk
 from fff.sql.planner.engine_answer import AnsweredSelect, engine_answer
 from fff.sql.syntax.edits import edit
@@ -59,10 +59,10 @@ def followed(
     drafts: list[Draft] = []
     for query in tree.queries:
         if query.recursive:
-            found, edges = _walk(tree, query, catalog, params)
-            if found:
-                found[-1].limit = bounds.get(query)
-            drafts += found
+            walked, edges = _walk(tree, query, catalog, params)
+            if walked:
+                walked[-1].limit = bounds.get(query)
+            drafts += walked
             for source, edge in edges:
                 restrictions.edges[source].append(edge)
     return drafts
@@ -102,8 +102,8 @@ def _walk(
     *first, last = query.branches
     if node.expression is None or node.expression.unnest() is not last.node:
         return [], []
-    found = [_term(tree, scope, catalog, params) for scope in first]
-    terms = [one for one in found if one is not None]
+    maybe_terms = [_term(tree, scope, catalog, params) for scope in first]
+    terms = [one for one in maybe_terms if one is not None]
     cte = query.node.parent
     table = _table(cte.alias if isinstance(cte, exp.CTE) else "", query.renamed, terms)
     if len(terms) < len(first) or table is None:
@@ -167,10 +167,10 @@ def _term(
         return None
     if select is None or answer is None or (answer.cut.offset, answer.cut.limit) != (0, None):
         return None
-    [answered] = answer.selects
+    [joined] = answer.selects
     draft = Draft(tuple(own.sources), select.block, params, select.above, select.conjuncts, helps=True)
-    draft.ordered = answered.columns
-    return _UnionTerm(answered, answer.fields, draft)
+    draft.ordered = joined.columns
+    return _UnionTerm(joined, answer.fields, draft)
 
 
 def _table(name: str, renamed: Sequence[str] | None, terms: Sequence[_UnionTerm]) -> Table | None:

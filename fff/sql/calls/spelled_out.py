@@ -87,11 +87,11 @@ def _rows(statement: Statement, node: Node, params: Mapping[str, object]) -> pa.
     def column(cells: Sequence[Node]) -> pa.Array:
         values, kinds = [], set()
         for cell in cells:
-            found = translator.value(cell)
-            if not isinstance(found.expr, Literal):
+            typed = translator.value(cell)
+            if not isinstance(typed.expr, Literal):
                 raise LeftToSparkError("not a constant")
-            values.append(found.expr.value)
-            kinds.add(found.type)
+            values.append(typed.expr.value)
+            kinds.add(typed.type)
         kind = _one_type(kinds - {VOID})
         spark_type(kind)  # ValueError: a column cannot have it, as an interval
         return pa.array(values, kind)

@@ -56,9 +56,9 @@ def subqueries(tree: QueryTree) -> Iterator[Subquery]:
         except QueryError:
             continue  # told of when it is planned
         for condition in conditions:
-            found = _Meant.of(tree, scope, conditions, condition)
-            if found is not None:
-                yield from found.subquery(text, conditions)
+            meant = _Meant.of(tree, scope, conditions, condition)
+            if meant is not None:
+                yield from meant.subquery(text, conditions)
 
 
 def members(text: Edited, catalog: Catalog) -> Edited | None:
@@ -167,7 +167,7 @@ class _Meant:
 
     def _names(self, source: Source, alias: str, own: Sequence[Condition]) -> list[Edit] | None:
         """The names in the subquery's conditions, qualified; None where one is of neither SELECT."""
-        found = []
+        edits = []
         spans = [one.span for one in own if one.span is not None]
         for node in self.inner.columns:
             parts = parts_of(node)
@@ -184,13 +184,13 @@ class _Meant:
             if last is None or not (mine or meaning.source.scope is self.scope):
                 return None
             name = _column(meaning, alias if mine else meaning.source.alias)
-            found.append(edit(Span(first.start, last.end), name))
-        return found
+            edits.append(edit(Span(first.start, last.end), name))
+        return edits
 
 
-def _column(found: Found, alias: str | None = None) -> str:
-    assert found.source.names is not None, "a column that was found has a name"
-    return qualified(found.source.alias if alias is None else alias, found.source.names[found.index])
+def _column(resolved: Found, alias: str | None = None) -> str:
+    assert resolved.source.names is not None, "a column that was found has a name"
+    return qualified(resolved.source.alias if alias is None else alias, resolved.source.names[resolved.index])
 
 
 def _plain(scope: SelectScope) -> bool:
@@ -212,22 +212,22 @@ def _pairs(left: Node, scope: SelectScope, inner: SelectScope) -> list[tuple[Fou
     left = left.unnest()
     mine = [one.unnest() for one in left.expressions] if isinstance(left, exp.Tuple) else [left]
     items = [item.unalias() for item in inner.node.expressions]
-    found = []
+    pairs = []
     for one, other in zip(mine, items, strict=True) if len(mine) == len(items) else ():
         pair = _plain_column(one, scope), _plain_column(other, inner)
         if pair[0] is None or pair[1] is None or not _comparable(pair[0], pair[1]):
             return []
         if pair[0].source.scope is not scope or pair[1].source.scope is not inner:
             return []
-        found.append((pair[0], pair[1]))
-    return found
+        pairs.append((pair[0], pair[1]))
+    return pairs
 
 
 def _plain_column(node: Node, scope: SelectScope) -> Found | None:
-    found = resolve(node, scope) if isinstance(node, exp.Column) else None
-    if not isinstance(found, Found) or found.others or len(parts_of(node)) != found.qualifiers + 1:
+    resolved = resolve(node, scope) if isinstance(node, exp.Column) else None
+    if not isinstance(resolved, Found) or resolved.others or len(parts_of(node)) != resolved.qualifiers + 1:
         return None
-    return None if found.source.table is None else found
+    return None if resolved.source.table is None else resolved
 
 
 def _comparable(left: Found, right: Found) -> bool:
@@ -251,35 +251,41 @@ def _never_null(
         own = SelectText.of(tree.statement, inner).conditions
     except QueryError:
         return False
-    said = _not_null(conditions, scope) | _not_null(own, inner)
-    return all((one.source, one.index) in said or _is_key(one) for pair in pairs for one in pair)
+    not_null = _not_null(conditions, scope) | _not_null(own, inner)
+    return all((one.source, one.index) in not_null or _is_key(one) for pair in pairs for one in pair)
 
 
-def _is_key(found: Found) -> bool:
+def _is_key(resolved: Found) -> bool:
     """Whether a column is never NULL for what its source declares: of the primary key, or one that every request binds."""
-    table = found.source.table
-    if table is None or found.source.nullable:
+    table = resolved.source.table
+    if table is None or resolved.source.nullable:
         return False
     required = (key.name for key in table.key_columns if key.require == "required")
-    name = table.columns[found.index].name.lower()
+    name = table.columns[resolved.index].name.lower()
     return name in {one.lower() for one in (*table.primary_key, *required)}
 
 
 def _not_null(conditions: Sequence[Condition], scope: SelectScope) -> set[tuple[Source, int]]:
     """The columns for whose NULLs a condition is not true: IS NOT NULL, and comparisons of the columns themselves."""
-    found = set()
+    not_null = set()
     for condition in conditions:
         node = condition.node
-        said = node.this.unnest() if isinstance(node, exp.Not) else node
+        inner_condition = node.this.unnest() if isinstance(node, exp.Not) else node
         operands: list[Node] = []
-        if isinstance(said, exp.Is) and isinstance(said.expression, exp.Null) and said is not node:
-            operands = [said.this]
-        elif isinstance(said, _COMPARISONS):
-            operands = [said.this, said.expression]
-        elif isinstance(said, exp.Between) or (isinstance(said, exp.In) and said.args.get("query") is None):
-            operands = [said.this]
+        if (
+            isinstance(inner_condition, exp.Is)
+            and isinstance(inner_condition.expression, exp.Null)
+            and inner_condition is not node
+        ):
+            operands = [inner_condition.this]
+        elif isinstance(inner_condition, _COMPARISONS):
+            operands = [inner_condition.this, inner_condition.expression]
+        elif isinstance(inner_condition, exp.Between) or (
+            isinstance(inner_condition, exp.In) and inner_condition.args.get("query") is None
+        ):
+            operands = [inner_condition.this]
         for operand in operands:
             column = _plain_column(operand.unnest(), scope)
             if column is not None:
-                found.add((column.source, column.index))
-    return found
+                not_null.add((column.source, column.index))
+    return not_null

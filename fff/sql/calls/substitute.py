@@ -53,9 +53,9 @@ def called(
 ) -> dict[str, Called]:
     """The calls that are written differently, by their keys, each under an alias of its own: its text."""
     taken = {source.alias.lower() for source in scope.sources}
-    found: dict[str, Called] = {}
+    called_once: dict[str, Called] = {}
     for call in calls:
-        if call.key in found:
+        if call.key in called_once:
             continue
         text = call.text if len(call.text) <= _ALIAS_LENGTH else f"{call.text[:_ALIAS_LENGTH]}…)"
         alias, number = text, 1
@@ -63,8 +63,8 @@ def called(
             number += 1
             alias = f"{text} #{number}"
         taken.add(alias.lower())
-        found[call.key] = Called(call, alias, tuple(arguments[call.key]))
-    return found
+        called_once[call.key] = Called(call, alias, tuple(arguments[call.key]))
+    return called_once
 
 
 def value_edits(select: Node, calls: Sequence[Call], tables: Mapping[str, Called]) -> list[Edit]:

@@ -72,9 +72,9 @@ def with_key_columns(
 
 def _used(tree: QueryTree, source: Source) -> list[str]:
     """The columns of a table that a statement names."""
-    found = [resolve(node, scope) for scope in tree.scopes for node in scope.columns]
+    resolved = [resolve(node, scope) for scope in tree.scopes for node in scope.columns]
     used = {
-        index for one in found if isinstance(one, Found) for owner, index in one.columns if owner is source
+        index for one in resolved if isinstance(one, Found) for owner, index in one.columns if owner is source
     }
     return [(source.names or ())[index] for index in sorted(used)]
 
@@ -88,7 +88,7 @@ def _computed(tree: QueryTree, scope: SelectScope) -> Iterator[tuple[Source, Spa
         other = equal.expression if equal.this is node else equal.this
         columns = [one for one in scope.columns if one is other or other in _parents(one)]
         owners = {
-            found.source if isinstance(found := resolve(one, scope), Found) else None for one in columns
+            resolved.source if isinstance(resolved := resolve(one, scope), Found) else None for one in columns
         }
         [owner, *others] = owners or {None}
         if owner is None or others or owner.table is None or owner.nullable or owner.hidden or owner.sealed:

@@ -22,7 +22,7 @@ from fff.sql.binder.build_scopes import read_queries
 from fff.sql.binder.names import parts_of, qualifier_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText, conjoined
-from fff.sql.calls.derived_tables import KeptApartError, must, titled
+from fff.sql.nested.derived_tables import KeptApartError, must, titled
 from fff.sql.scalars.typed import LeftToSparkError
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit, edit
@@ -149,13 +149,13 @@ def _join_begins(tree: QueryTree, scope: SelectScope, place: Span) -> list[int]:
     assert region is not None, "who asks has looked"
     tokens = statement.tokens
     first, end = statement.tokens_at(place)
-    found = []
+    begins = []
     for at in range(first, end):
         if tokens[at].token_type in _SEPARATORS and statement.depths[at] == region.depth:
             while tokens[at - 1].token_type in _WORDS:
                 at -= 1  # noqa: PLW2901 - back to the first word
-            found.append(tokens[at].start)
-    return found
+            begins.append(tokens[at].start)
+    return begins
 
 
 def _brackets(tree: QueryTree, join: Node) -> tuple[int, int] | None:
@@ -279,21 +279,24 @@ class _Packing:
         """Every name of such a column outside, and where it stands; nowhere if it can stay as it is."""
         for scope in self.tree.scopes:
             for node in scope.columns:
-                found, parts = resolve(node, scope), parts_of(node)
+                resolved, parts = resolve(node, scope), parts_of(node)
                 first = identifier_span(parts[0])
-                must(found != "unknown" and first is not None)
-                if not isinstance(found, Found) or first is None or self._is_inside(first):
+                must(resolved != "unknown" and first is not None)
+                if not isinstance(resolved, Found) or first is None or self._is_inside(first):
                     continue
-                if not any(one in held for one, _ in found.columns):
+                if not any(one in held for one, _ in resolved.columns):
                     continue
-                if not found.qualifiers and parts[0].name.lower() in self._merged:
-                    yield found.source, found.index, None  # the one column of both
+                if not resolved.qualifiers and parts[0].name.lower() in self._merged:
+                    yield resolved.source, resolved.index, None  # the one column of both
                     continue
-                must(_name((found.source, found.index)).lower() not in self._merged and not found.others)
-                last = identifier_span(parts[found.qualifiers])
+                must(
+                    _name((resolved.source, resolved.index)).lower() not in self._merged
+                    and not resolved.others
+                )
+                last = identifier_span(parts[resolved.qualifiers])
                 must(last is not None)
                 if last is not None:
-                    yield found.source, found.index, Span(first.start, last.end)
+                    yield resolved.source, resolved.index, Span(first.start, last.end)
 
     def _stars(self, names: dict[tuple[Source, int], str], *, plain: bool) -> Iterator[Edit]:
         """Stars that are to be the columns that they stand for."""

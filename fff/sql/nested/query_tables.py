@@ -85,12 +85,12 @@ class QueryTables:
 
     def _doubts(self, doubts: Doubts) -> Doubts:
         """What makes rows wrong where a table of a query lacks some, of the tables that the query reads."""
-        found = [doubt for one in self.made.values() for doubt in one.doubts]
+        causes_of = [doubt for one in self.made.values() for doubt in one.doubts]
         for name, causes in doubts:
             one = self.made.get(name)
             read = () if one is None else (table for block in one.blocks for table in block.tables)
-            found += [(table.full_name.lower(), causes) for table in read] if one else [(name, causes)]
-        return tuple(dict.fromkeys(found))
+            causes_of += [(table.full_name.lower(), causes) for table in read] if one else [(name, causes)]
+        return tuple(dict.fromkeys(causes_of))
 
 
 def _fed(block: BlockQuery, before: int, rows: Mapping[str, BranchUnion]) -> BlockQuery:
@@ -121,7 +121,7 @@ class _Candidate:
 
 def _candidates(tree: QueryTree) -> list[_Candidate]:
     """Those that do more than to choose rows of tables, outermost first."""
-    found = []
+    candidates = []
     for query in tree.queries:
         if query is tree.root or query.recursive or not _is_worth_it(tree, query):
             continue
@@ -137,8 +137,8 @@ def _candidates(tree: QueryTree) -> list[_Candidate]:
         entry = plain and isinstance(node.parent if node is not None else None, exp.From | exp.Join)
         whole = tree.statement.span(place[0], place[1] + 1) if entry else None
         sql = tree.statement.sql
-        found.append(_Candidate(f"{with_}{sql[inside.start : inside.end]}", inside, whole))
-    return found
+        candidates.append(_Candidate(f"{with_}{sql[inside.start : inside.end]}", inside, whole))
+    return candidates
 
 
 def _is_worth_it(tree: QueryTree, query: Query) -> bool:

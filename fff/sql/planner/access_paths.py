@@ -111,14 +111,14 @@ class Binder:
 
     def known(self, relation: Relation) -> Mapping[Column, tuple[object, ...]]:
         """What constants say of columns; of a table that only keys reach, with those between two bounds."""
-        return self.pins.values if usable_scans(self.table(relation)) else self.pins.spelled
+        return self.pins.values if self.table(relation).usable_scans else self.pins.spelled
 
     def seed(self, relation: Relation) -> SeedChoice | None:
         """The best lookup that constants bind: most key columns, then most keys a request, then as declared."""
         best: SeedChoice | None = None
         if relation.ordinal in self.block.right:
             return best
-        for method in usable_lookups(self.table(relation)):
+        for method in self.table(relation).usable_lookups:
             values = [self.values(relation, name) for name in method.keys]
             known = [one for one in values if one is not None]
             if len(known) < len(values):
@@ -162,7 +162,7 @@ class Binder:
                     ),
                     frozenset(other.alias for name in method.keys for other in self.through(relation, name)),
                 )
-                for method in usable_lookups(self.table(relation))
+                for method in self.table(relation).usable_lookups
             )
             for relation in self.block.scope.relations
         }
@@ -170,11 +170,11 @@ class Binder:
     @cached_property
     def bound_by(self) -> Mapping[int, set[int]]:
         """By alias: those of whose lookups it binds a key column."""
-        found: dict[int, set[int]] = {}
+        binders: dict[int, set[int]] = {}
         for alias, ways in self.ways.items():
             for binder in {binder for way in ways for binder in way.binders}:
-                found.setdefault(binder, set()).add(alias)
-        return found
+                binders.setdefault(binder, set()).add(alias)
+        return binders
 
 
 @dataclass(frozen=True)
@@ -199,23 +199,6 @@ def _requests_for(seeds: Iterable[SeedChoice | None]) -> int:
     return sum(math.ceil(len(some) / size) for (_, size), some in keys.items())
 
 
-def usable_scans(table: Table) -> tuple[ScanMethod, ...]:
-    """The scans of a table; none where the source demands a key column that no qualifier tells it."""
-    return table.scans if _told_enough(table) else ()
-
-
-def usable_lookups(table: Table) -> tuple[LookupMethod, ...]:
-    """The lookups that give the source every key column it demands, those that qualifiers tell it aside."""
-    return tuple(method for method in table.lookups if _told_enough(table, method.keys))
-
-
-def _told_enough(table: Table, keys: Sequence[str] = ()) -> bool:
-    told = {name.lower() for name in keys} | {qual.column.lower() for qual in table.quals}
-    required = {key.name.lower() for key in table.key_columns if key.require == "required"}
-    any_of = {key.name.lower() for key in table.key_columns if key.require == "any_of"}
-    return required <= told and (not any_of or bool(told & any_of))
-
-
 def plan_access(binder: Binder, conjuncts: Sequence[Conjunct]) -> Access:
     """Choose the access methods and check that they reach every alias.
 
@@ -231,7 +214,7 @@ def plan_access(binder: Binder, conjuncts: Sequence[Conjunct]) -> Access:
     for group in groups:
         seeded = all(seeds[relation.ordinal] is not None for relation in group)
         few = seeded and _requests_for(seeds[relation.ordinal] for relation in group) <= FEW_REQUESTS
-        scans.append(() if few else usable_scans(binder.table(group[0])))
+        scans.append(() if few else binder.table(group[0]).usable_scans)
         for relation in group:
             seed = seeds[relation.ordinal] if seeded or not scans[-1] else None
             aliases[relation.ordinal] = AliasAccess(bool(scans[-1]) or seed is not None, seed)
@@ -252,7 +235,7 @@ def plan_access(binder: Binder, conjuncts: Sequence[Conjunct]) -> Access:
         wanted = {method.name for relation in group for method in joined[relation.ordinal]}
         pinned = [set(seed.method.keys) for one in group if (seed := aliases[one.ordinal].seed) is not None]
         # Who takes the same keys stands in where the chosen one cannot answer.
-        wanted |= {one.name for one in usable_lookups(binder.table(group[0])) if set(one.keys) in pinned}
+        wanted |= {one.name for one in binder.table(group[0]).usable_lookups if set(one.keys) in pinned}
         table = binder.table(group[0])
         lookups = tuple(method for method in table.lookups if method.name in wanted)
         tables.append(TableAccess(table, group, used, lookups))
@@ -317,10 +300,10 @@ def _infeasible(
     wanted = " or ".join(dict.fromkeys(_both(names) for names in options))
     for conjunct in speaking_of(binder.block, {binder.column(relation, name) for name in best}, conjuncts):
         plain = len(conjunct.compared or ()) > 1
-        told = None if plain or conjunct.expr is None else always_fails(conjunct.expr)
-        if told is not None:
+        failure = None if plain or conjunct.expr is None else always_fails(conjunct.expr)
+        if failure is not None:
             hint = f"so nothing binds {wanted} of {table.full_name}"
-            return InfeasibleQuery(told, sql=sql, span=conjunct.span, hint=hint)
+            return InfeasibleQuery(failure, sql=sql, span=conjunct.span, hint=hint)
     return InfeasibleQuery(
         f"{table.full_name} can only be read by key: nothing binds {wanted}",
         sql=sql,
@@ -332,8 +315,8 @@ def _infeasible(
 def _untold(binder: Binder, relation: Relation) -> InfeasibleQuery:
     """Its scans are there, but only for requests that say something about some key columns."""
     table = binder.table(relation)
-    told = {qual.column.lower() for qual in table.quals}
-    keys = [key for key in table.key_columns if key.require != "optional" and key.name.lower() not in told]
+    sent = {qual.column.lower() for qual in table.quals}
+    keys = [key for key in table.key_columns if key.require != "optional" and key.name.lower() not in sent]
     names = [key.name for key in keys if key.require == "required"] or [key.name for key in keys]
     joined = " and " if any(key.require == "required" for key in keys) else " or "
     operators = ", ".join(f"{key.name}: {' '.join(key.operators)}" for key in keys if key.name in names)
@@ -348,20 +331,20 @@ def _untold(binder: Binder, relation: Relation) -> InfeasibleQuery:
 def _unbound(binder: Binder, relation: Relation) -> list[tuple[str, ...]]:
     """For each lookup, the key columns that neither constants nor reachable aliases bind."""
     reachable = {one.ordinal for one in binder.block.scope.relations if _reachable(binder, one)}
-    found = []
-    for method in usable_lookups(binder.table(relation)):
+    unbound = []
+    for method in binder.table(relation).usable_lookups:
         missing = tuple(
             name
             for name in method.keys
             if len(binder.values(relation, name) or ()) != 1
             and not any(other.alias in reachable for other in binder.through(relation, name))
         )
-        found.append(missing or method.keys)
-    return found
+        unbound.append(missing or method.keys)
+    return unbound
 
 
 def _reachable(binder: Binder, relation: Relation) -> bool:
-    return bool(usable_scans(binder.table(relation))) or binder.seed(relation) is not None
+    return bool(binder.table(relation).usable_scans) or binder.seed(relation) is not None
 
 
 def _hint(

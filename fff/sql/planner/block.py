@@ -324,7 +324,7 @@ class BlockParts:
 
     def _bindings(self) -> list[LookupBinding]:
         binder = self.binder
-        found = []
+        bindings = []
         for access in self.access.tables:
             for relation in access.relations:
                 seed = self.access.aliases[relation.ordinal].seed
@@ -341,8 +341,8 @@ class BlockParts:
                         for name in method.keys
                     )
                     asked = len(seed.keys) if seeded and seed is not None else None
-                    found.append(LookupBinding(relation.ordinal, method.name, keys, asked))
-        return found
+                    bindings.append(LookupBinding(relation.ordinal, method.name, keys, asked))
+        return bindings
 
 
 def equalities_of(conjuncts: Sequence[Conjunct]) -> Equalities:
@@ -411,14 +411,14 @@ def _width(field: Field) -> int:
 
 
 def _columns(expr: Expr) -> list[Column]:
-    found: list[Column] = []
+    columns: list[Column] = []
 
     def note(column: Column) -> Column:
-        found.append(column)
+        columns.append(column)
         return column
 
     map_columns(expr, note)
-    return found
+    return columns
 
 
 def _text(expr: Expr, scope: Scope) -> str:

@@ -21,7 +21,6 @@ from fff.sql.binder.outer_query import Above
 from fff.sql.binder.scopes import Query, ScopedCondition, Source
 from fff.sql.binder.spj_block import Condition, SourceBlock
 from fff.sql.calls.computed_keys import with_computed_keys
-from fff.sql.planner.access_paths import usable_lookups
 from fff.sql.planner.block import BlockParts, equalities_of
 from fff.sql.planner.plan import BlockQuery, Feed, KeyQuery, KeySource
 from fff.sql.planner.spark_query import view_fields
@@ -104,8 +103,8 @@ class Draft:
         try:
             self.parts = BlockParts.of(self.block, self.params, conjuncts)
         except InfeasibleQuery as error:
-            given = conjuncts or classify(self.block, self.params)
-            grown = with_computed_keys(self.block, given, error.unreached)
+            classified = conjuncts or classify(self.block, self.params)
+            grown = with_computed_keys(self.block, classified, error.unreached)
             if grown is self.block:
                 raise
             self.parts = BlockParts.of(grown, self.params)
@@ -283,7 +282,7 @@ def _fed(draft: Draft, unreached: Sequence[int], restrictions: Restrictions, ord
         source = draft.sources[ordinal]
         assert source.table is not None, "only web tables are fetched"
         edges = [edge for edge in restrictions.edges[source] if _usable(source, edge, order)]
-        for method in usable_lookups(tables[source.table.full_name]):
+        for method in tables[source.table.full_name].usable_lookups:
             groups = _cover(draft, source, method, edges)
             if groups:
                 for group in groups:
@@ -335,12 +334,12 @@ def _cover(
 def _pinned(draft: Draft, source: Source) -> set[int]:
     """The columns of a source that one constant pins."""
     ordinal = draft.sources.index(source)
-    found = set()
+    indices = set()
     for conjunct in classify(draft.block, draft.params):
         held = pinned(conjunct.expr) if conjunct.where == "engine" and conjunct.expr is not None else None
         if held is not None and held[0].alias == ordinal and len(held[1]) == 1:
-            found.add(held[0].index)
-    return found
+            indices.add(held[0].index)
+    return indices
 
 
 def _together(edges: Sequence[KeyEdge]) -> list[list[KeyEdge]]:

@@ -90,7 +90,7 @@ def _shown(tokens: Sequence[Token]) -> AskedFor | None:
                 if not one:
                     return None
                 name = one + name
-        found = AskedFor("columns" if what == "COLUMNS" else "tables", name)
+        asked = AskedFor("columns" if what == "COLUMNS" else "tables", name)
         if what == "COLUMNS" and not name:
             return None
     else:
@@ -99,8 +99,8 @@ def _shown(tokens: Sequence[Token]) -> AskedFor | None:
         rest = rest[1:] if rest[0].text.upper() == "LIKE" else rest
         if not rest or rest[0].token_type is not TokenType.STRING:
             return None
-        found, rest = replace(found, like=rest[0].text), rest[1:]
-    return None if rest else found
+        asked, rest = replace(asked, like=rest[0].text), rest[1:]
+    return None if rest else asked
 
 
 def _words(text: str) -> list[Token]:
@@ -134,8 +134,8 @@ def _name(tokens: Sequence[Token]) -> tuple[tuple[str, ...], list[Token]]:
 
 def query_of(sql: str) -> str:
     """The query that tells what a statement reads: itself, or that of a command."""
-    found = command_of(sql)
-    return sql if found is None else found.query
+    asked = command_of(sql)
+    return sql if asked is None else asked.query
 
 
 def command(sql: str, catalog: Catalog, prepare: Callable[[str], Prepared]) -> Prepared | None:
@@ -143,15 +143,15 @@ def command(sql: str, catalog: Catalog, prepare: Callable[[str], Prepared]) -> P
 
     Raises QueryError, and what `prepare` raises.
     """
-    found = command_of(sql)
-    if found is None:
+    asked = command_of(sql)
+    if asked is None:
         return None
-    if found.asks == "explain":
+    if asked.asks == "explain":
         try:
-            planned = prepare(found.sql)
+            planned = prepare(asked.sql)
         except QueryError as error:
-            if error.sql == found.sql and error.span is not None:
-                places = (error.span.start + found.start, error.span.end + found.start)
+            if error.sql == asked.sql and error.span is not None:
+                places = (error.span.start + asked.start, error.span.end + asked.start)
                 error.sql, error.span = sql, Span(*places)
             raise
         return _rows(sql, {"plan": "string"}, [(explain(planned),)])
@@ -167,26 +167,26 @@ def command(sql: str, catalog: Catalog, prepare: Callable[[str], Prepared]) -> P
     except QueryError as error:
         error.sql, error.span = None, None  # of a text that nobody wrote
         raise
-    if found.asks == "columns":
+    if asked.asks == "columns":
         return _rows(sql, {"col_name": "string"}, [(one.name,) for one in table.columns])
     columns = [(one.name, one.type, None) for one in table.columns]
     return _rows(sql, {"col_name": "string", "data_type": "string", "comment": "string"}, columns)
 
 
-def _listed(sql: str, found: AskedFor, catalog: Catalog) -> Prepared:
+def _listed(sql: str, asked: AskedFor, catalog: Catalog) -> Prepared:
     """The tables, or the sources, that match a pattern."""
     tables = [table for table in catalog.tables() if not table.function]
-    if found.asks == "sources":
+    if asked.asks == "sources":
         sources = dict.fromkeys([*(one.source for one in tables), *(one.name for one in catalog.unlisted())])
         return _rows(
-            sql, {"namespace": "string"}, [(one,) for one in sources if _matches(one.lower(), found.like)]
+            sql, {"namespace": "string"}, [(one,) for one in sources if _matches(one.lower(), asked.like)]
         )
     unknown = tuple(f"which tables {one.name} has is not known yet" for one in catalog.unlisted())
     rows = [
         (table.source, table.name, False)
         for table in tables
-        if not found.name or table.source.lower() == ".".join(found.name).lower()
-        if _matches(table.name.lower(), found.like)
+        if not asked.name or table.source.lower() == ".".join(asked.name).lower()
+        if _matches(table.name.lower(), asked.like)
     ]
     return _rows(sql, {"namespace": "string", "tableName": "string", "isTemporary": "boolean"}, rows, unknown)
 

@@ -14,11 +14,11 @@ from fff.dataflow.plan.expressions import Column, Expr, FunctionCall, columns_of
 from fff.errors import QueryError, Span
 from fff.schema import Field, comparison_kind, result_field
 from fff.sql.analysis.equalities import place
-from fff.sql.analysis.joined_select import JoinedSelect, is_joinable
 from fff.sql.analysis.predicates import Translator, map_columns
 from fff.sql.binder.outer_query import count_of, item_columns
 from fff.sql.binder.scopes import QueryTree, SelectScope
 from fff.sql.binder.select_text import SelectText
+from fff.sql.calls.joined_select import JoinedSelect, is_joinable
 from fff.sql.planner.plan import Branch, BranchUnion, Cut
 from fff.sql.scalars.coercion import MONTHS, VOID, cast, wider
 from fff.sql.scalars.collections.functions import has_part
@@ -97,11 +97,11 @@ def engine_answer(
         return None
     try:
         cuts, whole = _cuts(tree.statement, tree.root.node, params)
-        answered = [
+        answers = [
             _answered(tree.statement, scope, selects.get(scope), cut, params)
             for scope, cut in zip(tree.scopes, cuts, strict=True)
         ]
-        return _united(answered, whole)
+        return _united(answers, whole)
     except LeftToSparkError:
         return None
 

@@ -152,8 +152,8 @@ def _modules(block: BlockQuery) -> list[str]:
 
 def _sends(table: Table, keys: Sequence[str] = ()) -> str:
     """What requests say of the table's conditions; rows that come all the same are left out here."""
-    said = [table.said(qual) for qual in table.quals_beside(keys)]
-    return f", sends {', '.join(said)}" if said else ""
+    sent = [table.said(qual) for qual in table.quals_beside(keys)]
+    return f", sends {', '.join(sent)}" if sent else ""
 
 
 def _bindings(block: BlockQuery) -> list[str]:

@@ -13,13 +13,13 @@ from fff.sql.analysis.soundness import bounds_of, doubts_of
 from fff.sql.binder import text_columns
 from fff.sql.binder.build_scopes import read_queries
 from fff.sql.binder.scopes import QueryTree
-from fff.sql.calls.derived_tables import merged
 from fff.sql.calls.expand import expand_calls
 from fff.sql.calls.full_joins import halved
 from fff.sql.calls.parents import through_parents
 from fff.sql.calls.recursion import with_columns
 from fff.sql.calls.spelled_out import spelled_out
 from fff.sql.calls.subqueries import members
+from fff.sql.nested.derived_tables import merged
 from fff.sql.nested.key_columns import with_key_columns
 from fff.sql.nested.packing import PACKED, packed
 from fff.sql.nested.pipes import without_pipes
@@ -90,9 +90,11 @@ def compared_with_text(sql: str, catalog: Catalog) -> dict[str, set[str]]:
     for node in tree.find_all(exp.Table):
         if not isinstance(node.this, exp.Identifier):
             continue
-        found = catalog.find([part.name for part in (node.args.get("db"), node.this) if part is not None])
-        if len(found) == 1:
-            tables[node.alias_or_name.lower()] = found[0]
+        tables_named = catalog.find(
+            [part.name for part in (node.args.get("db"), node.this) if part is not None]
+        )
+        if len(tables_named) == 1:
+            tables[node.alias_or_name.lower()] = tables_named[0]
     return text_columns.compared_with_text(tree, tables)
 
 
@@ -104,7 +106,7 @@ def _prepare(
     sql: str, catalog: Catalog, params: Mapping[str, object], at_hand: frozenset[tuple[str, ...]]
 ) -> Prepared:
     """As it is written or, where a table's key columns are bound by nothing, with the keys that their source names."""
-    text, told = written_out(sql), list[str]()
+    text, warnings = written_out(sql), list[str]()
     try:
         return _planned_once(sql, catalog, params, at_hand)
     except InfeasibleQuery as error:
@@ -117,13 +119,13 @@ def _prepare(
             place = None if error.span is None else text.origin(error.span)
             step = None if place in places else through_parents(text, error, catalog)
             if step is None:
-                raise text.told(error) if told else refused from None
+                raise text.told(error) if warnings else refused from None
             places.add(place)
             text = step[0]
-            told.append(step[1])
+            warnings.append(step[1])
             continue
         result = None if plain.result is None else plain.result.at(text.origin)
-        return replace(plain, sql=sql, result=result, warnings=(*told, *plain.warnings))
+        return replace(plain, sql=sql, result=result, warnings=(*warnings, *plain.warnings))
 
 
 def _planned_once(
@@ -271,8 +273,8 @@ def _quoted_columns(statement: Statement, catalog: Catalog) -> list[str]:
     quoted = dict.fromkeys(token.text for token in strings if text[token.start] == '"')
     if not quoted:
         return []
-    found = [table for name in table_names(text, own=False) for table in catalog.find(name)]
-    columns = {column.name.lower() for table in found for column in table.columns}
+    read = [table for name in table_names(text, own=False) for table in catalog.find(name)]
+    columns = {column.name.lower() for table in read for column in table.columns}
     return [
         f'"{name}" is a string: Spark SQL quotes names in backticks; the column is `{name}`'
         for name in quoted

@@ -44,9 +44,9 @@ class OwnWords:
 
     def told(self, error: SparkError) -> SparkError:
         """The error without names that nobody has written."""
-        found = SparkError(_NAME.sub(self._written, error.message), hint=error.hint)
-        found.__cause__ = error.__cause__
-        return found
+        reworded = SparkError(_NAME.sub(self._written, error.message), hint=error.hint)
+        reworded.__cause__ = error.__cause__
+        return reworded
 
     def _written(self, match: re.Match[str]) -> str:
         quote = "`" if match["name"].startswith("`") else ""

@@ -54,14 +54,14 @@ class _SparkWriter:
 
     def edits(self, uses: Sequence[ColumnUse | StarUse]) -> list[Edit]:
         """What changes where columns are named."""
-        found = []
+        edits = []
         for use in uses:
             if isinstance(use, StarUse):
                 if use.span.end:
-                    found.append(edit(use.span, ", ".join(self.name(column) for column in use.columns)))
+                    edits.append(edit(use.span, ", ".join(self.name(column) for column in use.columns)))
             elif use.reference.qualifiers or self._shared(use.reference.column):
-                found.append(edit(use.prefix, f"{self.qualifier(use.reference.column)}."))
-        return found
+                edits.append(edit(use.prefix, f"{self.qualifier(use.reference.column)}."))
+        return edits
 
     def source(self) -> str:
         """The FROM clause."""
@@ -153,7 +153,7 @@ def spark_filters(
     if not joined:
         alias = quote(block.scope.relations[0].alias)
         writer, source = replace(writer, view=alias), f"{source} AS {alias}"
-    found = []
+    filters = []
     for condition in parts.residual:
         pieces = _condition(writer, condition)
         text = "".join(
@@ -168,8 +168,8 @@ def spark_filters(
         ]
         counted = ", ".join(["count(*)", "count_if(kept)", *spent])
         counts = f"SELECT {counted} FROM (SELECT {text} AS kept {source})"  # noqa: S608
-        found.append(SparkFilter(" ".join(condition.text.split()), counts, tuple(keys), unknown))
-    return found
+        filters.append(SparkFilter(" ".join(condition.text.split()), counts, tuple(keys), unknown))
+    return filters
 
 
 def _keys_beside(
@@ -251,19 +251,19 @@ def _parameter_edits(statement: Statement, params: Mapping[str, object]) -> list
         for token, after in pairwise(statement.tokens)
         if token.token_type in {TokenType.LIMIT, TokenType.OFFSET}
     }
-    found = []
+    edits = []
     for marker in parameters.markers(statement):
         value = params[marker.name]
         if marker.span.start in counts and isinstance(value, str) and value.isascii() and value.isdigit():
             value = int(value)
-        found.append(edit(marker.span, parameters.render(marker.name, value)))
-    return found
+        edits.append(edit(marker.span, parameters.render(marker.name, value)))
+    return edits
 
 
 def _hint_edits(statement: Statement) -> list[Edit]:
-    found = []
+    edits = []
     for token in statement.tokens:
         if token.token_type is TokenType.HINT:
             end = statement.sql.find("*/", token.start)
-            found.append(edit(Span(token.start, end + 2 if end >= 0 else token.end + 1), ""))
-    return found
+            edits.append(edit(Span(token.start, end + 2 if end >= 0 else token.end + 1), ""))
+    return edits

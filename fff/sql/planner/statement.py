@@ -17,7 +17,6 @@ from fff.catalog import Catalog
 from fff.dataflow.plan.expressions import Column
 from fff.errors import InfeasibleQuery, InvariantError, QueryError, Span
 from fff.sql.analysis.conjuncts import links_of
-from fff.sql.analysis.joined_select import JoinedSelect, is_one_block, joined_select
 from fff.sql.analysis.semi_joins import Restrictions
 from fff.sql.binder.build_scopes import check_names, read_queries
 from fff.sql.binder.checks import names_all
@@ -26,6 +25,7 @@ from fff.sql.binder.names import parts_of, qualifier_of
 from fff.sql.binder.row_bounds import Bounds
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import table_edits
+from fff.sql.calls.joined_select import JoinedSelect, is_one_block, joined_select
 from fff.sql.calls.recursion import followed
 from fff.sql.calls.subqueries import Subquery, subqueries
 from fff.sql.planner.block import BlockParts
@@ -101,16 +101,16 @@ def plan_queries(
 def unnested(tree: QueryTree, catalog: Catalog, params: Mapping[str, object]) -> tuple[QueryTree, Edited]:
     """The statement with joins for those subqueries of WHERE that the eddy can join, and where its text comes from."""
     text, tried = Edited.of(tree.statement.sql), 0
-    found = list(subqueries(tree))
-    if found:
+    candidates = list(subqueries(tree))
+    if candidates:
         check_names(tree)
-    while tried < min(len(found), _MOST_SUBQUERIES):
-        after = text.edited(found[tried].edits)
-        grown = _joining(tree, found[tried], after.sql, catalog, params)
+    while tried < min(len(candidates), _MOST_SUBQUERIES):
+        after = text.edited(candidates[tried].edits)
+        grown = _joining(tree, candidates[tried], after.sql, catalog, params)
         if grown is None:
             tried += 1
         else:
-            tree, text, found = grown, after, list(subqueries(grown))
+            tree, text, candidates = grown, after, list(subqueries(grown))
     return tree, text
 
 
@@ -298,16 +298,16 @@ def _joined(
     A SELECT over a single table is one, too, where its order may be that of the table, so that LIMIT ends the scan.
     """
     alone = is_one_block(tree) or is_union(tree)
-    found = {}
+    joined = {}
     for scope in tree.scopes:
         if not (alone or len(scope.sources) > 1 or _ordered(scope)):
             continue
         select = joined_select(tree, scope, catalog, params)
         if select is not None and not (scope.one_sided and _unreached(select, params)):
-            found[scope] = select
+            joined[scope] = select
         elif scope.flat and any(source.called for source in scope.sources):
             raise InvariantError("a call was put into a SELECT that is no block")
-    return found
+    return joined
 
 
 def _unreached(select: JoinedSelect, params: Mapping[str, object]) -> bool:
@@ -331,35 +331,35 @@ def _ordered(scope: SelectScope) -> bool:
 
 def _needed(tree: QueryTree) -> defaultdict[Source, set[int]]:
     """The columns of each web table that the statement may name: all that it can mean, where it is not clear."""
-    found: defaultdict[Source, set[int]] = defaultdict(set)
+    needed: defaultdict[Source, set[int]] = defaultdict(set)
     for scope in tree.scopes:
         for source in scope.reach:
             for name in (*scope.merged, *(["all"] if names_all(scope.node) else [])):
                 index = source.index(name)
                 if index is not None:
-                    found[source].add(index)
+                    needed[source].add(index)
         for node in scope.columns:
             meaning = resolve(node, scope)
             if isinstance(meaning, Found):
                 for source, index in meaning.columns:
-                    found[source].add(index)
+                    needed[source].add(index)
                 continue
             for source in scope.reach:
                 for part in parts_of(node):
                     index = source.index(part.name)
                     if index is not None and not source.called:
-                        found[source].add(index)
+                        needed[source].add(index)
         if isinstance(scope.node.parent, exp.Exists):
             continue  # no column of its result is looked at
         for star in scope.stars:
             names = qualifier_of(star)
             for source in scope.reach if names else scope.sources:
                 if (not names and not source.called) or source.answers_to(names):
-                    found[source] |= set(range(len(source.names or ())))
+                    needed[source] |= set(range(len(source.names or ())))
     for source in tree.sources:
         if source.table is not None and (source.whole or source.names is None):
-            found[source] = set(range(len(source.table.columns)))
-    return found
+            needed[source] = set(range(len(source.table.columns)))
+    return needed
 
 
 def _why(tree: QueryTree, joined: Mapping[SelectScope, tuple[str, ...]]) -> list[str]:

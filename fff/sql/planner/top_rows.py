@@ -73,9 +73,9 @@ def _column(parts: BlockParts, node: Node) -> Column | None:
     if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
         return None
     if len(parts_of(node)) == 1:
-        found = result_columns(block, node.name)
-        if found:
-            return next(iter(found)) if len(found) == 1 else None
+        columns = result_columns(block, node.name)
+        if columns:
+            return next(iter(columns)) if len(columns) == 1 else None
     reference = try_resolve(block.statement, node, block.scope)
     return None if reference is None or reference.has_fields else reference.column
 

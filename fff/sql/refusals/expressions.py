@@ -201,13 +201,13 @@ class Expressions:
         if made != REFUSED:
             return self._as_constant(made, first, end)
         if form not in "=<" and one in WORDS and not taken(form, one, None):
-            told = self._mistake(f"{written} takes no {WORDS[one]}", first, middle)
+            mistake = self._mistake(f"{written} takes no {WORDS[one]}", first, middle)
         elif form not in "=<" and not taken(form, None, other):
-            told = self._mistake(f"{written} takes no {WORDS[other]}", start, end)
+            mistake = self._mistake(f"{written} takes no {WORDS[other]}", start, end)
         else:
             does = "compare" if form in "=<" else "combine"
-            told = self._mistake(f"{written} cannot {does} {WORDS[one]} with {WORDS[other]}", first, end)
-        mistakes.append(told)
+            mistake = self._mistake(f"{written} cannot {does} {WORDS[one]} with {WORDS[other]}", first, end)
+        mistakes.append(mistake)
         return UNKNOWN, first, end
 
     def _alike(self, form: str, what: str, parts: Sequence[Part]) -> str:
@@ -344,7 +344,7 @@ class Expressions:
         return end
 
     def _called(self, at: int) -> str:
-        name, given = self._tokens[at].text.lower(), arguments_of(self._statement, at)
+        name, spans = self._tokens[at].text.lower(), arguments_of(self._statement, at)
         if name in {"cast", "try_cast"}:
             kind, end = self.value(at + 2)
             return (
@@ -354,19 +354,19 @@ class Expressions:
             )
         if name in _MAKERS:
             return _MAKERS[name]
-        if given is None:
+        if spans is None:
             return VALUES["count", 1] if name == "count" else UNKNOWN
-        parts = [self._whole(*one) for one in given]
+        parts = [self._whole(*one) for one in spans]
         if len(parts) == 3 and name in _OF_UNITS and parts[0][0] == "S":
             raise QueryError(
                 f"[INVALID_PARAMETER_VALUE] {name} with three arguments takes a unit of time first, as DAY",
                 sql=self._statement.sql,
-                span=self._statement.span(*given[0]),
+                span=self._statement.span(*spans[0]),
             )
-        for place, refused in enumerate(REFUSED_ARGUMENTS.get((name, len(given)), ())):
+        for place, refused in enumerate(REFUSED_ARGUMENTS.get((name, len(spans)), ())):
             kind, first, end = parts[place]
             if kind in refused:
-                which = f" as its {_ORDINALS[place]} argument" if len(given) > 1 else ""
+                which = f" as its {_ORDINALS[place]} argument" if len(spans) > 1 else ""
                 raise self._mistake(f"{name} takes no {WORDS[kind]}{which}", first, end)
         if name in _ALIKE:
             start, form = _ALIKE[name]
@@ -378,7 +378,7 @@ class Expressions:
             if mistakes:
                 raise mistakes[0]
             return parts[0][0] if name == "nullif" else made
-        return VALUES.get((name, len(given)), UNKNOWN)
+        return VALUES.get((name, len(spans)), UNKNOWN)
 
     def _cast(self, form: str, part: Part, at: int) -> tuple[str, int]:
         """The kind of a cast to the type that begins at a token, and the token behind that; -1 where that is not known."""
@@ -400,8 +400,8 @@ class Expressions:
 
     def _whole(self, first: int, end: int) -> Part:
         """Tokens that are one expression, if they are one that is known."""
-        kind, found = self.value(first)
-        return kind if found == end else UNKNOWN, first, end
+        kind, value_end = self.value(first)
+        return kind if value_end == end else UNKNOWN, first, end
 
     # ------------------------------------------------------------------------------------------------------------- tokens
 
@@ -446,12 +446,12 @@ class Expressions:
         parts = parts_of(node)
         if len(parts) == 1 and (parts[0].name.lower() in scope.aliases or self._has_lambdas):
             return UNKNOWN  # which of the two is meant depends on the place
-        found = resolve(node, scope)
-        if not isinstance(found, Found) or len(parts) != found.qualifiers + 1:
+        resolved = resolve(node, scope)
+        if not isinstance(resolved, Found) or len(parts) != resolved.qualifiers + 1:
             return UNKNOWN
         letters = {
             letter_of(source.table.columns[index].type)
-            for source, index in found.origins or ()
+            for source, index in resolved.origins or ()
             if source.table is not None
         }
         return (letters.pop() or UNKNOWN) if len(letters) == 1 else UNKNOWN

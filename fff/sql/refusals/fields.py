@@ -26,12 +26,12 @@ def check_fields(tree: QueryTree) -> None:
 
 def _check_path(statement: Statement, scope: SelectScope, column: Node) -> None:
     """The names behind that of a column are of fields that it has."""
-    found = resolve(column, scope)
-    kinds = kinds_of(found) if isinstance(found, Found) else []
-    if len(kinds) != 1 or not isinstance(found, Found):
+    resolved = resolve(column, scope)
+    kinds = kinds_of(resolved) if isinstance(resolved, Found) else []
+    if len(kinds) != 1 or not isinstance(resolved, Found):
         return
     kind, parts = kinds[0], parts_of(column)
-    for before, part in zip(parts[found.qualifiers :], parts[found.qualifiers + 1 :], strict=False):
+    for before, part in zip(parts[resolved.qualifiers :], parts[resolved.qualifiers + 1 :], strict=False):
         try:
             inner = _field(kind, part.name)
         except LookupError as error:

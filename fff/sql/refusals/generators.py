@@ -50,9 +50,9 @@ def check_generators(tree: QueryTree) -> None:
             _check_item(statement, scope, item)
         for name, clause in _CLAUSES.items():
             node = scope.node.args.get(name)
-            found = next((one for one in _own(node) if is_generator(one)), None) if node is not None else None
-            if found is not None:
-                raise _refused(statement, found, f"{name_of(found)} cannot stand in {clause}")
+            generator = next((one for one in _own(node) if is_generator(one)), None) if node else None
+            if generator is not None:
+                raise _refused(statement, generator, f"{name_of(generator)} cannot stand in {clause}")
         for lateral in scope.node.args.get("laterals") or ():
             _check_view(statement, scope, lateral)
 
@@ -120,16 +120,16 @@ def _columns_of(scope: SelectScope, call: Node) -> int | None:
 
 def type_of(node: Node, scope: SelectScope) -> pa.DataType | None:
     """The type of a column of a source, with what stands behind its name left out; None where it is not known."""
-    found = resolve(node, scope)
-    plain = isinstance(found, Found) and len(parts_of(node)) == found.qualifiers + 1
-    kinds = kinds_of(found) if plain and isinstance(found, Found) else []
+    resolved = resolve(node, scope)
+    plain = isinstance(resolved, Found) and len(parts_of(node)) == resolved.qualifiers + 1
+    kinds = kinds_of(resolved) if plain and isinstance(resolved, Found) else []
     return kinds[0] if len(kinds) == 1 else None
 
 
-def kinds_of(found: Found) -> list[pa.DataType]:
+def kinds_of(resolved: Found) -> list[pa.DataType]:
     """The different types of the columns that a name may mean."""
     kinds: list[pa.DataType] = []
-    for source, index in found.origins or ():
+    for source, index in resolved.origins or ():
         if source.table is not None and source.table.columns[index].arrow not in kinds:
             kinds.append(source.table.columns[index].arrow)
     return kinds

@@ -43,8 +43,8 @@ def outcome(form: str, left: str, right: str = "") -> str:
     """The kind of what a form makes of one or two kinds; or that it is refused or not known."""
     if {left, right} & {UNKNOWN, NULL}:
         return UNKNOWN
-    given = _OUTCOMES[form, left]
-    return given[ON_THE_RIGHT.index(right)] if right else given
+    outcomes = _OUTCOMES[form, left]
+    return outcomes[ON_THE_RIGHT.index(right)] if right else outcomes
 
 
 def taken(form: str, left: str | None, right: str | None) -> bool:

@@ -148,15 +148,15 @@ def _types(scope: SelectScope) -> list[str | None]:
     """The types of a SELECT's columns, as far as these are columns of sources."""
     if any(makes_columns(item) for item in scope.node.expressions):
         return []
-    found: list[str | None] = []
+    types: list[str | None] = []
     for output in scope.outputs or ():
         kinds = {
             source.table.columns[index].type
             for source, index in output.origins or ()
             if source.table is not None
         }
-        found.append(kinds.pop() if len(kinds) == 1 else None)
-    return found
+        types.append(kinds.pop() if len(kinds) == 1 else None)
+    return types
 
 
 def _is_map(kind: str | None) -> bool:

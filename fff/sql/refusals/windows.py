@@ -127,14 +127,14 @@ def _check_function(statement: Statement, node: Node, *, sets: bool) -> None:
 def _check_lambda(statement: Statement, node: Node) -> None:
     call = node.parent
     name = name_of(call) if isinstance(call, exp.Func) else ""
-    given = len(node.expressions)
-    if name not in _PARAMETERS or given in _PARAMETERS[name]:
+    parameters = len(node.expressions)
+    if name not in _PARAMETERS or parameters in _PARAMETERS[name]:
         return
     takes = " or ".join(map(str, _PARAMETERS[name]))
     raise _refused(
         statement,
         node,
-        f"{name} takes a function of {takes} parameter{'' if takes == '1' else 's'}, not {given}",
+        f"{name} takes a function of {takes} parameter{'' if takes == '1' else 's'}, not {parameters}",
     )
 
 

@@ -225,51 +225,52 @@ def _moment(one: Literal, kind: ArrowType, *, tries: bool) -> Typed:
         raise LeftToSparkError("a moment in a form of its own")
     if kind == NAIVE and text[10:].strip("0123456789:. T"):
         raise LeftToSparkError("a moment without zone that has one")
-    given = Typed(one, STRING)
-    return call("try_cast" if tries else "cast", (given,), kind, fails=not tries)
+    as_text = Typed(one, STRING)
+    return call("try_cast" if tries else "cast", (as_text,), kind, fails=not tries)
 
 
-def _fails(given: ArrowType, to: ArrowType) -> bool | None:
+def _fails(source: ArrowType, to: ArrowType) -> bool | None:
     """Whether a cast can fail; None where it is not proven."""
-    if pa.types.is_nested(given) or pa.types.is_nested(to):
-        return False if _widens(given, to) else None
+    if pa.types.is_nested(source) or pa.types.is_nested(to):
+        return False if _widens(source, to) else None
     simple = is_number(to) or to in (BOOLEAN, STRING)
-    if is_integer(given):
+    if is_integer(source):
         if is_integer(to):
-            return bool(to.bit_width < given.bit_width)
+            return bool(to.bit_width < source.bit_width)
         if is_decimal(to):
-            return bool(to.precision - to.scale < _DIGITS[given])
+            return bool(to.precision - to.scale < _DIGITS[source])
         return False if simple else None
-    if is_float(given):
+    if is_float(source):
         # How Java writes them, and so rounds them to decimals, differs between its versions.
         return is_integer(to) if simple and to != STRING and not is_decimal(to) else None
-    if is_decimal(given):
+    if is_decimal(source):
         if is_decimal(to):
-            wide, wanted = given.precision - given.scale, to.precision - to.scale
-            return bool(wanted < wide or (wanted == wide and to.scale < given.scale))  # 9.9 rounds to 10
+            wide, wanted = source.precision - source.scale, to.precision - to.scale
+            return bool(wanted < wide or (wanted == wide and to.scale < source.scale))  # 9.9 rounds to 10
         # Of more digits Java makes a double first.
-        return is_integer(to) if simple and not (is_integer(to) and given.precision > _EXACT_DIGITS) else None
-    if given == STRING:
+        exact = source.precision <= _EXACT_DIGITS
+        return is_integer(to) if simple and (exact or not is_integer(to)) else None
+    if source == STRING:
         return False if to == BINARY else True if simple or to == DATE else None
-    if given == BOOLEAN:
+    if source == BOOLEAN:
         return False if simple and not (is_decimal(to) and to.precision == to.scale) else None
-    if given == DATE:
+    if source == DATE:
         return {STRING: False, TIMESTAMP: True, NAIVE: True}.get(to)
-    if is_moment(given):
+    if is_moment(source):
         return (
-            False if to in (STRING, DATE, TIMESTAMP, NAIVE) or (to == LONG and given == TIMESTAMP) else None
+            False if to in (STRING, DATE, TIMESTAMP, NAIVE) or (to == LONG and source == TIMESTAMP) else None
         )
     return None
 
 
-def _widens(given: ArrowType, to: ArrowType) -> bool:
+def _widens(source: ArrowType, to: ArrowType) -> bool:
     """Whether a cast cannot fail, of arrays, maps and structs in all their parts."""
-    if VOID in (given, to) or given == to:
-        return bool(to != VOID or given == VOID)
-    if given.id != to.id or not pa.types.is_nested(given):
-        return not pa.types.is_nested(given) and not pa.types.is_nested(to) and _fails(given, to) is False
-    pairs = zip(_parts(given), _parts(to), strict=False)
-    return len(_parts(given)) == len(_parts(to)) and all(_widens(one, other) for one, other in pairs)
+    if VOID in (source, to) or source == to:
+        return bool(to != VOID or source == VOID)
+    if source.id != to.id or not pa.types.is_nested(source):
+        return not pa.types.is_nested(source) and not pa.types.is_nested(to) and _fails(source, to) is False
+    pairs = zip(_parts(source), _parts(to), strict=False)
+    return len(_parts(source)) == len(_parts(to)) and all(_widens(one, other) for one, other in pairs)
 
 
 def _parts(kind: ArrowType) -> list[ArrowType]:

@@ -234,16 +234,16 @@ def applied(name: str, args: Sequence[Typed]) -> Typed:
         raise LeftToSparkError(f"{name}(…) with {len(args)} arguments")
     if name in _UNCAST and args[0].type not in (function.takes[0], VOID):
         raise LeftToSparkError(f"{name}({type_name(args[0].type)})")
-    given = [implicit(name, arg, kind) for arg, kind in zip(args, function.takes, strict=False)]
-    if not all(isinstance(arg.expr, Literal) for arg in given[function.constant :]):
-        if name not in _BY_ROW or (name == "instr" and (len(given) > 2 or given[1].may_fail)):
+    converted = [implicit(name, arg, kind) for arg, kind in zip(args, function.takes, strict=False)]
+    if not all(isinstance(arg.expr, Literal) for arg in converted[function.constant :]):
+        if name not in _BY_ROW or (name == "instr" and (len(converted) > 2 or converted[1].may_fail)):
             raise LeftToSparkError(f"{name}(…) with computed arguments")
         name += "_by_row"
-    if name in {"repeat", "lpad", "rpad"} and isinstance(given[1].expr, Literal):
-        count = given[1].expr.value
+    if name in {"repeat", "lpad", "rpad"} and isinstance(converted[1].expr, Literal):
+        count = converted[1].expr.value
         if isinstance(count, int) and count > _MOST_REPEATED:
             raise LeftToSparkError(f"{name}(…) of long texts")
-    return call(name, given, function.gives, fails=function.fails)
+    return call(name, converted, function.gives, fails=function.fails)
 
 
 def _plain_name(kind: ArrowType) -> str:
@@ -288,16 +288,16 @@ def _rounded(name: str, args: Sequence[Typed]) -> Typed:
 
 def implicit(name: str, arg: Typed, kind: ArrowType) -> Typed:
     """An argument as the type that a function takes, where Spark casts it there by itself."""
-    given = arg.type
+    source = arg.type
     to_text = kind == STRING  # of every type that it can be cast from
-    widens = is_integer(given) and is_integer(kind) and given.bit_width < kind.bit_width
-    to_float = kind == DOUBLE and given in (FLOAT, pa.int8(), pa.int16(), INT, LONG)
-    as_bytes = kind == BINARY and given == STRING
-    is_written = given == STRING and isinstance(arg.expr, Literal) and kind in (INT, LONG, DOUBLE)
+    widens = is_integer(source) and is_integer(kind) and source.bit_width < kind.bit_width
+    to_float = kind == DOUBLE and source in (FLOAT, pa.int8(), pa.int16(), INT, LONG)
+    as_bytes = kind == BINARY and source == STRING
+    is_written = source == STRING and isinstance(arg.expr, Literal) and kind in (INT, LONG, DOUBLE)
     if is_written and name not in _UNREAD:
         return cast(arg, kind)
-    to_day = kind == DATE and (given == STRING or is_moment(given))
-    to_moment = kind == TIMESTAMP and (given == DATE or is_moment(given))
-    if given in (kind, VOID) or to_text or widens or to_day or to_moment or to_float or as_bytes:
+    to_day = kind == DATE and (source == STRING or is_moment(source))
+    to_moment = kind == TIMESTAMP and (source == DATE or is_moment(source))
+    if source in (kind, VOID) or to_text or widens or to_day or to_moment or to_float or as_bytes:
         return cast(arg, kind)
-    raise LeftToSparkError(f"{name}({type_name(given)})")
+    raise LeftToSparkError(f"{name}({type_name(source)})")

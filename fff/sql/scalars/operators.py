@@ -59,12 +59,12 @@ def arithmetic(name: str, left: Typed, right: Typed, *, tries: bool = False) -> 
         if not coercion.is_integer(kind):
             raise LeftToSparkError("div of numbers that are not whole")
         kind = LONG
-    given = [cast(cast(side, wider) if side.type == STRING else side, kind) for side in sides]
+    operands = [cast(cast(side, wider) if side.type == STRING else side, kind) for side in sides]
     fails = coercion.is_integer(kind)
     if name in _QUOTIENTS:
-        divisor = _constant(given[1])
+        divisor = _constant(operands[1])
         fails = divisor in (None, 0) or (divisor == -1 and name == "div")
-    return _called(name, given, kind, fails=fails, tries=tries)
+    return _called(name, operands, kind, fails=fails, tries=tries)
 
 
 def bitwise(name: str, *sides: Typed) -> Typed:
@@ -87,12 +87,13 @@ def _constant(one: Typed) -> object:
     return one.expr.value if isinstance(one.expr, Literal) else None
 
 
-def _called(name: str, given: list[Typed], kind: ArrowType, *, fails: bool, tries: bool) -> Typed:
+def _called(name: str, operands: list[Typed], kind: ArrowType, *, fails: bool, tries: bool) -> Typed:
     if tries and name not in _TRIED:
         raise LeftToSparkError(f"try_{name}(…)")
-    if tries and name in _QUOTIENTS and given[0].may_fail:  # which is not evaluated where the divisor is zero
+    # A dividend is not evaluated where the divisor is zero.
+    if tries and name in _QUOTIENTS and operands[0].may_fail:
         raise LeftToSparkError(f"try_{name}(…) of what may fail")
-    return call(f"try_{name}", given, kind) if tries else call(name, given, kind, fails=fails)
+    return call(f"try_{name}", operands, kind) if tries else call(name, operands, kind, fails=fails)
 
 
 def _decimals(name: str, left: Typed, right: Typed, *, tries: bool) -> Typed:

@@ -90,15 +90,15 @@ def extracted(text: Typed, pattern: Typed, group: Typed) -> Typed:
     bare = _SPLIT.sub("", written)
     groups = len(_GROUPS.findall(bare))
     if int(number) > groups:
-        given = ((shared, STRING), (groups, INT), (int(number), INT))
-        words = [Typed(Literal(value, kind), kind) for value, kind in given]
+        constants = ((shared, STRING), (groups, INT), (int(number), INT))
+        words = [Typed(Literal(value, kind), kind) for value, kind in constants]
         return call("no_group", [text, *words], STRING, fails=True)
     if _COUNTED_GROUP.search(bare):
         raise LeftToSparkError("regexp_extract(…) of this group")
-    found, ended = shared.removesuffix(_AT_END), _AT_END if shared.endswith(_AT_END) else ""
+    regex, ended = shared.removesuffix(_AT_END), _AT_END if shared.endswith(_AT_END) else ""
     count = 0
     named = ["(?P<g0>"]
-    for part in _SPLIT.split(found):
+    for part in _SPLIT.split(regex):
         if part and (part[0] in "[\\"):
             named.append(part)
             continue

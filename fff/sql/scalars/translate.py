@@ -72,14 +72,18 @@ class Scalars:
         if name := words.SHIFTS.get(type(node)):
             return shifted(name, self.value(node.this), self.value(node.expression))
         if isinstance(node, exp.Neg):
-            said = node.this
-            if isinstance(said, exp.Cast) and isinstance(said.this, exp.Literal) and not said.this.is_string:
-                written = said.to.sql("spark").lower()
-                found = with_suffix(self.statement.sql, said.this.name, written, minus=True)
-                if found is None and written in words.SUFFIXED - {"float", "double"}:
+            inner = node.this
+            if (
+                isinstance(inner, exp.Cast)
+                and isinstance(inner.this, exp.Literal)
+                and not inner.this.is_string
+            ):
+                written = inner.to.sql("spark").lower()
+                suffixed = with_suffix(self.statement.sql, inner.this.name, written, minus=True)
+                if suffixed is None and written in words.SUFFIXED - {"float", "double"}:
                     raise LeftToSparkError("a negative number with a suffix")
-                if found is not None:
-                    return found
+                if suffixed is not None:
+                    return suffixed
             return signed("negative", self.value(node.this))
         if isinstance(node, exp.Negative):
             return signed("negative", self.value(node.this))
@@ -99,9 +103,9 @@ class Scalars:
         if isinstance(node, exp.DecodeCase):
             return self._decoded(node)
         if isinstance(node, exp.Nvl2):
-            given = Not(IsNull(self.value(node.this).expr))
+            not_null = Not(IsNull(self.value(node.this).expr))
             values, kind = common([self.value(node.args["true"]), self.value(node.args["false"])])
-            return call("case", [Typed(given, BOOLEAN), *values], kind)
+            return call("case", [Typed(not_null, BOOLEAN), *values], kind)
         if isinstance(node, OF_UNITS) or (isinstance(node, exp.DateDiff) and node.args.get("unit")):
             return of_units(self.statement, node, self.value)
         if (made := self._collection(node)) is not None:
@@ -184,10 +188,10 @@ class Scalars:
             down = order is not None and not order.this
             first = bool(node.args["nulls_first"].this) if order is None else not down
             return collections.sorted_array(self.value(node.this), descending=down, nulls_first=first)
-        if (given := lambdas.arguments(node)) is not None:
-            return lambdas.applied(*given, self.conditions)
-        if (given := collections.arguments(node)) is not None:
-            return collections.applied(given[0], [self.value(item) for item in given[1]])
+        if (shape := lambdas.arguments(node)) is not None:
+            return lambdas.applied(*shape, self.conditions)
+        if (shape := collections.arguments(node)) is not None:
+            return collections.applied(shape[0], [self.value(item) for item in shape[1]])
         return None
 
     def _part(self, name: str, moment: Typed) -> Typed:
@@ -256,11 +260,11 @@ class Scalars:
     def _cast(self, node: Node) -> Typed:
         tries = isinstance(node, exp.TryCast) and bool(node.args.get("safe"))
         written = node.args["to"].sql("spark").lower()
-        given = isinstance(node.this, exp.Literal) and not node.this.is_string
-        if given and (found := with_suffix(self.statement.sql, node.this.name, written)) is not None:
-            return found
+        is_number = isinstance(node.this, exp.Literal) and not node.this.is_string
+        if is_number and (suffixed := with_suffix(self.statement.sql, node.this.name, written)) is not None:
+            return suffixed
         if (
-            given
+            is_number
             and written in {"float", "double"}
             and constant_of(self.statement, node, self.params) is None
         ):
@@ -297,19 +301,19 @@ class Scalars:
         if isinstance(right, exp.Any | exp.All):
             several = right.this.unnest()
             listed = several.expressions if isinstance(several, exp.Tuple) else [several]
-        found = tuple(self._matches(node, text, one, escape) for one in listed)
-        whole = And(found) if isinstance(right, exp.All) else Or(found)
-        return Typed(found[0] if len(found) == 1 else whole, BOOLEAN)
+        matches = tuple(self._matches(node, text, one, escape) for one in listed)
+        whole = And(matches) if isinstance(right, exp.All) else Or(matches)
+        return Typed(matches[0] if len(matches) == 1 else whole, BOOLEAN)
 
     def _matches(self, node: Node, text: Typed, right: Node, escape: str) -> Expr:
         pattern = implicit("LIKE", self.value(right), STRING)
         if isinstance(node, exp.RegexpLike):
-            found = rlike(text, pattern)
+            match = rlike(text, pattern)
         elif isinstance(node, exp.ILike):
-            found = like(call("lower", [text], STRING), call("lower", [pattern], STRING), escape.lower())
+            match = like(call("lower", [text], STRING), call("lower", [pattern], STRING), escape.lower())
         else:
-            found = like(text, pattern, escape)
-        return Not(found.expr) if node.args.get("negate") else found.expr
+            match = like(text, pattern, escape)
+        return Not(match.expr) if node.args.get("negate") else match.expr
 
     def _date(self, one: Typed) -> Typed:
         if one.type == STRING or coercion.is_moment(one.type):
@@ -342,21 +346,21 @@ class Scalars:
         return applied("date_trunc", [value, Typed(Literal(cut or unit, STRING), STRING)])
 
     def _arguments(self, node: Node, names: Sequence[str]) -> list[Typed]:
-        given = [node.args.get(name) for name in names]
+        operands = [node.args.get(name) for name in names]
         others = {name for name, part in node.args.items() if isinstance(part, exp.Expression)} - set(names)
         if others:
             raise LeftToSparkError(words.describe(node))
-        listed = [one for item in given for one in (item if isinstance(item, list) else [item])]
+        listed = [one for item in operands for one in (item if isinstance(item, list) else [item])]
         return [self.value(item) for item in listed if item is not None]
 
     def _column(self, node: Node) -> Typed:
         if isinstance(node.this, exp.Star) or parts_of(node)[0].name.lower() in self.conditions.variables:
             raise LeftToSparkError(words.describe(node))
         reference = resolve(self.statement, node, self.scope)
-        found = Typed(reference.column, self.scope.field(reference.column).arrow)
+        typed = Typed(reference.column, self.scope.field(reference.column).arrow)
         for part in reference.parts[reference.qualifiers + 1 :]:
-            found = makers.member(found, part.name)
-        return found
+            typed = makers.member(typed, part.name)
+        return typed
 
     def _literal(self, node: Node) -> Typed | None:
         """A constant as it is written, of the type that Spark reads it with."""

@@ -90,7 +90,7 @@ def always_fails(expr: Expr) -> str | None:
     if isinstance(expr, FunctionCall) and not columns_of(expr):
         failed = evaluate_rows(expr, _no_column, 1).failed
         return None if failed is None else failed.message
-    return next((told for part in subexpressions(expr) if (told := always_fails(part)) is not None), None)
+    return next((why for part in subexpressions(expr) if (why := always_fails(part)) is not None), None)
 
 
 def call(name: str, args: Sequence[Typed], kind: ArrowType, *, fails: bool = False) -> Typed:
@@ -105,11 +105,11 @@ def folded(expr: Expr, kind: ArrowType) -> Expr:
     """An expression of constants as the constant it comes to, where it does not fail and Python has such a value."""
     if not all(isinstance(part, Literal) for part in subexpressions(expr)):
         return expr
-    found = evaluate_rows(expr, _no_column, 1)
-    if found.failed is not None:
+    evaluated = evaluate_rows(expr, _no_column, 1)
+    if evaluated.failed is not None:
         return expr
     try:
-        value = found.values[0].as_py()
+        value = evaluated.values[0].as_py()
         in_utc = isinstance(value, dt.datetime) and value.tzinfo is not None
         return Literal(value.replace(tzinfo=dt.UTC) if in_utc else value, kind)
     except (ValueError, OverflowError):  # a date or a moment that Python does not know

@@ -165,10 +165,10 @@ def units_are_texts(statement: Statement) -> bool:
     """Whether all units of `trunc` and `date_trunc` are written out: the parser shows `w` and 'w' as 'WEEK', too."""
     for at, token in enumerate(statement.tokens):
         place = UNIT_PLACES.get(token.text.lower())
-        given = None if place is None else arguments_of(statement, at)
-        if place is None or not given:
+        spans = None if place is None else arguments_of(statement, at)
+        if place is None or not spans:
             continue
-        first, end = given[min(place, len(given) - 1)]
+        first, end = spans[min(place, len(spans) - 1)]
         unit = statement.tokens[first]
         known = unit.token_type is TokenType.STRING and unit.text.upper() in UNITS.keys() | CLOCK_UNITS
         if not known or end != first + 1:

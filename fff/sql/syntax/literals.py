@@ -83,8 +83,8 @@ def constant_of(statement: Statement, node: Node, params: Mapping[str, object]) 
         return Constant("boolean", bool(node.this))
     if isinstance(node, exp.Neg):
         inner = constant_of(statement, node.this, params)
-        said = node.this.unnest()
-        of_float = isinstance(said, exp.Cast) and said.to.is_type("float")
+        operand = node.this.unnest()
+        of_float = isinstance(operand, exp.Cast) and operand.to.is_type("float")
         if inner is None or not inner.numeric or of_float:  # kept as a double, it would no longer be a float
             return None
         assert isinstance(inner.value, int | float | Decimal)
@@ -104,14 +104,14 @@ def _int_of(node: Node) -> int | None:
     """What sums and products of plain numbers of type int come to, as generated SQL has them; None for all else."""
     node = node.unnest()
     if isinstance(node, exp.Literal):
-        found = int(node.name) if not node.is_string and node.name.isdecimal() else None
+        value = int(node.name) if not node.is_string and node.name.isdecimal() else None
     elif (operation := _ARITHMETIC.get(type(node))) is not None:
         sides = _int_of(node.this), _int_of(node.expression)
-        found = None if sides[0] is None or sides[1] is None else operation(sides[0], sides[1])
+        value = None if sides[0] is None or sides[1] is None else operation(sides[0], sides[1])
     else:
-        found = None
+        value = None
     # Beyond int, Spark has another type or an error.
-    return found if found is not None and found in _INT else None
+    return value if value is not None and value in _INT else None
 
 
 def constant_of_value(value: object) -> Constant | None:
@@ -164,7 +164,7 @@ def convert(constant: Constant, arrow: ArrowType) -> object:
     raise NotExactError
 
 
-def back_cast(value: object, given: ArrowType, arrow: ArrowType) -> object:
+def back_cast(value: object, wider: ArrowType, arrow: ArrowType) -> object:
     """The one value of a type that, cast to the wider type `given`, is this value: comparing with either says the same.
 
     Raises:
@@ -175,12 +175,12 @@ def back_cast(value: object, given: ArrowType, arrow: ArrowType) -> object:
         return None
     if pa.types.is_integer(arrow) and isinstance(value, int | float | Decimal):
         exact_in: dict[ArrowType, float] = {pa.float32(): 2**24, pa.float64(): _EXACT_IN_DOUBLE}
-        if not isinstance(value, Decimal) and not abs(value) < exact_in.get(given, math.inf):  # NaN, too
+        if not isinstance(value, Decimal) and not abs(value) < exact_in.get(wider, math.inf):  # NaN, too
             raise NotExactError
         if value != int(value) or int(value) not in _range_of(arrow):
             raise NoSuchValueError
         return int(value)
-    if pa.types.is_decimal(arrow) and pa.types.is_decimal(given) and isinstance(value, Decimal):
+    if pa.types.is_decimal(arrow) and pa.types.is_decimal(wider) and isinstance(value, Decimal):
         shift = Decimal(1).scaleb(-arrow.scale)
         with localcontext() as context:
             context.prec = 2 * _DECIMAL_DIGITS
@@ -295,12 +295,12 @@ def _to_integer(constant: Constant, arrow: ArrowType) -> int:
 
 def _to_float(constant: Constant, *, single: bool) -> float:
     """Spark compares in double: the value must survive the way there, and back to a narrower column."""
-    given = constant.value
-    if not constant.numeric or not isinstance(given, int | float | Decimal):
+    raw = constant.value
+    if not constant.numeric or not isinstance(raw, int | float | Decimal):
         raise NotExactError
-    if isinstance(given, int) and abs(given) > _EXACT_IN_DOUBLE:
+    if isinstance(raw, int) and abs(raw) > _EXACT_IN_DOUBLE:
         raise NotExactError
-    value = float(given)
+    value = float(raw)
     if not math.isfinite(value):
         raise NotExactError
     if single:

@@ -31,14 +31,14 @@ class Marker:
 
 def markers(statement: Statement) -> tuple[Marker, ...]:
     """Every `:name` of a statement, in order."""
-    found = []
+    markers_read = []
     tokens = statement.tokens
     for before, colon, name in zip((None, *tokens), tokens, tokens[1:], strict=False):
         if colon.token_type is not TokenType.COLON or (before is not None and before.token_type in _OPERANDS):
             continue
         if name.start == colon.end + 1:
-            found.append(Marker(name.text, Span(colon.start, name.end + 1)))
-    return tuple(found)
+            markers_read.append(Marker(name.text, Span(colon.start, name.end + 1)))
+    return tuple(markers_read)
 
 
 def check(statement: Statement, params: Mapping[str, object]) -> None:

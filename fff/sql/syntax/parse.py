@@ -161,8 +161,8 @@ def _syntax_error(text: str, tokens: Sequence[Token], error: ParseError) -> Quer
     at = tokens.index(token)
     called, counts = _called(tokens, at), _COUNTS.search(description)
     if called is not None and (counts or tokens[at - 1].token_type is TokenType.L_PAREN):
-        most, given = (int(counts[2]), counts[1]) if counts else (1, "0")
-        takes = f"at {'most' if counts else 'least'} {most} argument{'' if most == 1 else 's'}, not {given}"
+        most, count = (int(counts[2]), counts[1]) if counts else (1, "0")
+        takes = f"at {'most' if counts else 'least'} {most} argument{'' if most == 1 else 's'}, not {count}"
         return QueryError(f"{called.text} takes {takes}", sql=text, span=token_span(called))
     if token is tokens[-1] and token.token_type not in _ENDING:
         return QueryError(

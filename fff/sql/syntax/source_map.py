@@ -44,21 +44,23 @@ class Edited:
     def edited(self, edits: Sequence[Edit]) -> Edited:
         """After some edits of this text."""
         parts: list[str] = []
-        found: list[_Piece] = []
+        edited_pieces: list[_Piece] = []
         at = 0
         for piece in pieces(Span(0, len(self.sql)), edits):
             if isinstance(piece, Span):
                 for known in self._under(piece):
                     start, end = max(known.start, piece.start), min(known.end, piece.end)
                     origin = Span(known.first(start), known.last(end)) if known.kept else known.origin
-                    found.append(_Piece(at + start - piece.start, at + end - piece.start, origin, known.kept))
+                    edited_pieces.append(
+                        _Piece(at + start - piece.start, at + end - piece.start, origin, known.kept)
+                    )
                 text = self.sql[piece.start : piece.end]
             else:
                 text = piece[0]
-                found.append(_Piece(at, at + len(text), self.origin(piece[1]), kept=False))
+                edited_pieces.append(_Piece(at, at + len(text), self.origin(piece[1]), kept=False))
             parts.append(text)
             at += len(text)
-        return Edited("".join(parts), self.written, tuple(found))
+        return Edited("".join(parts), self.written, tuple(edited_pieces))
 
     def told(self, error: QueryError) -> QueryError:
         """An error about this text as one about the text as it was written."""

@@ -158,14 +158,14 @@ def check_arguments(statement: Statement) -> None:
     spans = filter(None, map(identifier_span, statement.tree.find_all(*_READ_AS_OTHERS)))
     for at in sorted({*calls_of(statement), *(statement.token_at(span.start) for span in spans)}):
         name = statement.tokens[at].text.lower()
-        told = _ARITIES.get(name)
-        found = None if told is None else arguments_of(statement, at)
-        if told is None or found is None or any(len(found) in counts for counts in told):
+        arities = _ARITIES.get(name)
+        spans = None if arities is None else arguments_of(statement, at)
+        if arities is None or spans is None or any(len(spans) in counts for counts in arities):
             continue
-        *some, last = (str(one.start) if one.stop < _ANY else f"{one.start} or more" for one in told)
+        *some, last = (str(one.start) if one.stop < _ANY else f"{one.start} or more" for one in arities)
         takes = f"{', '.join(some)} or {last}" if some else last
         raise statement.error(
-            f"{name} takes {takes} {'argument' if takes == '1' else 'arguments'}, not {len(found)}",
+            f"{name} takes {takes} {'argument' if takes == '1' else 'arguments'}, not {len(spans)}",
             statement.span(at, at + 1),
         )
 

@@ -65,10 +65,10 @@ def _first_value(kind: type[exp.Expr]) -> Callable[[list[exp.Expr]], exp.Expr]:
     """`first_value(x, true)` and `first_value(x, false)`, the second of which sqlglot does not know."""
 
     def build(args: list[exp.Expr]) -> exp.Expr:
-        found = kind(this=args[0] if args else None)
+        first = kind(this=args[0] if args else None)
         if len(args) != 2:
-            return found
-        return exp.IgnoreNulls(this=found) if args[1] == exp.true() else exp.RespectNulls(this=found)
+            return first
+        return exp.IgnoreNulls(this=first) if args[1] == exp.true() else exp.RespectNulls(this=first)
 
     return build
 

@@ -16,7 +16,6 @@ from fff.catalog import Catalog, LookupMethod, Page, ScanMethod, Table
 from fff.errors import FFFError, SourceError
 from fff.federation import Federation, RunOptions
 from fff.sql import table_names
-from fff.sql.planner.access_paths import usable_scans
 from fff.stats import AccessMeter
 from fff_sources.authoring.evidence import Witness, endpoint_of, paging_problems, paging_remarks
 
@@ -87,7 +86,7 @@ class SpecTrial:
                 [known] = self._catalog.find([table.source, table.name])
                 found.append(known)
         for table in found:
-            for scan in usable_scans(table):  # those that need a condition are tried by tests alone
+            for scan in table.usable_scans:  # those that need a condition are tried by tests alone
                 yield await self._scan(table, scan)
         for table in found:
             for lookup in table.lookups:

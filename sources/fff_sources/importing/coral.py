@@ -220,9 +220,9 @@ class _Table:
         plain = identifier(key)
         for one in [self.data.get("request"), *self._more()] if plain in columns else ():
             path = text_of(mapping(one).get("path"))
-            found = re.search(r"([^/{}]+)/\{\{\s*filter\." + re.escape(key) + r"\s*\}\}/", path)
-            if found is not None:
-                named = f"{singular(identifier(found[1].lower()))}_{plain}"
+            segment = re.search(r"([^/{}]+)/\{\{\s*filter\." + re.escape(key) + r"\s*\}\}/", path)
+            if segment is not None:
+                named = f"{singular(identifier(segment[1].lower()))}_{plain}"
                 self.tell(
                     f"filter {key}", "approximated", f"called {named}: the records have another {plain}"
                 )
@@ -319,9 +319,14 @@ class _Table:
         return endpoint | ({"paginator": paginator} if paginator else {})
 
     def _params(
-        self, given: Sequence[Mapping[str, Any]], keys: Mapping[str, str], what: str, *, in_body: bool = False
+        self,
+        inputs: Sequence[Mapping[str, Any]],
+        keys: Mapping[str, str],
+        what: str,
+        *,
+        in_body: bool = False,
     ) -> Iterator[tuple[str, Any]]:
-        for one in given:
+        for one in inputs:
             name, kind = text_of(one.get("name")), one.get("from")
             where = f"{what}.{name}"
             if kind == "literal":
@@ -338,7 +343,7 @@ class _Table:
                 yield name, self.manifest.configured(str(kind), text_of(one.get("key")), None)
             elif kind == "template":
                 text = text_of(one.get("template"))
-                wanted = {found[2] for found in _TEMPLATE.finditer(text) if found[1] == "filter"}
+                wanted = {template[2] for template in _TEMPLATE.finditer(text) if template[1] == "filter"}
                 if wanted <= keys.keys():
                     yield name, self.manifest.written(text, keys)
             elif str(kind).startswith("filter") and text_of(one.get("key")) in keys:
@@ -353,8 +358,8 @@ class _Table:
                 self.tell(where, "dropped", f"a value from {shown(kind)}", incomplete=True)
 
     def _paginator(self, params: dict[str, Any], body: dict[str, Any]) -> dict[str, Any] | None:
-        said = mapping(self.data.get("pagination"))
-        mode, about = text_of(said.get("mode")) or "none", mapping(said.get("page_size"))
+        pagination = mapping(self.data.get("pagination"))
+        mode, about = text_of(pagination.get("mode")) or "none", mapping(pagination.get("page_size"))
         size, name = about.get("default"), text_of(about.get("query_param"))
         parts = [str(part) for part in about.get("body_path") or ()]
         inside = ".".join(parts)
@@ -369,42 +374,45 @@ class _Table:
             for part in parts[:-1]:
                 place_in = place_in.setdefault(part, {})
             place_in.setdefault(parts[-1], size)
-        if isinstance(most := said.get("max_pages"), int):
+        if isinstance(most := pagination.get("max_pages"), int):
             self.tell("pagination.max_pages", "approximated", f"all pages are read, not {most} alone")
-        place = step("$", *map(str, said.get("response_cursor_path") or ()))
-        found: dict[str, Any]
+        place = step("$", *map(str, pagination.get("response_cursor_path") or ()))
+        paginator: dict[str, Any]
         if mode in ("none", "auto"):
             if name and isinstance(size, int):
                 params.setdefault(name, size)
             self.tell("pagination", "translated" if mode == "auto" else "approximated", "as answers say")
             return None
         if mode == "cursor_query":
-            found = {
+            paginator = {
                 "type": "cursor",
                 "cursor_path": place,
-                "cursor_param": text_of(said.get("cursor_param")),
+                "cursor_param": text_of(pagination.get("cursor_param")),
             }
         elif mode == "cursor_body":
-            inside = ".".join(str(part) for part in said.get("cursor_body_path") or ())
-            found = {"type": "cursor", "cursor_path": place, "cursor_body_path": inside}
-        elif mode == "page" and said.get("page_step", 1) == 1:
-            found = {"type": "page_number", "page_param": text_of(said.get("page_param")) or "page"}
-            found["base_page"] = said.get("page_start") or 0
+            inside = ".".join(str(part) for part in pagination.get("cursor_body_path") or ())
+            paginator = {"type": "cursor", "cursor_path": place, "cursor_body_path": inside}
+        elif mode == "page" and pagination.get("page_step", 1) == 1:
+            paginator = {"type": "page_number", "page_param": text_of(pagination.get("page_param")) or "page"}
+            paginator["base_page"] = pagination.get("page_start") or 0
         elif mode in ("page", "offset"):
             # Pages counted by more than one are places in the list.
             called = "page" if mode == "page" else "offset"
-            found = {"type": "offset", "offset_param": text_of(said.get(f"{called}_param")) or called}
-            found["base_offset"] = said.get(f"{called}_start") or 0
-            if not sizes and isinstance(by := said.get(f"{called}_step") or size, int):
+            paginator = {
+                "type": "offset",
+                "offset_param": text_of(pagination.get(f"{called}_param")) or called,
+            }
+            paginator["base_offset"] = pagination.get(f"{called}_start") or 0
+            if not sizes and isinstance(by := pagination.get(f"{called}_step") or size, int):
                 sizes = {"page_size": by, "page_size_param": None}
         elif mode == "link_header":
-            found = {"type": "header_link"}
+            paginator = {"type": "header_link"}
         else:
             note = f"pages by {shown(mode)}: they are followed as answers say"
             self.tell("pagination", "approximated", note, incomplete=True)
             return None
         self.tell("pagination", "translated")
-        return found | sizes
+        return paginator | sizes
 
     def _optional(
         self, filters: Mapping[str, Mapping[str, Any]], required: Sequence[str], table: TableDraft

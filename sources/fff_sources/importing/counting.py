@@ -26,25 +26,25 @@ def count_folder(folder: Path, kind: str | None) -> Iterator[str]:
         except FFFError:
             counts.setdefault("unreadable", Counter())["documents"] += 1
             continue
-        found = kind or format_of(data)
-        if found is None and file.suffix == ".py":
+        kind_read = kind or format_of(data)
+        if kind_read is None and file.suffix == ".py":
             continue  # a program that configures nothing
-        if found is None:
+        if kind_read is None:
             counts.setdefault("of no known format", Counter())["documents"] += 1
             continue
-        counted = counts.setdefault(found, Counter())
+        counted = counts.setdefault(kind_read, Counter())
         counted["documents"] += 1
-        report = FidelityReport(found, str(file))
+        report = FidelityReport(kind_read, str(file))
         try:
             import_data(data, str(file), report)
         except FFFError:
             counted["documents of which nothing translates"] += 1
-        plain = plain_streams(data) if found == "airbyte" else {}
+        plain = plain_streams(data) if kind_read == "airbyte" else {}
         counted["tables"] += len(plain) or len(report.written) + len(report.left_out)
         counted["tables translated and linted"] += len(report.written)
         for name in report.written:
             counted["of these known to be complete"] += not report.may_miss_rows(name)
-        if found == "airbyte":
+        if kind_read == "airbyte":
             counted["plain streams"] += sum(plain.values())
             written = [name for name, is_plain in plain.items() if is_plain and name in report.written]
             counted["plain streams translated and linted"] += len(written)
@@ -52,7 +52,7 @@ def count_folder(folder: Path, kind: str | None) -> Iterator[str]:
             counted["plain streams translated and linted, with their login"] += sum(
                 report.written[name].partition(".")[0] not in lost for name in written
             )
-    for found, counted in counts.items():
-        yield found
+    for kind_read, counted in counts.items():
+        yield kind_read
         for what, number in counted.items():
             yield f"  {number:>7,}  {what}"

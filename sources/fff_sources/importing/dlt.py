@@ -51,8 +51,8 @@ _SECRETS = {
 
 def configurations(text: str, where: str) -> dict[str, Any]:
     """The configurations in a program, which is read and never run. Raises UsageError."""
-    found = dictionaries(text, where, lambda keys: {"client", "resources"} <= keys)
-    return {"dlt": [{"function": name, "config": config} for name, config in found]}
+    configs = dictionaries(text, where, lambda keys: {"client", "resources"} <= keys)
+    return {"dlt": [{"function": name, "config": config} for name, config in configs]}
 
 
 def drafts_of_dlt(data: Mapping[str, Any], source: str, report: FidelityReport) -> list[SpecDraft]:
@@ -106,45 +106,45 @@ class _Configuration:
             if not isinstance(called, str):
                 self._report.leave_out(f"{name}: resource {number}", f"computed: {_said(one)}")
                 continue
-            told = called if called not in self._report.written else f"{name}.{called}"
+            table_name = called if called not in self._report.written else f"{name}.{called}"
             try:
-                table = self._table(told, resource, defaults, client)
+                table = self._table(table_name, resource, defaults, client)
             except UntranslatableError as error:
-                self._report.leave_out(told, str(error))
+                self._report.leave_out(table_name, str(error))
                 continue
             table.name = unique(identifier(called), (one.name for one in draft.tables))
             draft.tables.append(table)
-            self._report.written[told] = f"{name}.{table.name}"
+            self._report.written[table_name] = f"{name}.{table.name}"
         return draft
 
     def _text(self, text: str, what: str) -> str:
         """A text; what a program would put into it is a variable."""
-        return _INSIDE.sub(lambda found: self._hiding.secret(identifier(found[1]) or what), text)
+        return _INSIDE.sub(lambda reference: self._hiding.secret(identifier(reference[1]) or what), text)
 
-    def _auth(self, given: Any, where: str) -> dict[str, Any] | None:
-        if given is None:
+    def _auth(self, login: Any, where: str) -> dict[str, Any] | None:
+        if login is None:
             return None
-        said = _plain(given)
-        kind = said.get("type") or ("bearer" if "token" in said else None)
+        options = _plain(login)
+        kind = options.get("type") or ("bearer" if "token" in options else None)
         if kind not in _SECRETS:
-            self._report.add("", where, "dropped", f"{_said(given)}: write `auth` by hand")
+            self._report.add("", where, "dropped", f"{_said(login)}: write `auth` by hand")
             return None
         auth: dict[str, Any] = {"type": kind}
         # Whatever stands there is a secret, or leads to one.
         auth |= {name: self._hiding.secret(name) for name in _SECRETS[kind]}
         if kind == "api_key":
-            auth["name"] = said["name"] if isinstance(said.get("name"), str) else "Authorization"
-            place = said.get("location") or "header"
+            auth["name"] = options["name"] if isinstance(options.get("name"), str) else "Authorization"
+            place = options.get("location") or "header"
             if place not in ("header", "query", "param"):
                 self._report.add("", where, "dropped", f"a key in a {shown(place)}: write `auth` by hand")
                 return None
             auth["location"] = "header" if place == "header" else "query"
         if kind == "oauth2_client_credentials":
-            url = said.get("access_token_url")
+            url = options.get("access_token_url")
             auth["access_token_url"] = (
                 self._text(url, "token_url") if isinstance(url, str) else self._hiding.secret("token_url")
             )
-            data = said.get("access_token_request_data")
+            data = options.get("access_token_request_data")
             if isinstance(data, Mapping) and all(isinstance(one, str) for one in data.values()):
                 auth["access_token_request_data"] = {
                     key: self._hiding.secret(key) if is_secret(key) else value for key, value in data.items()
@@ -178,8 +178,8 @@ class _Configuration:
             about = _plain(value) if not isinstance(value, str) else {}
             if about.get("type") == "resolve":
                 bound[key] = parent(text_of(about.get("resource")), text_of(about.get("field")))
-            elif isinstance(value, str) and (found := _PARENT.fullmatch(value)):
-                bound[key] = parent(found[1], found[2])
+            elif isinstance(value, str) and (reference := _PARENT.fullmatch(value)):
+                bound[key] = parent(reference[1], reference[2])
             elif about or isinstance(value, ComputedValue | list) or "{incremental." in text_of(value):
                 start = (
                     about.get("type") == "incremental" or "incremental" in f"{_said(value)} {text_of(value)}"
@@ -190,7 +190,7 @@ class _Configuration:
                 tell(f"params.{key}", "approximated" if start else "dropped", note, incomplete=not start)
             elif value is not None:
                 params[key] = self._param(key, value)
-        path = _PARENT.sub(lambda found: parent(found[1], found[2]), path)
+        path = _PARENT.sub(lambda reference: parent(reference[1], reference[2]), path)
         for key, place in list(bound.items()):
             if f"{{{key}}}" in path:
                 path = path.replace(f"{{{key}}}", place)
@@ -226,8 +226,8 @@ class _Configuration:
             tell("processing_steps", "approximated", "records are read as they are sent")
         table = TableDraft(name)
         key_of = resource.get("primary_key", defaults.get("primary_key"))
-        said = [key_of] if isinstance(key_of, str) else key_of if isinstance(key_of, list) else []
-        primary = tuple(one for one in said if isinstance(one, str))
+        key_names = [key_of] if isinstance(key_of, str) else key_of if isinstance(key_of, list) else []
+        primary = tuple(one for one in key_names if isinstance(one, str))
         if not keys:
             table.scan = written
             tell("columns", "translated", "found in the answers")
@@ -260,34 +260,34 @@ class _Configuration:
             return self._text(text, name) if "<<" in value else text
         return value if isinstance(value, int | float) else escaped(text_of(value))
 
-    def _pages(self, given: Any, written: dict[str, Any], tell: Any) -> None:
-        said = _plain(given)
-        kind = {"json_response": "json_link"}.get(text_of(said.get("type")), text_of(said.get("type")))
+    def _pages(self, pages: Any, written: dict[str, Any], tell: Any) -> None:
+        options = _plain(pages)
+        kind = {"json_response": "json_link"}.get(text_of(options.get("type")), text_of(options.get("type")))
         if kind in ("", "auto"):
             return
         if kind not in _WORDS:
             tell(
                 "paginator",
                 "approximated",
-                f"{_said(given)}: pages are followed as answers say",
+                f"{_said(pages)}: pages are followed as answers say",
                 incomplete=True,
             )
             return
-        found: dict[str, Any] = {"type": kind}
+        paginator: dict[str, Any] = {"type": kind}
         if kind == "page_number":
-            base = said.get("base_page", said.get("page", 0))
-            found["base_page"] = base if isinstance(base, int) else 0
-        if kind == "offset" and isinstance(size := said.get("limit"), int):
-            found["limit"] = size
-        if kind in ("page_number", "offset") and "total_path" not in said:
-            said["total_path"] = "total"  # which dlt takes for granted
+            base = options.get("base_page", options.get("page", 0))
+            paginator["base_page"] = base if isinstance(base, int) else 0
+        if kind == "offset" and isinstance(size := options.get("limit"), int):
+            paginator["limit"] = size
+        if kind in ("page_number", "offset") and "total_path" not in options:
+            options["total_path"] = "total"  # which dlt takes for granted
         for word in _WORDS[kind]:
-            value = said.get(word)
+            value = options.get(word)
             if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
-                found[word] = value
-        for word in sorted(said.keys() - {"type", "limit", "offset", "base_page", "page", *_WORDS[kind]}):
+                paginator[word] = value
+        for word in sorted(options.keys() - {"type", "limit", "offset", "base_page", "page", *_WORDS[kind]}):
             tell(f"paginator.{word}", "dropped", "FFF ends pages by itself")
-        written["paginator"] = found
+        written["paginator"] = paginator
         tell("paginator", "translated")
 
 

@@ -161,32 +161,35 @@ def _table(draft: SpecDraft, one: Example, report: FidelityReport, template: str
     last = bool(one.path) and one.path[-1].startswith("{")
     named = identifier(one.collection.lower(), "rows")
     table = TableDraft(unique(singular(named) if last else named, taken), description=shown(one.summary))
-    told = f"GET {template}"
+    request_line = f"GET {template}"
     columns = columns_of(shape.records, shape.header) if one.answered and shape.records else []
     endpoint: dict[str, Any] = {"path": template}
     if one.answered and shape.selector != "$":
         endpoint["data_selector"] = shape.selector
-    _params(one, endpoint, report, told)
+    _params(one, endpoint, report, request_line)
     keys = _keys(one, columns, shape.records, endpoint, last=last)
     own = [ColumnDraft(key, "string", note="what is asked for") for key in keys if key not in _names(columns)]
     if not columns and own:
         columns = [ColumnDraft("record", "string", "$", "the record, as JSON text")]
-        report.add(told, "answer", "approximated", "no answer is kept: records come as JSON text")
+        report.add(request_line, "answer", "approximated", "no answer is kept: records come as JSON text")
     elif not columns:
         report.add(
-            told, "answer", "approximated", "no answer is kept: columns are learnt from the first page"
+            request_line,
+            "answer",
+            "approximated",
+            "no answer is kept: columns are learnt from the first page",
         )
     for column in columns:
         outcome = "approximated" if column.note else "translated"
-        report.add(told, f"columns.{column.name}", outcome, column.note)  # type: ignore[arg-type]
+        report.add(request_line, f"columns.{column.name}", outcome, column.note)  # type: ignore[arg-type]
     table.columns = [*own, *columns]
     if keys:
         table.key_columns = [{"name": key, "require": "required"} for key in keys]
         table.lookups.append(LookupDraft(tuple(keys), endpoint))
     else:
         table.scan, table.test = endpoint, "LIMIT 5"
-    report.add(told, "path", "translated")
-    report.written[told] = f"{draft.name}.{table.name}"
+    report.add(request_line, "path", "translated")
+    report.written[request_line] = f"{draft.name}.{table.name}"
     draft.tables.append(table)
 
 
@@ -194,23 +197,27 @@ def _names(columns: list[ColumnDraft]) -> set[str]:
     return {column.name for column in columns}
 
 
-def _params(one: Example, endpoint: dict[str, Any], report: FidelityReport, told: str) -> None:
+def _params(one: Example, endpoint: dict[str, Any], report: FidelityReport, request_line: str) -> None:
     """What was sent along, without what turned pages: that is for FFF to say, as the answers go on."""
     params = {name: value for name, value in one.params.items() if name.lower() not in (*_TURNS, *SIZES)}
     sized = any(name.lower() in SIZES for name in one.params)
     turned = [name for name in one.params if name.lower() in _TURNS]
     if params:
         endpoint["params"] = params
-        report.add(told, "query", "approximated", f"the table is what is sent for {', '.join(params)}")
+        report.add(
+            request_line, "query", "approximated", f"the table is what is sent for {', '.join(params)}"
+        )
     turning = next((name for name in turned if name.lower() in {one.lower() for one in PAGE_PARAMS}), None)
     if turning is not None:
         # Where numbers begin is not known: from 0 on none is left out, and one that comes twice is an error.
         first = 0 if one.params[turning] == "0" else 1
         endpoint["paginator"] = {"type": "page_number", "page_param": turning, "base_page": first}
-        report.add(told, "paging", "approximated", f"pages by {turning}, from {first} to an empty one")
+        report.add(
+            request_line, "paging", "approximated", f"pages by {turning}, from {first} to an empty one"
+        )
     elif turned or sized:
         note = f"{', '.join(turned) or 'a size'} turned pages: they are followed where answers say how they go on"
-        report.add(told, "paging", "approximated", note, incomplete=True)
+        report.add(request_line, "paging", "approximated", note, incomplete=True)
 
 
 def _keys(

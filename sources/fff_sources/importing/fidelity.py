@@ -83,13 +83,13 @@ class FidelityReport:
 
     def lines(self) -> list[str]:
         """What somebody should read: all that is not simply translated."""
-        told = [
+        notes = [
             f"{one.table or 'source'}: {one.field} {one.outcome}: {one.note}"
             + (" (rows may be missing: exhaustive: false)" if one.incomplete else "")
             for one in self.notes
             if one.outcome != "translated" and (not one.table or one.table in self.written)
         ]
-        return told + [f"{name}: left out: {why}" for name, why in self.left_out.items()]
+        return notes + [f"{name}: left out: {why}" for name, why in self.left_out.items()]
 
 
 def shown(text: object) -> str:

@@ -44,9 +44,9 @@ def _example(entry: Mapping[str, Any], hiding: Hiding) -> Example | None:
     if value is None:
         return None
     parts, keys = segments_of(address.path)
-    told = f"{text_of(request.get('method')).upper()} /{'/'.join(parts)}"
+    request_line = f"{text_of(request.get('method')).upper()} /{'/'.join(parts)}"
     if text_of(request.get("method")).upper() != "GET":
-        hiding.report.leave_out(told, "only what is read by GET is a table")
+        hiding.report.leave_out(request_line, "only what is read by GET is a table")
         return None
     example = Example(address.base_url, parts, keys, value=value, answered=True)
     example.params = {name: hiding.param(name, text) for name, text in address.params}

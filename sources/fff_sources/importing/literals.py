@@ -38,12 +38,12 @@ def dictionaries(
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise UsageError(f"{where}: not valid Python: {error}") from error
-    found: list[tuple[str, dict[str, Any]]] = []
+    dictionaries_read: list[tuple[str, dict[str, Any]]] = []
     try:
-        _visit(tree, "", {}, wanted, found)
+        _visit(tree, "", {}, wanted, dictionaries_read)
     except RecursionError as error:
         raise UsageError(f"{where}: nested too deeply") from error
-    return found
+    return dictionaries_read
 
 
 def _visit(
@@ -51,7 +51,7 @@ def _visit(
     function: str,
     names: Mapping[str, ast.expr | None],
     wanted: Callable[[set[str]], bool],
-    found: list[tuple[str, dict[str, Any]]],
+    dictionaries_read: list[tuple[str, dict[str, Any]]],
 ) -> None:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         function = node.name
@@ -60,16 +60,16 @@ def _visit(
     if isinstance(node, ast.Dict) and wanted(_texts(node)):
         read = _LiteralReader(names).value(node, 0)
         if isinstance(read, dict):
-            found.append((function, read))
+            dictionaries_read.append((function, read))
         return
     for child in ast.iter_child_nodes(node):
-        _visit(child, function, names, wanted, found)
+        _visit(child, function, names, wanted, dictionaries_read)
 
 
 def _texts(node: ast.Dict) -> set[str]:
     """The keys that are plain text."""
-    found = (key.value for key in node.keys if isinstance(key, ast.Constant))
-    return {key for key in found if isinstance(key, str)}
+    texts = (key.value for key in node.keys if isinstance(key, ast.Constant))
+    return {key for key in texts if isinstance(key, str)}
 
 
 def _assigned(scope: ast.AST) -> dict[str, ast.expr | None]:

@@ -92,7 +92,7 @@ def as_openapi_3(document: Mapping[str, Any]) -> dict[str, Any]:
     host = document.get("host")
     scheme = "https" if "https" in schemes else str(schemes[0])
     url = f"{scheme}://{host}" if host else ""
-    found: dict[str, Any] = {
+    converted: dict[str, Any] = {
         "openapi": "3.0.0",
         "servers": [{"url": url + str(document.get("basePath") or "/")}],
         "definitions": document.get("definitions") or {},
@@ -110,7 +110,7 @@ def as_openapi_3(document: Mapping[str, Any]) -> dict[str, Any]:
         operation = resolver.follow(item.get("get"))
         if not operation:
             continue
-        found["paths"][path] = {
+        converted["paths"][path] = {
             "parameters": [_parameter(resolver.follow(one)) for one in item.get("parameters") or ()],
             "get": {
                 **operation,
@@ -122,7 +122,7 @@ def as_openapi_3(document: Mapping[str, Any]) -> dict[str, Any]:
                 },
             },
         }
-    return found
+    return converted
 
 
 def _parameter(parameter: Mapping[str, Any]) -> dict[str, Any]:

@@ -156,15 +156,17 @@ class _Collection:
         if not isinstance(auth, Mapping):
             return None
         secret, kind = self._hiding.secret, auth.get("type")
-        said = {text_of(one.get("key")): text_of(one.get("value")) for one in mappings(auth.get(str(kind)))}
+        settings = {
+            text_of(one.get("key")): text_of(one.get("value")) for one in mappings(auth.get(str(kind)))
+        }
         match kind:
             case "bearer" | "oauth2":
                 return {"type": "bearer", "token": secret("token")}
             case "basic" | "digest":
                 return self._hiding.basic("http_basic" if kind == "basic" else "digest")
             case "apikey":
-                place = "query" if said.get("in") == "query" else "header"
-                name = said.get("key") or "X-API-Key"
+                place = "query" if settings.get("in") == "query" else "header"
+                name = settings.get("key") or "X-API-Key"
                 return {"type": "api_key", "name": name, "api_key": secret("api_key"), "location": place}
             case None | "noauth":
                 return None

@@ -110,8 +110,8 @@ def _say_what_may_be_missing(drafts: list[SpecDraft], report: FidelityReport) ->
         for table in draft.tables:
             missing = report.may_miss_rows(named.get(f"{draft.name}.{table.name}", ""))
             table.exhaustive = table.exhaustive and not missing
-            told = dict.fromkeys(note.note for note in missing)
-            table.remarks += [f"not known to be complete: {note}" for note in told]
+            notes = dict.fromkeys(note.note for note in missing)
+            table.remarks += [f"not known to be complete: {note}" for note in notes]
 
 
 def _linted(drafts: list[SpecDraft], report: FidelityReport) -> list[SpecDraft]:
@@ -121,18 +121,18 @@ def _linted(drafts: list[SpecDraft], report: FidelityReport) -> list[SpecDraft]:
         drafts = [draft for draft in drafts if draft.tables]
         if not drafts:
             return []
-        found = dict(_mistakes(drafts))
-        if not found:
+        mistakes = dict(_mistakes(drafts))
+        if not mistakes:
             return drafts
         for draft in drafts:
-            if (whole := found.get((draft.name, ""))) is not None:
+            if (whole := mistakes.get((draft.name, ""))) is not None:
                 for table in draft.tables:
-                    found.setdefault((draft.name, table.name), whole)
-            wrong = [table for table in draft.tables if (draft.name, table.name) in found]
+                    mistakes.setdefault((draft.name, table.name), whole)
+            wrong = [table for table in draft.tables if (draft.name, table.name) in mistakes]
             draft.tables = [table for table in draft.tables if table not in wrong]
             for table in wrong:
-                told = written.get(f"{draft.name}.{table.name}", table.name)
-                report.leave_out(told, found[draft.name, table.name])
+                source_name = written.get(f"{draft.name}.{table.name}", table.name)
+                report.leave_out(source_name, mistakes[draft.name, table.name])
     return []
 
 

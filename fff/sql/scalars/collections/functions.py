@@ -63,8 +63,8 @@ def arguments(node: Node) -> tuple[str, list[Node]] | None:
         return None
     listed: list[Node] = []
     for part in shape[1]:
-        given = node.args.get(part)
-        listed += given if isinstance(given, list) else [] if given is None else [given]
+        operand = node.args.get(part)
+        listed += operand if isinstance(operand, list) else [] if operand is None else [operand]
     return shape[0], listed
 
 
@@ -217,8 +217,8 @@ def _sequence(name: str, args: list[Typed]) -> Typed:
     if step == 0 or (end - start) * step < 0 or (end - start) // step > _MOST:
         raise LeftToSparkError("sequence(…) of these constants")
     _, kind = common(args)
-    found = list(range(start, end + (1 if step > 0 else -1), step))
-    return Typed(Literal(found, pa.list_(kind)), pa.list_(kind))
+    elements = list(range(start, end + (1 if step > 0 else -1), step))
+    return Typed(Literal(elements, pa.list_(kind)), pa.list_(kind))
 
 
 def _from_arrays(name: str, args: list[Typed]) -> Typed:

@@ -59,8 +59,8 @@ def arguments(node: Node) -> tuple[str, list[Node]] | None:
     shape = _NODES.get(type(node))
     if shape is None or not isinstance(node.args.get("this"), exp.Expression):
         return None
-    given = [node.args.get(part) for part in shape[1]]
-    return shape[0], [one for one in given if one is not None]
+    operands = [node.args.get(part) for part in shape[1]]
+    return shape[0], [one for one in operands if one is not None]
 
 
 def applied(name: str, nodes: Sequence[Node], at: Among) -> Typed:
@@ -99,8 +99,8 @@ class _Maker:
         columns, inside, body = self._inside(node, kinds)
         if len(columns) != (count or len(kinds)):
             raise LeftToSparkError("a lambda of so many variables")
-        found = inside.value(body)
-        return Lambda(columns, found.expr), found.type
+        result = inside.value(body)
+        return Lambda(columns, result.expr), result.type
 
     def _condition(self, node: Node, kinds: Sequence[ArrowType]) -> Lambda:
         columns, inside, body = self._inside(node, kinds)

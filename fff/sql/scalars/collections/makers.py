@@ -27,8 +27,8 @@ def array(items: Sequence[Typed]) -> Typed:
     """`array(…)`."""
     if not items:
         return Typed(Literal([], pa.list_(VOID)), pa.list_(VOID))
-    found, kind = _alike("array(…)", items)
-    return call("array", found, pa.list_(kind))
+    elements, kind = _alike("array(…)", items)
+    return call("array", elements, pa.list_(kind))
 
 
 def made_map(node: Node, value: _Value) -> Typed:

@@ -92,12 +92,12 @@ def literal(node: Node) -> Typed:
         raise LeftToSparkError("an interval of a computed length")
     unit = node.args.get("unit")
     if isinstance(unit, exp.IntervalSpan):
-        found = _span(this.name, unit.this.name.upper(), unit.expression.name.upper())
+        interval = _span(this.name, unit.this.name.upper(), unit.expression.name.upper())
     elif unit is None:
-        found = _pairs(this.name)
+        interval = _pairs(this.name)
     else:
-        found = _one(this.name, unit.name)
-    return negated(found) if minus else found
+        interval = _one(this.name, unit.name)
+    return negated(interval) if minus else interval
 
 
 def _one(text: str, unit: str) -> Typed:
@@ -123,9 +123,9 @@ def _pairs(text: str) -> Typed:
     if re.fullmatch(rf"(?:{_PAIR.pattern}\s*)+", words, _PAIR.flags) is None:
         raise LeftToSparkError("an interval of this form")
     pairs = _PAIR.findall(words)
-    found = [_one(number, unit) for number, unit in pairs]
-    total = found[0]
-    for one in found[1:]:
+    intervals = [_one(number, unit) for number, unit in pairs]
+    total = intervals[0]
+    for one in intervals[1:]:
         total = arithmetic("add", total, one)
     return total
 
@@ -231,11 +231,11 @@ def as_number(one: Typed, kind: ArrowType) -> Typed:
         exact = Decimal(count).scaleb(-6)
     else:
         exact = Decimal((abs(count) // names[last]) * (-1 if count < 0 else 1))
-    found = fitted(exact, kind) if is_decimal(kind) else int(exact)
+    value = fitted(exact, kind) if is_decimal(kind) else int(exact)
     half = 0 if is_decimal(kind) else 1 << (kind.bit_width - 1)
-    if found is None or (half and not -half <= found < half):
+    if value is None or (half and not -half <= value < half):
         raise LeftToSparkError("an interval beyond a number")
-    return Typed(Literal(found, kind), kind)
+    return Typed(Literal(value, kind), kind)
 
 
 def sign(one: Typed) -> Typed:
@@ -391,9 +391,9 @@ def _scaled(name: str, one: Typed, number: Typed, *, tries: bool) -> Typed:
     """An interval so many times, or a part of it."""
     if number.type == STRING and isinstance(number.expr, Literal):
         number = cast(number, DOUBLE)
-    found = _constant_part(name, count_of(one), number)
-    if found is not None:
-        return _months(found) if one.type == MONTHS else length(found, units=_ALL)
+    scaled = _constant_part(name, count_of(one), number)
+    if scaled is not None:
+        return _months(scaled) if one.type == MONTHS else length(scaled, units=_ALL)
     if one.type == MONTHS or not is_integer(number.type):
         raise LeftToSparkError(f"{name} of an interval")
     called = f"{'try_' if tries else ''}duration_{'times' if name == 'multiply' else 'over'}"

@@ -43,10 +43,10 @@ def applied(name: str, args: Sequence[Typed]) -> Typed:
     ):
         return call(name, [args[0], cast(args[1], INT)], pa.int8(), fails=True)
     if name == "width_bucket" and len(args) == 4 and all(map(_is_written_number, args)):
-        given = [*(cast(one, DOUBLE) for one in args[:3]), cast(args[3], LONG)]
-        if any(one.may_fail for one in given) and not all(isinstance(one.expr, Literal) for one in args):
+        operands = [*(cast(one, DOUBLE) for one in args[:3]), cast(args[3], LONG)]
+        if any(one.may_fail for one in operands) and not all(isinstance(one.expr, Literal) for one in args):
             raise LeftToSparkError("width_bucket(…) of what may fail")
-        return call(name, given, LONG)
+        return call(name, operands, LONG)
     raise LeftToSparkError(f"{name}({', '.join(map(type_name, kinds))})")
 
 
@@ -65,8 +65,8 @@ def to_tens(name: str, number: Typed, count: int) -> Typed:
         if digits > MOST_DIGITS:
             raise LeftToSparkError(f"{name}({type_name(kind)})")
         kind = pa.decimal128(digits, 0)
-    given = [number, Typed(Literal(count, INT), INT)]
-    return call(f"{name}_tens", given, kind, fails=is_integer(kind))
+    operands = [number, Typed(Literal(count, INT), INT)]
+    return call(f"{name}_tens", operands, kind, fails=is_integer(kind))
 
 
 def whole(name: str, number: Typed, count: object) -> Typed:
@@ -81,5 +81,5 @@ def whole(name: str, number: Typed, count: object) -> Typed:
     digits = before + scale if count >= 0 else max(before, 1 - count)
     if digits > MOST_DIGITS or count < -MOST_DIGITS:
         raise LeftToSparkError(f"{name}({type_name(kind)})")
-    given = [cast(number, kind), Typed(Literal(min(count, kind.scale), INT), INT)]
-    return call(f"{name}_tens", given, pa.decimal128(digits, scale))
+    operands = [cast(number, kind), Typed(Literal(min(count, kind.scale), INT), INT)]
+    return call(f"{name}_tens", operands, pa.decimal128(digits, scale))

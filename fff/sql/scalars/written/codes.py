@@ -25,7 +25,7 @@ def constant(one: Typed, name: str) -> str | None:
     return None if one.expr.value is None else str(one.expr.value)
 
 
-def charset(name: str, given: ArrowType, gives: ArrowType) -> Callable[[Sequence[Typed]], Typed]:
+def charset(name: str, takes: ArrowType, gives: ArrowType) -> Callable[[Sequence[Typed]], Typed]:
     """`encode` and `decode`, of a constant character set."""
 
     def build(args: Sequence[Typed]) -> Typed:
@@ -35,7 +35,7 @@ def charset(name: str, given: ArrowType, gives: ArrowType) -> Callable[[Sequence
         if known not in CHARSETS:
             raise LeftToSparkError(f"{name}(…) with this character set")
         word = Typed(Literal(known, STRING), STRING)
-        return call(name, [implicit(name, args[0], given), word], gives, fails=True)
+        return call(name, [implicit(name, args[0], takes), word], gives, fails=True)
 
     return build
 
@@ -46,10 +46,10 @@ def to_binary(name: str) -> Callable[[Sequence[Typed]], Typed]:
     def build(args: Sequence[Typed]) -> Typed:
         if len(args) not in {1, 2} or args[0].type not in (STRING, VOID):
             raise LeftToSparkError(f"{name}(…)")
-        given = constant(args[1], name) if len(args) == 2 else "hex"
-        if given is None and not args[0].may_fail:
+        form_name = constant(args[1], name) if len(args) == 2 else "hex"
+        if form_name is None and not args[0].may_fail:
             return Typed(Literal(None, BINARY), BINARY)
-        form = _FORMS.get((given or "").lower())
+        form = _FORMS.get((form_name or "").lower())
         if form is None:
             raise LeftToSparkError(f"{name}(…) in this form")
         fails = name == "to_binary" and form != "utf-8"
@@ -80,10 +80,10 @@ def mask(args: Sequence[Typed]) -> Typed:
     """`mask`, of constant characters. Raises LeftToSparkError."""
     if not 1 <= len(args) <= 5 or args[0].type not in (STRING, VOID):
         raise LeftToSparkError("mask(…)")
-    found: list[str | None] = [constant(one, "mask") for one in args[1:]]
-    if any(one is not None and (len(one) != 1 or ord(one) > _LAST_SMALL) for one in found):
+    masks: list[str | None] = [constant(one, "mask") for one in args[1:]]
+    if any(one is not None and (len(one) != 1 or ord(one) > _LAST_SMALL) for one in masks):
         raise LeftToSparkError("mask(…) by several characters")
-    words = [Typed(Literal(one, STRING), STRING) for one in (*found, *_MASKS[len(found) :])]
+    words = [Typed(Literal(one, STRING), STRING) for one in (*masks, *_MASKS[len(masks) :])]
     return call("mask", [cast(args[0], STRING), *words], STRING)
 
 

@@ -82,8 +82,8 @@ def plainly(name: str, args: Sequence[Typed], build: Callable[[Sequence[Typed]],
         return _named(COLLATED[args[0].type])
     if name not in _SAME or len(kinds) > 1:
         raise LeftToSparkError(f"{name}(…) of a collation")
-    found = build([_plain(arg) for arg in args])
-    return replace(found, type=kinds.pop()) if found.type == STRING else found
+    built = build([_plain(arg) for arg in args])
+    return replace(built, type=kinds.pop()) if built.type == STRING else built
 
 
 def collation(args: Sequence[Typed]) -> Typed:

@@ -81,16 +81,16 @@ def _written(statement: Statement, shown: Node | None) -> Typed:
     """A pattern as it stands in the text: the parser shows another one."""
     if shown is None:
         return _text(_USUAL)
-    found = {
+    texts = {
         token.text
         for token in statement.tokens
         if token.token_type is TokenType.STRING
         and shown.is_string
         and shown.name in {time_pattern(token.text), token.text}
     }
-    if len(found) != 1:
+    if len(texts) != 1:
         raise LeftToSparkError("a pattern that is not written out")
-    return _text(found.pop())
+    return _text(texts.pop())
 
 
 def _text(written: str) -> Typed:

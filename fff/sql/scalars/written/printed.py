@@ -16,8 +16,8 @@ def format_string(args: Sequence[Typed]) -> Typed:
     parts = places(pattern) if isinstance(pattern, str) else None
     if parts is None:
         raise LeftToSparkError("format_string(…) with this pattern")
-    given = list(args[1:])
-    for one in given:
+    values = list(args[1:])
+    for one in values:
         if not (one.type in (STRING, BOOLEAN, VOID) or is_integer(one.type)) or one.may_fail:
             raise LeftToSparkError(f"format_string({type_name(one.type)})")
     for part in parts:
@@ -26,10 +26,12 @@ def format_string(args: Sequence[Typed]) -> Typed:
         place, _, _, letter = part
         if (
             place is None
-            or place >= len(given)
-            or (letter == "d" and not (is_integer(given[place].type) or given[place].type == VOID))
+            or place >= len(values)
+            or (letter == "d" and not (is_integer(values[place].type) or values[place].type == VOID))
         ):
             raise LeftToSparkError("format_string(…) with this pattern")
     return call(
-        "format_string", [args[0], *(cast(one, STRING) if one.type == VOID else one for one in given)], STRING
+        "format_string",
+        [args[0], *(cast(one, STRING) if one.type == VOID else one for one in values)],
+        STRING,
     )

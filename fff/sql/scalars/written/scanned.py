@@ -36,9 +36,9 @@ def part(args: Sequence[Typed]) -> Typed:
     if len(args) != 2:
         raise LeftToSparkError("regexp_substr(…)")
     text, pattern = (implicit("regexp_substr", one, STRING) for one in args)
-    found = extracted(text, pattern, Typed(Literal(0, INT), INT))
-    empty = Typed(Compare("=", found.expr, Literal("", STRING)), BOOLEAN)
-    return call("case", [empty, Typed(Literal(None, STRING), STRING), found], STRING)
+    matched = extracted(text, pattern, Typed(Literal(0, INT), INT))
+    empty = Typed(Compare("=", matched.expr, Literal("", STRING)), BOOLEAN)
+    return call("case", [empty, Typed(Literal(None, STRING), STRING), matched], STRING)
 
 
 def _pattern(name: str, args: Sequence[Typed]) -> tuple[Typed, Typed, str]:

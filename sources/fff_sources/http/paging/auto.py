@@ -65,14 +65,14 @@ class AutoPaginator(Chained):
 
     def total(self, answer: PageAnswer) -> Told | None:
         """The total the answer tells, where it is certain to be one; nothing rests on it."""
-        told = self._told(answer)
-        total = told.total
-        pages = None if told.page is None or told.page[1] is None or told.pages is None else told.pages[1]
+        more = self._told(answer)
+        total = more.total
+        pages = None if more.page is None or more.page[1] is None or more.pages is None else more.pages[1]
         if total is None:
-            exact = told.pages_exact and not self._approximate
+            exact = more.pages_exact and not self._approximate
             return None if pages is None else Told(pages=pages, exact=exact, declared=False)
         # Pages end by it.
-        by_total = told.pages is None and (told.page is not None or told.offset is not None)
+        by_total = more.pages is None and (more.page is not None or more.offset is not None)
         return Told(
             total.rows,
             pages,
@@ -84,15 +84,15 @@ class AutoPaginator(Chained):
     def after(self, ask: Ask, answer: PageAnswer) -> Ask | None:
         """The next question. Raises CutShortError where there must be one and nothing says which."""
         self._received += answer.records
-        told = self._told(answer)
-        if told is SILENT and self._guessed is None and "link" not in answer.headers:
+        more = self._told(answer)
+        if more is SILENT and self._guessed is None and "link" not in answer.headers:
             return None
-        following = self._by_link(answer, told) if self._guessed is None else None
+        following = self._by_link(answer, more) if self._guessed is None else None
         if following is None:
             if self._guessed is not None:
-                self._check_understood(ask, answer, told)
-            following = self._guess(ask, answer, told)
-            if following is None and (sign := self._sign(answer, told)) is not None:
+                self._check_understood(ask, answer, more)
+            following = self._guess(ask, answer, more)
+            if following is None and (sign := self._sign(answer, more)) is not None:
                 raise CutShortError(f"there is more than what came ({sign}): {DECLARE}")
         self._followed = self._followed or following is not None
         return following
@@ -102,20 +102,20 @@ class AutoPaginator(Chained):
             self._last = answer, told_more(answer.body, self._selector or WHOLE, answer.headers)
         return self._last[1]
 
-    def _sign(self, answer: PageAnswer, told: ToldMore) -> str | None:
+    def _sign(self, answer: PageAnswer, more: ToldMore) -> str | None:
         """What says that there is more."""
         if speaks_of_next(answer.headers.get("link", "")):
             return "Link header"  # one that can be read was followed
         if not self._followed:
-            return told.hint(self._received)
+            return more.hint(self._received)
         # The pages have ended, unless the last one says otherwise; a total is compared with what came of all.
-        return told.leads_on() if told.has_more is not None or answer.records else None
+        return more.leads_on() if more.has_more is not None or answer.records else None
 
     # --------------------------------------------------------------------------------------------- next links
 
-    def _by_link(self, answer: PageAnswer, told: ToldMore) -> Ask | None:
+    def _by_link(self, answer: PageAnswer, more: ToldMore) -> Ask | None:
         header = link_next(answer.headers.get("link", ""))
-        link = NextPage(header) if header is not None else told.link
+        link = NextPage(header) if header is not None else more.link
         if link is None:
             return None
         try:
@@ -133,32 +133,32 @@ class AutoPaginator(Chained):
 
     # ----------------------------------------------------------------------------- cursors, pages and offsets
 
-    def _guess(self, ask: Ask, answer: PageAnswer, told: ToldMore) -> Ask | None:
+    def _guess(self, ask: Ask, answer: PageAnswer, more: ToldMore) -> Ask | None:
         """The question by a cursor, a page number or an offset, where it is evident."""
-        if not self._may_ask or told.says_no:
+        if not self._may_ask or more.says_no:
             return None
-        if told.resumption is not None:
-            return self._resumed(answer, told.resumption)
+        if more.resumption is not None:
+            return self._resumed(answer, more.resumption)
         if ask.url is not None:
             return None
-        if told.spread:
-            return self._by_cursor(answer, told.spread)
-        if told.cursor is not None:
-            return self._by_cursor(answer, dict([told.cursor]))
+        if more.spread:
+            return self._by_cursor(answer, more.spread)
+        if more.cursor is not None:
+            return self._by_cursor(answer, dict([more.cursor]))
         if answer.records == 0:
             return None
-        if told.page is not None and self._guessed in (None, told.page[0]):
-            name, page = told.page
+        if more.page is not None and self._guessed in (None, more.page[0]):
+            name, page = more.page
             page = page if page is not None else max(ask.position, 1)
             if self._guessed is None:
                 self._base = page
-            if self._base in (0, 1) and self._more_pages(told, page + 1):
+            if self._base in (0, 1) and self._more_pages(more, page + 1):
                 return self._ask(name, page + 1)
-        elif told.offset is not None:
-            name, place = told.offset
+        elif more.offset is not None:
+            name, place = more.offset
             following = place + answer.records
             first = place in (0, conventions.OFFSETS[name])
-            if (self._guessed == name or first) and self._more_rows(told, following):
+            if (self._guessed == name or first) and self._more_rows(more, following):
                 return self._ask(name, following)
         return None
 
@@ -190,26 +190,26 @@ class AutoPaginator(Chained):
         self._seen.add(url)
         return Ask(url=url, origin=answer.url)
 
-    def _more_pages(self, told: ToldMore, following: int) -> bool:
-        if told.pages is None or told.has_more is not None or told.next is not None:
-            return self._more_rows(told, following)
-        return following - self._base < told.pages[1] or self._approximate or not told.pages_exact
+    def _more_pages(self, more: ToldMore, following: int) -> bool:
+        if more.pages is None or more.has_more is not None or more.next is not None:
+            return self._more_rows(more, following)
+        return following - self._base < more.pages[1] or self._approximate or not more.pages_exact
 
-    def _more_rows(self, told: ToldMore, following: int) -> bool:
+    def _more_rows(self, more: ToldMore, following: int) -> bool:
         """Whether there is a page of that number, or from that record on."""
-        if told.next is not None:
-            return told.next[1] in (following, str(following))
-        if told.has_more is not None:
-            return told.has_more[1]
-        total = told.total or told.perhaps_total
+        if more.next is not None:
+            return more.next[1] in (following, str(following))
+        if more.has_more is not None:
+            return more.has_more[1]
+        total = more.total or more.perhaps_total
         return total is not None and (total.rows > self._received or not total.exact)
 
     def _ask(self, name: str, number: int) -> Ask:
         self._guessed = name
         return Ask({**self._first_params, name: str(number)}, position=number, values={name: number})
 
-    def _check_understood(self, ask: Ask, answer: PageAnswer, told: ToldMore) -> None:
+    def _check_understood(self, ask: Ask, answer: PageAnswer, more: ToldMore) -> None:
         """Raises PaginationError where the answer shows that the parameter meant nothing to the source."""
-        echo = dict(one for one in (told.page, told.offset) if one is not None).get(self._guessed or "")
+        echo = dict(one for one in (more.page, more.offset) if one is not None).get(self._guessed or "")
         if echo is not None and echo != ask.position and answer.records > 0:
             raise PaginationError(f"the source seems to ignore {self._guessed!r}: {DECLARE}")

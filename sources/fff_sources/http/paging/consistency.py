@@ -211,10 +211,10 @@ class Repeats:
             return not self._projected or times > 2 or count >= _CERTAIN
         return not self._projected and times > 2  # rows that are all alike may fill two pages
 
-    def _none_new(self, most: int, said: str) -> None:
+    def _none_new(self, most: int, complaint: str) -> None:
         self._stale += 1
         if self._stale > most:
-            raise PaginationError(f"{most:,} {said}")
+            raise PaginationError(f"{most:,} {complaint}")
 
     def _remember(self, marks: Sequence[int]) -> None:
         self._new.update(marks)
@@ -323,23 +323,23 @@ class Totals:
     @property
     def rows(self) -> int | None:
         """The number of rows that was told last, where it is one for certain."""
-        told = self._told[-1] if self._told else None
-        return told.rows if told is not None and told.exact and not told.perhaps_less else None
+        last = self._told[-1] if self._told else None
+        return last.rows if last is not None and last.exact and not last.perhaps_less else None
 
     def complaint(self, received: int, pages: int) -> str | None:
         """What is wrong with an answer of so many records on so many pages that should be the whole."""
-        if not self._told or not all(told.exact for told in self._told):
+        if not self._told or not all(total.exact for total in self._told):
             return None
         declared, perhaps_less = self._told[-1].declared, self._told[-1].perhaps_less
         if not declared and self._own and pages > 1:
             return None  # these count what each page holds
-        rows = [told.rows for told in self._told if told.rows is not None]
+        rows = [total.rows for total in self._told if total.rows is not None]
         if rows and min(rows) != max(rows) and not perhaps_less:
             return f"the source changed while it was read: it spoke of {rows[0]} rows, then of {_other(rows)}"
         is_less = rows and rows[0] < received and not perhaps_less and (declared or pages > 1)
         if rows and (max(rows) > received or is_less):
             return f"the source speaks of {max(rows)} rows and gave {received}"
-        counts = [told.pages for told in self._told if told.pages is not None]
+        counts = [total.pages for total in self._told if total.pages is not None]
         if counts and min(counts) < counts[0]:  # where there are more, they were read as well
             return (
                 f"the source changed while it was read: it spoke of {counts[0]} pages, then of {min(counts)}"
@@ -355,10 +355,10 @@ def _other(numbers: Sequence[int]) -> int:
 
 def marks(pages: Sequence[Page], key: Sequence[str]) -> list[int]:
     """What tells the rows from any others by their key; nothing where that is not known of all."""
-    found: list[int] = []
+    hashes: list[int] = []
     for page in pages if key else ():
         columns = [page.rows.column(name) for name in key]
         if any(column.null_count or pa.types.is_nested(column.type) for column in columns):
             return []
-        found += map(hash, zip(*(column.to_pylist() for column in columns), strict=True))
-    return found
+        hashes += map(hash, zip(*(column.to_pylist() for column in columns), strict=True))
+    return hashes

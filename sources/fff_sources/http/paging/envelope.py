@@ -273,9 +273,13 @@ class _Words:
         for _, name, value in self._all():
             if not isinstance(value, str) or len(value) > _LONGEST_SENTENCE:
                 continue
-            found = conventions.SPOKEN.fullmatch(value.strip())
-            here, whole = (found[1] or found[3], found[2] or found[4]) if found else ("0", "0")
-            page = None if found else conventions.SPOKEN_PAGE.fullmatch(value.strip())
+            range_match = conventions.SPOKEN.fullmatch(value.strip())
+            here, whole = (
+                (range_match[1] or range_match[3], range_match[2] or range_match[4])
+                if range_match
+                else ("0", "0")
+            )
+            page = None if range_match else conventions.SPOKEN_PAGE.fullmatch(value.strip())
             if page is not None and (
                 page[1] or conventions.PAGES.fullmatch(normal(name)) or normal(name) in conventions.PAGE
             ):
@@ -364,7 +368,8 @@ def _total(name: str, value: object, members: Mapping[str, object]) -> Total | N
     """What a member says of the number of records; Elasticsearch and some that write XML as JSON write it as an object."""
     inner = value if isinstance(value, dict) else {}
     rows = next(
-        (found for key in conventions.NUMBERS if (found := number(inner.get(key))) is not None), number(value)
+        (amount for key in conventions.NUMBERS if (amount := number(inner.get(key))) is not None),
+        number(value),
     )
     if rows is None:
         return None
@@ -374,8 +379,8 @@ def _total(name: str, value: object, members: Mapping[str, object]) -> Total | N
 
 
 def _leads_to_next(link: Mapping[str, object]) -> bool:
-    told = (link.get(name) for name in conventions.RELATIONS)
-    names = (str(one) for value in told for one in (value if isinstance(value, list) else [value]))
+    relations = (link.get(name) for name in conventions.RELATIONS)
+    names = (str(one) for value in relations for one in (value if isinstance(value, list) else [value]))
     return any("next" in name.lower().rpartition("/")[2].split() for name in names)
 
 
@@ -429,6 +434,6 @@ def number(value: object) -> int | None:
     if isinstance(value, int | float):
         return int(value) if value >= 0 and value == value // 1 else None
     text = value.get("#text") if isinstance(value, dict) else value
-    if isinstance(text, str) and len(text) < _LONGEST_NUMBER and (found := _NUMBER.fullmatch(text.strip())):
-        return int(found[1].replace(",", ""))
+    if isinstance(text, str) and len(text) < _LONGEST_NUMBER and (match := _NUMBER.fullmatch(text.strip())):
+        return int(match[1].replace(",", ""))
     return None

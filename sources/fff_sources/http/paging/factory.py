@@ -99,24 +99,24 @@ def overlooked(endpoint: spec.Endpoint, answer: PageAnswer, totals: Totals, rece
     large = len(answer.body) > _LARGE and isinstance(paginator, spec.SinglePage)
     body = b"" if large and not mentions_more(answer.body) else answer.body
     selector = parse_path(endpoint.data_selector) if endpoint.format in WORDED else WHOLE
-    told = told_more(body, selector, answer.headers)
+    more = told_more(body, selector, answer.headers)
     # An estimate counts only where nothing proves the end.
-    counted = told.total is None or told.total.exact or isinstance(paginator, spec.SinglePage)
+    counted = more.total is None or more.total.exact or isinstance(paginator, spec.SinglePage)
     told_here = counted and paginator.total == "exact" and not totals.is_told
-    sign = told.total_sign(received) if told_here else None
+    sign = more.total_sign(received) if told_here else None
     if not isinstance(paginator, spec.PageNumber | spec.Offset):
         read = isinstance(paginator, spec.HeaderLink) and paginator.has_more_param is not None
         linked = not read and speaks_of_next(answer.headers.get("link", ""))
-        led = told.leads_on() or ("Link header" if linked and not told.says_no else None)
-        sign = led if led is not None and (answer.records or told.has_more is not None) else sign
+        led = more.leads_on() or ("Link header" if linked and not more.says_no else None)
+        sign = led if led is not None and (answer.records or more.has_more is not None) else sign
     if sign is None:
         return None
-    said = (
+    paginator_name = (
         "paginator: single_page"
         if isinstance(paginator, spec.SinglePage)
         else f"paginator of type {paginator.type}"
     )
-    return f"there is more than what came ({sign}), which the {said} does not read"
+    return f"there is more than what came ({sign}), which the {paginator_name} does not read"
 
 
 def _without_cursor(endpoint: spec.Endpoint, answer: PageAnswer) -> str | None:

@@ -71,18 +71,18 @@ class LinkPaginator(Chained):
         return link
 
     def _next_of_header(self, answer: PageAnswer) -> str | None:
-        found = _link_of(answer.headers.get("link", ""), self._relation or "next")
+        link = _link_of(answer.headers.get("link", ""), self._relation or "next")
         if self._flag is None or not answer.body:  # the status alone says that there are no rows
-            return None if found is None else found[0]
-        told = None if found is None else found[1].get(self._flag.lower())
-        if found is None or told is None:
+            return None if link is None else link[0]
+        flag = None if link is None else link[1].get(self._flag.lower())
+        if link is None or flag is None:
             raise PaginationError(f"the Link header has no next link that says {self._flag!r}")
-        return found[0] if is_yes(told) else None
+        return link[0] if is_yes(flag) else None
 
 
-def is_yes(told: object) -> bool:
+def is_yes(flag: object) -> bool:
     """What a flag says, also one that is written as text or as a number."""
-    return str(told).lower() not in ("false", "0", "")
+    return str(flag).lower() not in ("false", "0", "")
 
 
 _TARGETS = ("href", "@href", "url", "uri")  # HAL and JSON:API write links as objects, and so do others
@@ -109,15 +109,15 @@ _MEANS_NEXT = re.compile(r"""\brel\s*=\s*["']?(?:[^"',;]*\s)?next\b""", re.IGNOR
 
 def link_next(header: str, relation: str = "next") -> str | None:
     """The target of rel="next" (or another relation) in a Link header (RFC 8288), or None."""
-    found = _link_of(header, relation) if header else None
-    return None if found is None else found[0]
+    link = _link_of(header, relation) if header else None
+    return None if link is None else link[0]
 
 
 def _link_of(header: str, relation: str) -> tuple[str, dict[str, str]] | None:
     """The first link of a relation: its target and its parameters, of which the first of a name counts."""
     for match in _LINK.finditer(header):
-        told = [(param[1].lower(), (param[2] or "").strip("\"'")) for param in _PARAM.finditer(match[2])]
-        params = dict(reversed(told))
+        pairs = [(param[1].lower(), (param[2] or "").strip("\"'")) for param in _PARAM.finditer(match[2])]
+        params = dict(reversed(pairs))
         if relation in params.get("rel", "").lower().split():
             return match[1].strip(), params
     return None

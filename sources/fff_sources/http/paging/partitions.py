@@ -28,13 +28,16 @@ def is_divisible(endpoint: spec.Endpoint) -> bool:
     """Whether the first answer may tell all further questions, and nothing but the total ends the scan."""
     match endpoint.paginator:
         case spec.PageNumber() as p:
-            told, bound = p.total_path or p.total_rows_path, p.maximum_page
+            total_path, bound = p.total_path or p.total_rows_path, p.maximum_page
         case spec.Offset() as p:
-            told, bound = p.total_path, p.maximum_offset
+            total_path, bound = p.total_path, p.maximum_offset
         case _:
             return False
     return (
-        told is not None and bound is None and p.max_pages is None and p.has_more_path is p.end_path is None
+        total_path is not None
+        and bound is None
+        and p.max_pages is None
+        and p.has_more_path is p.end_path is None
     )
 
 

@@ -111,44 +111,44 @@ class WindowsLeft:
     def failed(self) -> bool:
         """One variant of one has failed; whether the scan had better go on without it: the source answers, or may yet."""
         self._failed += 1
-        answered = any(left < self._of // len(self._left) for left in self._left.values())
-        return self._of > 1 and (answered or self._failed < _HOPELESS)
+        any_answered = any(left < self._of // len(self._left) for left in self._left.values())
+        return self._of > 1 and (any_answered or self._failed < _HOPELESS)
 
 
 def windows_of(access: HttpAccess, table: Table, now: float) -> list[ScanWindow]:
     """The windows of a scan that can have rows which fulfil the table's qualifiers; `now` is seconds since 1970."""
-    said = access.windows
-    column = None if said is None else table.column(said.column)
-    assert said is not None, "who calls has looked"
+    declared = access.windows
+    column = None if declared is None else table.column(declared.column)
+    assert declared is not None, "who calls has looked"
     assert column is not None, "the spec was checked"
-    edges = list(_edges(said, column.arrow, now))
-    if said.outside == "ask":
+    edges = list(_edges(declared, column.arrow, now))
+    if declared.outside == "ask":
         edges = [None, *edges, None]
-    found = [ScanWindow(column, low, high) for low, high in itertools.pairwise(edges)]
-    if isinstance(said.nulls, dict):
-        found.append(ScanWindow(column, null=True))
-    return [one for one in found if all(one.may_have(qual) for qual in table.quals)]
+    windows = [ScanWindow(column, low, high) for low, high in itertools.pairwise(edges)]
+    if isinstance(declared.nulls, dict):
+        windows.append(ScanWindow(column, null=True))
+    return [one for one in windows if all(one.may_have(qual) for qual in table.quals)]
 
 
-def count(said: spec.Windows, kind: ArrowType, now: float) -> int:
+def count(declared: spec.Windows, kind: ArrowType, now: float) -> int:
     """How many windows there are. Raises ValueError where what is said does not fit the column, or makes too many."""
-    number = sum(1 for _ in _edges(said, kind, now)) - 1
-    return number + 2 * (said.outside == "ask") + isinstance(said.nulls, dict)
+    number = sum(1 for _ in _edges(declared, kind, now)) - 1
+    return number + 2 * (declared.outside == "ask") + isinstance(declared.nulls, dict)
 
 
-def _edges(said: spec.Windows, kind: ArrowType, now: float) -> Iterator[Any]:
+def _edges(declared: spec.Windows, kind: ArrowType, now: float) -> Iterator[Any]:
     """Where windows begin, and where the last one ends."""
-    low = from_text(templates.text_of(said.start), kind)
-    high = _today(kind, now) if said.end is None else from_text(templates.text_of(said.end), kind)
+    low = from_text(templates.text_of(declared.start), kind)
+    high = _today(kind, now) if declared.end is None else from_text(templates.text_of(declared.end), kind)
     step: Any
     if pa.types.is_date(kind) or pa.types.is_integer(kind):
-        if said.size != int(said.size):
-            raise ValueError(f"{said.size:g} is not a whole number")
-        step = int(said.size) if pa.types.is_integer(kind) else int(said.size) * _DAY
+        if declared.size != int(declared.size):
+            raise ValueError(f"{declared.size:g} is not a whole number")
+        step = int(declared.size) if pa.types.is_integer(kind) else int(declared.size) * _DAY
     elif pa.types.is_decimal(kind):
-        step = Decimal(str(said.size))
+        step = Decimal(str(declared.size))
     else:
-        step = said.size * _DAY
+        step = declared.size * _DAY
     if high <= low:
         raise ValueError(f"{templates.text_of(high)} is not behind {templates.text_of(low)}")
     if (high - low) / step > MOST:
@@ -184,10 +184,10 @@ def _read(value: Any, kind: ArrowType) -> Any:
 
 def asking(access: HttpAccess, window: ScanWindow) -> HttpAccess:
     """The access method for one window: for that of NULL with the parameters that ask for it."""
-    said = access.windows
-    if not window.null or said is None or not isinstance(said.nulls, dict):
+    declared = access.windows
+    if not window.null or declared is None or not isinstance(declared.nulls, dict):
         return access
-    params = {**access.endpoint.params, **said.nulls}
+    params = {**access.endpoint.params, **declared.nulls}
     return replace(access, endpoint=access.endpoint.model_copy(update={"params": params}))
 
 
@@ -195,7 +195,7 @@ async def within(
     pages: AsyncGenerator[Page],
     window: ScanWindow,
     columns: Sequence[str],
-    said: spec.Windows,
+    declared: spec.Windows,
     *,
     asked: Table,
     left: WindowsLeft,
@@ -219,10 +219,12 @@ async def within(
                 return
             whole = whole and page.truncated is None
             rows, nulls = window.kept(page.rows)
-            if len(rows) < len(page.rows) and _strays(page.rows.column(said.column), asked, said.column):
+            if len(rows) < len(page.rows) and _strays(
+                page.rows.column(declared.column), asked, declared.column
+            ):
                 warn(
                     f"{asked.full_name}: rows came that are far outside of their window: the source seems to "
-                    f"ignore the parameters of {said.column}, so that each window reads more than its own"
+                    f"ignore the parameters of {declared.column}, so that each window reads more than its own"
                 )
             yield replace(
                 page,
@@ -232,8 +234,8 @@ async def within(
                 pages=None,
                 order=None,
             )
-            if nulls and said.nulls == "none":
-                reason = f"rows came without {said.column}, of which the spec says there are none"
+            if nulls and declared.nulls == "none":
+                reason = f"rows came without {declared.column}, of which the spec says there are none"
                 yield Page(left.empty, reason, lacks=replace(window, null=True).extent)
     if whole and left.ended(window):
         yield Page(left.empty, ends=window.extent)

@@ -263,8 +263,8 @@ def _incremental(stream: ManifestPart, endpoint: dict[str, Any], request: Stream
                 if reference.root == "config" and reference.path and name:
                     variable = request.words.variable([*map(str, reference.path)])
                     endpoint.setdefault("params", {})[name] = f"${{env:{variable}?}}"
-        told = f"{', '.join(dict.fromkeys(sent))} told from when to when" if sent else "requests told times"
-        tell(cursor, "approximated", f"{told}; without it the source may send a part only", incomplete=True)
+        times = f"{', '.join(dict.fromkeys(sent))} told from when to when" if sent else "requests told times"
+        tell(cursor, "approximated", f"{times}; without it the source may send a part only", incomplete=True)
 
 
 def _primary_key(stream: ManifestPart, table: TableDraft, parts: list[str], tell: Any) -> None:

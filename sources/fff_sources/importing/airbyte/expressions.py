@@ -81,26 +81,26 @@ def only_expression(text: Any) -> str | None:
     if not isinstance(text, str):
         return None
     try:
-        found = list(pieces(text.strip()))
+        parts = list(pieces(text.strip()))
     except UntranslatableError:
         return None
-    return found[0][1] if len(found) == 1 and found[0][0] else None
+    return parts[0][1] if len(parts) == 1 and parts[0][0] else None
 
 
 def filled(
     text: str,
     value_of: Callable[[TemplateReference], str],
     plain: Callable[[str], str],
-    told: Callable[[str], None],
+    note: Callable[[str], None],
 ) -> str:
     """A text with its expressions replaced.
 
-    `value_of` says what stands for a reference, `plain` how other text is written; `told` is what hears of
+    `value_of` says what stands for a reference, `plain` how other text is written; `note` is what hears of
     what is only nearly the same. Raises UntranslatableError.
     """
     parts: list[str] = []
     for is_expression, part in pieces(text):
-        parts.append(_value(part, value_of, plain, told) if is_expression else plain(part))
+        parts.append(_value(part, value_of, plain, note) if is_expression else plain(part))
     return "".join(parts)
 
 
@@ -108,10 +108,10 @@ def _value(
     expression: str,
     value_of: Callable[[TemplateReference], str],
     plain: Callable[[str], str],
-    told: Callable[[str], None],
+    note: Callable[[str], None],
 ) -> str:
-    if (said := literal_of(expression)) is not None:
-        return plain(said)
+    if (literal := literal_of(expression)) is not None:
+        return plain(literal)
     if (reference := reference_of(expression)) is not None:
         return value_of(reference)
     if (match := _OR.fullmatch(expression)) is not None and (reference := reference_of(match[1])) is not None:
@@ -119,12 +119,12 @@ def _value(
     if (match := _JOINED.fullmatch(expression)) is not None and (
         reference := reference_of(match[2])
     ) is not None:
-        told(f"a list: write its values joined by {match[1]!r}")
+        note(f"a list: write its values joined by {match[1]!r}")
         return value_of(TemplateReference(reference.root, reference.path))
     if (match := _FILTER.fullmatch(expression)) is not None and (
         reference := reference_of(match[1])
     ) is not None:
-        told(f"`| {match[2]}` is left out")
+        note(f"`| {match[2]}` is left out")
         return value_of(reference)
     raise UntranslatableError(f"a template that computes: {shown(expression)}")
 

@@ -67,15 +67,15 @@ def auth_of(part: ManifestPart, write: Write, secret: Callable[[str], str]) -> d
 
 
 def _basic(part: ManifestPart, write: Write, secret: Callable[[str], str]) -> dict[str, Any]:
-    found = {}
+    credentials = {}
     for key in ("username", "password"):
         text = part.text(key) or ""
         written = write(text)
         plain = "${env:" not in written and written not in _NO_PASSWORDS
-        found[key] = secret(key) if plain else written
-    if not any("${env:" in text for text in found.values()):
-        found["password"] = secret("password")
-    return {"type": "http_basic", **found}
+        credentials[key] = secret(key) if plain else written
+    if not any("${env:" in text for text in credentials.values()):
+        credentials["password"] = secret("password")
+    return {"type": "http_basic", **credentials}
 
 
 def _oauth(
@@ -100,19 +100,19 @@ def _oauth(
         "client_id": hidden("client_id", "client_id"),
         "client_secret": hidden("client_secret", "client_secret"),
     }
-    said = {"access_token_request_data": body} if body else {}
+    token_request = {"access_token_request_data": body} if body else {}
     if grant == "client_credentials":
         if scopes:
-            said = {"access_token_request_data": {"scope": " ".join(scopes), **body}}
-        return {"type": "oauth2_client_credentials", **common, **said}
+            token_request = {"access_token_request_data": {"scope": " ".join(scopes), **body}}
+        return {"type": "oauth2_client_credentials", **common, **token_request}
     if grant != "refresh_token":
         raise UntranslatableError(f"an OAuth login by {grant}")
     renewed = {"refresh_token": hidden("refresh_token", "refresh_token")}
-    return {"type": "oauth2", **common, **renewed, **({"scopes": scopes} if scopes else {}), **said}
+    return {"type": "oauth2", **common, **renewed, **({"scopes": scopes} if scopes else {}), **token_request}
 
 
 def _session(part: ManifestPart, write: Write, secret: Callable[[str], str]) -> dict[str, Any]:
-    request, told = part.part("login_requester"), part.part("request_authentication")
+    request, request_authentication = part.part("login_requester"), part.part("request_authentication")
     place = step("$", *map(str, part.items("session_token_path")))
     if (
         place == "$"
@@ -129,8 +129,8 @@ def _session(part: ManifestPart, write: Write, secret: Callable[[str], str]) -> 
     login |= {"body": _hidden(body, secret)} if body else {}
     login |= {"form": _hidden(form, secret)} if form else {}
     auth: dict[str, Any] = {"type": "session", "login": login, "token_path": place}
-    if told.kind == "ApiKey":
-        option = told.part("inject_into")
+    if request_authentication.kind == "ApiKey":
+        option = request_authentication.part("inject_into")
         if (option.text("inject_into") or "header") != "header":
             raise UntranslatableError("a session's token outside of a header")
         auth |= {"header": option.text("field_name") or "Authorization", "value": "{token}"}

@@ -171,21 +171,21 @@ def _flag(strategy: ManifestPart, cursor: TemplateReference, tell: Tell) -> dict
     plain = expression
     for pattern, key in ((_FALSE, "has_more_path"), (_TRUE, "end_path")):
         match = pattern.fullmatch(expression)
-        if match is not None and (said := reference_of(match["a"])) is not None:
-            if said.root == "response" and said.path and said.path != cursor.path:
-                return {key: path_of(said)}
+        if match is not None and (reference := reference_of(match["a"])) is not None:
+            if reference.root == "response" and reference.path and reference.path != cursor.path:
+                return {key: path_of(reference)}
             return {}
     if expression.startswith("not "):
         plain = expression[4:].strip()
-        said = reference_of(plain)
+        reference = reference_of(plain)
         if (
-            said is not None
-            and said.root == "response"
-            and said.path
-            and said.path != cursor.path
-            and _FLAG.search(str(said.path[-1]))
+            reference is not None
+            and reference.root == "response"
+            and reference.path
+            and reference.path != cursor.path
+            and _FLAG.search(str(reference.path[-1]))
         ):
-            return {"has_more_path": path_of(said)}
+            return {"has_more_path": path_of(reference)}
     if _means_none(plain, cursor):
         return {}
     tell(strategy, "dropped", f"stop_condition {shown(written)}: pages end where there is no cursor")
@@ -196,16 +196,16 @@ def _means_none(expression: str, cursor: TemplateReference) -> bool:
     """Whether a condition says that there is no cursor, or nothing to find it in."""
     absent, within = _ABSENT.fullmatch(expression), _NOT_IN.fullmatch(expression)
     if within is not None:
-        said = reference_of(within["a"])
+        reference = reference_of(within["a"])
         key = literal_of(within["key"])
-        path = (*said.path, key) if said is not None and key is not None else None
+        path = (*reference.path, key) if reference is not None and key is not None else None
     else:
-        said = reference_of(absent["a"] if absent is not None else expression)
-        path = said.path if said is not None else None
+        reference = reference_of(absent["a"] if absent is not None else expression)
+        path = reference.path if reference is not None else None
     return (
-        said is not None
+        reference is not None
         and path is not None
-        and said.root == cursor.root
+        and reference.root == cursor.root
         and path == cursor.path[: len(path)]
     )
 

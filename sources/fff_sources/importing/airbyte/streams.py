@@ -83,10 +83,10 @@ class Wording:
         def value_of(reference: TemplateReference) -> str:
             return self._value(reference, parameters, plain, optional=optional)
 
-        def told(note: str) -> None:
+        def tell(note: str) -> None:
             self.report.add(self._stream, shown(text), "approximated", note)
 
-        return filled(text, value_of, plain, told)
+        return filled(text, value_of, plain, tell)
 
     def _value(
         self,
@@ -118,10 +118,10 @@ class Wording:
         self, path: list[str], default: str | None, plain: Callable[[str], str], *, optional: bool
     ) -> str:
         declared, needed = self._declared(path)
-        said = declared.get("const", declared.get("default", default))
+        value = declared.get("const", declared.get("default", default))
         hidden = bool(declared.get("airbyte_secret")) or is_secret(path[-1])
-        if isinstance(said, str | int | float) and not hidden and said != "":
-            text = text_of_value(said)
+        if isinstance(value, str | int | float) and not hidden and value != "":
+            text = text_of_value(value)
             self.report.add(
                 self._stream, f"config.{'.'.join(path)}", "approximated", f"its default, {shown(text)}"
             )
@@ -214,7 +214,7 @@ class StreamRequest:
         raw = part.get(key)
         if isinstance(raw, str) and raw.strip():
             raise UntranslatableError(f"{key} computes: {shown(raw)}")
-        found: dict[str, Any] = {}
+        written_values: dict[str, Any] = {}
         for name, value in part.mapping(key).items():
             if value is None:
                 continue
@@ -232,8 +232,8 @@ class StreamRequest:
             if is_secret(name) and "${env:" not in written and "{" not in written and written:
                 written = self.words.secret(name)
                 self._tell(part, "approximated", f"{name} is taken for a secret: set its variable")
-            found[name] = written
-        return found
+            written_values[name] = written
+        return written_values
 
     def _body(self, part: ManifestPart) -> dict[str, Any]:
         if part.get("request_body_data"):
@@ -277,19 +277,19 @@ class StreamRequest:
             action, codes = one.text("action"), one.items("http_codes")
             for key in ("error_message", "failure_type"):
                 one.get(key)
-            said = [key for key in ("predicate", "error_message_contains") if one.get(key)]
+            conditions = [key for key in ("predicate", "error_message_contains") if one.get(key)]
             numbers = [int(code) for code in codes if str(code).isdigit() and 100 <= int(code) <= 599]
-            if action == "RATE_LIMITED" and not said:
+            if action == "RATE_LIMITED" and not conditions:
                 self.slow += [code for code in numbers if code != 429]
                 self._tell(one, "translated")
-            elif action == "IGNORE" and numbers == [404] and not said:
+            elif action == "IGNORE" and numbers == [404] and not conditions:
                 self.empty = [404]
                 self._tell(one, "translated")
             elif action == "IGNORE":
                 self._tell(
                     one,
                     "dropped",
-                    f"what is ignored there ({', '.join([*map(str, numbers), *said]) or 'anything'}) is an error here",
+                    f"what is ignored there ({', '.join([*map(str, numbers), *conditions]) or 'anything'}) is an error here",
                 )
             elif action == "RETRY":
                 self._tell(one, "dropped", "FFF tries again what it tries again of any source")

@@ -35,11 +35,11 @@ def follows(node: Node, owner: Owner, usable: Callable[[Node], bool] = _always) 
     Of what a branch demands of a table any part may be left out: what is not `usable`, say.
     """
     bare = node.unnest()
-    found = _Sharing(owner, usable).shared(bare) if isinstance(bare, exp.Or) else []
-    for one in found:
+    implied = _Sharing(owner, usable).shared(bare) if isinstance(bare, exp.Or) else []
+    for one in implied:
         if one.parent is None:
             one.parent = bare.parent  # what is made here stands where the OR does
-    return found
+    return implied
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class _Sharing:
             return []  # `x = 1 OR x = 2`: branches of one condition each share nothing
         branches = [{_key(fact): fact for fact in self._facts(part)} for part in parts]
         common = set(branches[0]).intersection(*branches[1:])
-        found = [fact for key, fact in branches[0].items() if key in common]
+        implied = [fact for key, fact in branches[0].items() if key in common]
         rest = [[fact for key, fact in branch.items() if key not in common] for branch in branches]
         if len({self.owner(column) for column in node.find_all(exp.Column)}) > 1:
-            found += self._by_owner(rest)  # of one table, the OR itself says it
-        return found
+            implied += self._by_owner(rest)  # of one table, the OR itself says it
+        return implied
 
     def _facts(self, node: Node) -> list[Node]:
         """What must be true for a condition to be."""

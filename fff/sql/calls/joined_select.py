@@ -14,7 +14,6 @@ from fff.sql.binder.outer_query import Above, ColumnUse, analyse, use_of
 from fff.sql.binder.scopes import Found, QueryTree, Region, SelectScope, resolve
 from fff.sql.binder.spj_block import Condition, SourceBlock, find_block
 from fff.sql.calls.computed_keys import with_computed_keys
-from fff.sql.planner.access_paths import usable_scans
 from fff.sql.syntax.statement import Node, arg, exp
 
 
@@ -112,7 +111,7 @@ def simplified(block: SourceBlock, params: Mapping[str, object]) -> SourceBlock:
 
 def _by_key(block: SourceBlock) -> list[int]:
     """The right sides that are read by key alone."""
-    return [ordinal for ordinal in block.right if not usable_scans(block.scope.relation(ordinal).table)]
+    return [ordinal for ordinal in block.right if not block.scope.relation(ordinal).table.usable_scans]
 
 
 def _without_computed(block: SourceBlock, written: SourceBlock) -> SourceBlock:
@@ -153,14 +152,14 @@ def select_block(tree: QueryTree, scope: SelectScope, catalog: Catalog, region: 
     outer = frozenset(
         id(node)
         for node in (scope.columns if scope.outer is not None else ())
-        if isinstance(found := resolve(node, scope), Found) and found.source not in scope.sources
+        if isinstance(resolved := resolve(node, scope), Found) and resolved.source not in scope.sources
     )
     return replace(block, outer=outer)
 
 
 def _named_inside(tree: QueryTree, scope: SelectScope) -> list[ColumnUse] | None:
     """Where queries inside a SELECT name its columns; None where that cannot be told."""
-    found = []
+    uses = []
     for other in tree.scopes:
         if other is scope or not _is_inside(other, scope):
             continue
@@ -174,8 +173,8 @@ def _named_inside(tree: QueryTree, scope: SelectScope) -> list[ColumnUse] | None
                 if meaning.others:
                     return None
                 column = Column(scope.sources.index(meaning.source), meaning.index)
-                found.append(use_of(Reference(column, meaning.qualifiers, parts_of(node))))
-    return found
+                uses.append(use_of(Reference(column, meaning.qualifiers, parts_of(node))))
+    return uses
 
 
 def _is_inside(scope: SelectScope, outer: SelectScope) -> bool:

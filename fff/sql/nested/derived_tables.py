@@ -224,15 +224,15 @@ class _Merge:
                 continue
             must(scope is self.scope or not any(isinstance(star, exp.Column) for star in scope.stars))
             for node in scope.columns:
-                found, parts = resolve(node, scope), parts_of(node)
-                must(found != "unknown")
-                if not isinstance(found, Found):
+                resolved, parts = resolve(node, scope), parts_of(node)
+                must(resolved != "unknown")
+                if not isinstance(resolved, Found):
                     must(parts[0].name.lower() not in visible)
-                elif found.source.scope is self.scope:
-                    if not found.qualifiers and parts[0].name.lower() in self.scope.merged:
+                elif resolved.source.scope is self.scope:
+                    if not resolved.qualifiers and parts[0].name.lower() in self.scope.merged:
                         continue
-                    must(not found.others)
-                    yield edit(_span(parts, found), self._value(found.source, found.index))
+                    must(not resolved.others)
+                    yield edit(_span(parts, resolved), self._value(resolved.source, resolved.index))
 
     def _value(self, source: Source, index: int) -> str:
         return (
@@ -299,19 +299,21 @@ def _changes(tree: QueryTree, inner: SelectScope, aliases: dict[Source, str]) ->
         name = qualified(table.source, table.name) if table.source else written
         yield edit(Span(span.start, last.end), f"{name} AS {quote(aliases[source])}")
     for node in inner.columns:
-        found = resolve(node, inner)
-        if not isinstance(found, Found) or found.others:
+        resolved = resolve(node, inner)
+        if not isinstance(resolved, Found) or resolved.others:
             raise KeptApartError
-        must(found.source in aliases or (found.source.scope is inner.outer and found.source.alias))
+        must(resolved.source in aliases or (resolved.source.scope is inner.outer and resolved.source.alias))
         name = qualified(
-            aliases.get(found.source, found.source.alias), _there(found.source.names)[found.index]
+            aliases.get(resolved.source, resolved.source.alias), _there(resolved.source.names)[resolved.index]
         )
-        yield edit(_span(parts_of(node), found), name)
+        yield edit(_span(parts_of(node), resolved), name)
 
 
-def _span(parts: Sequence[Node], found: Found) -> Span:
+def _span(parts: Sequence[Node], resolved: Found) -> Span:
     """Where the name of a column stands, what reads its fields apart."""
-    return Span(_there(identifier_span(parts[0])).start, _there(identifier_span(parts[found.qualifiers])).end)
+    return Span(
+        _there(identifier_span(parts[0])).start, _there(identifier_span(parts[resolved.qualifiers])).end
+    )
 
 
 def _is_star(item: Node) -> bool:
