@@ -140,8 +140,8 @@ def find_table(statement: Statement, node: Node, catalog: Catalog, span: Span) -
         if unread
         else ""
     )
-    if found:
-        names = ", ".join(sorted(table.full_name for table in found))
+    if tables:
+        names = ", ".join(sorted(table.full_name for table in tables))
         hint = "\n  ".join(filter(None, ("write source.table", elsewhere)))
         raise statement.error(f"table {name} is ambiguous: {names}", span, hint=hint)
     if len(parts) > 1 and catalog.find([name], offered=False):

@@ -155,11 +155,11 @@ def command(sql: str, catalog: Catalog, prepare: Callable[[str], Prepared]) -> P
                 error.sql, error.span = sql, Span(*places)
             raise
         return _rows(sql, {"plan": "string"}, [(explain(planned),)])
-    if found.asks == "functions":
-        return _functions(sql, found, catalog)
-    if found.asks in {"tables", "sources"}:
-        return _listed(sql, found, catalog)
-    statement = parse_statement(found.query)
+    if asked.asks == "functions":
+        return _functions(sql, asked, catalog)
+    if asked.asks in {"tables", "sources"}:
+        return _listed(sql, asked, catalog)
+    statement = parse_statement(asked.query)
     node = statement.tree.find(exp.Table)
     assert node is not None, "a table is named"
     try:

@@ -155,8 +155,8 @@ _ARITIES = {
 
 def check_arguments(statement: Statement) -> None:
     """Refuse calls of Spark's functions with a number of arguments that they do not take. Raises QueryError."""
-    spans = filter(None, map(identifier_span, statement.tree.find_all(*_READ_AS_OTHERS)))
-    for at in sorted({*calls_of(statement), *(statement.token_at(span.start) for span in spans)}):
+    names = filter(None, map(identifier_span, statement.tree.find_all(*_READ_AS_OTHERS)))
+    for at in sorted({*calls_of(statement), *(statement.token_at(name.start) for name in names)}):
         name = statement.tokens[at].text.lower()
         arities = _ARITIES.get(name)
         spans = None if arities is None else arguments_of(statement, at)
