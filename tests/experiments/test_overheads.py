@@ -79,8 +79,7 @@ def test_the_default_takes_about_as_many_steps_as_a_static_plan(tables, route_si
     ours, static = steps("adaptive", tables, route_size), steps("fixed", tables, route_size)
     assert ours["LookupEnd"] <= 1.1 * static["LookupEnd"]
     batches_of_100 = 20 * (tables - 1)
-    held = 1000 // route_size  # batches of the first page that wait until it is known what answers take
-    assert ours["Route"] <= 1.1 * batches_of_100 + held
+    assert ours["Route"] <= 1.1 * batches_of_100
 
 
 def test_ratios_are_to_the_first() -> None:
