@@ -10,7 +10,7 @@ end of their way anyway is learnt there for nothing. docs/policies.md has the me
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from fff.dataflow.plan.moves import Load, Move, Offer, Outcome, ScanRace
@@ -56,10 +56,7 @@ class Adaptive:
         self, plan: BlockPlan | None = None, prefer: Preference = "balanced", past: Past | None = None
     ) -> None:
         self._thrifty = prefer != "fast"
-        self._patient = prefer == "balanced"
         self._scarcity = Scarcity(plan, prefer)
-        self._tried: set[Hashable] = set()  # limiters of lookups that have been asked, and that have answered
-        self._heard = {self._scarcity.limiter(move) for move in (past.costs if past else ())}
         self._accelerators = Accelerators(plan, prefer)
         self._rival_scans = RivalScans(plan, prefer)
         self.beliefs = Beliefs(by_request=prefer == "cheap", past=past, limiter=self._scarcity.limiter)
@@ -116,37 +113,17 @@ class Adaptive:
         size = min(max(least, int(known * CAUTION), int((gone - known) * SPREAD)), offer.size)
         self._lattice.offer(state, moves)
         valued = self._decide(state, size, lambda: self._priced(offer, moves, rng), least)
-        chosen = self._with_room(offer, valued, size)
-        if chosen is not None:
-            self._tried.add(self._scarcity.limiter(chosen[0]))
-            self._gone[state] = gone + chosen[1]
-            self._begun[state] = self._begun.get(state, 0) + chosen[1]
-        return chosen
-
-    def _with_room(self, offer: Offer, valued: Valued, size: int) -> tuple[Move, int] | None:
-        """The cheapest move that can be taken now, or another one that is worth it as it need not wait.
-
-        What has never answered gets one request until it does: nothing is known of its cost, and the others
-        are tried meanwhile.
-        """
-        best: Move | None = None
-        for _, move in valued.moves:
+        for place, (_, move) in enumerate(valued.moves):
             load = offer.load(move)
-            new = self._unheard(move)
-            if new and load.backlog and self._scarcity.limiter(move) in self._tried:
-                continue
-            best, explores = best or move, new and not self._scarcity.priced(move)
             room = offer.size if load.room is None else load.room
-            if room <= 0 or not (move is best or explores or self._fair(valued, best, move, offer.load)):
+            if room <= 0 or (place and not self._fair(valued, place, offer.load)):
                 continue
             # A request costs about the same however few keys it carries: the last one is filled, too.
-            fills = load.batch if new else -(-size // load.batch) * load.batch
-            return move, min(fills, offer.size, room)
+            size = min(-(-size // load.batch) * load.batch, offer.size, room)
+            self._gone[state] = gone + size
+            self._begun[state] = self._begun.get(state, 0) + size
+            return move, size
         return None
-
-    def _unheard(self, move: Move) -> bool:
-        """Whether nothing has come yet from what holds a lookup back, where neither time nor requests are all that counts."""
-        return self._patient and move.lookup is not None and self._scarcity.limiter(move) not in self._heard
 
     def _unread(self, moves: tuple[Move, ...]) -> Move | None:
         """A probe of a scanned table of which nothing is known: it is free, and who has no partner there need not be asked for."""
@@ -159,10 +136,11 @@ class Adaptive:
             None,
         )
 
-    def _fair(self, valued: Valued, best: Move, move: Move, load: Callable[[Move], Load]) -> bool:
+    def _fair(self, valued: Valued, place: int, load: Callable[[Move], Load]) -> bool:
         """Whether another move than the best is worth it, as it need not wait."""
         if valued.bill is None:
             return False
+        best, move = valued.moves[0][1], valued.moves[place][1]
         idle, _ = self._scarcity.place(move, load)
         return self._scarcity.fair(valued.bill(best), valued.bill(move), idle)
 
@@ -247,7 +225,6 @@ class Adaptive:
             for memory in (self._decided, self._due, self._gone, self._fates):
                 memory.clear()
         if outcome.taken:
-            self._heard.add(self._scarcity.limiter(outcome.move))
             self._fates[outcome.state] = self._fates.get(outcome.state, 0.0) + outcome.taken
 
     def _gather(self, outcome: Outcome) -> Outcome | None:

@@ -131,15 +131,12 @@ class Scarcity:
             self._least_scale = None
         return self._places[name]
 
-    def priced(self, move: Move) -> bool:
-        """Whether a request costs money that is not given for time."""
-        plan = self.lookup(move)
-        return plan is not None and plan.price > 0 and self._prefer != "fast"
-
     def worth(self, move: Move) -> float:
         """What a request counts for."""
         plan = self.lookup(move)
-        return 1.0 + _MONEY * plan.price / self._dearest if plan is not None and self.priced(move) else 1.0
+        if plan is None or not plan.price or self._prefer == "fast":
+            return 1.0
+        return 1.0 + _MONEY * plan.price / self._dearest
 
     # ------------------------------------------------------------------------------------------------- prices
 
