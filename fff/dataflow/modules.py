@@ -33,7 +33,7 @@ class Block:
     def __init__(self, plan: BlockPlan, *, all_fire: bool, max_window: int | None) -> None:
         assert len(plan.aliases) <= MAX_ALIASES, "stamps have room for 64 aliases"
         self.plan = plan
-        self.constraints = Constraints(plan)
+        self.constraints = Constraints.of(plan)
         domains = wire(plan)
         aliases: list[list[int]] = [[] for _ in plan.tables]
         for number, alias in enumerate(plan.aliases):

@@ -32,7 +32,7 @@ class Worth:
     """What tuples are worth as partial results, by span (S4, footnote 5)."""
 
     def __init__(self, plan: BlockPlan) -> None:
-        self._constraints = Constraints(plan)
+        self._constraints = Constraints.of(plan)
         self._output = plan.output
         self._keys = [
             column

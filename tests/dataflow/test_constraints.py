@@ -37,6 +37,13 @@ def states(plan: BlockPlan, *, every: bool = False) -> set[TupleState]:
     return seen
 
 
+def test_who_asks_the_same_plan_shares_the_answers() -> None:
+    plan, other = block([SCAN, INDEX], ["0.0 = 1.0"]), block([SCAN, INDEX], ["0.0 = 1.0"])
+    shared = Constraints.of(plan)
+    assert Constraints.of(plan) is shared
+    assert Constraints.of(other) is not shared
+
+
 def test_star() -> None:
     plan = block([SCAN, INDEX, INDEX], ["0.0 = 1.0", "0.1 = 2.0"])
     assert legal(plan, 0b001) == {Move(1, 0), Move(2, 0)}

@@ -15,7 +15,7 @@ from fff.dataflow.plan.policy import PullingPolicy
 from fff.dataflow.plan.state import TupleState
 from fff.policies import PREFERENCES, make_policy
 from fff.policies.adaptive.change_points import CountChange, LevelChange
-from fff.policies.adaptive.lattice import MAX_STATES, Lattice, sober, solve
+from fff.policies.adaptive.lattice import MAX_STATES, Bills, Lattice, sober, solve
 from fff.policies.adaptive.policy import MANY, TOGETHER, Adaptive
 from fff.policies.adaptive.posterior import Beliefs
 from fff.policies.adaptive.scarcity import Scarcity
@@ -195,6 +195,11 @@ def test_a_request_is_filled() -> None:
     assert Adaptive(LOOKUPS).take(full, random.Random(0))[1] == 50  # type: ignore[index]
     tight = Offer(NEW, (TO_1, TO_2), 500, lambda _: Load(970, 1000, batch=50))
     assert Adaptive(LOOKUPS).take(tight, random.Random(0))[1] == 30, "no more than there is room for"  # type: ignore[index]
+    policy = Adaptive(LOOKUPS)
+    policy.observe(Outcome(NEW, TO_1, 1300, 1300, 1300))
+    assert policy.take(full, random.Random(0))[1] == 150, (
+        "a tenth of those known, and the last request is filled, too"
+    )  # type: ignore[index]
 
 
 @pytest.mark.parametrize("name", ["adaptive", "benefit"])
@@ -237,6 +242,20 @@ def test_the_lattice_is_solved_exactly() -> None:
     solved = solve(lattice, NEW, (A, B), lambda _, move: costs[move])
     assert solved[NEW].moves == ((2.5, A), (3.1, B))
     assert solved[TupleState(1, 0b01)].moves == ((3.0, B),)
+
+
+def test_the_bill_of_a_way_is_what_it_costs() -> None:
+    lattice = Lattice(None)
+    lattice.offer(NEW, (A, B))
+    takes = {A: (((0, 1.0), (1, 2.0)), 0.5), B: (((2, 3.0),), 0.1)}
+    bills = Bills(lattice.below(NEW), lambda _, move: takes[move])
+    solved = bills.solve((1.0, 0.5, 2.0))[NEW]
+    assert solved.moves == ((5.0, A), (6.2, B))
+    assert solved.bill is not None
+    assert solved.bill(A) == (1.0, 2.0, 1.5) == bills.cheapest((1.0, 0.5, 2.0)), (
+        "half of the tuples go on to B"
+    )
+    assert solved.bill(B) == (0.1, 0.2, 3.0)
 
 
 def test_a_lattice_too_large_is_gone_through_by_rank() -> None:
@@ -402,7 +421,7 @@ def test_free_probes_of_big_batches_are_learnt_several_at_a_time_and_none_is_los
 def test_what_is_found_out_about_later_is_in_no_earlier_bill() -> None:
     scarcity = Scarcity(None, "balanced")
     scarcity.place(A, lambda _: Load(0, 1))
-    scarcity.learn(NEW, (1.0, 0.0, 1.0), (1.0, 0.0, 1.0), {})
+    scarcity.learn(NEW, (1.0, 0.0, 1.0), lambda _: (1.0, 0.0, 1.0), 1, {})
     place, _ = scarcity.place(B, lambda _: Load(0, 1))
     assert not scarcity.knows(NEW)
     assert scarcity.fair((1.0, 0.0, 1.0), (1.0, 0.0, 0.5), place)

@@ -130,6 +130,5 @@ EXPERIMENTS = (
         "modules.",
         _adapting,
         {"chains": "the index stays with chains", "runs": "the index is in runs at all times"},
-        page_seeds=3,
     ),
 )

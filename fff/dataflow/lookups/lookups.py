@@ -86,7 +86,7 @@ class Lookups:
     def _send_of(self, method: Method) -> tuple[list[Instruction], bool]:
         module = method.module
         method.demand.look(module.queued_keys, self.clock.now)
-        if not module.pending:
+        if not module.pending or not module.room:
             return [], False
         sent: list[KeyRequest] = []
         spared = False

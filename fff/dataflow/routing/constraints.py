@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 from fff.dataflow.plan.expressions import Column
 from fff.dataflow.plan.moves import Move
@@ -51,6 +52,14 @@ class Binding:
 
 class Constraints:
     """Legal moves, links, bindings and newly evaluable predicates, by span."""
+
+    @staticmethod
+    def of(plan: BlockPlan) -> Constraints:
+        """Those of a plan: its eddy and its policy ask the same questions, and share the answers while one of them is there."""
+        known = _OF_PLANS.get(id(plan))
+        if known is None:
+            known = _OF_PLANS[id(plan)] = Constraints(plan)
+        return known
 
     def __init__(self, plan: BlockPlan) -> None:
         self.plan = plan
@@ -334,3 +343,7 @@ class Constraints:
         )
         bound = self._closure(reached, self.inner, lambda span, alias: bool(self.bindings(span, alias)))
         return bool(reached) and bound == self.inner
+
+
+#: By identity of the plan, which constraints keep alive.
+_OF_PLANS: WeakValueDictionary[int, Constraints] = WeakValueDictionary()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from operator import mul
+from functools import partial
 
 from fff.dataflow.plan.moves import Move, after
 from fff.dataflow.plan.plan import BlockPlan
@@ -42,7 +42,7 @@ class Valued:
     """A state with the expected cost of each move from it to the end, cheapest first."""
 
     moves: tuple[tuple[float, Move], ...]
-    bills: tuple[tuple[float, ...], ...] = ()  # of each, where resources are told apart
+    bill: Callable[[Move], tuple[float, ...]] | None = None  # of each, where resources are told apart
 
     @property
     def value(self) -> float:
@@ -54,7 +54,7 @@ class Lattice:
     """Moves by state, filled on first use: what was offered, else what the plan allows, else what has not been taken."""
 
     def __init__(self, plan: BlockPlan | None) -> None:
-        self._constraints = None if plan is None else Constraints(plan)
+        self._constraints = None if plan is None else Constraints.of(plan)
         self._moves: dict[TupleState, tuple[Move, ...]] = {}
         self._offered: set[TupleState] = set()
         self._below: dict[TupleState, Below] = {}
@@ -174,41 +174,79 @@ class Bills:
 
     def __init__(self, below: Below, billing: Billing) -> None:
         places = {here: place for place, (here, _) in enumerate(below)}
-        self._states = [
-            (here, [(move, places[there], *billing(here, move)) for move, there in steps])
+        self._states = [here for here, _ in below]
+        self._steps = [
+            [_Turn(move, places[there], *billing(here, move)) for move, there in steps]
             for here, steps in below
         ]
 
     def solve(self, prices: Sequence[float]) -> dict[TupleState, Valued]:
         """The cost of each move from every state, and its bill."""
+        values, ways = self._walk(prices)
         solved: dict[TupleState, Valued] = {}
-        self._walk(prices, solved)
+        for here, steps in zip(self._states, self._steps, strict=True):
+            if steps:
+                options = [(step.cost(prices, values), step.move) for step in steps]
+                options.sort(key=_first)
+                solved[here] = Valued(tuple(options), partial(_bill_of, steps, ways, len(prices)))
         return solved
 
     def cheapest(self, prices: Sequence[float]) -> tuple[float, ...]:
-        """The bill of the cheapest way from the first state alone, which takes half the time."""
-        return tuple(self._walk(prices, None))
+        """The bill of the cheapest way from the first state alone."""
+        ways = self._walk(prices)[1]
+        return _bill(ways[-1], ways, len(prices))
 
-    def _walk(self, prices: Sequence[float], solved: dict[TupleState, Valued] | None) -> Sequence[float]:
-        bills: list[
-            Sequence[float]
-        ] = []  # of the states so far; all that can be reached from one come before it
-        for here, steps in self._states:
-            options: list[tuple[float, Sequence[float], Move]] = []
-            for move, there, taken, fan_out in steps:
-                bill = [fan_out * part for part in bills[there]]
-                for place, amount in taken:
-                    bill[place] += amount
-                options.append((sum(map(mul, prices, bill)), bill, move))
-            if len(options) > 1:
-                options.sort(key=_first)
-            if solved is not None and options:
-                solved[here] = Valued(
-                    tuple((cost, move) for cost, _, move in options),
-                    tuple(tuple(bill) for _, bill, _ in options),
-                )
-            bills.append(options[0][1] if options else [0.0] * len(prices))
-        return bills[-1]
+    def _walk(self, prices: Sequence[float]) -> tuple[list[float], list[_Turn | None]]:
+        """What a tuple costs from each state on, and its cheapest step; all that a state leads to comes before it."""
+        values: list[float] = []
+        ways: list[_Turn | None] = []
+        for steps in self._steps:
+            least, way = 0.0, None
+            for step in steps:
+                cost = step.fan_out * values[step.there]
+                for (
+                    place,
+                    amount,
+                ) in step.taken:  # `_Turn.cost`, without a call: this is walked some dozen times a decision
+                    cost += prices[place] * amount
+                if way is None or cost < least:
+                    least, way = cost, step
+            values.append(least)
+            ways.append(way)
+        return values, ways
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A move from one state to the state at the place `there`, and what it takes of a tuple."""
+
+    move: Move
+    there: int
+    taken: Sequence[tuple[int, float]]
+    fan_out: float
+
+    def cost(self, prices: Sequence[float], values: Sequence[float]) -> float:
+        cost = self.fan_out * values[self.there]
+        for place, amount in self.taken:
+            cost += prices[place] * amount
+        return cost
+
+
+def _bill(step: _Turn | None, ways: Sequence[_Turn | None], width: int) -> tuple[float, ...]:
+    """What a step and the cheapest ones after it take."""
+    bill, share = [0.0] * width, 1.0
+    while step is not None:
+        for place, amount in step.taken:
+            bill[place] += share * amount
+        share *= step.fan_out
+        step = ways[step.there]
+    return tuple(bill)
+
+
+def _bill_of(
+    steps: Sequence[_Turn], ways: Sequence[_Turn | None], width: int, move: Move
+) -> tuple[float, ...]:
+    return _bill(next(step for step in steps if step.move == move), ways, width)
 
 
 def _by_rank(state: TupleState, moves: Sequence[Move], belief: Belief) -> Valued:

@@ -22,7 +22,7 @@ from fff.policies.adaptive.lattice import Bills, Lattice, Valued, sober, solve
 from fff.policies.adaptive.posterior import PROBE_S, Beliefs
 from fff.policies.adaptive.prior import Past
 from fff.policies.adaptive.rival_scans import RivalScans
-from fff.policies.adaptive.scarcity import ENGINE, ENGINE_S, SPENT, Scarcity
+from fff.policies.adaptive.scarcity import ENGINE, ENGINE_S, SPENT, Scarcity, Toll
 
 #: Decisions are made one by one after a start or a change; later after a share of those made, and after so
 #: many at most.
@@ -118,8 +118,8 @@ class Adaptive:
             room = offer.size if load.room is None else load.room
             if room <= 0 or (place and not self._fair(valued, place, offer.load)):
                 continue
-            # A request costs about the same however few keys it carries: it is filled.
-            size = min(max(size, load.batch), offer.size, room)
+            # A request costs about the same however few keys it carries: the last one is filled, too.
+            size = min(-(-size // load.batch) * load.batch, offer.size, room)
             self._gone[state] = gone + size
             self._begun[state] = self._begun.get(state, 0) + size
             return move, size
@@ -138,27 +138,30 @@ class Adaptive:
 
     def _fair(self, valued: Valued, place: int, load: Callable[[Move], Load]) -> bool:
         """Whether another move than the best is worth it, as it need not wait."""
-        if not valued.bills:
+        if valued.bill is None:
             return False
-        idle, _ = self._scarcity.place(valued.moves[place][1], load)
-        return self._scarcity.fair(valued.bills[0], valued.bills[place], idle)
+        best, move = valued.moves[0][1], valued.moves[place][1]
+        idle, _ = self._scarcity.place(move, load)
+        return self._scarcity.fair(valued.bill(best), valued.bill(move), idle)
 
     def _priced(self, offer: Offer, moves: tuple[Move, ...], rng: random.Random) -> dict[TupleState, Valued]:
         """Every state from here on, solved at the prices of what is scarce; which learn from it."""
         state, draw, scarcity = offer.state, self.beliefs.draw(rng), self._scarcity
         usual = self.beliefs.request_s
 
+        tolls: dict[Move, Toll] = {}
+
         def taken(here: TupleState, move: Move) -> tuple[Sequence[tuple[int, float]], float]:
             seconds, fan_out = draw(here, move)
-            where, at_once = scarcity.place(move, offer.load)
+            toll = tolls.get(move)
+            if toll is None:
+                toll = tolls[move] = scarcity.toll(move, offer.load)
+            busy = toll.where, seconds / toll.at_once
             if move.lookup is None:
-                return ((SPENT, seconds), (where, seconds / at_once)), fan_out
-            plan = scarcity.lookup(move)
-            requests = draw.keys(here, move) / (1 if plan is None else plan.batch_size)
-            spent = requests * usual * scarcity.worth(move)
-            busy = ((SPENT, spent), (where, seconds / at_once), (ENGINE, requests * ENGINE_S))
-            quota = scarcity.quota(move, offer.load)
-            return busy if quota is None else (*busy, (quota[0], requests * quota[1])), fan_out
+                return ((SPENT, seconds), busy), fan_out
+            requests = draw.keys(here, move) / toll.batch
+            bill = ((SPENT, requests * usual * toll.worth), busy, (ENGINE, requests * ENGINE_S))
+            return bill if toll.quota is None else (*bill, (toll.quota[0], requests * toll.quota[1])), fan_out
 
         below = self._lattice.below(state)
         if not below:  # too wide
@@ -172,10 +175,8 @@ class Adaptive:
         # tuples.
         least = bills.cheapest(scarcity.saving())
         scarcity.expect(state, max(offer.size, offer.expected() - self._begun.get(state, 0)))
-        for _ in range(max(1, (STEPS if scarcity.knows(state) else FIRST_STEPS) // len(below))):
-            prices = scarcity.prices()
-            scarcity.learn(state, least, bills.cheapest(prices), self._begun)
-        return bills.solve(prices)
+        steps = max(1, (STEPS if scarcity.knows(state) else FIRST_STEPS) // len(below))
+        return bills.solve(scarcity.learn(state, least, bills.cheapest, steps, self._begun))
 
     def _probe(self, state: TupleState, moves: tuple[Move, ...], size: int, rng: random.Random) -> Move:
         """Where every move costs about nothing, thinking must not cost more: the least fan-out, reconsidered now and then."""

@@ -130,7 +130,7 @@ class Beliefs:
         move, key = outcome.move, (outcome.state, outcome.move)
         here = self._counts_of(key)
         anywhere = self.anywhere[move]
-        if move.lookup is not None:
+        if move.lookup is not None and (outcome.taken or outcome.requests):
             waited = outcome.taken if outcome.cost > 0 else 0
             for counts in (here, anywhere):
                 counts.waited.add(outcome.taken, waited)

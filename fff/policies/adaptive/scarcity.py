@@ -13,8 +13,9 @@ its price is the same whatever is asked, and all preferences choose alike.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from operator import mul
+from typing import NamedTuple
 
 from fff.dataflow.plan.moves import Load, Move
 from fff.dataflow.plan.plan import BlockPlan, LookupPlan
@@ -39,6 +40,20 @@ _MONEY = 1e3
 Bill = tuple[float, ...]
 
 
+class Toll(NamedTuple):
+    """The resource that a move keeps busy, and how many it serves at once.
+
+    Of a lookup also the keys that a request carries, what a request counts for, and its quota, as
+    `Scarcity.quota` has it.
+    """
+
+    where: int
+    at_once: float
+    batch: int = 1
+    worth: float = 1.0
+    quota: tuple[int, float] | None = None
+
+
 class Scarcity:
     """The resources of one plan, by their places in a bill, and their prices."""
 
@@ -51,6 +66,9 @@ class Scarcity:
         self._bills: dict[TupleState, Bill] = {}  # and of one that goes as it would now
         self._left: dict[int, float] = {}  # by place of a quota: seconds of it that no request waits for
         self._to_come: dict[TupleState, int] = {}  # new tuples that are expected
+        self._least_scale: tuple[float, float] | None = (
+            None  # of `_least`; None once what it rests on changed
+        )
         lookups = [] if plan is None else [lookup for table in plan.tables for lookup in table.lookups]
         self._dearest = max((lookup.price for lookup in lookups), default=0.0)
 
@@ -92,7 +110,17 @@ class Scarcity:
             return None
         place = self._place(("quota", self.limiter(move)))
         self._left[place] = quota.left * quota.each_s * (1 - _RESERVE)
+        self._least_scale = None
         return place, quota.each_s
+
+    def toll(self, move: Move, load: Callable[[Move], Load]) -> Toll:
+        """What a move takes, whichever state it is taken in."""
+        where, at_once = self.place(move, load)
+        plan = self.lookup(move)
+        if move.lookup is None:
+            return Toll(where, at_once)
+        batch = 1 if plan is None else plan.batch_size
+        return Toll(where, at_once, batch, self.worth(move), self.quota(move, load))
 
     def _place(self, name: Hashable) -> int:
         if name not in self._places:
@@ -100,6 +128,7 @@ class Scarcity:
             self._weights.append(max(self._weights))
             self._least.clear()
             self._bills.clear()
+            self._least_scale = None
         return self._places[name]
 
     def worth(self, move: Move) -> float:
@@ -117,7 +146,7 @@ class Scarcity:
 
     def prices(self) -> Bill:
         """What a second of each resource counts for, in seconds of spending."""
-        spent, time = self._scale(self._least)
+        spent, time = self._scale()
         if self._prefer == "cheap" or not time:
             return self.saving()
         rate = spent / time / sum(self._weights)
@@ -130,30 +159,60 @@ class Scarcity:
     def expect(self, state: TupleState, number: int) -> None:
         """So many new tuples of a state are still to come, or wait."""
         self._to_come[state] = number
+        self._least_scale = None
 
-    def learn(self, state: TupleState, least: Bill, bill: Bill, numbers: Mapping[TupleState, int]) -> None:
-        """What new tuples of a state would keep busy; `numbers`: how many there have been of each."""
-        self._least[state], self._bills[state] = least, bill
+    def learn(
+        self,
+        state: TupleState,
+        least: Bill,
+        cheapest: Callable[[Bill], Bill],
+        steps: int,
+        numbers: Mapping[TupleState, int],
+    ) -> Bill:
+        """Take so many steps by what new tuples of a state would keep busy; the prices before the last of them.
+
+        `least`: what the way that spends least takes; `cheapest`: what the cheapest one does at some prices;
+        `numbers`: how many tuples there have been of each state.
+        """
+        prices, before = self.prices(), None
+        self._least[state], self._least_scale = least, None
+        for step in range(steps):
+            if step:
+                prices = self.prices()
+            bill = cheapest(prices)
+            if bill != before:  # as a rule it is that of the step before
+                before = self._bills[state] = bill
+                factors = self._factors(numbers)
+            self._weigh(factors)
+        return prices
+
+    def _factors(self, numbers: Mapping[TupleState, int]) -> list[float]:
+        """By how much a step changes the weight of each resource: what is less busy than the busiest becomes cheaper."""
         busy = [0.0] * len(self._weights)
-        for one, taken in self._bills.items():
-            for place, seconds in enumerate(taken[ENGINE:]):
-                busy[place] += max(1, numbers.get(one, 0)) * seconds
+        for state, bill in self._bills.items():
+            number = max(1, numbers.get(state, 0))
+            for place, seconds in enumerate(bill[ENGINE:]):
+                busy[place] += number * seconds
         for quota in self._left:
             busy[quota - ENGINE] *= self._excess(self._bills, quota)
         longest = max(busy)
-        if longest <= 0:
-            return
-        for place, seconds in enumerate(busy):
-            self._weights[place] *= math.exp(_STEP * (seconds / longest - 1))
-        most = max(self._weights)
-        self._weights = [max(weight / most, _FLOOR) for weight in self._weights]
+        return [math.exp(_STEP * (seconds / longest - 1)) for seconds in busy] if longest > 0 else []
 
-    def _scale(self, bills: dict[TupleState, Bill]) -> tuple[float, float]:
-        """What a new tuple spends, and its share of the time of the busiest resource: the greatest of any state."""
-        spent = max((bill[SPENT] for bill in bills.values()), default=0.0)
-        shares = [self._excess(bills, place) for place in range(ENGINE, self.width)]
-        time = max((max(map(mul, bill[ENGINE:], shares)) for bill in bills.values()), default=0.0)
-        return spent, time
+    def _weigh(self, factors: Sequence[float]) -> None:
+        if factors:
+            weights = list(map(mul, self._weights, factors))
+            most = max(weights)
+            self._weights = [max(weight / most, _FLOOR) for weight in weights]
+
+    def _scale(self) -> tuple[float, float]:
+        """What a new tuple spends at least, and its share then of the time of the busiest resource: the greatest of any state."""
+        if self._least_scale is None:
+            bills = self._least
+            spent = max((bill[SPENT] for bill in bills.values()), default=0.0)
+            shares = [self._excess(bills, place) for place in range(ENGINE, self.width)]
+            time = max((max(map(mul, bill[ENGINE:], shares)) for bill in bills.values()), default=0.0)
+            self._least_scale = spent, time
+        return self._least_scale
 
     def _excess(self, bills: Mapping[TupleState, Bill], place: int) -> float:
         """Of what a resource will be asked for the share that has to wait for it: all, but where it is a quota."""
@@ -169,7 +228,7 @@ class Scarcity:
         Under `balanced` it must not spend more, as a share of the least, than it gains, as a share of the
         time.
         """
-        spent, time = self._scale(self._least)
+        spent, time = self._scale()
         if self._prefer == "cheap" or not (spent and time):
             return other[SPENT] <= better[SPENT]
         total = sum(self._weights)

@@ -78,7 +78,7 @@ def _put(known: dict[Hashable, _Value], name: Hashable, value: _Value) -> None:
 
 def moves_of(plan: BlockPlan) -> Iterator[tuple[TupleState, Move]]:
     """States and their moves, nearest to the sources first, at most `MAX_STATES` states."""
-    constraints = Constraints(plan)
+    constraints = Constraints.of(plan)
     todo = deque(
         TupleState(1 << number)
         for number, alias in enumerate(plan.aliases)

@@ -100,7 +100,7 @@ def hindsight(
     prefer: Preference = "balanced",
 ) -> Hindsight | None:
     """Judge the routing of a block; None where no state had a choice or nothing was routed."""
-    constraints = Constraints(plan)
+    constraints = Constraints.of(plan)
     choices = frozenset(state for state, _ in flow.passages if len(constraints.legal(state)) > 1)
     if not any(passage.taken for (state, _), passage in flow.passages.items() if state in choices):
         return None

@@ -79,7 +79,7 @@ def _moves(block: BlockQuery) -> list[str]:
     plan = block.plan
     if len(plan.aliases) < 2:
         return []
-    constraints = Constraints(plan)
+    constraints = Constraints.of(plan)
     waiting = [
         TupleState(1 << number)
         for number, alias in enumerate(plan.aliases)
