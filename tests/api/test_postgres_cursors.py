@@ -19,8 +19,8 @@ from fff_cli.postgres.commands import (
     cursor_command,
 )
 from fff_cli.postgres.copying import CopyForm
+from tests.api.postgres_serving import WHOLE, standing
 from tests.api.sites import JOIN, TABLES, site
-from tests.api.test_postgres_door import WHOLE, standing
 
 pytest.importorskip("duckdb", reason="pip install 'fff[duckdb]'")
 

@@ -7,13 +7,10 @@ import contextlib
 import datetime as dt
 import os
 import shutil
-import socket
 import struct
 import subprocess
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -21,42 +18,13 @@ import pytest
 import sqlalchemy
 
 from fff_cli.postgres.dialect import statements, translated
-from fff_cli.postgres.door import PostgresDoor
-from fff_cli.run.federation import open_federation
-from fff_cli.serve.queries import Queries, ServeLimits
+from fff_cli.serve.queries import ServeLimits
+from tests.api.postgres_serving import WHOLE, Standing, standing
 from tests.api.serving import TOKEN, started
 from tests.api.sites import JOIN, TABLES, site
 from tests.engine.site import until
 
 pytest.importorskip("duckdb", reason="pip install 'fff[duckdb]'")
-WHOLE = sorted((n, 10 * (n * 3 % 7)) for n in range(45))
-
-
-@dataclass
-class Standing:
-    """A server in this process."""
-
-    port: int
-    queries: Queries
-
-    @property
-    def url(self) -> str:
-        return f"postgresql://me:{TOKEN}@127.0.0.1:{self.port}/fff"
-
-    def connect(self, **more: Any) -> Any:
-        return psycopg.AsyncConnection.connect(self.url, autocommit=True, **more)
-
-
-@contextlib.asynccontextmanager
-async def standing(spec: Path, limits: ServeLimits | None = None) -> AsyncIterator[Standing]:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        federation = open_federation([spec], keep=True, max_age=0, cache=False, local_files=False)
-        async with federation:
-            federation.catalog.narrow(["web"])
-            queries = Queries(federation, limits or ServeLimits())
-            async with PostgresDoor(queries, {"": TOKEN}).listening(bound):
-                yield Standing(bound.getsockname()[1], queries)
 
 
 async def test_rows_come_whole_simply_and_prepared(publish):

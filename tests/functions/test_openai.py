@@ -18,9 +18,7 @@ from aiohttp import web
 import fff
 from fff.api import Connection
 from fff.errors import SourceError
-from fff.functions.cascade import Proxy
 from fff_sources.load import lint
-from tests.functions.test_cascade import Cases, judged, score
 from tests.web.serving import serving_beside
 
 KEY = "sk-hush-hush-hush"
@@ -147,14 +145,13 @@ def test_what_is_no_answer_is_missing_and_never_false(
         assert [one["predicate"] for one in found.report["missing"]] == ["abstract = 'on peas'"]
 
 
-def papers(seed: int, count: int, right: float) -> dict[str, bool]:
-    """Abstracts, of which three in ten are about fusion; the word itself is in most of those, and in few others."""
+def papers(seed: int, count: int) -> dict[str, bool]:
+    """Abstracts, of which three in ten are about fusion and say so."""
     rng = random.Random(seed)
     truths = {}
     for number in range(count):
         truth = rng.random() < 0.3
-        word = "Fusion" if truth is (rng.random() < right) else "peas"
-        truths[f"on {word}, part {number}"] = truth
+        truths[f"on {'Fusion' if truth else 'peas'}, part {number}"] = truth
     return truths
 
 
@@ -163,7 +160,7 @@ def test_a_pattern_spares_most_calls_and_its_verdicts_are_kept_by_nobody(
     spec: Callable[..., Path], model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    model.truths = papers(1, 1500, right=1)
+    model.truths = papers(1, 1500)
     function = FUNCTIONS["about_fusion"] | {
         "proxy": {"pattern": "fusion"},
         "cost": {"per_request": 0.01, "currency": "USD"},
@@ -179,19 +176,6 @@ def test_a_pattern_spares_most_calls_and_its_verdicts_are_kept_by_nobody(
     [access] = [one for one in found.report["access"] if one["table"] == "about_fusion"]
     assert access["requests"] < 0.1 * 1500
     assert any("verdicts by its proxy" in one for one in found.report["warnings"])
-
-
-@pytest.mark.slow
-def test_the_guarantee_holds_in_95_of_100_runs_at_half_the_calls() -> None:
-    kept = calls = 0
-    for seed in range(100):
-        truths = papers(seed, 5000, right=0.98)
-        cases = Cases(list(truths.values()), [float("Fusion" in text) for text in truths])
-        run = judged(cases, Proxy(score, seed=seed), together=50)
-        kept += run.broken == 0
-        calls += run.asked
-    assert kept >= 95
-    assert calls <= 100 * 5000 / 2
 
 
 def test_what_is_wrong_with_a_spec_is_told(spec: Callable[..., Path]) -> None:

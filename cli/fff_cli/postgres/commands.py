@@ -13,7 +13,7 @@ from fff_cli.postgres.copying import CopyForm
 from fff_cli.postgres.dialect import Token, tokens
 
 _BACK = {"prior", "first", "last", "absolute", "relative", "backward"}
-#: As PostgreSQL took them before it took a list in brackets, and takes them still: option, and whether it has a value.
+#: As PostgreSQL took them before it took a list in brackets: option, and whether it has a value.
 _OLD_OPTIONS = {"csv": False, "binary": False, "header": False, "delimiter": True, "null": True, "quote": True, "escape": True, "encoding": True}  # fmt: skip
 
 
