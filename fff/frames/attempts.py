@@ -47,8 +47,8 @@ def attempt(
 ) -> Iterator[TaskAttempt]:
     """An attempt at the task that Spark runs in this process, one of so many of a job.
 
-    What it has stored is there for the next attempt on this machine until one has come to its end, or the last
-    of so many `attempts` has failed, and the job with it.
+    What it has stored is there for the next attempt on this machine until one has come to its end, or the
+    last of so many `attempts` has failed, and the job with it.
     """
     from fff.spark.bridge import TaskContext  # noqa: PLC0415 - slow, and not of use elsewhere
 

@@ -255,6 +255,25 @@ async def test_who_does_not_speak_the_protocol_is_told_so_and_shown_out(publish,
             assert await (await other.execute("SELECT 1")).fetchone() == (1,)
 
 
+#: As Grafana and Metabase ask.
+BI_TOOLS = {
+    "SELECT current_setting('server_version_num')::int / 100": [(1500,)],
+    "SELECT quote_ident(column_name) FROM information_schema.columns"
+    " WHERE quote_ident(table_schema) || '.' || quote_ident(table_name) = 'web.s' ORDER BY 1": [
+        ("a",),
+        ("b",),
+    ],
+    "SELECT quote_ident('A \"b'), format('%s', 'it') FROM pg_am": [('"A ""b"', "it")],
+    "SELECT col_description(CAST(CAST(format('%I.%I', CAST(table_schema AS TEXT), CAST(table_name AS TEXT)) AS REGCLASS)"
+    " AS OID), 1) FROM information_schema.tables ORDER BY table_name": [(None,), (None,)],
+    "SELECT relname, n_live_tup FROM pg_stat_user_tables": [],
+    "SELECT 1 FROM pg_catalog.pg_cursors WHERE name = 'c'": [],
+    "SELECT has_any_column_privilege('fff', 'web.r', 'update'), has_table_privilege('web.r', 'select')": [
+        (False, True)
+    ],
+}
+
+
 async def test_the_catalog_shows_tables_and_reaches_nothing_else(publish):
     tables = {"r": TABLES["r"] | {"primary_key": ["a"], "description": "Of numbers"}, "s": TABLES["s"]}
     async with standing(publish(site(), tables)) as server:
@@ -288,6 +307,8 @@ async def test_the_catalog_shows_tables_and_reaches_nothing_else(publish):
             assert row[1:] == ("fff", "public")
             told = await client.execute("SELECT current_database() || %s || '$1' || %s", ("a'$2", "$1;'"))
             assert await told.fetchone() == ("fffa'$2$1$1;'",), "values are no text of the statement"
+            for asked, answered in BI_TOOLS.items():
+                assert await (await client.execute(asked)).fetchall() == answered, asked
             for wrong in (
                 "SELECT * FROM pg_class, read_csv('/etc/passwd')",
                 "CREATE TABLE pg_x AS SELECT 1",
