@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 
 
 def open_source(table: Table, adapter: SourceAdapter, disk: RowCache | None) -> SourceAdapter:
-    """What whoever shares a table reads it from: a source whose answers are checked, with what earlier runs have kept of it."""
-    checked = CheckedSource(table, adapter)
-    if disk is None or not isinstance(adapter, Cacheable):
-        return checked
-    return disk.beside(checked, table, adapter) or checked
+    """What whoever shares a table reads it from: a source whose answers are checked, with what earlier runs have kept of it.
+
+    What a proxy says is no answer of the source, and kept by no run.
+    """
+    source: SourceAdapter = CheckedSource(table, adapter)
+    if disk is not None and isinstance(adapter, Cacheable):
+        source = disk.beside(source, table, adapter) or source
+    return source if table.proxied is None else table.proxied(source)
 
 
 class CheckedSource:

@@ -6,7 +6,7 @@ found through the entry-point group `fff.sources`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -108,6 +108,8 @@ class Table:
     changes: ChangesSince | None = None  # how scans can be asked for what has changed alone
     notes: tuple[str, ...] = ()  # what whoever reads it should know beforehand, each a sentence
     function: bool = False  # the last column is its value, those before it are its arguments, in order
+    #: Of a function: what answers in its source's place, asking that where it has to; None: the source.
+    proxied: Callable[[SourceAdapter], SourceAdapter] | None = None
 
     @property
     def full_name(self) -> str:

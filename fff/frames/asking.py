@@ -15,7 +15,7 @@ from fff.catalog import Catalog, LookupMethod, Page, ScanMethod, SourceAdapter, 
 from fff.dataflow.plan.extents import quoted
 from fff.errors import InfeasibleQuery, InvariantError, QueryError, SourceError
 from fff.federation import Federation
-from fff.frames.attempts import TaskAttempt, attempt, new_job
+from fff.frames.attempts import ATTEMPTS, TaskAttempt, attempt, new_job
 from fff.frames.ceiling import CeilingAddress
 from fff.functions import SOURCE, Frame
 from fff.functions.frames import PAGE
@@ -48,6 +48,7 @@ class KeyQuestion:
         options: how the statement is run.
         job: the name of this lookup.
         ceiling: where its tasks lease their requests, in place of shares.
+        attempts: how often Spark tries a task before the job fails.
     """
 
     specs: tuple[SpecText, ...] = field(repr=False)
@@ -58,6 +59,7 @@ class KeyQuestion:
     options: RunOptions
     job: str = field(default_factory=new_job)
     ceiling: CeilingAddress | None = None
+    attempts: int = ATTEMPTS
 
     @property
     def sql(self) -> str:
@@ -104,7 +106,7 @@ class KeyQuestion:
         """
         some = list(batches)
         keys = pa.Table.from_batches(some) if some else None
-        with attempt(self.job, self.tasks, self.ceiling) as this:
+        with attempt(self.job, self.tasks, self.ceiling, self.attempts) as this:
             if keys is None or not keys.num_rows:
                 asyncio.run(this.client.close())  # its share is for the others
                 return

@@ -12,13 +12,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fff.access.disk.journal import Journal, JournaledClient
+from fff.access.disk.journal import Journal, JournaledClient, is_used
 from fff.errors import UsageError
 from fff.frames.ceiling import CeilingAddress
 from fff.web.client import WebClient
 
 _PREFIX = "fff-task-"
-_OLD_S = 86_400.0  # seconds after which nobody comes again for what a job has left that was ended
+_OLD_S = 3_600.0  # seconds after which nobody comes again for what a job has left that was ended
+#: How often Spark tries a task unless it is told otherwise.
+ATTEMPTS = 4
 
 
 def new_job() -> str:
@@ -40,15 +42,19 @@ class TaskAttempt:
 
 
 @contextlib.contextmanager
-def attempt(job: str, tasks: int, ceiling: CeilingAddress | None) -> Iterator[TaskAttempt]:
+def attempt(
+    job: str, tasks: int, ceiling: CeilingAddress | None, attempts: int = ATTEMPTS
+) -> Iterator[TaskAttempt]:
     """An attempt at the task that Spark runs in this process, one of so many of a job.
 
-    What it has stored is there for the next attempt on this machine until one has come to its end.
+    What it has stored is there for the next attempt on this machine until one has come to its end, or the
+    last of so many `attempts` has failed, and the job with it.
     """
     from fff.spark.bridge import TaskContext  # noqa: PLC0415 - slow, and not of use elsewhere
 
     context = TaskContext.get()
     stage, task = ("plan", 0) if context is None else (context.stageId(), context.partitionId())
+    is_last = (0 if context is None else context.attemptNumber()) + 1 >= attempts
     leases = None if ceiling is None else ceiling.line(f"{job}.{stage}", task, tasks)
     _sweep()
     folder = Path(tempfile.gettempdir()) / f"{_PREFIX}{job}.{stage}.{task}"
@@ -61,7 +67,9 @@ def attempt(job: str, tasks: int, ceiling: CeilingAddress | None) -> Iterator[Ta
         yield TaskAttempt(JournaledClient(journal, share=tasks, leases=leases), folder)
     except Exception:
         journal.close()
-        raise  # there will be another attempt
+        if is_last:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)  # nobody wants more rows
         raise
@@ -73,5 +81,5 @@ def _sweep() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
             state = folder.lstat()
-            if state.st_uid == os.getuid() and state.st_mtime < time.time() - _OLD_S:
+            if state.st_uid == os.getuid() and state.st_mtime < time.time() - _OLD_S and not is_used(folder):
                 shutil.rmtree(folder, ignore_errors=True)

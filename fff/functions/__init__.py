@@ -6,6 +6,7 @@ Out: a source adapter.
     cascade   A cheap proxy in the place of a dear function, with a bound on its errors
     declared  What is declared of a Python function: arguments, value, and how it may be called.
     frames    Frames of the running program as tables
+    judging   A function whose source is asked for the verdicts that its proxy leaves
     source    The source `python`: looks values up by calling functions.
     threads   Calls that block, each in a thread of its own
 

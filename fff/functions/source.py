@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import inspect
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
 from fff.budget import BudgetExhausted
 from fff.catalog import LookupMethod, Page, ScanMethod, Table
 from fff.errors import InvariantError, SourceError, UsageError
-from fff.functions.cascade import Cascade, Proxy
 from fff.functions.declared import PythonFunction
 from fff.functions.frames import PAGE, Frame
-from fff.functions.threads import in_thread, told_in_a_line
+from fff.functions.judging import ProxiedFunction
+from fff.functions.threads import called, told_in_a_line
 from fff.stats import AccessMeter
 from fff.web.client import WebClient
 
@@ -32,29 +31,6 @@ class _FailedError(Exception):
     def __init__(self, reason: str, *, again: bool) -> None:
         super().__init__(reason)
         self.again = again
-
-
-@dataclass
-class _InTurn:
-    """A cascade, and the last of those who have decided and not yet given their verdicts."""
-
-    cascade: Cascade
-    last: asyncio.Future[None] | None = None
-
-    @contextlib.contextmanager
-    def turn(self) -> Iterator[asyncio.Future[None]]:
-        """What to wait for before verdicts are given: all who began before have given theirs, or will not."""
-        loop = asyncio.get_running_loop()
-        done = loop.create_future()
-        before = self.last
-        if before is None:
-            before = loop.create_future()
-            before.set_result(None)
-        self.last = done
-        try:
-            yield before
-        finally:
-            before.add_done_callback(lambda _: done.set_result(None))
 
 
 class PythonFunctions:
@@ -88,8 +64,15 @@ class PythonFunctions:
     @property
     def tables(self) -> Sequence[Table]:
         """Every function and every frame, as a table."""
-        functions = [function.table(self.name) for function in self._functions.values()]
+        functions = [self._table(function) for function in self._functions.values()]
         return functions + [frame.table(self.name) for frame in self._frames.values()]
+
+    def _table(self, function: PythonFunction) -> Table:
+        table, proxy = function.table(self.name), function.proxy
+        if proxy is None:
+            return table
+        told = self._client.redactor.text
+        return replace(table, proxied=lambda source: ProxiedFunction(source, proxy, function.timeout, told))
 
     async def scan(
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
@@ -119,11 +102,7 @@ class PythonFunctions:
             raise InvariantError(f"{method.name} is not the lookup of a Python function")
         for start in range(0, len(keys), function.batch_size):
             some = keys[start : start + function.batch_size]
-            values = await (
-                self._values(function, some, meter)
-                if function.proxy is None
-                else self._judged(function, function.proxy, some, meter)
-            )
+            values = await self._values(function, some, meter)
             known = {
                 field.name: pa.array([key[index] for key in some], field.arrow)
                 for index, field in enumerate(function.arguments)
@@ -134,57 +113,6 @@ class PythonFunctions:
     async def close(self) -> None:
         """Forget the slots: another event loop may use the functions next."""
         self._slots.clear()
-
-    async def _judged(
-        self, function: PythonFunction, proxy: Proxy, keys: Sequence[tuple[object, ...]], meter: AccessMeter
-    ) -> pa.Array:
-        """The verdicts for some keys: of the proxy where it can be believed, of the function elsewhere."""
-        if not isinstance(meter.memory, _InTurn):
-            meter.memory = _InTurn(Cascade(proxy))
-        cascade = meter.memory.cascade
-
-        async def hear(places: Sequence[int]) -> dict[int, bool | None]:
-            asked = [keys[place] for place in places]
-            said = await self._values(function, asked, meter) if asked else pa.array([], pa.bool_())
-            return dict(zip(places, said.to_pylist(), strict=True))
-
-        scores = await self._scores(function, proxy, keys, meter)
-        with meter.memory.turn() as before:
-            judging = cascade.decide(scores)
-            try:
-                said = await hear(judging.asked)
-                await asyncio.shield(before)
-                if not cascade.holds(judging, _trues(said)):
-                    said |= await hear(list(judging.believed))
-            except BaseException:
-                cascade.fail(judging)
-                raise
-            cascade.settle(judging, _trues(said))
-        verdicts = [said.get(place, judging.believed.get(place)) for place in range(len(keys))]
-        if len(said) < len(keys):
-            meter.warn(
-                f"{function.name}: verdicts by its proxy; precision at least {proxy.precision:g} and recall at least "
-                f"{proxy.recall:g}, with a confidence of {proxy.confidence:g}",
-                len(keys) - len(said),
-            )
-        return pa.array(verdicts, pa.bool_())
-
-    async def _scores(
-        self, function: PythonFunction, proxy: Proxy, keys: Sequence[tuple[object, ...]], meter: AccessMeter
-    ) -> list[float | None]:
-        """The proxy's score for each key, None where it has none to give: then the function is asked."""
-        called = _run(proxy.run, _arguments(function, keys))
-        try:
-            result = await asyncio.wait_for(called, function.timeout)
-            each = result if function.batch_size > 1 else [result]
-            scores: list[float | None] = pa.array(each, pa.float64()).to_pylist()
-            if len(scores) != len(keys):
-                raise ValueError(f"gave {len(scores)} scores for {len(keys)} calls")
-        except Exception as error:  # noqa: BLE001 - whatever a user's function does, it is told of
-            reason = self._client.redactor.text(told_in_a_line(error))
-            meter.warn(f"{function.name}: its proxy failed, and the function was asked: {reason}")
-            return [None] * len(keys)
-        return scores
 
     async def _values(
         self, function: PythonFunction, keys: Sequence[tuple[object, ...]], meter: AccessMeter
@@ -218,7 +146,7 @@ class PythonFunctions:
             slots.release()
             raise
         meter.sent(loop.time())
-        ended = asyncio.ensure_future(_run(function.run, _arguments(function, keys)))
+        ended = asyncio.ensure_future(called(function.run, keys, batched=function.batch_size > 1))
         ended.add_done_callback(lambda _: slots.release())
         try:
             # A thread cannot be stopped: it is waited for no longer, and keeps its place.
@@ -234,22 +162,6 @@ class PythonFunctions:
             meter.answered(loop.time())
             if not ended.done():
                 ended.add_done_callback(_forget)
-
-
-def _trues(verdicts: Mapping[int, bool | None]) -> dict[int, bool]:
-    """What an oracle says, NULL being as good as false."""
-    return {place: verdict is True for place, verdict in verdicts.items()}
-
-
-def _arguments(function: PythonFunction, keys: Sequence[tuple[object, ...]]) -> Sequence[object]:
-    """What one call is made with."""
-    return list(map(list, zip(*keys, strict=True))) if function.batch_size > 1 else keys[0]
-
-
-async def _run(run: Callable[..., object], arguments: Sequence[object]) -> object:
-    """Call a function: a coroutine function in the event loop, any other in a thread of its own."""
-    value = run(*arguments) if inspect.iscoroutinefunction(run) else await in_thread(run, arguments)
-    return await value if inspect.isawaitable(value) else value
 
 
 def _typed(function: PythonFunction, found: object, count: int) -> pa.Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import inspect
 import threading
 from collections.abc import Callable, Sequence
 
@@ -36,6 +37,16 @@ def in_thread(run: Callable[..., object], arguments: Sequence[object]) -> asynci
 
     threading.Thread(target=work, name="fff-call", daemon=True).start()
     return ended
+
+
+async def called(run: Callable[..., object], keys: Sequence[Sequence[object]], *, batched: bool) -> object:
+    """Call a user's function: a coroutine function in the event loop, any other in a thread of its own.
+
+    With the one key's values, or, `batched`, with lists of those of all keys.
+    """
+    arguments = list(map(list, zip(*keys, strict=True))) if batched else keys[0]
+    value = run(*arguments) if inspect.iscoroutinefunction(run) else await in_thread(run, arguments)
+    return await value if inspect.isawaitable(value) else value
 
 
 def told_in_a_line(error: BaseException | None) -> str:

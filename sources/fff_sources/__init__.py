@@ -16,6 +16,7 @@ Out: a catalog of tables that the engine can read.
     importing/  Documents of other tools as specs, with a word on every field
     load        Which spec files there are, which adapter reads each source in them
     odata/      OData 4 services: entity sets are tables, and `$metadata` says which there are.
+    openai/     Models behind an OpenAI-compatible endpoint: functions, each a prompt
     rest/       Any REST API, described in YAML.
     socrata/    Socrata portals (SODA 2): datasets are tables, and their metadata says what is in them.
     sparql/     SPARQL endpoints: a SELECT query, or a class and predicates, is a table.

@@ -27,6 +27,8 @@ pytestmark = [
         ("cluster_program", "local-cluster[2,1,1024]"),
         ("stages_program", "local-cluster[2,1,1024]"),
         ("ceiling_program", "local[4]"),
+        ("enriching_program", "local-cluster[4,1,1024]"),
+        ("enriching_program", "standalone"),
     ],
 )
 def test_a_job_asks_for_each_key_once_and_keeps_one_ceiling(program: str, master: str) -> None:

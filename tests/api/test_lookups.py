@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -21,9 +22,11 @@ import pytest
 from aiohttp import web
 
 import fff
+from fff.access.disk.journal import Journal
 from fff.frames import asking
 from fff.frames.asking import KeyQuestion
 from fff.frames.ceiling import CeilingAddress, CeilingService
+from fff.frames.lookup import attempts_of
 from fff.frames.spark_data_source import Job
 from fff.opening import open_federation
 from fff.options import RunOptions, SpecText
@@ -344,13 +347,36 @@ def test_a_task_that_is_repeated_asks_for_nothing_that_an_attempt_of_it_was_answ
     assert sorted(site.keys.values()) == [1] + 10 * [2], "another action asks again"
 
 
+@pytest.mark.parametrize(
+    ("master", "attempts"),
+    [("local[*]", 1), ("local", 1), ("local[2,3]", 3), ("spark://a:1", 9), ("local-cluster[2,1,512]", 9)],
+)
+def test_how_often_a_task_is_tried(master: str, attempts: int) -> None:
+    settings = {"spark.master": master, "spark.task.maxFailures": "9"}
+    assert attempts_of(SimpleNamespace(conf=settings)) == attempts
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_the_last_attempt_of_a_task_leaves_nothing(
+    publish: Publish, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, attempts: int
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(asking, "_told", lambda *_: (_ for _ in ()).throw(RuntimeError("the task dies")))
+    with pytest.raises(RuntimeError, match="the task dies"):
+        asked(replace(question(publish(incomes(), TOWN)), attempts=attempts), ["z1"])
+    assert len(list(tmp_path.glob("fff-task-*"))) == attempts - 1
+
+
 def test_what_jobs_have_left_that_were_ended_goes(
     publish: Publish, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     old, new = tmp_path / "fff-task-old.1.0", tmp_path / "fff-task-new.1.0"
-    for folder, age in ((old, 2 * 86400), (new, 60)):
-        folder.mkdir()
+    used = tmp_path / "fff-task-used.1.0"
+    journal = Journal(used, durable=False)  # of a task that takes its time
+    for folder, age in ((old, 2 * 3600), (new, 60), (used, 2 * 3600)):
+        folder.mkdir(exist_ok=True)
         os.utime(folder, (time.time() - age,) * 2)
     asked(question(publish(incomes(), TOWN)), ["z1"])
-    assert sorted(tmp_path.glob("fff-task-*")) == [new]
+    assert sorted(tmp_path.glob("fff-task-*")) == [new, used]
+    journal.close()

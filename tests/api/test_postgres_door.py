@@ -7,13 +7,10 @@ import contextlib
 import datetime as dt
 import os
 import shutil
-import socket
 import struct
 import subprocess
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -21,42 +18,13 @@ import pytest
 import sqlalchemy
 
 from fff_cli.postgres.dialect import statements, translated
-from fff_cli.postgres.door import PostgresDoor
-from fff_cli.run.federation import open_federation
-from fff_cli.serve.queries import Queries, ServeLimits
+from fff_cli.serve.queries import ServeLimits
+from tests.api.postgres_serving import WHOLE, Standing, standing
 from tests.api.serving import TOKEN, started
 from tests.api.sites import JOIN, TABLES, site
 from tests.engine.site import until
 
 pytest.importorskip("duckdb", reason="pip install 'fff[duckdb]'")
-WHOLE = sorted((n, 10 * (n * 3 % 7)) for n in range(45))
-
-
-@dataclass
-class Standing:
-    """A server in this process."""
-
-    port: int
-    queries: Queries
-
-    @property
-    def url(self) -> str:
-        return f"postgresql://me:{TOKEN}@127.0.0.1:{self.port}/fff"
-
-    def connect(self, **more: Any) -> Any:
-        return psycopg.AsyncConnection.connect(self.url, autocommit=True, **more)
-
-
-@contextlib.asynccontextmanager
-async def standing(spec: Path, limits: ServeLimits | None = None) -> AsyncIterator[Standing]:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        federation = open_federation([spec], keep=True, max_age=0, cache=False, local_files=False)
-        async with federation:
-            federation.catalog.narrow(["web"])
-            queries = Queries(federation, limits or ServeLimits())
-            async with PostgresDoor(queries, {"": TOKEN}).listening(bound):
-                yield Standing(bound.getsockname()[1], queries)
 
 
 async def test_rows_come_whole_simply_and_prepared(publish):
@@ -287,6 +255,25 @@ async def test_who_does_not_speak_the_protocol_is_told_so_and_shown_out(publish,
             assert await (await other.execute("SELECT 1")).fetchone() == (1,)
 
 
+#: As Grafana and Metabase ask.
+BI_TOOLS = {
+    "SELECT current_setting('server_version_num')::int / 100": [(1500,)],
+    "SELECT quote_ident(column_name) FROM information_schema.columns"
+    " WHERE quote_ident(table_schema) || '.' || quote_ident(table_name) = 'web.s' ORDER BY 1": [
+        ("a",),
+        ("b",),
+    ],
+    "SELECT quote_ident('A \"b'), format('%s', 'it') FROM pg_am": [('"A ""b"', "it")],
+    "SELECT col_description(CAST(CAST(format('%I.%I', CAST(table_schema AS TEXT), CAST(table_name AS TEXT)) AS REGCLASS)"
+    " AS OID), 1) FROM information_schema.tables ORDER BY table_name": [(None,), (None,)],
+    "SELECT relname, n_live_tup FROM pg_stat_user_tables": [],
+    "SELECT 1 FROM pg_catalog.pg_cursors WHERE name = 'c'": [],
+    "SELECT has_any_column_privilege('fff', 'web.r', 'update'), has_table_privilege('web.r', 'select')": [
+        (False, True)
+    ],
+}
+
+
 async def test_the_catalog_shows_tables_and_reaches_nothing_else(publish):
     tables = {"r": TABLES["r"] | {"primary_key": ["a"], "description": "Of numbers"}, "s": TABLES["s"]}
     async with standing(publish(site(), tables)) as server:
@@ -320,6 +307,8 @@ async def test_the_catalog_shows_tables_and_reaches_nothing_else(publish):
             assert row[1:] == ("fff", "public")
             told = await client.execute("SELECT current_database() || %s || '$1' || %s", ("a'$2", "$1;'"))
             assert await told.fetchone() == ("fffa'$2$1$1;'",), "values are no text of the statement"
+            for asked, answered in BI_TOOLS.items():
+                assert await (await client.execute(asked)).fetchall() == answered, asked
             for wrong in (
                 "SELECT * FROM pg_class, read_csv('/etc/passwd')",
                 "CREATE TABLE pg_x AS SELECT 1",

@@ -138,6 +138,21 @@ def test_scores_that_are_alike_are_judged_alike() -> None:
     assert run.asked < 2_000
 
 
+@pytest.mark.slow
+def test_a_pattern_is_right_in_95_of_100_runs_at_half_the_calls() -> None:
+    """One that errs for two in a hundred; the function itself is right by definition."""
+    kept = calls = 0
+    for seed in range(100):
+        rng = random.Random(seed)
+        truths = [rng.random() < 0.3 for _ in range(5_000)]
+        scores = [float(truth is (rng.random() < 0.98)) for truth in truths]
+        run = judged(Cases(truths, scores), Proxy(score, seed=seed), together=50)
+        kept += run.broken == 0
+        calls += run.asked
+    assert kept >= 95
+    assert calls <= 100 * 5_000 / 2
+
+
 def test_what_fails_is_given_by_nobody_and_counts_as_an_error_of_the_proxy() -> None:
     cases = Cases.of(2, 3_000, apart=GOOD)
     cascade = Cascade(Proxy(score))

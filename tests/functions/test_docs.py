@@ -11,6 +11,7 @@ import pytest
 import fff
 from fff_sources.http.spec import spec
 from fff_sources.load import lint
+from fff_sources.openai.spec import PromptSpec
 from tests.api.examples import examples, run
 
 PAGE = "docs/functions.md"
@@ -24,15 +25,15 @@ def test_the_examples_run(tmp_path: Path) -> None:
     run(found, tmp_path)
 
 
-def test_the_spec_is_sound(tmp_path: Path) -> None:
-    [example] = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
-    file = tmp_path / "fff.yaml"
-    file.write_text(example, encoding="utf-8")
-    assert lint(file, environ={}, cwd=tmp_path) == []
+def test_the_specs_are_sound(tmp_path: Path) -> None:
+    for example in re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL):
+        file = tmp_path / "fff.yaml"
+        file.write_text(example, encoding="utf-8")
+        assert lint(file, environ={"OPENAI_API_KEY": "k"}, cwd=tmp_path) == []
 
 
 def test_it_names_everything() -> None:
     options = set(inspect.signature(fff.Connection.register).parameters) - {"self"}
     assert options == set(inspect.signature(fff.AsyncConnection.register).parameters) - {"self"}
-    for name in options | set(spec.FunctionSpec.model_fields):
+    for name in options | set(spec.FunctionSpec.model_fields) | set(PromptSpec.model_fields):
         assert f"`{name}`" in TEXT, name

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -67,6 +68,9 @@ _SHAPES = {
     "pg_operator": "oid# oprname oprnamespace# oprleft# oprright# oprresult# oprcode#",
     "pg_opclass": "oid# opcname opcmethod# opcdefault?",
     "pg_locks": "locktype pid#",
+    "pg_stat_user_tables": "relid# schemaname relname n_live_tup#",
+    "pg_cursors": "name statement is_holdable? is_binary? is_scrollable?",
+    "pg_prepared_statements": "name statement from_sql?",
     "is_schemata": "catalog_name schema_name schema_owner",
     "is_tables": "table_catalog table_schema table_name table_type is_insertable_into",
     "is_columns": "table_catalog table_schema table_name column_name ordinal_position# column_default is_nullable data_type character_maximum_length# numeric_precision# numeric_scale# datetime_precision# udt_schema udt_name is_identity is_generated",
@@ -134,13 +138,15 @@ CREATE MACRO obj_description(one, two := 'pg_class') AS (SELECT description FROM
 CREATE MACRO col_description(one, two) AS (SELECT description FROM pg_description WHERE objoid = one AND objsubid = two);
 CREATE MACRO shobj_description(one, two) AS NULL;
 CREATE MACRO has_schema_privilege(one, two, three := '') AS true;
-CREATE MACRO has_table_privilege(one, two, three := '') AS ('SELECT' IN (two, three));
+CREATE MACRO has_table_privilege(one, two, three := '') AS (lower(two) = 'select' OR lower(three) = 'select');
 CREATE MACRO has_database_privilege(one, two, three := '') AS true;
-CREATE MACRO has_any_column_privilege(one, two, three := '') AS true;
+CREATE MACRO has_any_column_privilege(one, two, three := '') AS (lower(two) = 'select' OR lower(three) = 'select');
 CREATE MACRO pg_has_role(one, two, three := '') AS true;
 CREATE MACRO array_upper(one, two) AS len(one);
 CREATE MACRO array_lower(one, two) AS 1;
-CREATE MACRO quote_ident(one) AS '"' || replace(one, '"', '""') || '"';
+CREATE MACRO quote_ident(one) AS CASE WHEN regexp_full_match(one, '[a-z_][a-z0-9_$]*') AND one NOT IN (SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved') THEN one ELSE '"' || replace(one, '"', '""') || '"' END;
+CREATE MACRO filled_in(one, two) AS CASE WHEN two IS NULL THEN one ELSE regexp_replace(one, '%[sI]', replace(CASE regexp_extract(one, '%[sI]') WHEN '%I' THEN quote_ident(two::VARCHAR) ELSE two::VARCHAR END, '\\', '\\\\')) END;
+CREATE MACRO pg_format(one, two := NULL, three := NULL) AS filled_in(filled_in(one, two), three);
 CREATE MACRO set_config(one, two, three) AS two;
 CREATE MACRO setting_here(one, two := true) AS (SELECT setting FROM pg_settings WHERE name = lower(one));
 CREATE MACRO is__pg_expandarray(one) AS unnest(list_transform(range(1, len(one) + 1), lambda i: {'x': one[i], 'n': i}));
@@ -148,7 +154,7 @@ CREATE MACRO pg_get_keywords() AS TABLE SELECT keyword_name AS word FROM duckdb_
 CREATE MACRO pg_show_all_settings() AS TABLE SELECT * FROM pg_settings;
 CREATE MACRO pg_catalog_version() AS 'PostgreSQL ' || (SELECT setting FROM pg_settings WHERE name = 'server_version');
 """
-_RENAMED = {"json_build_object": "json_object", "current_setting": "setting_here"}
+_RENAMED = {"format": "pg_format", "json_build_object": "json_object", "current_setting": "setting_here"}
 _INSTEAD = {
     "version": "pg_catalog_version",
     "current_database": "database_here",
@@ -206,6 +212,7 @@ class ServerCatalog:
             database.register("given", pa.Table.from_pylist(rows.get(name, []), schema))
             database.execute(f'CREATE TABLE "{name}" AS SELECT * FROM given')  # noqa: S608 - names of ours
             database.unregister("given")
+        database.execute("SET GLOBAL integer_division = true")
         database.execute(_MACROS)
         database.execute(
             f"CREATE MACRO database_here() AS '{DATABASE}'; CREATE MACRO schema_here() AS 'public';"
@@ -347,7 +354,7 @@ def _only_reads(sql: str) -> bool:
 
 def _adapted(sql: str) -> str:
     """A statement for DuckDB: without the names of schemas and collations, and with its own spellings."""
-    pieces = [one for one in tokens(sql) if one.kind not in ("space", "comment")]
+    pieces = _named_casts([one for one in tokens(sql) if one.kind not in ("space", "comment")])
     written: list[str] = []
     at = 0
     while at < len(pieces):
@@ -357,6 +364,22 @@ def _adapted(sql: str) -> str:
         gap = at < len(pieces) and pieces[at].start > last.start + len(last.text)
         written.append(f"{text} " if gap else text)
     return "".join(written)
+
+
+def _named_casts(pieces: Sequence[Token]) -> list[Token]:
+    """`CAST(… AS regclass)` as a call of what knows relations by their names."""
+    kept = list(pieces)
+    opened: list[int] = []
+    for at, piece in enumerate(pieces):
+        if piece.text == "(":
+            opened.append(at)
+        elif piece.text == ")" and opened:
+            begin = opened.pop() - 1
+            last = [one.text.lower() for one in pieces[at - 2 : at]]
+            if begin >= 0 and pieces[begin].text.lower() == "cast" and last == ["as", "regclass"]:
+                kept[begin] = replace(pieces[begin], text="pg_named")
+                kept[at - 2 : at] = [replace(one, kind="space", text="") for one in pieces[at - 2 : at]]
+    return kept
 
 
 def _adapted_piece(pieces: Sequence[Token], at: int) -> tuple[int, str]:

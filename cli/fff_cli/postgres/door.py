@@ -21,7 +21,8 @@ from fff.errors import FFFError
 from fff.options import RunOptions
 from fff_cli.postgres import wire
 from fff_cli.postgres.catalog import ServerCatalog
-from fff_cli.postgres.session import CodedError, PostgresSession
+from fff_cli.postgres.portals import CodedError
+from fff_cli.postgres.session import PostgresSession
 from fff_cli.postgres.settings import SETTINGS
 from fff_cli.postgres.wire import ProtocolError, Remark, Startup
 from fff_cli.serve.queries import Queries

@@ -10,13 +10,22 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
 from fff.errors import FFFError, QueryError, SourceError, UsageError
 from fff_cli.postgres import wire
+from fff_cli.postgres.commands import (
+    CloseCursor,
+    CursorCommand,
+    DeclareCursor,
+    FetchRows,
+    copy_command,
+    cursor_command,
+)
+from fff_cli.postgres.copying import CopyForm
 from fff_cli.postgres.dialect import (
     Token,
     Translated,
@@ -27,6 +36,14 @@ from fff_cli.postgres.dialect import (
     tokens,
     translated,
     words,
+)
+from fff_cli.postgres.portals import (
+    ROWS_AT_ONCE,
+    Answering,
+    BoundStatement,
+    CodedError,
+    SentAhead,
+    SessionPortals,
 )
 from fff_cli.postgres.settings import SETTINGS, TOLD, SessionSettings
 from fff_cli.postgres.values import TEXT, cells, parameter, wire_type
@@ -39,9 +56,8 @@ ArrowTable: TypeAlias = pa.Table
 
 _BEGIN, _END = {"begin", "start"}, {"commit", "end", "rollback", "abort"}
 _IDLE = {"discard": "DISCARD ALL", "deallocate": "DEALLOCATE", "listen": "LISTEN", "unlisten": "UNLISTEN", "reset": "RESET"} | {
-    "savepoint": "SAVEPOINT", "release": "RELEASE", "close": "CLOSE CURSOR",
+    "savepoint": "SAVEPOINT", "release": "RELEASE",
 }  # fmt: skip
-_ROWS_AT_ONCE = 2_000
 _UNTAKEN_S = 60.0  # that a client may take nothing of its answer
 _WAITING = 64  # messages that a client may send ahead
 
@@ -59,63 +75,6 @@ def code_of(error: FFFError) -> str:
             return "22023"
         case _:
             return "XX000"
-
-
-@dataclass
-class SentAhead:
-    """A statement that was sent ahead, and the types that its client said of its parameters."""
-
-    sql: str
-    kinds: Sequence[int] = ()
-
-    def kind(self, number: int) -> int:
-        """The type of a parameter, from 1; 0 where nothing was said."""
-        return self.kinds[number - 1] if number <= len(self.kinds) else 0
-
-
-@dataclass
-class BoundStatement:
-    """A statement with the values of its parameters, to be run or under way."""
-
-    sql: str
-    params: Mapping[str, object] = field(default_factory=dict)
-    formats: Sequence[int] = ()
-    answer: Answering | None = None
-
-    def binary(self, at: int) -> bool:
-        """Whether a column is wanted in binary."""
-        if len(self.formats) > 1:
-            return at < len(self.formats) and self.formats[at] == 1
-        return bool(self.formats) and self.formats[0] == 1
-
-
-class Answering:
-    """What one statement answers: first its columns (None: none), then rows, then the word for what was done."""
-
-    def __init__(self, parts: AsyncGenerator[Batch | str]) -> None:
-        self._parts = parts
-        self._next: Batch | str | None = None
-
-    async def schema(self) -> Schema | None:
-        """The columns."""
-        if self._next is None:
-            self._next = await anext(self._parts)
-        return None if isinstance(self._next, str) else self._next.schema
-
-    async def take(self, most: int) -> Batch | str:
-        """Some rows, or the last word."""
-        part = self._next if self._next is not None else await anext(self._parts)
-        self._next = None
-        if isinstance(part, str):
-            return part
-        most = most or _ROWS_AT_ONCE
-        if len(part) > most:
-            part, self._next = part.slice(0, most), part.slice(most)
-        return part
-
-    async def close(self) -> None:
-        """End what is under way."""
-        await self._parts.aclose()
 
 
 class DoorServices(Protocol):
@@ -144,8 +103,9 @@ class PostgresSession:
         self._settings = SessionSettings()
         self._state = b"I"
         self._prepared: dict[str, SentAhead] = {}
-        self._portals: dict[str, BoundStatement] = {}
+        self._portals = SessionPortals()
         self._running: ServedQuery | None = None
+        self._together = False  # several statements of one message, which are a transaction
         self._skipping = False  # to the next Sync, after an error in between
         self.process, self.secret = secrets.randbelow(1 << 31), secrets.randbelow(1 << 31)
 
@@ -168,8 +128,7 @@ class PostgresSession:
             for task in (hearing, answering):
                 task.cancel()
             ends = await asyncio.gather(hearing, answering, return_exceptions=True)
-            for portal in self._portals.values():
-                await self._drop(portal)
+            await self._portals.end()
         wrong = next((end for end in ends if isinstance(end, ProtocolError)), None)
         if wrong is not None:
             self._send(Remark("08P01", str(wrong), severity="FATAL").encoded())
@@ -210,8 +169,7 @@ class PostgresSession:
             self._refuse(self._host.internal(error))
         if letter == b"Q":
             self._skipping = False
-            self._send(wire.ready(self._state))
-            await self._flushed()
+            await self._rest()
         elif self._skipping:
             await self._flushed()
 
@@ -233,16 +191,17 @@ class PostgresSession:
         texts = statements(body.text())
         if not texts:
             self._send(wire.EMPTY)
+        self._together = len(texts) > 1
         for sql in texts:
-            portal = BoundStatement(sql)
+            portal = self._bound(sql, {}, ())
             try:
-                portal.answer = self._answering(sql, {})
+                portal.answer = self._answering(portal.sql, {})
                 schema = await portal.answer.schema()
-                if schema is not None:
+                if schema is not None and portal.copy is None:
                     self._send(wire.columns(self._described(schema, portal)))
                 await self._rows(portal, portal.answer, 0)
             finally:
-                await self._drop(portal)
+                await portal.end()
 
     async def _parse(self, body: Body) -> None:
         name, sql = body.text(), body.text()
@@ -267,9 +226,15 @@ class PostgresSession:
             for at, value in enumerate(values, 1)
             if at <= most
         }
-        await self._drop(self._portals.pop(name, None))
-        self._portals[name] = BoundStatement(prepared.sql, params, body.int16s())
+        await self._portals.open(name, self._bound(prepared.sql, params, body.int16s()))
         self._send(wire.BOUND)
+
+    @staticmethod
+    def _bound(sql: str, params: Mapping[str, object], formats: Sequence[int]) -> BoundStatement:
+        copied = copy_command(sql)
+        if copied is None:
+            return BoundStatement(sql, params, formats)
+        return BoundStatement(copied.sql, params, copy=copied.form)
 
     def _known(self, name: str) -> SentAhead:
         if name not in self._prepared:
@@ -285,15 +250,19 @@ class PostgresSession:
             schema = await self._columns_ahead(prepared.sql, count)
             portal = BoundStatement(prepared.sql)
         else:
-            portal = self._opened(name)
+            portal = self._portals.opened(name)
             portal.answer = portal.answer or self._answering(portal.sql, portal.params)
-            schema = await portal.answer.schema()
+            schema = None if portal.copy else await portal.answer.schema()
         self._send(wire.NO_ROWS if schema is None else wire.columns(self._described(schema, portal)))
 
     async def _columns_ahead(self, sql: str, count: int) -> Schema | None:
         """The columns of a statement whose values are not known yet."""
-        if not sql or self._word(sql) is not None:
+        if not sql or self._word(sql) is not None or copy_command(sql) is not None:
             return None
+        command = cursor_command(sql)
+        if command is not None:
+            shown = isinstance(command, FetchRows) and command.word == "FETCH"
+            return await self._portals.cursor(str(command.name)).schema() if shown else None
         if self._settings.shown(sql) is None and not asks_the_catalog(sql):
             return await self._host.columns_of(
                 translated(sql).sql, {parameter_name(at + 1): None for at in range(count)}
@@ -304,46 +273,40 @@ class PostgresSession:
         finally:
             await answer.close()
 
-    def _opened(self, name: str) -> BoundStatement:
-        if name not in self._portals:
-            raise UsageError(f"no portal {name!r} is open")
-        return self._portals[name]
-
     async def _execute(self, body: Body) -> None:
         name, most = body.text(), body.int32()
-        portal = self._opened(name)
+        portal = self._portals.opened(name)
         if not portal.sql:
             self._send(wire.EMPTY)
             return
         portal.answer = portal.answer or self._answering(portal.sql, portal.params)
         if await self._rows(portal, portal.answer, most):
-            await self._drop(portal)
+            await portal.end()
 
     async def _close(self, body: Body) -> None:
         kind, name = body.take(1), body.text()
         if kind == b"S":
             self._prepared.pop(name, None)
         else:
-            await self._drop(self._portals.pop(name, None))
+            await self._portals.drop(name)
         self._send(wire.CLOSED)
 
     async def _sync(self, body: Body) -> None:
         del body
         self._skipping = False
+        await self._rest()
+
+    async def _rest(self) -> None:
+        """Nothing is under way; what belongs to a transaction ends with it."""
+        self._running, self._together = None, False
         if self._state == b"I":
-            for name in list(self._portals):
-                await self._drop(self._portals.pop(name))
+            await self._portals.end(held=False)
         self._send(wire.ready(self._state))
         await self._flushed()
 
     async def _flush(self, body: Body) -> None:
         del body
         await self._flushed()
-
-    async def _drop(self, portal: BoundStatement | None) -> None:
-        if portal is not None and portal.answer is not None:
-            answer, portal.answer = portal.answer, None
-            await answer.close()
 
     # Answers
 
@@ -356,9 +319,12 @@ class PostgresSession:
 
     async def _rows(self, portal: BoundStatement, answer: Answering, most: int) -> bool:
         """Send rows, `most` of them if not 0; whether those were all."""
+        if portal.copy is not None:
+            await self._copied(portal.copy, answer)
+            return True
         left = most
         while True:
-            part = await answer.take(min(left, _ROWS_AT_ONCE) if most else 0)
+            part = await answer.take(min(left, ROWS_AT_ONCE) if most else 0)
             if isinstance(part, str):
                 self._send(wire.done(part))
                 return True
@@ -369,6 +335,22 @@ class PostgresSession:
             if most and left <= 0:
                 self._send(wire.SUSPENDED)
                 return False
+
+    async def _copied(self, form: CopyForm, answer: Answering) -> None:
+        """Send rows as COPY does, a message each; what is not whole ends as an error in the middle."""
+        schema = await answer.schema()
+        if schema is None:
+            raise UsageError("only a query can be copied", hint="COPY (SELECT …) TO STDOUT")
+        self._send(wire.copied_out(len(schema), binary=form.binary))
+        front = form.front(schema)
+        while not isinstance(part := await answer.take(0), str):
+            if len(part):
+                self._send(wire.copied(form.rows(part, front)))
+                front = b""
+                await self._flushed()
+        self._send(
+            wire.copied([front + form.trailer]), wire.COPIED, wire.done(part.replace("SELECT", "COPY"))
+        )
 
     def _answering(self, sql: str, params: Mapping[str, object]) -> Answering:
         return Answering(self._parts(sql, params))
@@ -384,6 +366,11 @@ class PostgresSession:
         if shown is not None:
             yield shown
             yield "SHOW"
+            return
+        command = cursor_command(sql)
+        if command is not None:
+            async for part in self._on_cursor(command, params):
+                yield part
             return
         if asks_the_catalog(sql):
             table = (await self._host.catalog(_filled(sql, params))).combine_chunks()
@@ -405,6 +392,7 @@ class PostgresSession:
                             assert isinstance(event, pa.RecordBatch), "no snapshots were asked for"
                             rows += len(event)
                             yield event
+                            self._running = query  # another cursor's may have been, meanwhile
                 finally:
                     self._running = None
                 self._judge(query)
@@ -414,6 +402,27 @@ class PostgresSession:
                 error.span = replace(error.span, start=start, end=max(start + 1, said.place(error.span.end)))
             raise
         yield f"SELECT {rows}"
+
+    # Cursors
+
+    async def _on_cursor(
+        self, command: CursorCommand, params: Mapping[str, object]
+    ) -> AsyncGenerator[Batch | str]:
+        match command:
+            case DeclareCursor():
+                if self._state == b"I" and not command.held and not self._together:
+                    raise CodedError(
+                        "25P01", "a cursor is of a transaction: BEGIN, or DECLARE … CURSOR WITH HOLD FOR"
+                    )
+                if self._word(command.sql) is not None:
+                    raise UsageError("a cursor is of a query")
+                yield await self._portals.declare(command, self._answering(command.sql, params))
+            case CloseCursor(name):
+                await self._portals.close_cursor(name)
+                yield "CLOSE CURSOR"
+            case FetchRows():
+                async for part in self._portals.fetched(command):
+                    yield part
 
     def _question(self, sql: str, params: Mapping[str, object]) -> AskedQuery:
         return replace(
@@ -469,14 +478,6 @@ class PostgresSession:
     async def _flushed(self) -> None:
         async with asyncio.timeout(_UNTAKEN_S):
             await self._writer.drain()
-
-
-class CodedError(FFFError):
-    """An error with a SQLSTATE of its own."""
-
-    def __init__(self, code: str, message: str, *, hint: str | None = None) -> None:
-        super().__init__(message, hint=hint)
-        self.code = code
 
 
 def _filled(sql: str, params: Mapping[str, object]) -> str:

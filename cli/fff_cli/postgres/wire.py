@@ -117,6 +117,7 @@ PASSWORD_WANTED = _message(b"R", struct.pack(">i", 3))
 WELCOME = _message(b"R", struct.pack(">i", 0))
 PARSED, BOUND, CLOSED = _message(b"1"), _message(b"2"), _message(b"3")
 NO_ROWS, SUSPENDED, EMPTY = _message(b"n"), _message(b"s"), _message(b"I")
+COPIED = _message(b"c")
 
 
 def setting(name: str, value: str) -> bytes:
@@ -160,6 +161,17 @@ def rows(cells: Sequence[Sequence[bytes]], count: int) -> bytes:
         return (b"D" + struct.pack(">i", 6) + head) * count
     bodies = map(b"".join, zip(*cells, strict=True))
     return b"".join([b"D" + struct.pack(">i", len(body) + 6) + head + body for body in bodies])
+
+
+def copied_out(columns: int, *, binary: bool) -> bytes:
+    """Rows of so many columns follow as COPY writes them."""
+    form = int(binary)
+    return _message(b"H", struct.pack(f">bh{columns}h", form, columns, *[form] * columns))
+
+
+def copied(pieces: Sequence[bytes]) -> bytes:
+    """Rows as COPY has written them, or what stands around them."""
+    return b"".join([b"d" + struct.pack(">i", len(piece) + 4) + piece for piece in pieces if piece])
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from fff.api.own_spark import OwnSpark
 from fff.api.result import RecordBatch
 from fff.api.run import BackgroundRun
 from fff.budget import Budget, Money
-from fff.errors import SourceError, UsageError
+from fff.errors import QueryError, SourceError, Span, UsageError
 from fff.federation import Execution, Federation
 from fff.options import RunOptions
 from fff.result.report import make_report
@@ -45,15 +45,26 @@ class TooManyQueries(UsageError):  # noqa: N818 - reads as the sentence clients 
 
 @dataclass(frozen=True)
 class AskedQuery:
-    """What a client asks, checked. `rows`: of the reply at most; `partial`: Arrow rows of an incomplete answer, too."""
+    """What a client asks, checked. `rows`: of the reply at most; `partial`: Arrow rows of an incomplete answer, too.
+
+    `text` is what the client has written: the statement, and blanks, comments and a semicolon around it.
+    """
 
     sql: str
+    text: str
     params: Mapping[str, object]
     options: RunOptions
     rows: int | None = None
     interval: float = 0.5
     report: bool = False
     partial: bool = False
+
+    def place(self, error: QueryError) -> None:
+        """Have an error say where in the client's text it is."""
+        if error.span is not None and error.sql == self.sql != self.text:
+            begin = self.text.index(self.sql)
+            error.sql = self.text
+            error.span = Span(error.span.start + begin, error.span.end + begin)
 
 
 def _is_number(value: object) -> bool:
@@ -127,6 +138,7 @@ def asked_query(body: object, limits: ServeLimits) -> AskedQuery:
     params = said.get("params", {})
     return AskedQuery(
         sql=statements[0],
+        text=said["sql"],
         params=parse_params(params) if isinstance(params, list) else params,
         options=_within(limits, {name: said[name] for name in _RUN if name in said}),
         rows=said.get("rows"),
@@ -343,6 +355,9 @@ class Queries:
             if query.stopped:
                 query.execution.interrupt()
             yield query
+        except QueryError as error:
+            asked.place(error)
+            raise
         finally:
             del self._running[query.id]
             if query.error is not None:

@@ -197,6 +197,17 @@ def _unpacked(payload: bytes) -> tuple[Mapping[str, object], bytes] | None:
         return None  # signed as it is, hence only what somebody changed since the file was read
 
 
+def is_used(folder: Path) -> bool:
+    """Whether a process writes to the journal of a folder. Raises OSError, but where there is none."""
+    try:
+        _locked(folder / _NAME).close()
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
 def _locked(path: Path) -> io.FileIO:
     """The file, for this process alone. Raises BlockingIOError where another has it, OSError."""
     file = path.open("r+b", buffering=0)

@@ -91,7 +91,7 @@ class HttpSource:
         """Take on what the spec says requests cost."""
         self._cost = declared.cost
         self.price = price_of(self._cost)
-        for parts in (declared.tables, getattr(declared, "functions", None)):
+        for parts in (getattr(declared, "tables", None), getattr(declared, "functions", None)):
             self._costs |= {name: part.cost for name, part in (parts or {}).items()}
 
     # ------------------------------------------------------------------------------------------------- tables

@@ -1,0 +1,175 @@
+"""Statements that a session has sent ahead, and what each answers: its portals, cursors among them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from fff.errors import FFFError, UsageError
+from fff_cli.postgres.commands import DeclareCursor, FetchRows
+from fff_cli.postgres.copying import CopyForm
+
+Batch: TypeAlias = pa.RecordBatch
+Schema: TypeAlias = pa.Schema
+
+ROWS_AT_ONCE = 2_000
+
+
+class CodedError(FFFError):
+    """An error with a SQLSTATE of its own."""
+
+    def __init__(self, code: str, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.code = code
+
+
+@dataclass
+class SentAhead:
+    """A statement that was sent ahead, and the types that its client said of its parameters."""
+
+    sql: str
+    kinds: Sequence[int] = ()
+
+    def kind(self, number: int) -> int:
+        """The type of a parameter, from 1; 0 where nothing was said."""
+        return self.kinds[number - 1] if number <= len(self.kinds) else 0
+
+
+@dataclass
+class BoundStatement:
+    """A statement with the values of its parameters, to be run or under way.
+
+    `copy`: how its rows are copied out, where they are. `held`: a cursor that outlives its transaction.
+    """
+
+    sql: str
+    params: Mapping[str, object] = field(default_factory=dict)
+    formats: Sequence[int] = ()
+    answer: Answering | None = None
+    copy: CopyForm | None = None
+    held: bool = False
+
+    async def end(self) -> None:
+        """End what is under way."""
+        if self.answer is not None:
+            answer, self.answer = self.answer, None
+            await answer.close()
+
+    def binary(self, at: int) -> bool:
+        """Whether a column is wanted in binary."""
+        if len(self.formats) > 1:
+            return at < len(self.formats) and self.formats[at] == 1
+        return bool(self.formats) and self.formats[0] == 1
+
+
+class Answering:
+    """What one statement answers: first its columns (None: none), then rows, then the word for what was done."""
+
+    def __init__(self, parts: AsyncGenerator[Batch | str]) -> None:
+        self._parts = parts
+        self._next: Batch | str | None = None
+        self._schema: Schema | None = None
+
+    async def schema(self) -> Schema | None:
+        """The columns."""
+        if self._schema is None and self._next is None:
+            self._next = await anext(self._parts)
+            self._schema = None if isinstance(self._next, str) else self._next.schema
+        return self._schema
+
+    async def take(self, most: int) -> Batch | str:
+        """Some rows, or the last word, again and again."""
+        part = self._next if self._next is not None else await anext(self._parts)
+        self._next = None
+        if isinstance(part, str):
+            self._next = part
+            return part
+        self._schema = part.schema
+        most = most or ROWS_AT_ONCE
+        if len(part) > most:
+            part, self._next = part.slice(0, most), part.slice(most)
+        return part
+
+    async def close(self) -> None:
+        """End what is under way."""
+        await self._parts.aclose()
+
+
+class SessionPortals:
+    """What a session has open, by name: portals, and the cursors that it has declared."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, BoundStatement] = {}
+
+    def opened(self, name: str) -> BoundStatement:
+        """The portal of that name. Raises UsageError."""
+        if name not in self._open:
+            raise UsageError(f"no portal {name!r} is open")
+        return self._open[name]
+
+    async def open(self, name: str, portal: BoundStatement) -> None:
+        """Open one, in the place of another of its name."""
+        await self.drop(name)
+        self._open[name] = portal
+
+    async def drop(self, name: str) -> None:
+        """Close it, if it is there."""
+        portal = self._open.pop(name, None)
+        if portal is not None:
+            await portal.end()
+
+    async def end(self, *, held: bool = True) -> None:
+        """Close all, those of cursors that outlive transactions among them if `held`."""
+        for name in [name for name, portal in self._open.items() if held or not portal.held]:
+            await self.drop(name)
+
+    async def declare(self, command: DeclareCursor, answer: Answering) -> str:
+        """Open a cursor; what is done, in a word. Its query begins: what is wrong with it is told now.
+
+        Raises CodedError where there is one of its name, and what the query raises.
+        """
+        if command.name in self._open:
+            raise CodedError("42P03", f"cursor {command.name!r} is open already")
+        if await answer.schema() is None:
+            await answer.close()
+            raise UsageError("a cursor is of a query")
+        self._open[command.name] = BoundStatement(command.sql, answer=answer, held=command.held)
+        return "DECLARE CURSOR"
+
+    def cursor(self, name: str) -> Answering:
+        """What a cursor answers. Raises CodedError."""
+        portal = self._open.get(name)
+        if portal is None or portal.answer is None:
+            raise CodedError("34000", f"no cursor {name!r} is open")
+        return portal.answer
+
+    async def close_cursor(self, name: str | None) -> None:
+        """Close a cursor, or all. Raises CodedError."""
+        if name is None:
+            await self.end()
+        else:
+            self.cursor(name)
+            await self.drop(name)
+
+    async def fetched(self, command: FetchRows) -> AsyncGenerator[Batch | str]:
+        """A cursor's next rows; to tell its columns takes none of them. Raises CodedError."""
+        cursor, shown, rows = self.cursor(command.name), command.word == "FETCH", 0
+        schema = await cursor.schema()
+        if shown and schema is not None:
+            yield pa.RecordBatch.from_pylist([], schema)
+        while command.count is None or rows < command.count:
+            left = ROWS_AT_ONCE if command.count is None else min(command.count - rows, ROWS_AT_ONCE)
+            try:
+                part = await cursor.take(left)
+            except FFFError:
+                await self.drop(command.name)
+                raise
+            if isinstance(part, str):
+                break
+            rows += len(part)
+            if shown:
+                yield part
+        yield command.tag(rows)
