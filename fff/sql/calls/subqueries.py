@@ -20,8 +20,9 @@ from fff.schema import comparison_kind
 from fff.sql.binder.build_scopes import read_queries
 from fff.sql.binder.names import parts_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
-from fff.sql.binder.select_text import SelectText
+from fff.sql.binder.select_text import SelectText, conjoined
 from fff.sql.binder.spj_block import Condition
+from fff.sql.planner.access_paths import usable_scans
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit, edit
 from fff.sql.syntax.parse import parse_statement
@@ -88,6 +89,57 @@ def members(text: Edited, catalog: Catalog) -> Edited | None:
     return text.edited(edits) if edits else None
 
 
+def by_key(text: Edited, catalog: Catalog) -> Edited | None:
+    """`EXISTS (SELECT … FROM s WHERE s.y = v.k AND …)` as `v.k IN (SELECT s.y …)`, where `v` is read by key; None where there is none.
+
+    AND alone connects it with the rest of WHERE, so that false and NULL are the same. Raises QueryError.
+    """
+    tree, edits = read_queries(parse_statement(text.sql), catalog), list[Edit]()
+    for scope in tree.scopes:
+        try:
+            conditions = SelectText.of(tree.statement, scope).conditions if scope.inner else []
+            found = [_membership(tree, scope, one) for one in conditions if isinstance(one.node, exp.Exists)]
+        except QueryError:
+            continue  # told of when it is planned
+        edits += [one for one in found if one is not None]
+    return text.edited(edits) if edits else None
+
+
+def _membership(tree: QueryTree, scope: SelectScope, condition: Condition) -> Edit | None:
+    """What takes the place of EXISTS, where equalities alone connect its query with the SELECT around it."""
+    node = condition.node
+    inner = None if node is None else next((one for one in tree.scopes if one.node is node.this), None)
+    if inner is None or inner.region is None or condition.span is None or not _of_rows(inner):
+        return None
+    text = SelectText.of(tree.statement, inner)
+    pairs: list[tuple[Found, Found]] = []
+    rest = []
+    for one in text.conditions:
+        pair = _equated(one.node, scope, inner)
+        if pair is None and one.span is not None:
+            rest.append(one.span)
+        pairs += [] if pair is None else [pair]
+    outer = [resolve(column, inner) for column in inner.columns]
+    named = sum(not (isinstance(one, Found) and one.source.scope is inner) for one in outer)
+    keyed = any(one.source.table is not None and not usable_scans(one.source.table) for one, _ in pairs)
+    if not keyed or named != len(pairs) or text.from_text is None:
+        return None
+    left, right = (", ".join(_column(pair[side]) for pair in pairs) for side in (0, 1))
+    start = f"{left if len(pairs) == 1 else f'({left})'} IN (SELECT {right} FROM "
+    return Edit(condition.span, (start, text.from_text, *conjoined(rest), ")"))
+
+
+def _equated(node: Node | None, scope: SelectScope, inner: SelectScope) -> tuple[Found, Found] | None:
+    """A column of the outer SELECT and one of the inner one that a condition equates."""
+    if not isinstance(node, exp.EQ):
+        return None
+    sides = [_any_column(side.unnest(), inner) for side in (node.this, node.expression)]
+    for outer, own in (sides, sides[::-1]):
+        if outer and own and outer.source.scope is scope and own.source.scope is inner:
+            return outer, own
+    return None
+
+
 @dataclass(frozen=True)
 class _Meant:
     """A condition that asks for matches: in which SELECT, of which columns, and whether there must be one or none."""
@@ -149,7 +201,7 @@ class _Meant:
         for condition in conditions:
             if condition is not self.condition and condition.span is not None:
                 kept += [" AND (" if kept else " WHERE (", condition.span, ")"]
-        parts = (f" {self.join} {table} ON ", *on, *kept, " ")
+        parts = (f" {self.join} {table} ON ", *(on or ["true"]), *kept, " ")
         yield Subquery(self.inner, self.scope, (Edit(Span(place.end, text.source_end), parts), *names))
 
     def _alias(self, source: Source) -> str:
@@ -197,8 +249,13 @@ def _plain(scope: SelectScope) -> bool:
     """Whether a SELECT gives a row for each row of one web table that meets its conditions."""
     if not scope.joinable or len(scope.sources) != 1 or scope.region is None or scope.sources[0].renamed:
         return False
+    return not filled(scope.node) - _CLAUSES and _of_rows(scope)
+
+
+def _of_rows(scope: SelectScope) -> bool:
+    """Whether a SELECT has a row where FROM and WHERE have one."""
     distinct = scope.node.args.get("distinct")
-    if filled(scope.node) - _CLAUSES or (distinct is not None and distinct.args.get("on")):
+    if filled(scope.node) - _CLAUSES - {"joins"} or (distinct is not None and distinct.args.get("on")):
         return False
     items = [item.unalias() for item in scope.node.expressions]
     # Anything else may be an aggregate, which has a row where there is none, or make several rows or none of one.
@@ -224,10 +281,16 @@ def _pairs(left: Node, scope: SelectScope, inner: SelectScope) -> list[tuple[Fou
 
 
 def _plain_column(node: Node, scope: SelectScope) -> Found | None:
+    found = _any_column(node, scope)
+    return None if found is None or found.source.table is None else found
+
+
+def _any_column(node: Node, scope: SelectScope) -> Found | None:
+    """The column that a node names, of a table or a query."""
     found = resolve(node, scope) if isinstance(node, exp.Column) else None
-    if not isinstance(found, Found) or found.others or len(parts_of(node)) != found.qualifiers + 1:
+    if not isinstance(found, Found) or found.others or found.source.names is None:
         return None
-    return None if found.source.table is None else found
+    return found if len(parts_of(node)) == found.qualifiers + 1 else None
 
 
 def _comparable(left: Found, right: Found) -> bool:

@@ -218,7 +218,7 @@ def _items(select: JoinedSelect, translator: Translator, item: Node, span: Span)
         raise LeftToSparkError("what comes from Spark as a text")
     statement = translator.statement
     first, end = statement.tokens_at(span)
-    name = item.alias or spark_name(bare, statement.tokens[first:end], block.scope.relations)
+    name = item.alias or spark_name(bare, statement, (first, end), block.scope.relations)
     if not item.alias:
         _check_name(bare, value)
     try:

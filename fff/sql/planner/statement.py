@@ -122,7 +122,7 @@ def _joining(
         grown = read_queries(parse_statement(sql), catalog)
         scope = grown.scopes[tree.scopes.index(subquery.outer)]  # those inside a SELECT come behind it
         select = joined_select(grown, scope, catalog, params)
-        if select is None or not links_of(select.conjuncts).get(len(scope.sources) - 1):
+        if select is None:
             return None
         BlockParts.of(select.block, params)
     except QueryError:  # among them a table that only the keys of the subquery reach
