@@ -189,6 +189,9 @@ class _Meant:
         place, where = text.from_text, text.where_token
         if names is None or place is None or where is None or source.table is None:
             return
+        around = any(self._is_around(column) for column in self.inner.columns)
+        if source.table.source and not (around or self.pairs):
+            return  # one row of it says all: it is a table of one row first (`fff.sql.nested.query_tables`)
         on: list[str | Span] = []
         for left, right in self.pairs:
             on.append(f"{' AND ' if on else ''}{_column(left)} = {_column(right, alias)}")
@@ -203,6 +206,10 @@ class _Meant:
                 kept += [" AND (" if kept else " WHERE (", condition.span, ")"]
         parts = (f" {self.join} {table} ON ", *(on or ["true"]), *kept, " ")
         yield Subquery(self.inner, self.scope, (Edit(Span(place.end, text.source_end), parts), *names))
+
+    def _is_around(self, column: Node) -> bool:
+        found = resolve(column, self.inner)
+        return isinstance(found, Found) and found.source.scope is not self.inner
 
     def _alias(self, source: Source) -> str:
         """The name that the table had in the subquery; another where that is taken around it."""

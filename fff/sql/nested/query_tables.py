@@ -165,10 +165,17 @@ def _shape(tree: QueryTree, query: Query) -> str | None:
     made = table is not None and not table.source
     if isinstance(parent, exp.Exists) and not made and not _is_correlated(query):
         return "SELECT 1 AS one FROM ({}) AS asked LIMIT 1"
-    each = made and table is not None and bool(table.primary_key)
+    each = table is not None and made and bool(table.primary_key)
     if isinstance(parent, exp.In) and not each and _yields_keys(query, parent):
-        return "SELECT DISTINCT * FROM ({}) AS member"
+        return "{}" if _is_distinct(query.node) else "SELECT DISTINCT * FROM ({}) AS member"
     return "{}" if not made and _is_worth_it(tree, query) else None
+
+
+def _is_distinct(node: Node) -> bool:
+    bare, said = node.unnest(), node.unnest().args.get("distinct")
+    if isinstance(bare, exp.SetOperation):
+        return said is not False
+    return said is not None and not said.args.get("on")
 
 
 def _only_table(query: Query) -> Table | None:
