@@ -111,7 +111,8 @@ def test_random_names_are_those_of_spark(spark: SparkEngine) -> None:
             name = named(text, "t")
             ours |= {} if name is None else {text: name}
     assert len(ours) > 60
-    assert {text: ours[text] for text in (known := shown(spark, data, list(ours)))} == known
+    theirs = shown(spark, data, list(ours))
+    assert {text: ours[text] for text in theirs} == theirs
 
 
 def shown(spark: SparkEngine, data: pa.Table, texts: list[str]) -> dict[str, str]:

@@ -24,7 +24,6 @@ from fff.spark.session import SparkEngine
 from fff.sql.scalars.functions import FUNCTIONS, SYNONYMS
 from fff.sql.scalars.typed import LeftToSparkError
 from fff.sql.scalars.written.table import WRITTEN
-from fff.sql.syntax.parse import parse_statement
 
 FIXED_SEED = 7
 FEW, ROWS = 240, 100

@@ -203,7 +203,11 @@ def _yields_keys(query: Query, membership: Node) -> bool:
     left = membership.this.unnest()
     for item in left.expressions if isinstance(left, exp.Tuple) else [left]:
         found = resolve(item, scope) if scope is not None and isinstance(item, exp.Column) else None
-        if isinstance(found, Found) and found.source.table is not None and not usable_scans(found.source.table):
+        if (
+            isinstance(found, Found)
+            and found.source.table is not None
+            and not usable_scans(found.source.table)
+        ):
             return True
     return False
 

@@ -16,7 +16,6 @@ from dataclasses import replace
 from fff.catalog import Catalog
 from fff.dataflow.plan.expressions import Column
 from fff.errors import InfeasibleQuery, InvariantError, QueryError, Span
-from fff.sql.analysis.conjuncts import links_of
 from fff.sql.analysis.joined_select import JoinedSelect, is_one_block, joined_select
 from fff.sql.analysis.semi_joins import Restrictions
 from fff.sql.binder.build_scopes import check_names, read_queries

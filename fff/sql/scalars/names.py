@@ -23,6 +23,7 @@ _BINARY: dict[type[Node], str] = {
     exp.And: "AND", exp.Or: "OR",
     exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^",
 }  # fmt: skip
+_MATCHES: dict[type[Node], str] = {exp.ILike: "ilike", exp.RegexpLike: "RLIKE", exp.Between: "between"}
 #: Operators that can be written as calls, and are then named so.
 _BY_SIGN = frozenset({exp.Mod, exp.IntDiv})
 _ORDER = frozenset({"<", "<=", ">", ">="})
@@ -37,9 +38,38 @@ _DECIMAL = re.compile(r"DECIMAL\((\d+), ?(\d+)\)")
 _OTHERWISE = frozenset(
     {
         *("make_dt_interval", "make_ym_interval", "mask", "to_varchar", "regexp_instr", "date", "timestamp"),
-        *("bigint", "smallint", "tinyint", "decimal", "float", "binary", "int", "double", "string", "boolean"),
-        *("position", "overlay", "timestampadd", "timestampdiff", "dateadd", "date_diff", "extract", "struct"),
-        *("cast", "try_cast", "interval", "collate", "try_to_date", "try_to_timestamp", "transform", "decode"),
+        *(
+            "bigint",
+            "smallint",
+            "tinyint",
+            "decimal",
+            "float",
+            "binary",
+            "int",
+            "double",
+            "string",
+            "boolean",
+        ),
+        *(
+            "position",
+            "overlay",
+            "timestampadd",
+            "timestampdiff",
+            "dateadd",
+            "date_diff",
+            "extract",
+            "struct",
+        ),
+        *(
+            "cast",
+            "try_cast",
+            "interval",
+            "collate",
+            "try_to_date",
+            "try_to_timestamp",
+            "transform",
+            "decode",
+        ),
         *("to_char", "array_sort"),
     }
 )
@@ -199,19 +229,25 @@ class _NameWriter:
         sign = _BINARY.get(kind)
         if sign is not None and (kind not in _BY_SIGN or sign in self._words):
             sides = (node.this.unnest(), node.expression.unnest())
-            if (sign in "+-" and any(map(_is_date, sides))) or (sign in _ORDER and any(map(_is_decimal, sides))):
+            if (sign in "+-" and any(map(_is_date, sides))) or (
+                sign in _ORDER and any(map(_is_decimal, sides))
+            ):
                 raise LeftToSparkError("a name of its own")  # it is shown as a call, and as another number
             return f"({self._name(node.this)} {sign} {self._name(node.expression)})"
         return self._call(node)
 
     def _is_operator(self, node: Node) -> bool:
         return bool({"like", "ilike", "between", "rlike", "regexp"} & self._words) and not (
-            isinstance(node, exp.RegexpLike) and {self._word(at) for at in self._calls} & {"rlike", "regexp_like"}
+            isinstance(node, exp.RegexpLike)
+            and {self._word(at) for at in self._calls} & {"rlike", "regexp_like"}
         )
 
     def _matched(self, node: Node) -> str:
         """LIKE, RLIKE and BETWEEN."""
-        parts = [node.this, *([node.args["low"], node.args["high"]] if isinstance(node, exp.Between) else [node.expression])]
+        parts = [
+            node.this,
+            *([node.args["low"], node.args["high"]] if isinstance(node, exp.Between) else [node.expression]),
+        ]
         if filled(node) - {"this", "expression", "low", "high", "negate"} or not all(
             isinstance(one, exp.Expr) and not isinstance(one, exp.Any | exp.All) for one in parts
         ):
@@ -219,7 +255,7 @@ class _NameWriter:
         names = [self._name(one) for one in parts]
         if isinstance(node, exp.Like):
             return f"{names[0]} LIKE {names[1]}"
-        word = {exp.ILike: "ilike", exp.RegexpLike: "RLIKE", exp.Between: "between"}[type(node)]
+        word = _MATCHES[type(node)]
         return f"{word}({', '.join(names)})"
 
     def _case(self, node: Node) -> Iterator[str]:
@@ -268,9 +304,7 @@ class _NameWriter:
         """Whether what a node names stands in the brackets of a call."""
         inside, close = text_span(node), self._statement.closing(call + 1)
         tokens = self._statement.tokens
-        return inside is None or (
-            tokens[call].start <= inside.start and inside.end <= tokens[close].end + 1
-        )
+        return inside is None or (tokens[call].start <= inside.start and inside.end <= tokens[close].end + 1)
 
     def _call(self, node: Node) -> str:
         if (
@@ -285,7 +319,11 @@ class _NameWriter:
         word = self._word(first)
         args = [_argument(text) for text in self._arguments(first + 1, close)]
         shown = _SHOWN.get((word, len(args)), "")
-        if word in _OTHERWISE or shown is None or self._statement.tokens[first - 1].token_type is TokenType.DOT:
+        if (
+            word in _OTHERWISE
+            or shown is None
+            or self._statement.tokens[first - 1].token_type is TokenType.DOT
+        ):
             raise LeftToSparkError("a name of its own")
         if shown:
             return shown.format(*args)
@@ -336,4 +374,6 @@ def _is_call(statement: Statement, at: int) -> bool:
 def _ends(statement: Statement, at: int) -> bool:
     """Whether a token may end an operand."""
     token = statement.tokens[at]
-    return token.token_type not in _NO_CALLS and (statement.sql[token.end].isalnum() or statement.sql[token.end] in "_)]`'\"")
+    return token.token_type not in _NO_CALLS and (
+        statement.sql[token.end].isalnum() or statement.sql[token.end] in "_)]`'\""
+    )
