@@ -160,12 +160,18 @@ def _planned_once(
 
     `depth`: in how many queries that are planned by themselves it stands.
     """
-    with suppress(QueryError):
+    text = None
+    with suppress(QueryError):  # told of below, of the text as it was written
         text = without_pipes(written_out(sql))
-        if text is not None:
+    if text is not None:
+        try:
             other = _planned_once(text.sql, catalog, params, at_hand, depth)
             result = None if other.result is None else other.result.at(text.origin)
             return replace(other, sql=sql, result=result)
+        except QueryError as error:
+            # A name that nothing has; what names are qualified with lives longer in pipes than in queries in FROM.
+            if error.message.startswith("unknown column ") and " of " not in error.message:
+                raise text.told(error) from None
     statement = parse_statement(sql)
     refused: QueryError | None = None
     plain: Prepared | None = None
