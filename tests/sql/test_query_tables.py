@@ -57,6 +57,7 @@ WHOLE = [
     "SELECT r.l FROM r JOIN (SELECT DISTINCT 1 / i AS i FROM u) u ON r.d = u.i",  # an error of what nobody may read
     "SELECT r.l FROM r LEFT JOIN (SELECT DISTINCT i FROM u WHERE 1 / i > 0) u ON r.i = u.i",
     "SELECT r.l FROM r JOIN (SELECT DISTINCT i, I FROM u) u ON r.s = 'a'",  # of one name
+    "SELECT count(*) FROM r WHERE i IS NOT NULL AND i NOT IN (SELECT max(i) FROM u)",
 ]
 
 
@@ -103,3 +104,12 @@ def test_rows_are_those_of_spark(spark: SparkEngine) -> None:
         got = shapes.Run(prepare(sql, CATALOG), DATA, spark).result()
         assert bag(got) == bag(expected), sql
         assert (got.column_names, got.schema.types) == (expected.column_names, expected.schema.types), sql
+
+
+def test_different_rows_may_be_null() -> None:
+    """What NOT IN compares with a query of different rows is no key: a NULL in it leaves no row."""
+    prepared = prepare(
+        "SELECT i FROM r WHERE i IS NOT NULL AND i NOT IN (SELECT DISTINCT i FROM u UNION SELECT 1)", CATALOG
+    )
+    assert prepared.upper is not None
+    assert all(alias.kind != "anti" for block in prepared.blocks for alias in block.plan.aliases)

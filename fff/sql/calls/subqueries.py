@@ -328,8 +328,8 @@ def _never_null(
 def _is_key(found: Found) -> bool:
     """Whether a column is never NULL for what its source declares: of the primary key, or one that every request binds."""
     table = found.source.table
-    if table is None or found.source.nullable:
-        return False
+    if table is None or not table.source or found.source.nullable:
+        return False  # rows of a query are each different, NULL being as good as any
     required = (key.name for key in table.key_columns if key.require == "required")
     name = table.columns[found.index].name.lower()
     return name in {one.lower() for one in (*table.primary_key, *required)}
