@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.engine.duck import over_duck
-from tests.engine.joins import oracle, sparkless
-from tests.engine.site import run
+from tests.engine.joins import INTS, R, S, T, oracle, sparkless
+from tests.engine.site import Site, access, federated, run
 from tests.web.serving import Serve
 
 #: r, s and t have 10, 4 and 2 pages.
@@ -53,6 +53,10 @@ async def test_each_table_is_read_once(serve: Serve, tmp_path: Path, sql: str, s
         ("WITH f AS (SELECT r.a, s.b FROM web.r FULL JOIN web.s ON r.b = s.a) SELECT a FROM f LIMIT 2", 9),
         ("SELECT r.a FROM web.r NATURAL LEFT JOIN web.t LIMIT 3", 3),
         ("SELECT r.a FROM web.r LEFT SEMI JOIN web.t USING (b) LIMIT 3", 4),
+        ("WITH f AS (SELECT DISTINCT b FROM web.r) SELECT * FROM f LIMIT 12", 4),
+        ("SELECT * FROM (SELECT DISTINCT b FROM web.r UNION ALL SELECT a FROM web.s) q LIMIT 5", 4),
+        ("SELECT a FROM web.r WHERE EXISTS (SELECT 1 FROM web.s WHERE b > 5) LIMIT 2 + 1", 3),
+        ("SELECT a FROM web.r WHERE EXISTS (SELECT 1 FROM web.s WHERE s.b > r.a) LIMIT 3", 3),
     ],
 )  # fmt: skip
 async def test_a_limit_ends_what_is_read_for_it(serve: Serve, tmp_path: Path, sql: str, pages: int) -> None:
@@ -61,6 +65,64 @@ async def test_a_limit_ends_what_is_read_for_it(serve: Serve, tmp_path: Path, sq
     assert execution.outcome.complete
     assert 0 < len(rows) < 20
     assert sum(site.scans.values()) <= pages < 16
+
+
+async def test_one_row_says_all_that_exists_asks(serve: Serve, tmp_path: Path) -> None:
+    async with sparkless(serve, tmp_path) as (federation, site):
+        rows, _ = await run(federation, "SELECT a FROM web.t WHERE EXISTS (SELECT 1 FROM web.r WHERE b = 3)")
+        assert len(rows) == 13
+        assert site.scans["r"] <= 3
+        rows, _ = await run(
+            federation, "SELECT a FROM web.t WHERE NOT EXISTS (SELECT 1 FROM web.r WHERE b > 99)"
+        )
+        assert len(rows) == 13
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "t.a IN (SELECT a FROM web.r WHERE b = 3)",
+        "t.a IN (SELECT a FROM web.s UNION SELECT 7)",
+        "t.a IN (SELECT b FROM web.s WHERE a IS NULL)",
+        "t.a IN (SELECT a FROM (VALUES (12), (13), (13), (NULL)) q(a))",
+        "t.a IN (SELECT a FROM web.r WHERE a > 20 LIMIT 2) AND t.b < 5",
+        "EXISTS (SELECT 1 FROM web.r WHERE r.a = t.a AND r.b > 3)",
+        "EXISTS (SELECT * FROM web.r JOIN web.s ON r.b = s.a WHERE r.a = t.a) AND t.a IN (SELECT a FROM web.s)",
+    ],
+)
+async def test_keys_that_a_subquery_finds_are_asked_for_without_spark(
+    serve: Serve, tmp_path: Path, where: str
+) -> None:
+    """t is read by key alone: each value of the subquery is asked for once, as it is found."""
+    site = Site({"r": (("a", "b"), R), "s": (("a", "b"), S), "t": (("a", "b"), T)})
+    tables = {
+        "r": access("r", INTS),
+        "s": access("s", INTS),
+        "t": access("t", INTS, scan=False, lookups=["a"]),
+    }
+    async with federated(serve, site, tmp_path, tables) as (federation, _):
+        rows, execution = await run(federation, sql := f"SELECT t.a, t.b FROM web.t WHERE {where}")
+        limited, _ = await run(federation, f"SELECT * FROM web.t WHERE {where} LIMIT 1")
+    assert execution.outcome.report["spark"]["used"] is False
+    assert "LIMIT" in where or rows == oracle(site, sql)
+    assert len(limited) == min(1, len(rows))
+    assert execution.outcome.complete
+
+
+async def test_a_subquery_asks_for_each_key_once(serve: Serve, tmp_path: Path) -> None:
+    site = Site({"r": (("a", "b"), R), "t": (("a", "b"), T)})
+    tables = {"r": access("r", INTS), "t": access("t", INTS, scan=False, lookups=["a"])}
+    async with federated(serve, site, tmp_path, tables) as (federation, _):
+        await run(federation, "SELECT t.b FROM web.t WHERE t.a IN (SELECT b FROM web.r)")
+        assert {key for _, _, key in site.keys} == {str(b) for _, b in R if b is not None}
+        assert set(site.keys.values()) == {1}
+        site.faults["r", "scan@40"] = 500
+        rows, execution = await run(
+            federation, "SELECT t.b FROM web.t WHERE t.a IN (SELECT b FROM web.r)", on_source_error="partial"
+        )
+    assert rows
+    assert not execution.outcome.complete
+    assert [part["table"] for part in execution.outcome.report["missing"]][:1] == ["web.r"]
 
 
 @pytest.mark.parametrize("table", ["s", "t"])

@@ -21,6 +21,8 @@ ALONE = [
     "SELECT i IS NULL, s IS NOT NULL, NOT b, b AND i > 0, b OR l <> 1 FROM r", "SELECT i > 0 AS inhabited FROM r",
     "SELECT l + 1, d * 2, L - l, - d, d / 2, (l + t) * 2 FROM r WHERE l < 10", "SELECT upper(S), lower(r.s), length(s), ucase(s), Lcase(upper(s)) FROM r",
     "SELECT i <=> 1, i IN (1, 2), l >= t, (s = 'a') FROM r",
+    "SELECT pi(), mod(i, 2), if(b, 1, 2), CASE i WHEN 1 THEN s ELSE 'x' END, s || 'y', s LIKE 'a%', i BETWEEN 1 AND 3, cast(i AS string) FROM r",
+    "SELECT substr(s, 1, 2), round(d), replace(s, 'a', 'b'), i::bigint, i IS DISTINCT FROM 1 FROM r WHERE d < 1e6",
     "SELECT coalesce(i, l), if(b, 1, 2) AS x, CASE WHEN b THEN i ELSE l END AS y FROM r",
     "SELECT DISTINCT s FROM r", "SELECT DISTINCT d FROM r", "SELECT DISTINCT f, d FROM r", "SELECT DISTINCT i, l, t, m, b, dt FROM r",
     "SELECT DISTINCT i + 1 AS n FROM r WHERE i < 5", "SELECT DISTINCT b, i IS NULL AS n FROM r", "SELECT DISTINCT 1 FROM r",
@@ -43,13 +45,12 @@ NOT_ALONE = [
     "SELECT i FROM r UNION SELECT i FROM u UNION ALL SELECT i FROM u",  # one of each, but not of the last
     "SELECT DISTINCT a FROM u",
     "SELECT array() AS x FROM u",  # a text in Spark's answer
-    "SELECT pi() FROM u",
     "SELECT a[i] FROM (SELECT array(1, 2) AS a, i FROM u) AS t",
     "SELECT i FROM r UNION ALL SELECT i FROM u ORDER BY 1",
     "SELECT i FROM r ORDER BY i", "SELECT count(*) FROM r", "SELECT i FROM r EXCEPT SELECT i FROM u",
     "SELECT 1 WHERE false", "SELECT i FROM r WHERE i = (SELECT max(i) FROM u)", "SELECT explode(a) FROM u",
     "WITH x AS (SELECT 1 AS one) SELECT one FROM x", "SELECT uuid()", "SELECT l + 1 AS n, n + 1 AS o FROM r",
-    "SELECT mod(i, 2) FROM r", "SELECT DISTINCT NULL AS x",
+    "SELECT DISTINCT NULL AS x",
     "(SELECT i FROM r ORDER BY i LIMIT 1) UNION ALL SELECT i FROM u",
 ]  # fmt: skip
 

@@ -43,7 +43,6 @@ def test_pipes_mean_a_select(pipes: str, select: str) -> None:
     [
         "FROM r |> SELECT count(*)",  # which Spark refuses, as it does the next two
         "FROM r |> AGGREGATE i GROUP BY i",
-        "FROM r |> SELECT i |> WHERE l > 1",
         "FROM r |> AGGREGATE count(*) GROUP BY 1",  # the first column of r
         "FROM r |> ORDER BY i |> SELECT l",
         "FROM r, u |> LIMIT 3 |> WHERE r.i = u.i",
@@ -66,3 +65,20 @@ def test_errors_underline_the_pipes() -> None:
     assert sql[place.start : place.end].startswith("1 / i")
     with pytest.raises(QueryError):
         prepare("FROM r |> |> WHERE", CATALOG)
+
+
+@pytest.mark.parametrize(
+    ("pipes", "name"),
+    [
+        ("FROM r |> SELECT i |> WHERE l > 1", "l > 1"),
+        ("FROM r |> WHERE nope = 1", "nope = 1"),
+        ("FROM r |> AGGREGATE sum(nope) GROUP BY b", "nope)"),
+        ("FROM r |> DROP nope |> LIMIT 1", "nope |>"),
+    ],
+)
+def test_a_name_that_nothing_has_is_told_where_it_stands(pipes: str, name: str) -> None:
+    with pytest.raises(QueryError, match="unknown column") as refused:
+        prepare(pipes, CATALOG)
+    assert refused.value.sql == pipes
+    assert refused.value.span is not None
+    assert refused.value.span.start == pipes.index(name)

@@ -22,10 +22,8 @@ from scalar_sweep import Sweep
 from fff.dataflow.kernels.registry import KERNELS
 from fff.spark.session import SparkEngine
 from fff.sql.scalars.functions import FUNCTIONS, SYNONYMS
-from fff.sql.scalars.names import spark_name
 from fff.sql.scalars.typed import LeftToSparkError
 from fff.sql.scalars.written.table import WRITTEN
-from fff.sql.syntax.parse import parse_statement
 
 FIXED_SEED = 7
 FEW, ROWS = 240, 100
@@ -307,36 +305,3 @@ def test_many_expressions(spark: SparkEngine) -> None:
     while sweep.written < int(os.environ.get("FFF_FUZZ_COUNT", "6000")):
         assert not sweep.round(spark, seed), f"FFF_FUZZ_SEED={seed}"
         seed += 1
-
-
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("btrim(s, s2)", "btrim(s, s2)"),
-        ("elt(1, s)", "elt(1, s)"),
-        ("sqrt(i) + floor(d)", "(SQRT(i) + FLOOR(d))"),
-        ("round(d)", "round(d, 0)"),
-        ("bround(d, 1)", "bround(d, 1)"),
-        ("positive(i)", "(+ i)"),
-        ("isnull(s) OR isnotnull(s2)", "((s IS NULL) OR (s2 IS NOT NULL))"),
-        ("initcap(upper(s))", "initcap(upper(s))"),
-        ("log(2, exp(d))", "LOG(2, EXP(d))"),
-        ("log10(d)", None),
-        ("bigint(d)", None),
-        ("replace(s, 'a')", None),
-        ("upper(st.n)", None),
-        ("st.n", "n"),
-        ("mask(s)", None),
-        ("to_varchar(dt, 'yyyy')", None),
-        ("regexp_instr(s, 'a')", None),
-        ("trim('a' FROM s)", None),
-    ],
-)
-def test_what_spark_shows_otherwise_has_no_name_here(text: str, name: str | None) -> None:
-    statement = parse_statement(f"SELECT {text} FROM t")
-    node, tokens = statement.tree.expressions[0], statement.tokens[1:-2]
-    if name is not None:
-        assert spark_name(node, tokens) == name
-        return
-    with pytest.raises(LeftToSparkError):
-        spark_name(node, tokens)

@@ -24,7 +24,7 @@ from fff.sql.binder.names import (
 from fff.sql.binder.spj_block import Condition, SourceBlock
 from fff.sql.syntax.aggregates import BUILT_IN_NAMES, counts_rows, has_aggregate, is_row_wise
 from fff.sql.syntax.literals import constant_of
-from fff.sql.syntax.statement import Node, Statement, arg, exp, identifier_span, qualified
+from fff.sql.syntax.statement import Node, Statement, arg, exp, identifier_span, qualified, text_span
 
 _CLAUSES = {
     "group": "GROUP BY",
@@ -363,16 +363,25 @@ def count_of(statement: Statement, node: Node, name: str, params: Mapping[str, o
     count = clause.expression
     if isinstance(count, exp.Var) and count.name.upper() == "ALL":
         return None
-    constant = None if isinstance(count.unnest(), exp.Binary) else constant_of(statement, count, params)
+    constant = constant_of(statement, count, params)
     value = constant.value if constant is not None else None
     if isinstance(count, exp.Placeholder) and isinstance(value, str) and value.isascii() and value.isdigit():
         return int(value)  # the command line knows only strings
     if constant is None:
         return -1
     if constant.kind != "integer" or not isinstance(value, int) or not 0 <= value < 2**31:
-        raise statement.error(
-            f"{name.upper()} must be a whole number from 0 on",
-            identifier_span(count)
-            or identifier_span(count.this if isinstance(count.this, exp.Expr) else count),
-        )
+        place = _count_span(statement, name, count)
+        raise statement.error(f"{name.upper()} must be a whole number from 0 on", place)
     return value
+
+
+def _count_span(statement: Statement, name: str, count: Node) -> Span | None:
+    """Where a count stands behind LIMIT or OFFSET; None where it cannot be told, as of one NULL among several counts."""
+    inside = text_span(count)
+    tokens = statement.tokens
+    before = len(tokens) if inside is None else statement.token_at(inside.start)
+    words = [at for at in range(before) if tokens[at].text.upper() == name.upper()]
+    if not words or (inside is None and len(words) > 1):
+        return None
+    first = tokens[words[-1] + 1]
+    return Span(first.start, first.end + 1 if inside is None else inside.end)

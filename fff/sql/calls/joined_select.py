@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fff.catalog import Catalog
 from fff.dataflow.plan.expressions import And, Column, Compare, Expr, InList, IsNull, Not, Or
 from fff.errors import QueryError
-from fff.sql.analysis.conjuncts import Conjunct, classify
+from fff.sql.analysis.conjuncts import Conjunct, classify, links_of
 from fff.sql.binder.names import Reference, parts_of, qualifier_of
 from fff.sql.binder.outer_query import Above, ColumnUse, analyse, use_of
 from fff.sql.binder.scopes import Found, QueryTree, Region, SelectScope, resolve
@@ -81,7 +81,7 @@ def joined_select(
 
 
 def simplified(block: SourceBlock, params: Mapping[str, object]) -> SourceBlock:
-    """The block with inner joins for those left joins whose NULLs some other condition rejects.
+    """The block with inner joins for those left joins whose NULLs some other condition rejects, and semi joins that find keys.
 
     Raises:
         QueryError: an unknown or ambiguous name.
@@ -93,6 +93,7 @@ def simplified(block: SourceBlock, params: Mapping[str, object]) -> SourceBlock:
         for one in conjuncts:
             if one.on is None and one.expr is not None:
                 needed |= _rejecting(one.expr) & block.right.keys()
+        needed |= _members(block, conjuncts)
         if not needed:
             grown = with_computed_keys(block, conjuncts, _by_key(block))
             if grown is not block:
@@ -107,6 +108,21 @@ def simplified(block: SourceBlock, params: Mapping[str, object]) -> SourceBlock:
         right = {ordinal: kind for ordinal, kind in block.right.items() if ordinal not in needed}
         block = replace(block, conditions=conditions, right=right)
     return block
+
+
+def _members(block: SourceBlock, conjuncts: Sequence[Conjunct]) -> set[int]:
+    """The right sides of semi joins that have one match at most, beside tables that only their keys may reach."""
+    tables = {one.ordinal: one.table for one in block.scope.relations}
+    if all(table.usable_scans for ordinal, table in tables.items() if ordinal not in block.right):
+        return set()
+    links = links_of(conjuncts)
+    found = set()
+    for ordinal, kind in block.right.items():
+        key = {name.lower() for name in tables[ordinal].primary_key}
+        linked = {block.scope.field(own).name.lower() for own, _ in links.get(ordinal, ())}
+        if kind == "semi" and key and key <= linked:
+            found.add(ordinal)
+    return found
 
 
 def _by_key(block: SourceBlock) -> list[int]:

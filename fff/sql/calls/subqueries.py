@@ -20,7 +20,7 @@ from fff.schema import comparison_kind
 from fff.sql.binder.build_scopes import read_queries
 from fff.sql.binder.names import parts_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
-from fff.sql.binder.select_text import SelectText
+from fff.sql.binder.select_text import SelectText, conjoined
 from fff.sql.binder.spj_block import Condition
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit, edit
@@ -88,6 +88,57 @@ def members(text: Edited, catalog: Catalog) -> Edited | None:
     return text.edited(edits) if edits else None
 
 
+def by_key(text: Edited, catalog: Catalog) -> Edited | None:
+    """`EXISTS (SELECT … FROM s WHERE s.y = v.k AND …)` as `v.k IN (SELECT s.y …)`, where `v` is read by key; None where there is none.
+
+    AND alone connects it with the rest of WHERE, so that false and NULL are the same. Raises QueryError.
+    """
+    tree, edits = read_queries(parse_statement(text.sql), catalog), list[Edit]()
+    for scope in tree.scopes:
+        try:
+            conditions = SelectText.of(tree.statement, scope).conditions if scope.inner else []
+            found = [_membership(tree, scope, one) for one in conditions if isinstance(one.node, exp.Exists)]
+        except QueryError:
+            continue  # told of when it is planned
+        edits += [one for one in found if one is not None]
+    return text.edited(edits) if edits else None
+
+
+def _membership(tree: QueryTree, scope: SelectScope, condition: Condition) -> Edit | None:
+    """What takes the place of EXISTS, where equalities alone connect its query with the SELECT around it."""
+    node = condition.node
+    inner = None if node is None else next((one for one in tree.scopes if one.node is node.this), None)
+    if inner is None or inner.region is None or condition.span is None or not _of_rows(inner):
+        return None
+    text = SelectText.of(tree.statement, inner)
+    pairs: list[tuple[Found, Found]] = []
+    rest = []
+    for one in text.conditions:
+        pair = _equated(one.node, scope, inner)
+        if pair is None and one.span is not None:
+            rest.append(one.span)
+        pairs += [] if pair is None else [pair]
+    outer = [resolve(column, inner) for column in inner.columns]
+    named = sum(not (isinstance(one, Found) and one.source.scope is inner) for one in outer)
+    keyed = any(one.source.table is not None and not one.source.table.usable_scans for one, _ in pairs)
+    if not keyed or named != len(pairs) or text.from_text is None:
+        return None
+    left, right = (", ".join(_column(pair[side]) for pair in pairs) for side in (0, 1))
+    start = f"{left if len(pairs) == 1 else f'({left})'} IN (SELECT {right} FROM "  # noqa: S608 - names of the catalog
+    return Edit(condition.span, (start, text.from_text, *conjoined(rest), ")"))
+
+
+def _equated(node: Node | None, scope: SelectScope, inner: SelectScope) -> tuple[Found, Found] | None:
+    """A column of the outer SELECT and one of the inner one that a condition equates."""
+    if not isinstance(node, exp.EQ):
+        return None
+    sides = [_any_column(side.unnest(), inner) for side in (node.this, node.expression)]
+    for outer, own in (sides, sides[::-1]):
+        if outer and own and outer.source.scope is scope and own.source.scope is inner:
+            return outer, own
+    return None
+
+
 @dataclass(frozen=True)
 class _Meant:
     """A condition that asks for matches: in which SELECT, of which columns, and whether there must be one or none."""
@@ -137,6 +188,9 @@ class _Meant:
         place, where = text.from_text, text.where_token
         if names is None or place is None or where is None or source.table is None:
             return
+        around = any(self._is_around(column) for column in self.inner.columns)
+        if source.table.source and not (around or self.pairs):
+            return  # one row of it says all: it is a table of one row first (`fff.sql.nested.query_tables`)
         on: list[str | Span] = []
         for left, right in self.pairs:
             on.append(f"{' AND ' if on else ''}{_column(left)} = {_column(right, alias)}")
@@ -149,8 +203,12 @@ class _Meant:
         for condition in conditions:
             if condition is not self.condition and condition.span is not None:
                 kept += [" AND (" if kept else " WHERE (", condition.span, ")"]
-        parts = (f" {self.join} {table} ON ", *on, *kept, " ")
+        parts = (f" {self.join} {table} ON ", *(on or ["true"]), *kept, " ")
         yield Subquery(self.inner, self.scope, (Edit(Span(place.end, text.source_end), parts), *names))
+
+    def _is_around(self, column: Node) -> bool:
+        found = resolve(column, self.inner)
+        return isinstance(found, Found) and found.source.scope is not self.inner
 
     def _alias(self, source: Source) -> str:
         """The name that the table had in the subquery; another where that is taken around it."""
@@ -197,8 +255,13 @@ def _plain(scope: SelectScope) -> bool:
     """Whether a SELECT gives a row for each row of one web table that meets its conditions."""
     if not scope.joinable or len(scope.sources) != 1 or scope.region is None or scope.sources[0].renamed:
         return False
+    return not filled(scope.node) - _CLAUSES and _of_rows(scope)
+
+
+def _of_rows(scope: SelectScope) -> bool:
+    """Whether a SELECT has a row where FROM and WHERE have one."""
     distinct = scope.node.args.get("distinct")
-    if filled(scope.node) - _CLAUSES or (distinct is not None and distinct.args.get("on")):
+    if filled(scope.node) - _CLAUSES - {"joins"} or (distinct is not None and distinct.args.get("on")):
         return False
     items = [item.unalias() for item in scope.node.expressions]
     # Anything else may be an aggregate, which has a row where there is none, or make several rows or none of one.
@@ -224,10 +287,16 @@ def _pairs(left: Node, scope: SelectScope, inner: SelectScope) -> list[tuple[Fou
 
 
 def _plain_column(node: Node, scope: SelectScope) -> Found | None:
+    column = _any_column(node, scope)
+    return None if column is None or column.source.table is None else column
+
+
+def _any_column(node: Node, scope: SelectScope) -> Found | None:
+    """The column that a node names, of a table or a query."""
     resolved = resolve(node, scope) if isinstance(node, exp.Column) else None
-    if not isinstance(resolved, Found) or resolved.others or len(parts_of(node)) != resolved.qualifiers + 1:
+    if not isinstance(resolved, Found) or resolved.others or resolved.source.names is None:
         return None
-    return None if resolved.source.table is None else resolved
+    return resolved if len(parts_of(node)) == resolved.qualifiers + 1 else None
 
 
 def _comparable(left: Found, right: Found) -> bool:
@@ -258,8 +327,8 @@ def _never_null(
 def _is_key(resolved: Found) -> bool:
     """Whether a column is never NULL for what its source declares: of the primary key, or one that every request binds."""
     table = resolved.source.table
-    if table is None or resolved.source.nullable:
-        return False
+    if table is None or not table.source or resolved.source.nullable:
+        return False  # rows of a query are each different, NULL being as good as any
     required = (key.name for key in table.key_columns if key.require == "required")
     name = table.columns[resolved.index].name.lower()
     return name in {one.lower() for one in (*table.primary_key, *required)}

@@ -269,7 +269,7 @@ def titled(statement: Statement, scope: SelectScope, item: Node, span: Span) -> 
     must(not isinstance(item, exp.Aliases))
     first, end = statement.tokens_at(span)
     name = parts_of(item)[-1].name if isinstance(item, exp.Column) else None
-    name = name or spark_name(item, statement.tokens[first:end], scope.sources)
+    name = name or spark_name(item, statement, (first, end), scope.sources)
     return edit(Span(span.end, span.end), f" AS {quote(name)}")
 
 
@@ -350,7 +350,7 @@ def _values(
             span = statement.span(statement.token_at(span.start), end)
         first, end = statement.tokens_at(span)
         yield (
-            name or spark_name(bare, statement.tokens[first:end], inner.sources),
+            name or spark_name(bare, statement, (first, end), inner.sources),
             f"({applied(statement.sql, span, changes)})",
         )
 

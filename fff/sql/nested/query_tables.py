@@ -9,20 +9,20 @@ fails where one of them is incomplete: to the eddy that reads it a table like an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fff.catalog import Catalog, ScanMethod, Table
 from fff.errors import QueryError, Span
 from fff.sql.analysis.soundness import Doubts
 from fff.sql.binder.build_scopes import read_queries
-from fff.sql.binder.scopes import Query, QueryTree
+from fff.sql.binder.scopes import Found, Query, QueryTree, resolve
 from fff.sql.planner.plan import BlockQuery, BranchUnion, Feed, Prepared
 from fff.sql.scalars.typed import may_fail
 from fff.sql.syntax.edits import edit
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.source_map import Edited
-from fff.sql.syntax.statement import Statement, TokenType, arg, exp, filled, quote
+from fff.sql.syntax.statement import Node, Statement, TokenType, arg, exp, filled, quote
 
 #: Each is planned by itself; more are left as they are.
 _MOST = 20
@@ -71,6 +71,7 @@ class QueryTables:
             blocks += [_fed(block, len(blocks), rows) for block in one.blocks]
         before = len(blocks)
         blocks += [_fed(block, before, rows) for block in prepared.blocks]
+        blocks = _hesitant(blocks, before)
         result = None if prepared.result is None else prepared.result.behind(before)
         warnings = [text for one in (*made.values(), prepared) for text in one.warnings]
         bounds = prepared.bounds
@@ -103,6 +104,16 @@ def _fed(block: BlockQuery, before: int, rows: Mapping[str, BranchUnion]) -> Blo
     return replace(block, feeds=tuple(feeds))
 
 
+def _hesitant(blocks: Sequence[BlockQuery], made: int) -> list[BlockQuery]:
+    """The blocks, the first of which make tables: who makes rows for readers that want few of them reads page by page."""
+    hesitant = list(blocks)
+    for number in reversed(range(made)):  # readers stand behind what they read
+        readers = [one for one in hesitant if any(number in feed.blocks for feed in one.feeds if feed.rows)]
+        if readers and not any(one.eager for one in readers):
+            hesitant[number] = replace(hesitant[number], hesitant=True)
+    return hesitant
+
+
 @dataclass(frozen=True)
 class _Candidate:
     """A query that may become a table: its text as a statement, and where it stands."""
@@ -123,7 +134,8 @@ def _candidates(tree: QueryTree) -> list[_Candidate]:
     """Those that do more than to choose rows of tables, outermost first."""
     candidates = []
     for query in tree.queries:
-        if query is tree.root or query.recursive or not _is_worth_it(tree, query):
+        shape = None if query is tree.root or query.recursive else _shape(tree, query)
+        if shape is None:
             continue
         place = _brackets(tree.statement, query)
         with_ = _with_of(tree, query)
@@ -137,8 +149,66 @@ def _candidates(tree: QueryTree) -> list[_Candidate]:
         entry = plain and isinstance(node.parent if node is not None else None, exp.From | exp.Join)
         whole = tree.statement.span(place[0], place[1] + 1) if entry else None
         sql = tree.statement.sql
-        candidates.append(_Candidate(f"{with_}{sql[inside.start : inside.end]}", inside, whole))
+        made = with_ + shape.format(sql[inside.start : inside.end])
+        candidates.append(_Candidate(made, inside, whole))
     return candidates
+
+
+def _shape(tree: QueryTree, query: Query) -> str | None:
+    """What of a query becomes a table, `{}` being its text; None where the SELECT around it does as well.
+
+    Of a query that yields keys each is as good as all that are equal to it, and of one without a name of those around it
+    one row says all that EXISTS asks for.
+    """
+    parent, table = query.node.parent, _only_table(query)
+    made = table is not None and not table.source
+    if isinstance(parent, exp.Exists) and not made and not _is_correlated(query):
+        return "SELECT 1 AS one FROM ({}) AS asked LIMIT 1"
+    each = table is not None and made and bool(table.primary_key)
+    if isinstance(parent, exp.In) and not each and _yields_keys(query, parent):
+        return "{}" if _is_distinct(query.node) else "SELECT DISTINCT * FROM ({}) AS member"
+    return "{}" if not made and _is_worth_it(tree, query) else None
+
+
+def _is_distinct(node: Node) -> bool:
+    bare, said = node.unnest(), node.unnest().args.get("distinct")
+    if isinstance(bare, exp.SetOperation):
+        return said is not False
+    return said is not None and not said.args.get("on")
+
+
+def _only_table(query: Query) -> Table | None:
+    """The table of which a query chooses columns and nothing else."""
+    if len(query.branches) != 1 or not isinstance(query.node.unnest(), exp.Select):
+        return None
+    [scope] = query.branches
+    plain = len(scope.sources) == 1 and not scope.conditions and filled(scope.node) <= _PLAIN
+    return scope.sources[0].table if plain else None
+
+
+def _is_correlated(query: Query) -> bool:
+    """Whether a query names what is around it, as far as can be told."""
+    own = {id(one) for one in query.node.walk()}
+    return not query.branches or any(
+        not isinstance(found := resolve(node, scope), Found) or id(found.source.scope.node) not in own
+        for scope in query.branches
+        for node in scope.columns
+    )
+
+
+def _yields_keys(query: Query, membership: Node) -> bool:
+    """Whether what is compared with a query behind IN is of a table that is read by key."""
+    scope = query.branches[0].outer if query.branches else None
+    left = membership.this.unnest()
+    for item in left.expressions if isinstance(left, exp.Tuple) else [left]:
+        found = resolve(item, scope) if scope is not None and isinstance(item, exp.Column) else None
+        if (
+            isinstance(found, Found)
+            and found.source.table is not None
+            and not found.source.table.usable_scans
+        ):
+            return True
+    return False
 
 
 def _is_worth_it(tree: QueryTree, query: Query) -> bool:
@@ -152,8 +222,7 @@ def _is_worth_it(tree: QueryTree, query: Query) -> bool:
     if not isinstance(node, exp.Select):
         return isinstance(node, exp.SetOperation)
     [scope] = query.branches
-    reads_made = len(scope.sources) == 1 and not scope.conditions and filled(node) <= _PLAIN
-    if not scope.sources or (reads_made and scope.sources[0].table and not scope.sources[0].table.source):
+    if not scope.sources:
         return False
     if filled(node) - _PLAIN or scope.one_sided or scope.inner or not scope.joinable:
         return True
@@ -233,4 +302,6 @@ def table_of(name: str, planned: Prepared) -> Table | None:
     names = {one.name.lower() for one in result.fields}
     if len(names) < len(result.fields) or "" in names:
         return None
-    return Table("", name, result.fields, scans=(ScanMethod(f"{name}.scan"),))
+    # Where each row comes once, all columns are a key.
+    key = tuple(one.name for one in result.fields) if result.cut.distinct else ()
+    return Table("", name, result.fields, scans=(ScanMethod(f"{name}.scan"),), primary_key=key)

@@ -77,11 +77,11 @@ def _shown(tokens: Sequence[Token]) -> AskedFor | None:
         return None
     what, rest = tokens[0].text.upper(), list(tokens[1:])
     if what in _SOURCES:
-        found = AskedFor("sources")
+        asked = AskedFor("sources")
     elif what == "FUNCTIONS":
-        found = AskedFor("functions")
+        asked = AskedFor("functions")
     elif what in _WHOSE and rest and rest[0].text.upper() == "FUNCTIONS":
-        found, rest = AskedFor("functions", _WHOSE[what]), rest[1:]
+        asked, rest = AskedFor("functions", _WHOSE[what]), rest[1:]
     elif what in {"TABLES", "COLUMNS"}:
         name: tuple[str, ...] = ()
         for _ in range(2 if what == "COLUMNS" else 1):  # SHOW COLUMNS IN t IN source

@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from fff.dataflow.plan.expressions import Column, Expr, FunctionCall, columns_of, subexpressions
+import pyarrow as pa
+
+from fff.dataflow.plan.expressions import Column, Expr, FunctionCall, Literal, columns_of, subexpressions
 from fff.errors import QueryError, Span
 from fff.schema import Field, comparison_kind, result_field
 from fff.sql.analysis.equalities import place
@@ -218,26 +220,32 @@ def _items(select: JoinedSelect, translator: Translator, item: Node, span: Span)
         raise LeftToSparkError("what comes from Spark as a text")
     statement = translator.statement
     first, end = statement.tokens_at(span)
-    name = item.alias or spark_name(bare, statement.tokens[first:end], block.scope.relations)
+    name = item.alias or spark_name(bare, statement, (first, end), block.scope.relations)
     if not item.alias:
-        _check_name(bare, value)
+        check_name(bare, value)
     try:
         yield _Item(result_field(name, value.type), value, span)
     except ValueError as error:
         raise LeftToSparkError("a type without a name") from error
 
 
-def _check_name(node: Node, value: Typed) -> None:
-    """Raises LeftToSparkError where a name depends on types: of a date so many days later."""
-    moved = any(name.removeprefix("try_").startswith(_MOVES) for name in _calls(value.expr))
+def check_name(node: Node, value: Typed) -> None:
+    """Raises LeftToSparkError where a name depends on types: of a date so many days later, a constant one too."""
+    moved = any(
+        pa.types.is_temporal(one.type)
+        if isinstance(one, Literal)
+        else isinstance(one, FunctionCall) and one.name.removeprefix("try_").startswith(_MOVES)
+        for one in _parts(value.expr)
+    )
     if moved and node.find(exp.Add, exp.Sub, exp.Mul):
         raise LeftToSparkError("a name of its own")
 
 
-def _calls(expr: Expr) -> set[str]:
-    """The kernels that an expression calls."""
-    own = {expr.name} if isinstance(expr, FunctionCall) else set()
-    return own.union(*map(_calls, subexpressions(expr)))
+def _parts(expr: Expr) -> Iterator[Expr]:
+    """An expression and all under it."""
+    yield expr
+    for one in subexpressions(expr):
+        yield from _parts(one)
 
 
 def _united(selects: Sequence[AnsweredSelect], cut: Cut) -> EngineAnswer:

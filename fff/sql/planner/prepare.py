@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -18,7 +19,7 @@ from fff.sql.calls.full_joins import halved
 from fff.sql.calls.parents import through_parents
 from fff.sql.calls.recursion import with_columns
 from fff.sql.calls.spelled_out import spelled_out
-from fff.sql.calls.subqueries import members
+from fff.sql.calls.subqueries import by_key, members
 from fff.sql.nested.derived_tables import merged
 from fff.sql.nested.key_columns import with_key_columns
 from fff.sql.nested.packing import PACKED, packed
@@ -29,6 +30,7 @@ from fff.sql.planner.plan import BranchUnion, Prepared
 from fff.sql.planner.statement import plan_queries, unnested
 from fff.sql.refusals import check_refusals
 from fff.sql.refusals.arguments import check_argument_types
+from fff.sql.scalars.clock import at_moment
 from fff.sql.syntax import params as parameters
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.shorthands import written_out
@@ -56,7 +58,7 @@ def prepare(
         at_hand = frozenset(name for text in prioritize for name in named_columns(text))
 
         def plan(text: str) -> Prepared:
-            return _prepare(text, catalog, values, at_hand)
+            return _at_moment(text, catalog, values, at_hand)
 
         return command(sql, catalog, plan) or plan(sql)
     except RecursionError as error:
@@ -96,6 +98,27 @@ def compared_with_text(sql: str, catalog: Catalog) -> dict[str, set[str]]:
         if len(tables_named) == 1:
             tables[node.alias_or_name.lower()] = tables_named[0]
     return text_columns.compared_with_text(tree, tables)
+
+
+def _at_moment(
+    sql: str, catalog: Catalog, params: Mapping[str, object], at_hand: frozenset[tuple[str, ...]]
+) -> Prepared:
+    """The plan of a statement, with the moment of its running for `now()` in conditions."""
+
+    def columns() -> set[str]:
+        tables = [table for name in table_names(sql, own=False) for table in catalog.find(name)]
+        return {column.name.lower() for table in tables for column in table.columns}
+
+    text = None
+    with suppress(QueryError):  # told of when it is planned
+        text = at_moment(sql, dt.datetime.now(dt.UTC), columns)
+    if text is None:
+        return _prepare(sql, catalog, params, at_hand)
+    try:
+        plain = _prepare(text.sql, catalog, params, at_hand)
+    except QueryError as error:
+        raise text.told(error) from None
+    return replace(plain, sql=sql, result=None if plain.result is None else plain.result.at(text.origin))
 
 
 #: Queries in queries that are planned by themselves.
@@ -139,12 +162,18 @@ def _planned_once(
 
     `depth`: in how many queries that are planned by themselves it stands.
     """
-    with suppress(QueryError):
+    text = None
+    with suppress(QueryError):  # told of below, of the text as it was written
         text = without_pipes(written_out(sql))
-        if text is not None:
+    if text is not None:
+        try:
             other = _planned_once(text.sql, catalog, params, at_hand, depth)
             result = None if other.result is None else other.result.at(text.origin)
             return replace(other, sql=sql, result=result)
+        except QueryError as error:
+            # A name that nothing has; what names are qualified with lives longer in pipes than in queries in FROM.
+            if error.message.startswith("unknown column ") and " of " not in error.message:
+                raise text.told(error) from None
     statement = parse_statement(sql)
     refused: QueryError | None = None
     plain: Prepared | None = None
@@ -188,7 +217,7 @@ def _rewritten(
         if spelled is not None:
             text, catalog = spelled
             yield text, catalog
-    for rewrite in (with_columns, members, halved):
+    for rewrite in (with_columns, members, by_key, halved):
         with suppress(QueryError):
             other = rewrite(text, catalog)
             if other is not None:

@@ -16,7 +16,6 @@ from dataclasses import replace
 from fff.catalog import Catalog
 from fff.dataflow.plan.expressions import Column
 from fff.errors import InfeasibleQuery, InvariantError, QueryError, Span
-from fff.sql.analysis.conjuncts import links_of
 from fff.sql.analysis.semi_joins import Restrictions
 from fff.sql.binder.build_scopes import check_names, read_queries
 from fff.sql.binder.checks import names_all
@@ -122,7 +121,7 @@ def _joining(
         grown = read_queries(parse_statement(sql), catalog)
         scope = grown.scopes[tree.scopes.index(subquery.outer)]  # those inside a SELECT come behind it
         select = joined_select(grown, scope, catalog, params)
-        if select is None or not links_of(select.conjuncts).get(len(scope.sources) - 1):
+        if select is None:
             return None
         BlockParts.of(select.block, params)
     except QueryError:  # among them a table that only the keys of the subquery reach

@@ -1,6 +1,7 @@
 """Spark SQL's scalar expressions as the engine's: typed by Spark's rules, and only where proven equal to Spark.
 
 argument_types  What Spark's functions refuse for its types, written by `python -m fff.spark`
+clock      current_date() and now() in conditions
 coercion   Which type the sides of an operator get, and casts
 collections/  Functions of arrays, maps and structs, and lambdas
 functions  The table of what is proven, by function and types

@@ -1,0 +1,125 @@
+"""Columns without a name of their own are called as Spark calls them, or left to it; `names.json` holds what it said."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import json
+import os
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from property_scalars import translated, written
+from property_values import rows
+from scalar_sweep import untyped
+from written_texts import written_text
+
+from fff.errors import FFFError
+from fff.spark.session import SparkEngine
+from fff.sql.planner.engine_answer import check_name
+from fff.sql.scalars.names import spark_name
+from fff.sql.scalars.typed import LeftToSparkError
+from fff.sql.syntax.parse import parse_statement
+
+#: By the text of an item; every table is called `r`.
+FROZEN = json.loads((Path(__file__).with_name("names.json")).read_text(encoding="utf-8"))
+ROW = pa.table(
+    {
+        "id": pa.array([1], pa.int32()),
+        "b": pa.array([2], pa.int32()),
+        "x": ["k"],
+        "n": pa.array([3], pa.int32()),
+        "d": [dt.date(2020, 1, 1)],
+        "ts": pa.array([dt.datetime(2020, 1, 1, 10, tzinfo=dt.UTC)], pa.timestamp("us", "UTC")),
+    }
+)
+
+
+class Qualified:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def answers_to(self, qualifier: Sequence[str]) -> bool:
+        return list(qualifier) == [self.name]
+
+
+def named(text: str, table: str = "r") -> str | None:
+    statement = parse_statement(f"SELECT {text} FROM {table}")
+    with contextlib.suppress(LeftToSparkError):
+        end = len(statement.tokens) - 2
+        return spark_name(statement.tree.expressions[0], statement, (1, end), [Qualified(table)])
+    return None
+
+
+@pytest.mark.parametrize("text", FROZEN)
+def test_a_name_is_that_of_spark(text: str) -> None:
+    assert named(text) in (FROZEN[text], None)
+
+
+def test_most_names_are_known() -> None:
+    assert sum(named(text) is not None for text in FROZEN) >= 0.75 * len(FROZEN)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("btrim(x, 'a')", "btrim(x, a)"),
+        ("sqrt(b) + floor(b)", "(SQRT(b) + FLOOR(b))"),
+        ("CASE WHEN b > 1 THEN upper(x) ELSE substr(x, 1, 2) END", "CASE WHEN (b > 1) THEN upper(x) ELSE substr(x, 1, 2) END"),
+        ("cast(b AS string)", "b"),
+        ("(b + 1)::string", "CAST((b + 1) AS STRING)"),
+        ("x || '-' || upper(x)", "concat(concat(x, -), upper(x))"),
+        ("x NOT LIKE 'a%' AND b BETWEEN 1 AND 2", "((NOT x LIKE a%) AND between(b, 1, 2))"),
+        ("round(b / 3, 2)", "round((b / 3), 2)"),
+        ("log(2, exp(b))", "LOG(2, EXP(b))"),
+        ("st.n", "n"),
+        ("upper(st.n)", None),
+        ("b > 1.5", None),  # shown as `(b > 1)`
+        ("+b", None),
+        ("try_cast(x AS int)::string", None),
+        ("concat(x, x COLLATE utf8_lcase)", None),
+        ("trim('a' FROM x)", None),
+        ("bigint(b + 1)", None),
+        ("-0.0", None),
+    ],
+)  # fmt: skip
+def test_what_spark_shows_otherwise_has_no_name_here(text: str, name: str | None) -> None:
+    assert named(text) == name
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_frozen_names_are_still_those_of_spark(spark: SparkEngine) -> None:
+    for text, name in FROZEN.items():
+        assert spark.run_over(f"SELECT {text} FROM r LIMIT 0", {"r": ROW}).column_names == [name]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_random_names_are_those_of_spark(spark: SparkEngine) -> None:
+    """What the engine computes and names, of expressions of all kinds."""
+    rng = random.Random(f"names {os.environ['FFF_FUZZ_LONG_SEED']}")
+    data = rows(rng, 3)
+    ours: dict[str, str] = {}
+    for number in range(300):
+        text = (written(rng, depth=2), untyped(rng), written_text(rng))[number % 3]
+        with contextlib.suppress(LeftToSparkError, FFFError, KeyError):
+            check_name(parse_statement(f"SELECT {text}").tree.expressions[0], translated(text))
+            name = named(text, "t")
+            ours |= {} if name is None else {text: name}
+    assert len(ours) > 60
+    theirs = shown(spark, data, list(ours))
+    assert {text: ours[text] for text in theirs} == theirs
+
+
+def shown(spark: SparkEngine, data: pa.Table, texts: list[str]) -> dict[str, str]:
+    """What Spark calls them, those apart that it refuses."""
+    try:
+        names = spark.check(f"SELECT {', '.join(texts)} FROM t", {"t": data}).column(0).to_pylist()
+    except FFFError:
+        half = len(texts) // 2
+        return shown(spark, data, texts[:half]) | shown(spark, data, texts[half:]) if half else {}
+    return dict(zip(texts, names, strict=True))
