@@ -30,6 +30,13 @@ async def test_names_of_folders_are_columns(tmp_path: Path) -> None:
     for name in ("parquet.t", "'t'", "'t/**/*.parquet'", "parquet.`t/*/*/p.parquet`"):
         assert await rows(tmp_path, f"SELECT * FROM {name}") == every
     assert await rows(tmp_path, "SELECT id FROM parquet.t WHERE year > 2023 AND zip IS NULL") == [(4,)]
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+async def test_rows_of_folders_are_counted_without_their_columns(tmp_path: Path) -> None:
+    write(tmp_path / "t/year=2023/p.parquet", {"id": [1, 2]})
+    write(tmp_path / "t/year=2024/p.parquet", {"id": [3]})
     assert await rows(tmp_path, "SELECT count(*) FROM parquet.t WHERE year = 2023") == [(2,)]
 
 

@@ -1,4 +1,4 @@
-"""What a spec may say of models, and the requests that it stands for: functions of a REST source.
+"""What a spec may say of models, and the requests that it stands for.
 
 sources:
   judge:
@@ -82,8 +82,8 @@ class PromptSpec(Spec):
     proxy: PatternProxy | None = None
     cost: RequestCost | None = None
 
-    def as_rest(self, model: str | None) -> spec.FunctionSpec:
-        """The function as one behind an API; `model`: where it names none."""
+    def request(self, model: str | None) -> spec.FunctionSpec:
+        """The function as the request that it stands for; `model`: where it names none."""
         messages = [{"role": "user", "content": self.prompt}]
         if self.system is not None:
             messages.insert(0, {"role": "system", "content": self.system})
@@ -120,12 +120,9 @@ class OpenAISpec(common.SourceSpec):
     model: str | None = None
     functions: dict[str, PromptSpec] = Field(min_length=1)
 
-    def as_rest(self) -> spec.RestSpec:
-        """The source as one behind an API."""
-        functions = {name: part.as_rest(self.model) for name, part in self.functions.items()}
-        return spec.RestSpec(
-            description=self.description, client=self.client, cost=self.cost, functions=functions
-        )
+    def requests(self) -> dict[str, spec.FunctionSpec]:
+        """Each function as the request that it stands for."""
+        return {name: part.request(self.model) for name, part in self.functions.items()}
 
 
 def read_openai(context: SourceContext) -> tuple[Any, list[SpecError]]:
@@ -133,8 +130,7 @@ def read_openai(context: SourceContext) -> tuple[Any, list[SpecError]]:
     declared, faults = read_as(OpenAISpec, context.name, context.document)
     if declared is None:
         return None, faults
-    rest = declared.as_rest()
-    faults += function_problems(context.name, rest, context.document)
+    faults += function_problems(context.name, declared.requests(), context.document)
     for name, part in declared.functions.items():
         base = ("sources", context.name, "functions", name)
         if part.model is None and declared.model is None:

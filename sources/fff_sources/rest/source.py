@@ -29,7 +29,7 @@ def read_rest(context: SourceContext) -> tuple[Any, list[SpecError]]:
     declared, faults = read_as(spec.RestSpec, context.name, context.document)
     if declared is not None:
         faults += problems(context.name, declared, context.document)
-        faults += function_problems(context.name, declared, context.document)
+        faults += function_problems(context.name, declared.functions, context.document, declared.tables)
         faults += parent_problems(context.name, declared, context.document)
     return declared, faults
 
@@ -52,7 +52,7 @@ class RestSource(HttpSource):
         self._accounts = {} if said is None else {said.column: list(said.each)}
         for name in declared.tables:
             self._plan(name, None)
-        functions = planned_functions(context.name, declared)
+        functions = planned_functions(context.name, declared.functions, self.http.max_in_flight)
         self._planned |= {name: self.http.limited(planned) for name, planned in functions.items()}
 
     async def discover(self, names: Collection[str], *, meter: AccessMeter) -> None:

@@ -10,7 +10,7 @@ functions:
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from fff.catalog import LookupMethod, Page
@@ -29,10 +29,11 @@ from fff_sources.http.tables import PlannedTable, placeholders, plan_table
 _NOWHERE = "__fff_argument_"
 
 
-def planned_functions(source: str, declared: spec.RestSpec) -> dict[str, PlannedTable]:
+def planned_functions(
+    source: str, functions: Mapping[str, spec.FunctionSpec], max_in_flight: int
+) -> dict[str, PlannedTable]:
     """The functions of a source, by name."""
-    ceiling = declared.client.rate_limit.max_concurrency
-    return {name: _planned(source, name, part, ceiling) for name, part in declared.functions.items()}
+    return {name: _planned(source, name, part, max_in_flight) for name, part in functions.items()}
 
 
 def _planned(source: str, name: str, declared: spec.FunctionSpec, max_in_flight: int) -> PlannedTable:
@@ -74,19 +75,20 @@ async def single_values(
             yield page
 
 
-def function_problems(source: str, declared: spec.RestSpec, document: Document) -> list[SpecError]:
-    """What is wrong with the functions of a spec although every part of them is well-formed."""
+def function_problems(
+    source: str, functions: Mapping[str, spec.FunctionSpec], document: Document, tables: Collection[str] = ()
+) -> list[SpecError]:
+    """What is wrong with the functions of a spec, beside its tables, although every part of them is well-formed."""
     errors: list[SpecError] = []
-    tables = {name.lower() for name in declared.tables}
-    seen: set[str] = set()
-    for name, part in declared.functions.items():
+    taken = {name.lower() for name in tables}
+    for name, part in functions.items():
         base = ("sources", source, "functions", name)
         problem = name_problem(name)
         if problem is not None:
             errors.append(document.error(base, problem, hint="give the function another name"))
-        if name.lower() in tables | seen:
+        if name.lower() in taken:
             errors.append(document.error(base, "another table or function of the source is called so"))
-        seen.add(name.lower())
+        taken.add(name.lower())
         errors += _argument_problems(base, part.arguments, document)
         if part.on_response and part.endpoint.format not in ENVELOPED:
             message = f"reads JSON or XML, but format is {part.endpoint.format}"
