@@ -22,10 +22,7 @@ from tests.web.simulated import SimulatedServer, drive
 
 #: Requests and seconds. Daily allowances that hang on a key are told by the servers themselves.
 STATED = {
-    "crossref": [(5, 1)],
-    "datacite": [(500, 300)],
     "edgar": [(10, 1)],
-    "github": [],  # by the hour, and told in every answer
     "ncbi": [(3, 1)],
     "nvd": [(5, 30)],
     "openalex": [(100, 1)],
