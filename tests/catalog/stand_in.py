@@ -8,8 +8,8 @@ how many there are (`count`), the variables it needs (`environ`), `headers` that
 host `serves`, each by path and parameters, and by `method` and `sent` (the JSON body) or `asks` (a field of GraphQL) where that is no GET:
 
 - `answer` (or `text` with its `type`): one answer, with `status` and `also` (headers of the answer);
-- `each`: a template of a record for each key asked for in `keys` (the parameter, or the member of the body), split
-  at `split` (a list in the body where there is none), at most `most`; in `{keys}` the statement names that many and one;
+- `each`: a template of a record for each key asked for in `keys` (the parameter, or the member of the body), after a
+  `prefix` and split at `split` (a list in the body where there is none), at most `most`; in `{keys}` the statement names that many and one;
   of texts they stand at "$rows" in `text`;
 - `records`: so many records made of `record`, in pages. `by` says how pages are asked for: `page`, `offset`, `cursor`
   (an opaque one), `last` (the `id` of the last record), `url` (a whole one in the answer) or `link` (one in the header,
@@ -144,7 +144,8 @@ class StandIn:
         given = list(asked.query.items())
         keys: list[str] = []
         if "each" in part:
-            keys = [text for name, text in given if name == part["keys"]]
+            prefix = part.get("prefix", "")
+            keys = [text.removeprefix(prefix) for name, text in given if name == part["keys"] if prefix in text]
             given = [(name, text) for name, text in given if name != part["keys"]]
             if not keys and isinstance(body, dict) and part["keys"] in body:
                 keys = body.pop(part["keys"])
