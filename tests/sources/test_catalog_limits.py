@@ -22,7 +22,6 @@ from tests.web.simulated import SimulatedServer, drive
 
 #: Requests and seconds. Daily allowances that hang on a key are told by the servers themselves.
 STATED = {
-    "edgar": [(10, 1)],
     "nvd": [(5, 30)],
     "openfec": [(1000, 3600)],
     "openmeteo": [(600, 60), (5000, 3600)],
