@@ -23,7 +23,6 @@ from tests.web.simulated import SimulatedServer, drive
 #: Requests and seconds. Daily allowances that hang on a key are told by the servers themselves.
 STATED = {
     "nvd": [(5, 30)],
-    "openfec": [(1000, 3600)],
     "openmeteo": [(600, 60), (5000, 3600)],
     "stackexchange": [(30, 1)],
     "zenodo": [(60, 60), (30, 60), (2000, 3600)],
