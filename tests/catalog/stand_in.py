@@ -14,7 +14,7 @@ host `serves`, each by path and parameters, and by `method` and `sent` (the JSON
 - `records`: so many records made of `record`, in pages. `by` says how pages are asked for: `page`, `offset`, `cursor`
   (an opaque one), `last` (the `id` of the last record), `url` (a whole one in the answer) or `link` (one in the header,
   on the last page as well where it says in `flag` whether it leads on); `at` and `size` are the parameters,
-  `first` the first place (0 or 1), `most` the longest page, `default` what is sent where no size is asked for; a page
+  `first` the first place (0 or 1), `most` the longest page, `reach` where the last one must end, `default` what is sent where no size is asked for; a page
   after the last one is empty, or of the status `past`.
 
 In templates "$n" is a number of its own, "$key" the key; "$rows", "$total", "$next" (a cursor or URL), "$more", "$last", "$page",
@@ -200,6 +200,8 @@ class StandIn:
             start = ids.index(place) + 1
         else:
             start = (int(place) - first) * (1 if by == "offset" else size)
+        if start + size > part.get("reach", start + size):
+            return f"a page up to {start + size}"
         rows = [
             filled(part["record"], n=number + 1) for number in range(max(start, 0), min(start + size, total))
         ]
