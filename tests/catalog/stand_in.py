@@ -145,7 +145,8 @@ class StandIn:
         keys: list[str] = []
         if "each" in part:
             prefix = part.get("prefix", "")
-            keys = [text.removeprefix(prefix) for name, text in given if name == part["keys"] if prefix in text]
+            texts = [text for name, text in given if name == part["keys"] and text.startswith(prefix)]
+            keys = [text.removeprefix(prefix) for text in texts]
             given = [(name, text) for name, text in given if name != part["keys"]]
             if not keys and isinstance(body, dict) and part["keys"] in body:
                 keys = body.pop(part["keys"])
