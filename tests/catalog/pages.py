@@ -2,7 +2,8 @@
 
 The head of a spec (its first comment) says what the documentation says: `Documentation`, `Key`, `Limits`, `Terms`,
 `Checked` (when, and on what that rests) and `Note` as often as there is something worth knowing. Pages are made of the
-sources that have answers of their own here; those that are older are written by hand.
+sources that have answers of their own here and a date; the others are written by hand. The example of a page is the last
+test of the spec, or, where that asks one source alone, the sample that joins it with another.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from fff_sources.document import read_document
 from fff_sources.load import BUNDLED, INDEX, load_catalog
 from tests.catalog.stand_in import ANSWERS
 
-PAGES = Path(__file__).parents[2] / "docs" / "catalog"
+PROJECT = Path(__file__).parents[2]
+PAGES = PROJECT / "docs" / "catalog"
+SAMPLES = sorted((PROJECT / "sample_queries" / "web").glob("*.sql"))
 _FRESH = {
     60: "live; the feeds are made anew every minute",
     300: "changes at any moment; the same question should not be asked again within a minute",
@@ -66,9 +69,19 @@ def page(source: str) -> str:
             "| | |", "| --- | --- |", *(f"| {word} | {text} |" for word, text in facts), "",
             "## Tables", "", "| table | what it holds | ways to its rows |", "| --- | --- | --- |", *tables, "",
             f"`fff source show {source}.{next(iter(data['tables']))}` prints the columns.", "", *notes,
-            "## An example", "", "```sql", data["tests"][-1].strip(), "```", "",
+            "## An example", "", *_example(source, data["tests"][-1].strip()),
         ]
     )  # fmt: skip
+
+
+def _example(source: str, last: str) -> list[str]:
+    """A join of the source with another: its last test, else a sample."""
+    joined = {file.stem for file in BUNDLED.glob("*.yaml")} & set(re.findall(r"\b([a-z]\w*)\.\w", last))
+    for sample in SAMPLES if joined == {source} else ():
+        sql = sample.read_text(encoding="utf-8").strip()
+        if f"{source}." in sql:
+            return ["```sql", sql, "```", "", f"(`{sample.relative_to(PROJECT)}`)", ""]
+    return ["```sql", last, "```", ""]
 
 
 def _rate(limit: dict[str, Any]) -> str:

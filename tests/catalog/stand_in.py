@@ -8,13 +8,13 @@ how many there are (`count`), the variables it needs (`environ`), `headers` that
 host `serves`, each by path and parameters, and by `method` and `sent` (the JSON body) or `asks` (a field of GraphQL) where that is no GET:
 
 - `answer` (or `text` with its `type`): one answer, with `status` and `also` (headers of the answer);
-- `each`: a template of a record for each key asked for in `keys` (the parameter, or the member of the body), split
-  at `split` (a list in the body where there is none), at most `most`; in `{keys}` the statement names that many and one;
+- `each`: a template of a record for each key asked for in `keys` (the parameter, or the member of the body), after a
+  `prefix` and split at `split` (a list in the body where there is none), at most `most`; in `{keys}` the statement names that many and one;
   of texts they stand at "$rows" in `text`;
 - `records`: so many records made of `record`, in pages. `by` says how pages are asked for: `page`, `offset`, `cursor`
   (an opaque one), `last` (the `id` of the last record), `url` (a whole one in the answer) or `link` (one in the header,
   on the last page as well where it says in `flag` whether it leads on); `at` and `size` are the parameters,
-  `first` the first place (0 or 1), `most` the longest page, `default` what is sent where no size is asked for; a page
+  `first` the first place (0 or 1), `most` the longest page, `reach` where the last one must end, `default` what is sent where no size is asked for; a page
   after the last one is empty, or of the status `past`.
 
 In templates "$n" is a number of its own, "$key" the key; "$rows", "$total", "$next" (a cursor or URL), "$more", "$last", "$page",
@@ -144,7 +144,9 @@ class StandIn:
         given = list(asked.query.items())
         keys: list[str] = []
         if "each" in part:
-            keys = [text for name, text in given if name == part["keys"]]
+            prefix = part.get("prefix", "")
+            texts = [text for name, text in given if name == part["keys"] and text.startswith(prefix)]
+            keys = [text.removeprefix(prefix) for text in texts]
             given = [(name, text) for name, text in given if name != part["keys"]]
             if not keys and isinstance(body, dict) and part["keys"] in body:
                 keys = body.pop(part["keys"])
@@ -199,6 +201,8 @@ class StandIn:
             start = ids.index(place) + 1
         else:
             start = (int(place) - first) * (1 if by == "offset" else size)
+        if start + size > part.get("reach", start + size):
+            return f"a page up to {start + size}"
         rows = [
             filled(part["record"], n=number + 1) for number in range(max(start, 0), min(start + size, total))
         ]

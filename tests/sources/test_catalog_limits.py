@@ -22,14 +22,7 @@ from tests.web.simulated import SimulatedServer, drive
 
 #: Requests and seconds. Daily allowances that hang on a key are told by the servers themselves.
 STATED = {
-    "crossref": [(5, 1)],
-    "datacite": [(500, 300)],
-    "edgar": [(10, 1)],
-    "github": [],  # by the hour, and told in every answer
-    "ncbi": [(3, 1)],
     "nvd": [(5, 30)],
-    "openalex": [(100, 1)],
-    "openfec": [(1000, 3600)],
     "openmeteo": [(600, 60), (5000, 3600)],
     "stackexchange": [(30, 1)],
     "zenodo": [(60, 60), (30, 60), (2000, 3600)],
