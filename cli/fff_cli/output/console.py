@@ -64,8 +64,8 @@ def terminal_size(stream: IO[str]) -> tuple[int, int]:
     asked = [os.environ.get(name, "") for name in ("COLUMNS", "LINES")]
     usual = own if all(own) else shutil.get_terminal_size()
     columns, lines = (
-        int(said) if said.isdecimal() and int(said) else known
-        for said, known in zip(asked, usual, strict=True)
+        int(text) if text.isdecimal() and int(text) else known
+        for text, known in zip(asked, usual, strict=True)
     )
     return columns, lines
 

@@ -39,10 +39,10 @@ def say(text: str) -> None:
 
 def say_words(text: str) -> None:
     """The same of prose, which a terminal that is too narrow breaks between words."""
-    screen, told = error_screen(), line_printable(text)
-    if screen is not None and width(told) > screen.width:
-        told = textwrap.fill(told, screen.width, subsequent_indent="    ", break_on_hyphens=False)
-    _write(told + "\n")
+    screen, printed = error_screen(), line_printable(text)
+    if screen is not None and width(printed) > screen.width:
+        printed = textwrap.fill(printed, screen.width, subsequent_indent="    ", break_on_hyphens=False)
+    _write(printed + "\n")
 
 
 def _write(text: str) -> None:
