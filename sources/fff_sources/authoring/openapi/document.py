@@ -349,8 +349,8 @@ def _single(
     keys = []
     for name in operation.places:
         parameter = operation.parameters.get(("path", name), {})
-        found = _matching(table, name, operation.collection) if name == place else None
-        column = found or _key_column(table, resolver, name, parameter, own=False)
+        matching = _matching(table, name, operation.collection) if name == place else None
+        column = matching or _key_column(table, resolver, name, parameter, own=False)
         path = path.replace(f"{{{name}}}", f"{{{column}}}")
         keys.append(column)
         table.key_columns.append({"name": column, "require": "required"})
