@@ -84,6 +84,13 @@ def pager(environ: Mapping[str, str] = os.environ) -> list[str]:
     return ["less", LESS] if shutil.which("less") else ["more"] if shutil.which("more") else []
 
 
+def write_error(text: str) -> None:
+    """To standard error, at once; lost when it is closed."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
 def discard_output() -> None:
     """The reader of standard output is gone: send what may still be flushed at exit nowhere, without a word."""
     if sys.stdout is not None:
