@@ -287,7 +287,7 @@ class Execution:
             await asyncio.gather(watch, *tasks, return_exceptions=True)
             lease.close()
             self._joined = time.perf_counter()
-        self._check_answered()
+        self._raise_if_nothing_came()
 
     async def _run_block(self, block: RunningBlock, lease: Lease) -> None:
         await block.run(lease)
@@ -311,11 +311,11 @@ class Execution:
         if keys is not None:  # else nobody may ask for them any more
             feed.answer(keys)
 
-    def _check_answered(self) -> None:
+    def _raise_if_nothing_came(self) -> None:
         """Nothing at all is no partial result."""
         errors = [error for block in self._blocks for error in block.driver.source_errors]
         failed = any(block.finish is not None and block.finish.reason == "failed" for block in self._blocks)
-        if errors and failed and not any(block.driver.answered for block in self._blocks):
+        if errors and failed and not any(block.driver.has_answers for block in self._blocks):
             raise errors[0]
 
     def _deliver(self, block: RunningBlock, batch: pa.RecordBatch) -> None:
@@ -446,8 +446,8 @@ class Execution:
         ]
         for place, within in enumerate(self._within):
             if within is not None:
-                told = {**(fields[place].metadata or {}), WITHIN: str(within)}
-                fields[place] = fields[place].with_metadata(told)
+                metadata = {**(fields[place].metadata or {}), WITHIN: str(within)}
+                fields[place] = fields[place].with_metadata(metadata)
         return pa.schema(fields, schema.metadata)
 
     def _lacking(self) -> list[int | None]:

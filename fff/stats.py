@@ -143,7 +143,7 @@ class AccessMeter:
         """What the requests have cost; None where no price is stated."""
         return None if self.price is None else self.price.times(self.requests)
 
-    def answered(self, now: float, sent: float | None = None) -> None:
+    def request_answered(self, now: float, sent: float | None = None) -> None:
         """A request is over, however it ended; `sent`: when it went out, where that was noted."""
         assert self.busy_since is not None, "answered without sent"
         self.slowest_s = max(self.slowest_s, 0.0 if sent is None else now - sent)

@@ -347,7 +347,7 @@ def _usage(error: Exception) -> int:
         name: str = error.option_name  # type: ignore[attr-defined]
         close = difflib.get_close_matches(name, error.possibilities or (), n=1, cutoff=0.7)  # type: ignore[attr-defined]
         text = f"No such option: {name}{f'; did you mean {close[0]}?' if close else ''}"
-    for said, plain in _PLAIN_WORDS:
-        text = re.sub(said, plain, text)
+    for pattern, plain in _PLAIN_WORDS:
+        text = re.sub(pattern, plain, text)
     print(f"error: {text.rstrip('.')} (see {path} --help)", file=sys.stderr)
     return 2

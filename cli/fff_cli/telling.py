@@ -15,7 +15,7 @@ def telling(command: Callable[..., int]) -> Callable[..., NoReturn]:
     """A command that ends with the exit code it returns; errors are told, with `verbose` where they come from."""
 
     @functools.wraps(command)
-    def told(**options: Any) -> NoReturn:
+    def wrapper(**options: Any) -> NoReturn:
         try:
             code = command(**options)
         except BrokenPipeError:
@@ -32,4 +32,4 @@ def telling(command: Callable[..., int]) -> Callable[..., NoReturn]:
             code = error.exit_code
         raise typer.Exit(code)
 
-    return told
+    return wrapper

@@ -174,7 +174,7 @@ def as_json(experiment: Experiment, judged: Judged) -> str:
     def held(findings: Findings) -> list[bool]:
         return [check.passed for check in findings.checks]
 
-    told = {
+    document = {
         "name": experiment.name,
         "title": experiment.title,
         "source": experiment.source,
@@ -188,7 +188,7 @@ def as_json(experiment: Experiment, judged: Judged) -> str:
         "cannot_fail": judged.toothless,
         **asdict(judged.findings),
     }
-    return json.dumps(told, indent=1, default=_plain) + "\n"
+    return json.dumps(document, indent=1, default=_plain) + "\n"
 
 
 def _plain(value: object) -> object:
@@ -214,9 +214,11 @@ def sections(page: str) -> dict[str, str]:
     return {start["name"]: page[start.start() : end] for start, end in zip(starts, ends, strict=True)}
 
 
-def page_of(known: Sequence[str], found: Mapping[str, str]) -> str:
+def page_of(known: Sequence[str], sections: Mapping[str, str]) -> str:
     """The page of the manual: the introduction, then the sections that are there, in the order of `known`."""
-    return "\n".join([INTRODUCTION, *(found[name].rstrip("\n") + "\n" for name in known if name in found)])
+    return "\n".join(
+        [INTRODUCTION, *(sections[name].rstrip("\n") + "\n" for name in known if name in sections)]
+    )
 
 
 def with_table(page: str, experiment: Experiment, findings: Findings) -> str:

@@ -55,7 +55,7 @@ def patches(table: Table, parts: Iterable[tuple[P, Quals]]) -> Patches[P] | None
         taken = [piece for piece in (one & held for one in left) if piece]
         here += [(part, piece) for piece in taken]
         left = [piece for one in left for piece in one.minus(held)]
-    rest = [(quals, piece) for one in left for quals, piece in _told(table, one)]
+    rest = [(quals, piece) for one in left for quals, piece in _requests_for(table, one)]
     if not here or len(rest) > _MOST or any(quals in (None, table.quals) for quals, _ in rest):
         return None
     return Patches(tuple(here), tuple((quals, piece) for quals, piece in rest if quals is not None))
@@ -164,7 +164,7 @@ def _wanted(table: Table) -> Extent:
     return Extent.of(sets)
 
 
-def _told(table: Table, left: Extent) -> list[tuple[Quals | None, Extent]]:
+def _requests_for(table: Table, left: Extent) -> list[tuple[Quals | None, Extent]]:
     """What is left, stretch by stretch, with the qualifiers to ask for it; None where the source cannot be told that."""
     known = dict(_wanted(table).columns)
     sides = [(name, values) for name, values in left.columns if known.get(name) != values]
@@ -196,14 +196,14 @@ def _bounds(table: Table, name: str, stretch: Stretch, known: ValueSet | None) -
     quals: list[Qual] = []
     for ends in ((low, None), (None, high)):
         if ends != (None, None):
-            bounds = _said(replace(key, name=field.name), field, ends)
+            bounds = _range_quals(replace(key, name=field.name), field, ends)
             if not bounds:
                 return None
             quals += bounds
     return in_order(quals)
 
 
-def _said(key: KeyColumn, field: Field, ends: Sequence[Verge | None]) -> Quals:
+def _range_quals(key: KeyColumn, field: Field, ends: Sequence[Verge | None]) -> Quals:
     low, high = ((None if one is None else (one.value, one.behind)) for one in ends)
     if high is not None:
         value, behind = high

@@ -148,8 +148,8 @@ class AccessStore:
         patched = PatchedSource(source, table, columns, parts, opened) if parts else None
         buffer = TableBuffer(self, table, patched if patched and patched.held else source, columns)
         if self._max_age is not None:
-            told = use.adapter.cache_ttl() if isinstance(use.adapter, Cacheable) else None
-            until = self._clock() + min(self._max_age, self._max_age if told is None else told)
+            source_ttl = use.adapter.cache_ttl() if isinstance(use.adapter, Cacheable) else None
+            until = self._clock() + min(self._max_age, self._max_age if source_ttl is None else source_ttl)
             older = [part.fresh_until for part, _ in patched.held] if patched else []
             buffer.fresh_until = min([until, *(one for one in older if one is not None)])
         return buffer

@@ -19,7 +19,7 @@ class BackgroundRun:
     def __init__(self, execution: Execution, own_spark: OwnSpark) -> None:
         self.execution = execution
         self._own_spark = own_spark
-        self._found: deque[RecordBatch] = deque()
+        self._batches: deque[RecordBatch] = deque()
         self._news = asyncio.Event()
         self._room = asyncio.Event()
         self._ahead = 0  # batches that have come since somebody last looked on, or that nobody has taken
@@ -30,7 +30,7 @@ class BackgroundRun:
         try:
             async with contextlib.aclosing(self.execution.batches()) as batches:
                 async for batch in batches:
-                    self._found.append(batch)
+                    self._batches.append(batch)
                     self._ahead += 1
                     self._news.set()
                     while self._ahead >= AHEAD_BATCHES and not self._lookers:
@@ -60,7 +60,7 @@ class BackgroundRun:
 
         Raises the run's error, after the last batch.
         """
-        while not self._found:
+        while not self._batches:
             if self._task.done():
                 return not await self.ended()
             await self._news.wait()
@@ -71,12 +71,12 @@ class BackgroundRun:
         """The next batch, after `more`."""
         self._ahead -= 1
         self._room.set()
-        return self._found.popleft()
+        return self._batches.popleft()
 
     def result(self) -> Result:
         """The result of a run that is over."""
-        schema = self._found[0].schema
-        return Result(schema, self._found, self.execution.outcome, self._own_spark.frame)
+        schema = self._batches[0].schema
+        return Result(schema, self._batches, self.execution.outcome, self._own_spark.frame)
 
     async def stop(self) -> None:
         """End it, whatever it is doing; harmless when it is over.

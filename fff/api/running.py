@@ -38,6 +38,7 @@ def connect_async(*sources: Source, **options: Unpack[ConnectOptions]) -> AsyncC
 class AsyncConnection:
     """Web tables and the statements run over them, on one event loop.
 
+    What a method does not say of its arguments, result and errors, `fff.Connection` says of the same one.
     Statements may run at the same time; they share connections, the ceilings of each host and one Spark. One
     with `max_requests` counts its own requests: rows that others are fetching it fetches itself, complete
     ones it shares.
@@ -98,19 +99,7 @@ class AsyncConnection:
     async def sql(
         self, sql: str, params: Mapping[str, object] | None = None, **options: Unpack[StatementOptions]
     ) -> Result:
-        """Run one statement to its end.
-
-        Args:
-            sql: one statement of Spark SQL.
-            params: values of its `:name` parameters: numbers, strings, Booleans, dates, datetimes, None.
-            **options: as for `fff.Connection.sql`.
-
-        Raises:
-            QueryError: the SQL is wrong or cannot be run.
-            UsageError: a parameter or an option is wrong, or the connection is closed.
-            SourceError: a source could not be read in full, unless `on_source_error="partial"`; or none at
-                all.
-        """
+        """Run one statement to its end. Raises QueryError, UsageError, SourceError."""
         async with self._run(sql, params, options) as run:
             await run.ended()
             return run.result()
@@ -123,11 +112,7 @@ class AsyncConnection:
         interval: float = INTERVAL_S,
         **options: Unpack[StatementOptions],
     ) -> AsyncStream:
-        """Run one statement when iterated over; gives a `Snapshot` every `interval` seconds, the last one at the end.
-
-        Arguments and errors are those of `sql`; errors come out of the iteration. The result is then in
-        `AsyncStream.result`. Leaving the loop early stops the statement.
-        """
+        """Run one statement when iterated over, for its snapshots; the result is then in `AsyncStream.result`."""
         return AsyncStream(lambda: self._run(sql, params, options, refresh=True), interval)
 
     def batches(
@@ -138,12 +123,7 @@ class AsyncConnection:
         part: StatementPart | None = None,
         **options: Unpack[StatementOptions],
     ) -> AsyncBatches:
-        """The result as `pyarrow.RecordBatch`es, as they are found; at least one, perhaps without rows.
-
-        Arguments and errors are those of `sql`; an error may come after rows, which are then not the whole
-        answer. Leaving the loop early stops the statement. With a part, one of those that `divide` gave, it
-        is the part's rows.
-        """
+        """The result as `pyarrow.RecordBatch`es, as they are found; with a part, that part's."""
         return AsyncBatches(lambda: self._run(sql, params, options, part=part))
 
     def register(
@@ -225,10 +205,7 @@ class AsyncConnection:
         self.federation.reset()
 
     def tables(self) -> list[Table]:
-        """Every table with its columns and access methods, in the order of the specs; those of the bundled catalog follow.
-
-        A table whose spec declares no columns has none until a statement has named it.
-        """
+        """Every table with its columns, as far as they are known, and its access methods."""
         return list(self.federation.catalog.tables())
 
     def own_tables(self) -> list[Table]:
@@ -236,30 +213,17 @@ class AsyncConnection:
         return list(self.federation.catalog.own_tables())
 
     async def describe(self, sql: str, params: Mapping[str, object] | None = None) -> tuple[Field, ...]:
-        """The columns a statement's result will have.
-
-        Tables are not read; Spark is started only where it must say.
-
-        Raises QueryError, UsageError.
-        """
+        """The columns a statement's result will have. Raises QueryError, UsageError."""
         return await fields_of(await self._prepare(sql, params), self._own_spark)
 
     async def needs_spark(self, sql: str, params: Mapping[str, object] | None = None) -> bool:
-        """Whether Spark runs a part of the statement; else the engine runs all of it, and starts no JVM.
-
-        Tables are not read. Raises QueryError, UsageError.
-        """
+        """Whether Spark runs a part of the statement. Raises QueryError, UsageError."""
         return (await self._prepare(sql, params)).upper is not None
 
     async def divide(
         self, sql: str, params: Mapping[str, object] | None = None, *, parts: int
     ) -> list[StatementPart]:
-        """The statement in at most so many parts, for as many readers, who may be elsewhere.
-
-        None where it cannot be divided: only rows of one table whose pages can be asked for one by one, as
-        the first page tells, come in parts. That page is fetched here, and by no reader. Raises QueryError,
-        UsageError, SourceError.
-        """
+        """The statement in at most so many parts. Raises QueryError, UsageError, SourceError."""
         return await divide(self.federation.catalog, await self._prepare(sql, params), parts)
 
     async def _prepare(self, sql: str, params: Mapping[str, object] | None) -> Prepared:

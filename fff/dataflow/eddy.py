@@ -62,8 +62,8 @@ from fff.stats import Missing
 
 Semantics = Literal["parked", "paper"]
 #: What access modules tell: taken in one after the other, each once the rows before it have met all who wait for them.
-_TOLD: tuple[type, ...] = (ScanRows, ScanEnd, ScanCovered, ScanPartFailed, ScanFailed, ScanStalled)
-_TOLD += (LookupRows, LookupEnd, LookupAnswers, LookupFailed)
+_SOURCE_EVENTS: tuple[type, ...] = (ScanRows, ScanEnd, ScanCovered, ScanPartFailed, ScanFailed, ScanStalled)
+_SOURCE_EVENTS += (LookupRows, LookupEnd, LookupAnswers, LookupFailed)
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Eddy:
         """Take in one event; returns what the runtime shall do. The work of one call is bounded, whatever the matches."""
         if self.finished:
             return []
-        if isinstance(event, _TOLD) and (self.router.waking or self._later):
+        if isinstance(event, _SOURCE_EVENTS) and (self.router.waking or self._later):
             self._later.append(event)
             return []
         if isinstance(event, TimePassed) and not self.lookups.clock.passed(event.now):

@@ -19,7 +19,7 @@ from fff.dbapi.exceptions import (
     NotSupportedError,
     OperationalError,
     ProgrammingError,
-    told,
+    pep249_errors,
 )
 from fff.opening import Source
 from fff.options import ConnectOptions
@@ -34,7 +34,7 @@ _EXPLAINED = "Cursor.result.missing tells what is missing"
 
 def connect(*sources: Source, **options: Unpack[ConnectOptions]) -> DatabaseConnection:
     """A connection of PEP 249; arguments are those of `fff.connect`, errors the module's own."""
-    with told():
+    with pep249_errors():
         federation = Connection(sources, options)
     return DatabaseConnection(federation, partial=options.get("on_source_error") == "partial")
 
@@ -112,7 +112,7 @@ class DatabaseCursor:
         self._federation: Connection | None = federation
         self._partial = partial
         self._result: Result | None = None
-        self._given = 0
+        self._fetched = 0
 
     @property
     def result(self) -> Result:
@@ -136,7 +136,7 @@ class DatabaseCursor:
     @property
     def rownumber(self) -> int | None:
         """How many rows have been fetched; None before a statement."""
-        return None if self._result is None else self._given
+        return None if self._result is None else self._fetched
 
     def execute(self, operation: str, parameters: Parameters | None = None) -> Self:
         """Run one statement to its end.
@@ -155,9 +155,9 @@ class DatabaseCursor:
         """
         if self._federation is None:
             raise InterfaceError("the cursor is closed")
-        self._result, self._given = None, 0
+        self._result, self._fetched = None, 0
         _ = self.connection.federation
-        with told():
+        with pep249_errors():
             sql, values = _named(operation, parameters)
             result = self._federation.sql(sql, values)
         if not result.complete:
@@ -184,13 +184,13 @@ class DatabaseCursor:
     def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
         """At most so many of the next rows, `arraysize` unless it is said."""
         rows = self.result.fetchmany(self.arraysize if size is None else size)
-        self._given += len(rows)
+        self._fetched += len(rows)
         return rows
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows that are left."""
         rows = self.result.fetchall()
-        self._given += len(rows)
+        self._fetched += len(rows)
         return rows
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:

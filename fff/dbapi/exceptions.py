@@ -54,7 +54,7 @@ class IncompleteAnswer(builtins.UserWarning):
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def pep249_errors() -> Iterator[None]:
     """Errors of FFF come out as those of PEP 249, with the same words; what was raised is their cause."""
     try:
         yield

@@ -30,7 +30,7 @@ ArrowTable: TypeAlias = pa.Table
 RecordBatch: TypeAlias = pa.RecordBatch
 
 _KEYS = "fff_keys"  # what the statement of a task calls the table of its keys
-_NOT_ANSWERED = "it was not answered"
+_NO_ANSWER = "it was not answered"
 
 Key: TypeAlias = tuple[object, ...]
 
@@ -65,11 +65,11 @@ class KeyQuestion:
     def sql(self) -> str:
         """The statement. A key that was answered has a row at least, one that was not answered at all has none."""
         keys = [f"k.{name}" for name in self.key_names]
-        found = f"t.{quote(self.on[0])} IS NOT NULL"
+        has_row = f"t.{quote(self.on[0])} IS NOT NULL"
         chosen = [*keys, *(f"t.{quote(name)} AS c{place}" for place, name in enumerate(self.columns))]
         where = " AND ".join(f"t.{quote(name)} = {key}" for name, key in zip(self.on, keys, strict=True))
         return (
-            f"SELECT {', '.join(chosen)}, {found} AS found"  # noqa: S608 - names, quoted
+            f"SELECT {', '.join(chosen)}, {has_row} AS found"  # noqa: S608 - names, quoted
             f" FROM {SOURCE}.{_KEYS} AS k LEFT JOIN {quoted_name(self.table)} AS t ON {where}"
         )
 
@@ -137,7 +137,7 @@ class KeyQuestion:
         kept = False if this.folder is None else None
         whole = open_federation(self.specs, client=this.client, cache=kept, checkpoint=this.folder)
         try:
-            table = await found_table(whole, self.table)
+            table = await discovered_table(whole, self.table)
             adapter = open_source(table, whole.catalog.adapter_of(table), whole.cache)
             federation = over_lookups(adapter, table, frame, this.client)
             execution = federation.execute(federation.prepare(self.sql), self.options)
@@ -147,7 +147,7 @@ class KeyQuestion:
                 outcome = execution.outcome
                 missing = list(outcome.missing)
                 if not outcome.complete and not missing:
-                    missing = [Missing(table.full_name, "true", outcome.reason or _NOT_ANSWERED)]
+                    missing = [Missing(table.full_name, "true", outcome.reason or _NO_ANSWER)]
             except SourceError as error:  # no key at all could be asked for
                 missing = [Missing(table.full_name, "true", error.message)]
             if not batches:
@@ -166,20 +166,20 @@ class KeyQuestion:
         missing: Sequence[Missing],
     ) -> dict[Key, str]:
         """The keys that were not answered in full, each with the reason: where in doubt, all of them."""
-        told = {part.predicate: part.reason for part in missing}
-        answered = set(_tuples(rows.select(self.key_names)))
+        reason_of = {part.predicate: part.reason for part in missing}
+        keys_with_rows = set(_tuples(rows.select(self.key_names)))
         reasons: dict[Key, str] = {}
         used: set[str] = set()
         silent: list[Key] = []
         for key in _tuples(keys):
-            known = [text for text in self._predicates(key, lookups) if text in told]
+            known = [text for text in self._predicates(key, lookups) if text in reason_of]
             used |= set(known)
             if known:
-                reasons[key] = told[known[0]]
-            elif key not in answered:
+                reasons[key] = reason_of[known[0]]
+            elif key not in keys_with_rows:
                 silent.append(key)
         rest = [part for part in missing if part.predicate not in used]
-        why = "; ".join(dict.fromkeys(part.reason for part in rest)) or _NOT_ANSWERED
+        why = "; ".join(dict.fromkeys(part.reason for part in rest)) or _NO_ANSWER
         reasons |= dict.fromkeys(silent, why)
         counted = [part.keys for part in rest if part.predicate.endswith(MORE_KEYS)]
         # Parts beyond those that are listed are counted: if they are as many as the keys without a row, it
@@ -198,14 +198,14 @@ class KeyQuestion:
         }
 
 
-async def found_table(federation: Federation, name: str) -> Table:
+async def discovered_table(federation: Federation, name: str) -> Table:
     """The table of that name, with its columns. Raises QueryError, SourceError."""
     sql = f"SELECT 1 FROM {quoted_name(name)}"  # noqa: S608 - quoted
     await federation.discover(sql)
-    found = federation.catalog.find([part.strip("`") for part in name.split(".")])
-    if len(found) != 1:
+    matches = federation.catalog.find([part.strip("`") for part in name.split(".")])
+    if len(matches) != 1:
         federation.prepare(sql)  # says what is wrong
-    return found[0]
+    return matches[0]
 
 
 def quoted_name(table: str) -> str:

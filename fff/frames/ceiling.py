@@ -209,8 +209,8 @@ async def _listening(serve: Any, host: str, port: int) -> asyncio.Server:
     return await asyncio.start_server(serve, host, port)
 
 
-def _proof(token: bytes, nonce: object, said: object) -> str:
-    return hmac.new(token, json.dumps([nonce, said]).encode(), "sha256").hexdigest()
+def _proof(token: bytes, nonce: object, message: object) -> str:
+    return hmac.new(token, json.dumps([nonce, message]).encode(), "sha256").hexdigest()
 
 
 def _write(writer: asyncio.StreamWriter, message: object) -> None:

@@ -38,14 +38,14 @@ class ChangeOffset:
 
     def told(self) -> dict[str, Any]:
         """As what JSON can hold; the same for equal offsets."""
-        given = {digest: _text(self.given[digest]) for digest in sorted(self.given)}
-        return {"greatest": _text(self.greatest), "given": given}
+        values = {digest: _text(self.given[digest]) for digest in sorted(self.given)}
+        return {"greatest": _text(self.greatest), "given": values}
 
     @classmethod
-    def of(cls, told: Mapping[str, Any], kind: pa.DataType) -> ChangeOffset:
+    def of(cls, stored: Mapping[str, Any], kind: pa.DataType) -> ChangeOffset:
         """From what `told` gave, where the column is of that type."""
-        given = {digest: _value(text, kind) for digest, text in told["given"].items()}
-        return cls(_value(told["greatest"], kind), given)
+        values = {digest: _value(text, kind) for digest, text in stored["given"].items()}
+        return cls(_value(stored["greatest"], kind), values)
 
     def since(self, changes: ChangesSince) -> Qual | None:
         """What later answers are asked for; None: all rows."""
@@ -71,23 +71,23 @@ class ChangedRows:
         first: dict[str, int] = {}
         for place, row in enumerate(rows.to_pylist()):
             first.setdefault(_digest(row), place)
-        told = [(values[place], digest) for digest, place in first.items()]
-        self._told = sorted((one for one in told if one[0] is None), key=itemgetter(1))
-        self._told += sorted(one for one in told if one[0] is not None)
-        self._rows = rows.take(pa.array([first[digest] for _, digest in self._told], pa.int64()))
+        changes_of_rows = [(values[place], digest) for digest, place in first.items()]
+        self._ordered = sorted((one for one in changes_of_rows if one[0] is None), key=itemgetter(1))
+        self._ordered += sorted(one for one in changes_of_rows if one[0] is not None)
+        self._rows = rows.take(pa.array([first[digest] for _, digest in self._ordered], pa.int64()))
 
     def after(self, start: ChangeOffset, limit: int | None = None) -> ChangeOffset:
         """How far a table has been read with the first so many rows that have not been given; the start where there are none."""
-        new = [self._told[place] for place in self._new(start)][:limit]
+        new = [self._ordered[place] for place in self._new(start)][:limit]
         if not new:
             return start
         seen = [value for value, _ in new if value is not None]
         greatest = max([*seen, *([] if start.greatest is None else [start.greatest])], default=None)
-        given = {**start.given, **{digest: value for value, digest in new}}
+        values = {**start.given, **{digest: value for value, digest in new}}
         end = ChangeOffset(greatest)
         return ChangeOffset(
             greatest,
-            {digest: value for digest, value in given.items() if end.is_open(value, self._changes)},
+            {digest: value for digest, value in values.items() if end.is_open(value, self._changes)},
         )
 
     def between(self, start: ChangeOffset, end: ChangeOffset) -> ArrowTable:
@@ -95,13 +95,13 @@ class ChangedRows:
         wanted = (
             place
             for place in self._new(start)
-            if (one := self._told[place])[1] in end.given
+            if (one := self._ordered[place])[1] in end.given
             or (not end.is_open(one[0], self._changes) and (one[0] is None or one[0] <= end.greatest))
         )
         return self._rows.take(pa.array(list(wanted), pa.int64()))
 
     def _new(self, start: ChangeOffset) -> Iterator[int]:
-        for place, (value, digest) in enumerate(self._told):
+        for place, (value, digest) in enumerate(self._ordered):
             if digest not in start.given and start.is_open(value, self._changes):
                 yield place
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from fff.api.loop import LoopThread
 from fff.errors import UsageError
-from fff.frames.asking import KeyQuestion, found_table
+from fff.frames.asking import KeyQuestion, discovered_table
 from fff.frames.attempts import ATTEMPTS
 from fff.frames.ceiling import ceiling_of
 from fff.opening import Source, open_federation
@@ -29,7 +29,7 @@ OnMissing = Literal["error", "column"]
 #: The column that says why a key was not answered.
 MISSING_COLUMN = "_fff_missing"
 _TASKS = 8  # where the cluster does not say how many it runs at once
-_KEY, _FOUND = "_fff_key", "_fff_found"
+_KEY, _HAS_ROW = "_fff_key", "_fff_found"
 
 
 def lookup(
@@ -94,34 +94,34 @@ def lookup(
     async def plan() -> tuple[KeyQuestion, Table]:
         federation = open_federation(sources, cache=False)
         try:
-            found = await found_table(federation, table)
-            named = [_named(name, [one.name for one in found.columns], table) for name in pairs.values()]
-            wanted = _wanted(found, named, columns)
-            tasks = min(partitions or slots_of(frame.sparkSession), found.most_shares)
+            described = await discovered_table(federation, table)
+            named = [_named(name, [one.name for one in described.columns], table) for name in pairs.values()]
+            wanted = _wanted(described, named, columns)
+            tasks = min(partitions or slots_of(frame.sparkSession), described.most_shares)
             specs = tuple(federation.catalog.specs())
             question = KeyQuestion(
-                specs, found.full_name, tuple(named), wanted, tasks, options,
+                specs, described.full_name, tuple(named), wanted, tasks, options,
                 ceiling=ceiling, attempts=attempts_of(frame.sparkSession),
             )  # fmt: skip
-            question.check(federation.catalog.adapter_of(found), found, arrow_schema(keys.schema))
-            return question, found
+            question.check(federation.catalog.adapter_of(described), described, arrow_schema(keys.schema))
+            return question, described
         finally:
             await federation.close()
 
     loop = LoopThread()  # this may be a notebook, whose thread has a loop that runs
     try:
-        question, found = loop.run(plan())
+        question, described = loop.run(plan())
     finally:
         loop.stop()
     more = (*question.columns, MISSING_COLUMN) if missing == "column" else question.columns
     both = {name.lower() for name in frame.columns} & {name.lower() for name in more}
     if both:
         raise UsageError(
-            f"the frame has {' and '.join(sorted(both))} already, as {found.full_name} would bring",
+            f"the frame has {' and '.join(sorted(both))} already, as {described.full_name} would bring",
             hint="rename the frame's, or say with columns= which of the table's are wanted",
         )
     use_this_python()
-    asked = _asked(keys, question, found)
+    asked = _asked(keys, question, described)
     if missing == "error":
         asked = _checked(asked, question)
     return _joined(frame, ours, asked, how=how, missing=missing)
@@ -136,7 +136,7 @@ def _asked(keys: Any, question: KeyQuestion, table: Table) -> Any:
         column = table.column(name)
         assert column is not None, "it was looked for"
         types.append((name, column.type))
-    types += [(_FOUND, "boolean"), (MISSING_COLUMN, "string")]
+    types += [(_HAS_ROW, "boolean"), (MISSING_COLUMN, "string")]
     nulls = ", ".join(f"CAST(NULL AS {kind}) AS {_quoted(name)}" for name, kind in types)
     schema = keys.sparkSession.sql(f"SELECT {nulls}").schema
     arrow = arrow_schema(schema)
@@ -173,8 +173,8 @@ def _joined(frame: Any, ours: Sequence[str], asked: Any, *, how: How, missing: O
     same = (frame[_quoted(name)] == asked[key] for name, key in zip(ours, keys, strict=True))
     joined = frame.join(asked, reduce(and_, same), "left")
     if how == "inner":
-        joined = joined.where(asked[_FOUND] | asked[MISSING_COLUMN].isNotNull())
-    dropped = [*keys, _FOUND] if missing == "column" else [*keys, _FOUND, MISSING_COLUMN]
+        joined = joined.where(asked[_HAS_ROW] | asked[MISSING_COLUMN].isNotNull())
+    dropped = [*keys, _HAS_ROW] if missing == "column" else [*keys, _HAS_ROW, MISSING_COLUMN]
     # The frame may have a column of such a name, of a lookup before.
     return joined.drop(*(asked[name] for name in dropped))
 
@@ -189,10 +189,10 @@ def _pairs(on: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
 
 def _named(name: str, known: Sequence[str], whose: str) -> str:
     """A column as it is called there, whatever the case."""
-    found = [one for one in known if one.lower() == name.lower()]
-    if len(found) == 1:
-        return found[0]
-    what = "two columns" if found else "no column"
+    matches = [one for one in known if one.lower() == name.lower()]
+    if len(matches) == 1:
+        return matches[0]
+    what = "two columns" if matches else "no column"
     raise UsageError(f"{whose} has {what} {name}", hint=f"it has {', '.join(known)}")
 
 

@@ -14,7 +14,7 @@ from fff.api import connect_async
 from fff.api.parts import StatementPart
 from fff.catalog import Table
 from fff.errors import QueryError, SourceError, UsageError
-from fff.frames.asking import found_table, quoted_name
+from fff.frames.asking import discovered_table, quoted_name
 from fff.frames.changes import ChangedRows, ChangeOffset, in_parts
 from fff.quals import ChangesSince
 from fff.spark.bridge import (
@@ -62,16 +62,16 @@ class StreamedTable:
 
         async def find() -> Table:
             async with connect_async(*self.sources, **self.settings) as connection:
-                return await found_table(connection.federation, self.name)
+                return await discovered_table(connection.federation, self.name)
 
-        found = asyncio.run(find())
-        if found.changes is None:
+        described = asyncio.run(find())
+        if described.changes is None:
             raise QueryError(
-                f"{found.full_name} does not tell what has changed",
+                f"{described.full_name} does not tell what has changed",
                 hint="where its API can, say so in the spec: changes: {column, param, lookback};"
                 " else read it with spark.read",
             )
-        return found
+        return described
 
     def since(self, offset: ChangeOffset, table: Table, changes: ChangesSince) -> ArrowTable:
         """All rows that the table tells of from an offset on. Raises SourceError unless it has told all."""
@@ -163,11 +163,11 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # typ
         assert changes is not None, "other tables were refused"
         return self._table, changes
 
-    def _offset(self, told: Mapping[str, Any]) -> ChangeOffset:
+    def _offset(self, stored: Mapping[str, Any]) -> ChangeOffset:
         table, changes = self._known()
         column = table.column(changes.column)
         assert column is not None, "the spec was checked"
-        return ChangeOffset.of(told, column.arrow)
+        return ChangeOffset.of(stored, column.arrow)
 
     def _due(self) -> bool:
         """Whether the source may be asked again: Spark asks us every few milliseconds."""

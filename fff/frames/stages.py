@@ -181,14 +181,14 @@ def over_frames(text: str, names: Mapping[str, str]) -> str:
 def _keys(binding: LookupBinding, done: set[str]) -> tuple[str, dict[str, str]] | None:
     """The alias that has a lookup's keys, and its columns by those of the table."""
     for alias in sorted(done):
-        found = {
+        columns = {
             key.column: column.removeprefix(f"{alias}.")
             for key in binding.keys
             for column in key.columns
             if column.startswith(f"{alias}.")
         }
-        if len(found) == len(binding.keys):
-            return alias, found
+        if len(columns) == len(binding.keys):
+            return alias, columns
     return None
 
 

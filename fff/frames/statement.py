@@ -41,11 +41,11 @@ def sql(
         UsageError: an argument is no frame, or an option is wrong.
         SourceError: a source could not be read in full, as for `Connection.sql`.
     """
-    told = with_tables(text, frames)
+    statement = with_tables(text, frames)
     with connect(*sources, **(options or {})) as connection:
         for name, frame in frames.items():
             connection.register_table(name, frame)
-        return connection.sql(told, params)
+        return connection.sql(statement, params)
 
 
 def with_tables(text: str, frames: Mapping[str, object]) -> str:

@@ -121,13 +121,13 @@ class Cascade:
     def settle(self, judging: Judging, heard: Mapping[int, bool]) -> None:
         """The verdicts are given: the oracle's, and the proxy's where the oracle has not been heard."""
         self._drop_waiting(judging)
-        given = {place: side for place, side in judging.believed.items() if place not in heard}
+        believed = {place: side for place, side in judging.believed.items() if place not in heard}
         self._found = self._with_errors(judging, heard)
-        self._wrong = self._most_wrong(_by_side(given), self._found)
-        self._trues += sum(heard.values()) + sum(given.values())
+        self._wrong = self._most_wrong(_by_side(believed), self._found)
+        self._trues += sum(heard.values()) + sum(believed.values())
         for place, verdict in heard.items():
             score = judging.scores[place]
-            stands_for = 1 / AUDITED if given and place in judging.audited else 1.0
+            stands_for = 1 / AUDITED if believed and place in judging.audited else 1.0
             if score is not None:
                 self._known.append((score, verdict, stands_for))
         if len(self._known) >= self._learn_at:
@@ -147,15 +147,15 @@ class Cascade:
         errors = _by_side({at: side for at, side in judging.audited.items() if heard.get(at) is not side})
         return {side: self._found[side] + errors[side] for side in errors}
 
-    def _most_wrong(self, given: Mapping[bool, int], found: Mapping[bool, int]) -> dict[bool, int]:
+    def _most_wrong(self, believed: Mapping[bool, int], errors: Mapping[bool, int]) -> dict[bool, int]:
         """How many wrong verdicts have been given at most if so many more are. What held before holds on."""
         return {
-            side: min(self._wrong[side] + given[side], most_unseen(found[side], self._chance))
+            side: min(self._wrong[side] + believed[side], most_unseen(errors[side], self._chance))
             for side in (True, False)
         }
 
-    def _holds(self, given: Mapping[bool, int], found: Mapping[bool, int], trues: int) -> bool:
-        wrong = self._most_wrong(given, found)
+    def _holds(self, believed: Mapping[bool, int], errors: Mapping[bool, int], trues: int) -> bool:
+        wrong = self._most_wrong(believed, errors)
         missed = wrong[False] * (1 - self._wrong_falses)
         return wrong[True] <= self._wrong_trues * trues and missed <= self._wrong_falses * (
             trues - wrong[True]
@@ -188,7 +188,7 @@ def _last_within(scores: np.ndarray, errors: np.ndarray, most: float, none: floa
 
 
 @cache
-def most_unseen(found: int, chance: float) -> int:
+def most_unseen(errors: int, chance: float) -> int:
     """How many errors no audit has seen, at most, where audits have found some; ever more with probability `chance`.
 
     An audit finds each error with probability `AUDITED`. Who gets `b` for one that is not found, and
@@ -198,7 +198,7 @@ def most_unseen(found: int, chance: float) -> int:
     highest = 1 / (1 - AUDITED)
     bets = 1 + (highest - 1) * np.array(_BETS)
     lost = np.maximum(1 - (bets - 1) * (1 - AUDITED) / AUDITED, np.finfo(float).tiny)
-    begun = np.log(_STAKES) + found * np.log(lost)
+    begun = np.log(_STAKES) + errors * np.log(lost)
 
     def is_likely(unseen: int) -> bool:
         return float(np.logaddexp.reduce(begun + unseen * np.log(bets))) < -math.log(chance)

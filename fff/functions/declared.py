@@ -57,13 +57,13 @@ class PythonFunction:
             raise UsageError(f"{name}: {run!r} cannot be called", hint="pass a function")
         if not arguments:
             raise UsageError(f"{name}: a function needs at least one argument")
-        for what, given, low, high in (
+        for what, count, low, high in (
             ("batch_size", batch_size, 1, MAX_BATCH),
             ("max_concurrency", max_concurrency, 1, 1000),
             ("retries", retries, 0, 100),
         ):
-            if isinstance(given, bool) or not isinstance(given, int) or not low <= given <= high:
-                raise UsageError(f"{name}: {what} must be a whole number from {low} to {high}, not {given!r}")
+            if isinstance(count, bool) or not isinstance(count, int) or not low <= count <= high:
+                raise UsageError(f"{name}: {what} must be a whole number from {low} to {high}, not {count!r}")
         if timeout is not None and not timeout > 0:
             raise UsageError(
                 f"{name}: timeout must be a positive number of seconds, or None, not {timeout!r}"

@@ -12,7 +12,7 @@ import pyarrow as pa
 from fff.catalog import LookupMethod, Page, ScanMethod, SourceAdapter, Table
 from fff.errors import SourceError
 from fff.functions.cascade import Cascade, Proxy
-from fff.functions.threads import called, told_in_a_line
+from fff.functions.threads import called, error_line
 from fff.stats import AccessMeter
 
 Key = tuple[object, ...]
@@ -150,7 +150,7 @@ class ProxiedFunction:
             if len(scores) != len(keys):
                 raise ValueError(f"gave {len(scores)} scores for {len(keys)} calls")
         except Exception as error:  # noqa: BLE001 - whatever a user's function does, it is told of
-            reason = self._redacted(told_in_a_line(error))
+            reason = self._redacted(error_line(error))
             meter.warn(f"{table.name}: its proxy failed, and the function was asked: {reason}")
             return [None] * len(keys)
         return scores

@@ -15,7 +15,7 @@ from fff.errors import InvariantError, SourceError, UsageError
 from fff.functions.declared import PythonFunction
 from fff.functions.frames import PAGE, Frame
 from fff.functions.judging import ProxiedFunction
-from fff.functions.threads import called, told_in_a_line
+from fff.functions.threads import called, error_line
 from fff.stats import AccessMeter
 from fff.web.client import WebClient
 
@@ -71,8 +71,8 @@ class PythonFunctions:
         table, proxy = function.table(self.name), function.proxy
         if proxy is None:
             return table
-        told = self._client.redactor.text
-        return replace(table, proxied=lambda source: ProxiedFunction(source, proxy, function.timeout, told))
+        redact = self._client.redactor.text
+        return replace(table, proxied=lambda source: ProxiedFunction(source, proxy, function.timeout, redact))
 
     async def scan(
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
@@ -154,25 +154,25 @@ class PythonFunctions:
             return await asyncio.wait_for(ended if alone else asyncio.shield(ended), function.timeout)
         except TimeoutError:
             if ended.done() and not ended.cancelled():
-                raise _FailedError(told_in_a_line(ended.exception()), again=True) from None
+                raise _FailedError(error_line(ended.exception()), again=True) from None
             raise _FailedError(f"no value within {function.timeout:g} s", again=True) from None
         except Exception as error:
-            raise _FailedError(told_in_a_line(error), again=True) from error
+            raise _FailedError(error_line(error), again=True) from error
         finally:
-            meter.answered(loop.time())
+            meter.request_answered(loop.time())
             if not ended.done():
                 ended.add_done_callback(_forget)
 
 
-def _typed(function: PythonFunction, found: object, count: int) -> pa.Array:
+def _typed(function: PythonFunction, returned: object, count: int) -> pa.Array:
     """What a function gave as a column of its declared type."""
-    values: list[object] = [found]
+    values: list[object] = [returned]
     if function.batch_size > 1:
         try:
-            values = list(found)  # type: ignore[call-overload]
+            values = list(returned)  # type: ignore[call-overload]
         except TypeError:
-            raise _FailedError(f"gave {type(found).__name__}, not a list of values", again=False) from None
-        if isinstance(found, str | bytes | dict) or len(values) != count:
+            raise _FailedError(f"gave {type(returned).__name__}, not a list of values", again=False) from None
+        if isinstance(returned, str | bytes | dict) or len(values) != count:
             raise _FailedError(f"gave {len(values)} values for {count} calls", again=False)
     try:
         return pa.array(values, function.value.arrow)

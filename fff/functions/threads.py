@@ -29,9 +29,9 @@ def in_thread(run: Callable[..., object], arguments: Sequence[object]) -> asynci
         try:
             value = context.run(run, *arguments)
         except StopIteration as error:  # no future takes it
-            failure = RuntimeError(told_in_a_line(error))
+            failure = RuntimeError(error_line(error))
         except BaseException as error:  # noqa: BLE001 - whatever a user's function does, it is told of
-            failure = error if isinstance(error, Exception) else RuntimeError(told_in_a_line(error))
+            failure = error if isinstance(error, Exception) else RuntimeError(error_line(error))
         if not loop.is_closed():
             loop.call_soon_threadsafe(settle, value, failure)
 
@@ -49,6 +49,6 @@ async def called(run: Callable[..., object], keys: Sequence[Sequence[object]], *
     return await value if inspect.isawaitable(value) else value
 
 
-def told_in_a_line(error: BaseException | None) -> str:
+def error_line(error: BaseException | None) -> str:
     """An exception in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")

@@ -78,13 +78,14 @@ class Picture:
         sample = self._sample()
         partial_columns, partial = self._partial()
         running = [
-            (statistics, block.access) for statistics, block in zip(self._told, self.blocks, strict=True)
+            (statistics, block.access)
+            for statistics, block in zip(self._block_statistics, self.blocks, strict=True)
         ]
         return Snapshot(
             elapsed_s=elapsed_s,
             phase=self.phase,
-            rows=sum(statistics.results for statistics in self._told),
-            waiting=sum(statistics.waiting for statistics in self._told),
+            rows=sum(statistics.results for statistics in self._block_statistics),
+            waiting=sum(statistics.waiting for statistics in self._block_statistics),
             first_row_s=first_row_s,
             access=access_stats(running, self._distinct_keys),
             stems=tuple(one for statistics, access in running for one in stem_stats(statistics, access)),
@@ -110,7 +111,7 @@ class Picture:
         )
 
     @cached_property
-    def _told(self) -> list[BlockStatistics]:
+    def _block_statistics(self) -> list[BlockStatistics]:
         """Of each block, what it says of itself."""
         return [block.eddy.statistics() for block in self.blocks]
 
@@ -119,10 +120,10 @@ class Picture:
 
     def _routing(self) -> tuple[RoutingShare, ...]:
         if len(self.blocks) == 1:
-            return self._told[0].routing
+            return self._block_statistics[0].routing
         return tuple(
             replace(share, state=f"{block.name}: {share.state}")
-            for block, statistics in zip(self.blocks, self._told, strict=True)
+            for block, statistics in zip(self.blocks, self._block_statistics, strict=True)
             for share in statistics.routing
         )
 
@@ -139,7 +140,7 @@ class Picture:
         batches = list(self.newest[shown])
         newest = _rows_of(batches)[-SAMPLE_ROWS:]
         whole = self.prepared.upper is None
-        total = self.result_rows if whole else self._told[shown].results
+        total = self.result_rows if whole else self._block_statistics[shown].results
         return _Sample(tuple(batches[0].schema.names), newest[::-1], "newest rows", total)
 
     def _groups(self, current: Current) -> _Sample:
@@ -167,7 +168,7 @@ class Picture:
 
     def _partial_groups(self, current: Current, room: int) -> _Rows:
         """Groups that no complete row has reached; none once nothing more is fetched."""
-        stopping = any(statistics.cancelled for statistics in self._told)
+        stopping = any(statistics.cancelled for statistics in self._block_statistics)
         if current.partial is None or self.phase != "fetching" or stopping:
             return ()
         return tuple(
@@ -232,8 +233,8 @@ def warnings_of(blocks: Sequence[RunningBlock], meters: Meters) -> tuple[str, ..
                     f"{access.table.full_name}: {table.beyond} rows came that a scan of it, read whole, does not "
                     "have: its ways of access disagree, or it changed meanwhile"
                 )
-                told_apart = "" if access.table.primary_key else "; a primary_key tells such rows apart"
-                notes.append(note + told_apart)
+                remedy = "" if access.table.primary_key else "; a primary_key tells such rows apart"
+                notes.append(note + remedy)
     return tuple(dict.fromkeys(notes))
 
 

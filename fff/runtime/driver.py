@@ -140,7 +140,7 @@ class BlockDriver:
         self.access = access
         self.finish: Finish | None = None
         self.source_errors: list[SourceError] = []
-        self.answered = False  # some source has answered something
+        self.has_answers = False  # some source has answered something
         self.joining_s = 0.0  # seconds that tuples were routed and results handed on
         self._deliver = deliver
         self._stop_on_missing = stop_on_missing
@@ -154,7 +154,7 @@ class BlockDriver:
         self._scans: dict[tuple[int, int], asyncio.Task[None]] = {}
         self._lookups: dict[int, asyncio.Task[None]] = {}
         self._prompt: list[Prompt | None] = []  # by table: those that give answers without a generator
-        self._found: list[TupleBatch] = []
+        self._results: list[TupleBatch] = []
         self._fatal: BaseException | None = None
 
     def post(self, event: Event) -> None:
@@ -194,9 +194,9 @@ class BlockDriver:
         if self._fatal is not None:
             raise self._fatal
         for at, event in self._heard():
-            for told in (TimePassed(at), event):
+            for stimulus in (TimePassed(at), event):
                 if self.finish is None:
-                    self._handle(told)
+                    self._handle(stimulus)
         clock = asyncio.get_running_loop().time  # the one clock here, so that virtual time replays exactly
         began = clock()
         until = began + ROUTE_SLICE_S
@@ -264,14 +264,14 @@ class BlockDriver:
             raise self.source_errors[-1]
 
     def _flush(self) -> None:
-        if self._found:
-            found, self._found = merge(self._found), []
-            self._deliver(self.eddy.gather(found))
+        if self._results:
+            results, self._results = merge(self._results), []
+            self._deliver(self.eddy.gather(results))
 
     def _perform(self, instruction: Instruction) -> None:
         match instruction:
             case Emit(batch=batch):
-                self._found.append(batch)
+                self._results.append(batch)
             case FetchPages(table=table, index=index, count=count):
                 self._grant(table, index, count)
             case Lookup():
@@ -339,7 +339,7 @@ class BlockDriver:
                         )
                     except StopAsyncIteration:
                         break
-                    self.answered = self.answered or not access.fed
+                    self.has_answers = self.has_answers or not access.fed
                     meter.total_rows = page.total_rows if page.total_rows is not None else meter.total_rows
                     if page.truncated and page.lacks is not None:
                         self._truncated(access, page.truncated, page.error)
@@ -380,12 +380,12 @@ class BlockDriver:
         began = loop.time()
         alarm = loop.call_later(gaps.stalled_after, self.post, stalled)
         try:
-            found: Page = await page  # type: ignore[misc]
+            received: Page = await page  # type: ignore[misc]
         finally:
             alarm.cancel()
         waited = loop.time() - began
         gaps.waited(waited)
-        return found, waited
+        return received, waited
 
     async def _look_up(self, lookup: Lookup) -> None:
         access, prompt = self.access[lookup.table], self._prompt[lookup.table]
@@ -413,7 +413,7 @@ class BlockDriver:
                 self._truncated(access, answer.truncated)
                 self.post(LookupFailed(lookup.request, answer.truncated, truncated=True))
             else:
-                self.answered = True
+                self.has_answers = True
                 for reason, places in answer.unanswered.items():
                     self._truncated(access, reason)
                     self.post(LookupFailed(lookup.request, reason, truncated=True, places=tuple(places)))
@@ -430,7 +430,7 @@ class BlockDriver:
             self._lookups.pop(lookup.request, None)
 
     def _take(self, answer: _LookupAnswer, page: Page, meter: AccessMeter) -> None:
-        self.answered = True
+        self.has_answers = True
         meter.doubled = meter.doubled or page.doubled
         answer.take(page)
         if len(page.rows):

@@ -80,10 +80,10 @@ class RunRecorder:
         self._requests[table, method].append(now)
         self._write(now, "asked", table, method, list(keys))
 
-    def answered(self, meter: AccessMeter) -> float:
+    def request_answered(self, meter: AccessMeter) -> float:
         """A request is over; returns when."""
         now = self.now
-        meter.answered(now)
+        meter.request_answered(now)
         return now
 
     def step(self, event: object, instructions: Sequence[object]) -> None:
@@ -93,7 +93,7 @@ class RunRecorder:
         for instruction in instructions:
             self._write(now, "instruction", instruction)
 
-    def found(self, count: int) -> None:
+    def delivered(self, count: int) -> None:
         """Results were delivered."""
         self._results.append((self.now, count))
 

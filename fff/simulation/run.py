@@ -166,7 +166,7 @@ async def execute_block(
     began = recorder.now
 
     def deliver(batch: pa.RecordBatch) -> None:
-        recorder.found(len(batch))
+        recorder.delivered(len(batch))
         batches.append((recorder.now, batch))
 
     driver = BlockDriver(eddy, _access(block, catalog), deliver, eager=block.plan.limit is None)
@@ -231,7 +231,7 @@ def run_statement(
             execution = federation.execute(prepared, options)
             batches = []
             async for batch in execution.batches():
-                recorder.found(len(batch))
+                recorder.delivered(len(batch))
                 batches.append(batch)
             return StatementRun(pa.Table.from_batches(batches), execution.outcome, recorder.now, recorder)
 

@@ -57,7 +57,7 @@ class LoopbackTables:
         async with server.line:
             self.recorder.asked(table, method, self._meter, ())
             await server.serve()
-            self.recorder.answered(self._meter)
+            self.recorder.request_answered(self._meter)
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of one connection, one after another."""

@@ -158,7 +158,7 @@ class SimulatedSource:
                 try:
                     await server.serve()
                 finally:
-                    self._recorder.answered(meter)
+                    self._recorder.request_answered(meter)
             if number == scan.fails_after:
                 meter.failed += 1
                 raise SourceError(f"page {number} failed", source=self.name, table=table.name)
@@ -183,7 +183,7 @@ class SimulatedSource:
             try:
                 await server.serve()
             finally:
-                now = self._recorder.answered(meter)
+                now = self._recorder.request_answered(meter)
         if server.quota is not None:
             meter.left, meter.each_s = max(0.0, server.quota.left(now)), server.quota.each_s
         if lookup.failures.strike(now, _rng(self._seed, table.name, lookup.name, repr(keys))):

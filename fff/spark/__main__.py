@@ -18,7 +18,9 @@ from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
 
 #: Numbers of arguments that are tried: for one of them, functions that do not take any number tell theirs.
 _TRIED = (12, 0)
-_TOLD = re.compile(r"WRONG_NUM_ARGS\S* The `(\w+)` requires (?:\[([\d, ]+)\]|(\d+)|(>=?) (\d+)) parameters")
+_WRONG_COUNT = re.compile(
+    r"WRONG_NUM_ARGS\S* The `(\w+)` requires (?:\[([\d, ]+)\]|(\d+)|(>=?) (\d+)) parameters"
+)
 _FILE = Path(fff.sql.__file__).parent / "syntax" / "function_arities.py"
 _HEAD = '''"""How many arguments Spark's functions take. Written by `python -m fff.spark`; do not edit.
 
@@ -72,10 +74,10 @@ _NO_CALLS = frozenset(
 )
 
 
-def _extended(name: str, told: str, refusal: Callable[[str], str]) -> str:
+def _extended(name: str, arity: str, refusal: Callable[[str], str]) -> str:
     """The same with further numbers that Spark takes all the same: it does not tell of every form of a function."""
-    counts = {int(one.rstrip("+")) for one in told.split(",")}
-    open_ended = told.endswith("+")
+    counts = {int(one.rstrip("+")) for one in arity.split(",")}
+    open_ended = arity.endswith("+")
     for count in range(min(counts) if open_ended else max(counts) + 2):
         if count not in counts and "WRONG_NUM_ARGS" not in refusal(_call(name, count)):
             counts.add(count)
@@ -88,27 +90,27 @@ def _call(name: str, count: int) -> str:
 
 def arities(refusal: Callable[[str], str]) -> dict[str, str]:
     """What each function takes; `refusal` gives what Spark says of a query that it refuses."""
-    found = {}
+    taken = {}
     for name in sorted(SPARK_FUNCTIONS):
         for count in _TRIED:
-            told = _TOLD.search(refusal(_call(name, count)))
-            if told is None or told[1] != name:
+            mismatch = _WRONG_COUNT.search(refusal(_call(name, count)))
+            if mismatch is None or mismatch[1] != name:
                 continue
-            many = None if told[5] is None else f"{int(told[5]) + (told[4] == '>')}+"
-            found[name] = _extended(name, many or (told[2] or told[3]).replace(" ", ""), refusal)
+            many = None if mismatch[5] is None else f"{int(mismatch[5]) + (mismatch[4] == '>')}+"
+            taken[name] = _extended(name, many or (mismatch[2] or mismatch[3]).replace(" ", ""), refusal)
             break
-    return found
+    return taken
 
 
 def windowless(counts: Mapping[str, str], refusal: Callable[[str], str]) -> list[str]:
     """The functions that Spark refuses over a window, whatever they are given."""
-    found = []
+    refused = []
     for name in sorted(SPARK_FUNCTIONS - _NO_CALLS):
         numbers = [int(one.rstrip("+")) for one in counts.get(name, "1,2,3").split(",")]
-        told = [refusal(f"{_call(name, number)} OVER (ORDER BY 1)") for number in numbers]
-        if all("UNSUPPORTED_EXPR_FOR_WINDOW" in one for one in told):
-            found.append(name)
-    return found
+        refusals = [refusal(f"{_call(name, number)} OVER (ORDER BY 1)") for number in numbers]
+        if all("UNSUPPORTED_EXPR_FOR_WINDOW" in one for one in refusals):
+            refused.append(name)
+    return refused
 
 
 def refusal(engine: SparkEngine, sql: str) -> str:
@@ -124,9 +126,9 @@ def argument_types(prober: Prober, counts: Mapping[str, str]) -> list[str]:
     """What functions refuse; `counts` as `arities` gives them."""
     entries = []
     for name in sorted(SPARK_FUNCTIONS - _NO_CALLS):
-        told = counts.get(name, "1,2,3")
-        known = {int(one.rstrip("+")) for one in told.split(",")} | (
-            {max(2, int(told[:-1].split(",")[-1])) + 1} if told.endswith("+") else set()
+        arity = counts.get(name, "1,2,3")
+        known = {int(one.rstrip("+")) for one in arity.split(",")} | (
+            {max(2, int(arity[:-1].split(",")[-1])) + 1} if arity.endswith("+") else set()
         )
         for count in sorted(known & {1, 2, 3} if name in SEVERAL else known & {1}):
             entry = prober.entry(name, count)
@@ -148,13 +150,13 @@ def main() -> None:
     """Write the files."""
     with SparkEngine() as engine:
         engine.wait()
-        found = arities(lambda sql: refusal(engine, sql))
+        arity_of = arities(lambda sql: refusal(engine, sql))
         version = engine.run_over("SELECT version()", {}).column(0)[0].as_py().split()[0]
         engine.frame(PROBED).createOrReplaceTempView("probed")
         prober = Prober(lambda calls: engine.judged(calls, "probed"))
-        types, operators = argument_types(prober, found), prober.operators()
-        alone = windowless(found, lambda sql: refusal(engine, sql))
-    counts = _lines(f"{name}:{counts}" for name, counts in found.items())
+        types, operators = argument_types(prober, arity_of), prober.operators()
+        alone = windowless(arity_of, lambda sql: refusal(engine, sql))
+    counts = _lines(f"{name}:{counts}" for name, counts in arity_of.items())
     _FILE.write_text(_HEAD.format(version=version, lines=counts, windowless=_lines(alone)), encoding="utf-8")
     _TYPES_FILE.write_text(
         _TYPES_HEAD.format(

@@ -109,24 +109,24 @@ class Prober:
     def __init__(self, judged: Callable[[Sequence[str]], list[str]]) -> None:
         self._judged = judged
 
-    def said(self, calls: Sequence[str]) -> list[str]:
+    def outcomes(self, calls: Sequence[str]) -> list[str]:
         """Of each call the kind of its value; or `refused` for its types, `unclear` where NULL is too little, or `wrong`."""
-        found: list[str] = []
+        outcomes: list[str] = []
         for start in range(0, len(calls), _AT_ONCE):
-            found += self._some_said(calls[start : start + _AT_ONCE])
-        return found
+            outcomes += self._some_outcomes(calls[start : start + _AT_ONCE])
+        return outcomes
 
-    def _some_said(self, calls: Sequence[str]) -> list[str]:
+    def _some_outcomes(self, calls: Sequence[str]) -> list[str]:
         try:
-            told = self._judged(calls)
+            types = self._judged(calls)
         except SparkError:
-            told = []
-        if len(told) == len(calls):
-            return [_outcome(one) for one in told]
+            types = []
+        if len(types) == len(calls):
+            return [_outcome(one) for one in types]
         if len(calls) == 1:
             return ["wrong"]
         half = len(calls) // 2
-        return self._some_said(calls[:half]) + self._some_said(calls[half:])
+        return self._some_outcomes(calls[:half]) + self._some_outcomes(calls[half:])
 
     def entry(self, name: str, count: int) -> str | None:
         """What a call of so many arguments refuses in each place, and the kind of its values; None: nothing is known."""
@@ -135,23 +135,23 @@ class Prober:
 
         def ask(asked: Sequence[tuple[tuple[str, ...], str]]) -> None:
             """Calls, and of what kind each argument is in them; a blank where that does not matter."""
-            for (args, kinds), said in zip(
-                asked, self.said([f"{name}({', '.join(one)})" for one, _ in asked]), strict=True
+            for (args, kinds), outcome in zip(
+                asked, self.outcomes([f"{name}({', '.join(one)})" for one, _ in asked]), strict=True
             ):
-                if len(said) == 1:
-                    gives.add(said)
+                if len(outcome) == 1:
+                    gives.add(outcome)
                     witnesses.append(args)
                 about = {(place, kind) for place, kind in enumerate(kinds) if kind != " "}
-                if said != "unclear":
-                    (refused if said == "refused" else taken).update(about)
+                if outcome != "unclear":
+                    (refused if outcome == "refused" else taken).update(about)
 
         nulls, blanks = ("NULL",) * count, " " * count
         every = [(kind, one) for kind, stands in STANDS_FOR.items() for one in stands]
         ask([(nulls, blanks)])
         if (
-            self.said([f"{name}({', '.join(nulls)})"])
+            self.outcomes([f"{name}({', '.join(nulls)})"])
             == ["wrong"]
-            == self.said([f"{name}({', '.join(['1'] * count)})"])
+            == self.outcomes([f"{name}({', '.join(['1'] * count)})"])
         ):
             return None
         for places in {*combinations(range(count), 1), tuple(range(count))}:
@@ -207,27 +207,29 @@ class Prober:
             for one in STANDS_FOR[left]
         ]
         outcomes = dict[tuple[str, str], dict[str, set[str]]]()
-        for (form, left, right, _), said in zip(asked, self.said([call for *_, call in asked]), strict=True):
-            outcomes.setdefault((form, left), {}).setdefault(right, set()).add(said)
+        for (form, left, right, _), outcome in zip(
+            asked, self.outcomes([call for *_, call in asked]), strict=True
+        ):
+            outcomes.setdefault((form, left), {}).setdefault(right, set()).add(outcome)
         return [
             f"{form}:{left}:{''.join(map(_common, row.values()))}" for (form, left), row in outcomes.items()
         ]
 
 
-def _common(said: set[str]) -> str:
+def _common(outcomes: set[str]) -> str:
     """What is said of all, or of all that are not refused."""
-    if said == {"refused"}:
+    if outcomes == {"refused"}:
         return "!"
-    [*kinds] = said - {"refused"}
+    [*kinds] = outcomes - {"refused"}
     return kinds[0] if len(kinds) == 1 and len(kinds[0]) == 1 else "?"
 
 
-def _outcome(told: str) -> str:
-    if not told.startswith("["):
-        return letter_of(told) or "?"
-    if told == _OF_NULLS:
+def _outcome(judged: str) -> str:
+    if not judged.startswith("["):
+        return letter_of(judged) or "?"
+    if judged == _OF_NULLS:
         return "unclear"
-    return "wrong" if told in _NOT_OF_TYPES else "refused"
+    return "wrong" if judged in _NOT_OF_TYPES else "refused"
 
 
 def _marked(blanks: str, places: Sequence[int], kind: str) -> str:

@@ -144,8 +144,8 @@ class Session:
         with _mapped():
             state = self.spark._jsparkSession.sessionState()  # noqa: SLF001 - asking one by one takes a hundred times as long
             parsed = state.sqlParser().parsePlan(f"SELECT {', '.join(expressions)} FROM {view}")  # noqa: S608 - parsed, and never run
-            found = state.analyzer().execute(parsed).expressions()
-            return [_judged(found.apply(place)) for place in range(found.size())]
+            analyzed = state.analyzer().execute(parsed).expressions()
+            return [_judged(analyzed.apply(place)) for place in range(analyzed.size())]
 
     def _check(self, sql: str) -> None:
         """Whatever the planner let pass, Spark is asked for nothing but queries: it runs commands the moment it sees them.
@@ -286,8 +286,8 @@ def connect(port: int, secret: str, *, shared: bool) -> Session:
                 java_import(gateway.jvm, name)
             conf, running = SparkConf(_jvm=gateway.jvm), None
             if shared:
-                found = getattr(gateway.jvm, "org.apache.spark.SparkContext").getOrCreate(conf._jconf)  # noqa: SLF001
-                running = gateway.jvm.JavaSparkContext.fromSparkContext(found)
+                spark_context = getattr(gateway.jvm, "org.apache.spark.SparkContext").getOrCreate(conf._jconf)  # noqa: SLF001
+                running = gateway.jvm.JavaSparkContext.fromSparkContext(spark_context)
             context = SparkContext(gateway=gateway, conf=conf, jsc=running)
             spark = SparkSession(context)
             spark = spark.newSession() if shared else spark
@@ -493,7 +493,7 @@ def _cause(exception: Any) -> str:
 
 def _message(error: Exception) -> str:
     try:
-        told = error.getMessage() if isinstance(error, PySparkException) else None
-        return str(told or error)
+        message = error.getMessage() if isinstance(error, PySparkException) else None
+        return str(message or error)
     except (Py4JError, ConnectionError):  # asks the JVM, which may be what failed
         return CONNECTION_LOST

@@ -18,7 +18,7 @@ from fff.web.addresses import host_allowed, origin_of, port_of, without_user
 from fff.web.clock import Clock
 from fff.web.gate.breaker import Breaker
 from fff.web.gate.leased import LeaseLine
-from fff.web.gate.limiter import HostLimiter, Permit, ToldWait, WaitTooLong
+from fff.web.gate.limiter import HostLimiter, Permit, RetryAfterWait, WaitTooLong
 from fff.web.gate.rate_limit_headers import quota_wait, quotas
 from fff.web.retry import backoff, is_retried, is_throttle, is_whole, retry_after
 from fff.web.secrets import Redactor
@@ -167,7 +167,7 @@ class WebClient:
                 elif failure.silent:
                     breaker.failed(failure.seconds)
                 elif failure.refusal or failure.status is not None:
-                    breaker.answered()
+                    breaker.request_answered()
                 spent += failure.seconds
                 left = req.policy.total_timeout - spent
                 if not failure.again or attempt >= req.policy.max_attempts or left < _LEAST_S:
@@ -184,7 +184,7 @@ class WebClient:
                 if spent > 0:
                     req = replace(req, seconds=left)
             else:
-                breaker.answered()
+                breaker.request_answered()
                 return response if attempt == 1 else replace(response, attempts=attempt)
 
     def _note(self, req: Request, breaker: Breaker, meter: AccessMeter) -> None:
@@ -200,7 +200,7 @@ class WebClient:
     async def _wait_alone(self, seconds: float, meter: AccessMeter) -> None:
         """As long as the server told one request to wait, while others may start."""
         began = self.clock.now()
-        gate = ToldWait(began + seconds, self.clock)
+        gate = RetryAfterWait(began + seconds, self.clock)
         alone = not meter.gates
         meter.gates[gate] = 1
         try:
@@ -336,7 +336,7 @@ class WebClient:
                 failure.silent = error.again and not error.stale
                 raise failure from error
             finally:
-                meter.answered(self.clock.now(), began)
+                meter.request_answered(self.clock.now(), began)
             self._check(req, response, limiter, permit, meter)
         finally:
             limiter.release(permit)
@@ -423,14 +423,14 @@ class WebClient:
             if wait is None:
                 wait = policy.base_delay + backoff(1, policy, self._rng)
             failure = self._failure(
-                response, again=not req.yields, wait=limiter.refused(permit, wait, told=asked)
+                response, again=not req.yields, wait=limiter.refused(permit, wait, wait_named=asked)
             )
             failure.refusal, failure.silent = True, False
             raise failure
-        answered = is_answer(req, response)
-        if answered or status < 500:
+        is_answered = is_answer(req, response)
+        if is_answered or status < 500:
             limiter.admitted(permit)
-        if not answered:
+        if not is_answered:
             later = (status == 202 and wait is not None) or action == "retry"
             later = later and (wait is None or wait <= policy.max_wait)
             again = later or is_retried(status, policy)

@@ -169,7 +169,7 @@ class Replay:
         self._scrubber = Scrubber(redactor)
         self._clock = clock
         self._answers: dict[Key, list[dict[str, Any]]] = {}
-        self._given: dict[Key, int] = {}
+        self._replays: dict[Key, int] = {}
         for entry in read_index(folder):
             self._answers.setdefault(key_of(entry), []).append(entry)
 
@@ -184,8 +184,8 @@ class Replay:
                 again=False,
                 hint=self._nearest(key),
             )
-        replayed = self._given.get(key, 0)
-        self._given[key] = replayed + 1
+        replayed = self._replays.get(key, 0)
+        self._replays[key] = replayed + 1
         entry = known[min(replayed, len(known) - 1)]
         await self._clock.sleep(max(0.0, entry.get("end_s", 0.0) - entry.get("asked_s", 0.0)))
         if (error := entry.get("error")) is not None:

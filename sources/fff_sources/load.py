@@ -147,10 +147,10 @@ def _documents(
     paths: Sequence[Path | SpecText], environ: Mapping[str, str], cwd: Path
 ) -> Iterator[tuple[Document, bool, bool]]:
     """Specs in order of precedence, texts first; of each, whether it is the user's own, and was named."""
-    for given in paths:
-        if isinstance(given, SpecText):
-            yield parse_document(given.text, given.file), given.whose == "own", given.whose == "named"
-    files = [given for given in paths if not isinstance(given, SpecText)]
+    for path in paths:
+        if isinstance(path, SpecText):
+            yield parse_document(path.text, path.file), path.whose == "own", path.whose == "named"
+    files = [path for path in paths if not isinstance(path, SpecText)]
     if paths and not files:
         return
     for file, strict, own, named in _files(files, environ, cwd):

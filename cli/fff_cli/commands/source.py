@@ -57,15 +57,15 @@ async def _search(word: str, sources: Sequence[Path], chosen: str) -> None:
 
     async with open_catalog(sources) as catalog:
         await list_all(catalog)
-        found = [row for table in catalog.tables() for row in _found(word.casefold(), table)]
-    if not found:
+        matches = [row for table in catalog.tables() for row in _matching(word.casefold(), table)]
+    if not matches:
         say(f"nothing is called like {word!r}: `fff source list --all` shows the tables there are")
-    columns = [pa.array([row[index] for row in found], pa.string()) for index in range(4)]
+    columns = [pa.array([row[index] for row in matches], pa.string()) for index in range(4)]
     names = ["table", "column", "type", "description"]
     emit_batch(pa.RecordBatch.from_arrays(columns, names), chosen)
 
 
-def _found(word: str, table: Table) -> Iterator[tuple[str, str | None, str | None, str]]:
+def _matching(word: str, table: Table) -> Iterator[tuple[str, str | None, str | None, str]]:
     """The table where its name or description holds the word, and each column whose name does."""
     if word in table.full_name.casefold() or word in table.description.casefold():
         yield table.full_name, None, None, table.description
@@ -247,8 +247,8 @@ def _price(method: ScanMethod | LookupMethod) -> str:
 
 def _sent(key: KeyColumn) -> str:
     """The operators that requests say beside keys, and the parameters for them; and where keys are from."""
-    said = [operator if param is None else f"{operator} as {param}" for operator, param in key.sendable]
-    parts = [f"sent: {', '.join(said)}"] if said else []
+    operators = [operator if param is None else f"{operator} as {param}" for operator, param in key.sendable]
+    parts = [f"sent: {', '.join(operators)}"] if operators else []
     parts += [] if key.parent is None else [f"else from {'.'.join(key.parent)}"]
     return "; ".join(parts)
 

@@ -24,7 +24,7 @@ def trust(file: Path) -> int:
     if problems:
         return 2
     TrustStore(os.environ).add(document)
-    lines = [f"{file} is trusted until it changes", *_told(document)]
+    lines = [f"{file} is trusted until it changes", *_hosts_and_secrets(document)]
     emit("".join(f"{printable(line)}\n" for line in lines))
     return 0
 
@@ -48,7 +48,7 @@ def list_trusted() -> int:
     return 0
 
 
-def _told(document: Document) -> list[str]:
+def _hosts_and_secrets(document: Document) -> list[str]:
     """Each source of a spec: where it says it is, and the secrets it names."""
     lines = []
     for name, source in document.data["sources"].items():

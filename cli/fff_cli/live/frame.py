@@ -113,27 +113,27 @@ def _waiting(snapshot: Snapshot, columns: int, history: History) -> list[Rendera
     if one is None:  # for a moment nothing is under way: what stands below keeps its place
         return [cell("")]
     rate = history.rate(one)
-    said: list[tuple[str, int]] = []  # and which of it goes last where there is no room
+    ranked: list[tuple[str, int]] = []  # and which of it goes last where there is no room
     if one.resumes_s is not None:
-        said.append((f"told to wait {duration(one.resumes_s)}", 0))
+        ranked.append((f"told to wait {duration(one.resumes_s)}", 0))
     elif one.state != "running":
-        said.append((state_text(one, history), 0))
+        ranked.append((state_text(one, history), 0))
     if rate:
-        said.append((f"{rate:,.0f}/s" if rate >= 1 else f"{rate:.1g}/s", 1))
+        ranked.append((f"{rate:,.0f}/s" if rate >= 1 else f"{rate:.1g}/s", 1))
     if one.in_flight:
-        said.append((f"{one.in_flight:,} in flight", 3))
+        ranked.append((f"{one.in_flight:,} in flight", 3))
     if one.pending_keys:
-        said.append((f"{counted(one.pending_keys, 'key')} waiting", 4))
+        ranked.append((f"{counted(one.pending_keys, 'key')} waiting", 4))
     elif snapshot.waiting and one.kind == "lookup":
-        said.append((f"{counted(snapshot.waiting, 'row')} waiting", 4))
+        ranked.append((f"{counted(snapshot.waiting, 'row')} waiting", 4))
     if one.limited_by == "rate" or (one.limited_by is not None and one.state == "running"):
-        said.append((f"held back by {_LIMITS.get(one.limited_by, one.limited_by)}", 2))
+        ranked.append((f"held back by {_LIMITS.get(one.limited_by, one.limited_by)}", 2))
     began = f"{printable(one.table)}: "
     room = columns - 1 - len("waiting for ") - width(began)
-    while len(said) > 1 and sum(len(note) + 2 for note, _ in said) - 2 > room:
-        said.remove(max(said, key=lambda note: note[1]))
+    while len(ranked) > 1 and sum(len(note) + 2 for note, _ in ranked) - 2 > room:
+        ranked.remove(max(ranked, key=lambda note: note[1]))
     held = "yellow" if one.state in ("stalled", "throttled") else "dim"
-    notes = ", ".join(note for note, _ in said)
+    notes = ", ".join(note for note, _ in ranked)
     return [line(("waiting for ", "dim"), began if notes else began.rstrip(": "), (notes, held))]
 
 
@@ -194,13 +194,13 @@ def _keys(snapshot: Snapshot, columns: int, view: View) -> list[RenderableType]:
         return []
     if view.note:
         return [cell(printable(view.note), "yellow")]
-    told = ["q stop", "? help"]
+    keys = ["q stop", "? help"]
     more = ["↑↓ pick", "Enter fetch it first"] if can_pick(snapshot) else []
     more += ["Esc none first"] if snapshot.priorities else []
     for at, one in enumerate(more):
-        if sum(len(key) + 2 for key in (*told, one)) - 2 < columns:
-            told.insert(at, one)
-    return [cell("  ".join(told), "dim")]
+        if sum(len(key) + 2 for key in (*keys, one)) - 2 < columns:
+            keys.insert(at, one)
+    return [cell("  ".join(keys), "dim")]
 
 
 def _help() -> list[RenderableType]:

@@ -91,8 +91,8 @@ def _title(snapshot: Snapshot, window: tuple[int, int, int], left_out: int, colu
 
 
 def _headed(title: str, *notes: str) -> Text:
-    told = "".join(f" {piece}" if piece.startswith("(") else f"  {piece}" for piece in notes)
-    return line((title, "bold cyan"), (told, "dim"))
+    suffix = "".join(f" {piece}" if piece.startswith("(") else f"  {piece}" for piece in notes)
+    return line((title, "bold cyan"), (suffix, "dim"))
 
 
 def _columns(

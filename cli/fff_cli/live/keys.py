@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from fff_cli.output.console import is_terminal
+from fff_cli.output.console import is_terminal, write_error
 
 try:
     import termios
@@ -112,7 +112,7 @@ class Keys:
         self._before = before
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(descriptor, self._readable)
-        _tell_terminal(_ASK_FOR_BRACKETS)
+        write_error(_ASK_FOR_BRACKETS)
 
     def close(self) -> None:
         """Give the terminal back; also from another thread, when the process is about to end."""
@@ -121,7 +121,7 @@ class Keys:
             return
         with contextlib.suppress(termios.error):  # the terminal is gone
             termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, before)
-        _tell_terminal(_NO_BRACKETS)
+        write_error(_NO_BRACKETS)
         assert self._loop is not None
         if self._escape is not None:
             self._escape.cancel()
@@ -173,12 +173,6 @@ def _spare_ctrl_c_alone(descriptor: int) -> None:
     settings[0] &= ~termios.IXON
     settings[6][termios.VQUIT] = bytes([os.fpathconf(descriptor, "PC_VDISABLE") & 0xFF])  # no key
     termios.tcsetattr(descriptor, termios.TCSANOW, settings)
-
-
-def _tell_terminal(sequence: str) -> None:
-    with contextlib.suppress(OSError, ValueError):
-        sys.stderr.write(sequence)
-        sys.stderr.flush()
 
 
 def in_foreground(descriptor: int) -> bool:

@@ -24,7 +24,7 @@ STATE_STYLES = {
 DONE = ("complete", "unused", "stopped")
 BAR_LEAST, BAR_MOST = 6, 20
 WIDE = 100  # terminal columns from which on units are spelled out
-TOLD_AFTER_S = 1.0  # spells shorter than that have no length
+SHOWN_AFTER_S = 1.0  # spells shorter than that have no length
 _LEVELS = "▁▂▃▄▅▆▇█"
 
 
@@ -53,12 +53,12 @@ def access_lines(
 def _together(hidden: Sequence[AccessStats]) -> Text:
     """What there is no room for, in one line."""
     states = Counter(one.state for one in hidden).most_common()
-    told = [
+    totals = [
         *(f"{count:,} {state}" for state, count in states),
         counted(sum(one.rows for one in hidden), "row"),
         counted(sum(one.requests for one in hidden), "request"),
     ]
-    return cell(f"… {counted(len(hidden), 'more access method')}: {', '.join(told)}", "dim")
+    return cell(f"… {counted(len(hidden), 'more access method')}: {', '.join(totals)}", "dim")
 
 
 def _names(shown: Sequence[AccessStats]) -> list[str]:
@@ -107,7 +107,7 @@ def state_text(one: AccessStats, history: History) -> str:
     lasted, text = (stalled, "stalled") if stalled is not None else (throttled, "throttled")
     if lasted is None:
         return one.state
-    return f"{text} {duration(lasted)}" if lasted >= TOLD_AFTER_S else text
+    return f"{text} {duration(lasted)}" if lasted >= SHOWN_AFTER_S else text
 
 
 def _state(one: AccessStats, history: History) -> Cell:

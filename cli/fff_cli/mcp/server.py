@@ -74,8 +74,8 @@ class _Guarded:
         self._wanted = f"Bearer {token}".encode()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        said = dict(scope.get("headers", ())).get(b"authorization", b"")
-        if scope["type"] != "http" or hmac.compare_digest(said, self._wanted):
+        authorization = dict(scope.get("headers", ())).get(b"authorization", b"")
+        if scope["type"] != "http" or hmac.compare_digest(authorization, self._wanted):
             await self._app(scope, receive, send)
             return
         await send(
@@ -105,15 +105,15 @@ def server_of(agents: Agents) -> MCPServer[None]:
         `cut` says whether there are more than the `limit` listed. Sources that could not be asked for their
         tables are in `unread_sources`.
         """
-        return await _told(agents.search(words, limit))
+        return await _with_tool_errors(agents.search(words, limit))
 
     async def describe_table(table: str) -> TableDescription:
         """Columns with types, keys that may or must be bound, and ways to read a table, by `source.table` or `table`."""
-        return await _told(agents.describe(table))
+        return await _with_tool_errors(agents.describe(table))
 
     async def explain(sql: str, params: _Params | None = None) -> ExplainReply:
         """How one SELECT statement would run and what its sources would be sent; reads no table."""
-        return await _told(agents.explain(sql, params or {}))
+        return await _with_tool_errors(agents.explain(sql, params or {}))
 
     async def query(  # noqa: PLR0917 - arguments of the tool, read off the signature
         sql: str,
@@ -133,7 +133,7 @@ def server_of(agents: Agents) -> MCPServer[None]:
         async def tell(seconds: float, words: str) -> None:
             await context.report_progress(seconds, message=words)
 
-        return await _told(
+        return await _with_tool_errors(
             agents.query(
                 sql,
                 params or {},
@@ -146,11 +146,11 @@ def server_of(agents: Agents) -> MCPServer[None]:
 
     async def fetch_rows(handle: str, first_row: int = 0, max_rows: int = 100) -> QueryReply:
         """Rows of an earlier result from `first_row` (0 is the first) on; asks the sources for nothing."""
-        return await _told(_at_once(lambda: agents.fetch(handle, first_row, max_rows)))
+        return await _with_tool_errors(_at_once(lambda: agents.fetch(handle, first_row, max_rows)))
 
     async def read_report(handle: str) -> dict[str, Any]:
         """The full account of a run: requests, retries and waits of each access method, routing, what is missing."""
-        return await _told(_at_once(lambda: agents.report(handle)))
+        return await _with_tool_errors(_at_once(lambda: agents.report(handle)))
 
     for function in (search_tables, describe_table, explain, query, fetch_rows, read_report):
         tool(function)
@@ -161,7 +161,7 @@ async def _at_once(call: Callable[[], _T]) -> _T:
     return call()
 
 
-async def _told(answer: Coroutine[Any, Any, _T]) -> _T:
+async def _with_tool_errors(answer: Coroutine[Any, Any, _T]) -> _T:
     """What a call gives, its errors as the protocol has them: the agent reads what is wrong, where, and what to do."""
     try:
         return await answer

@@ -50,24 +50,24 @@ class QueryArguments:
     quiet: bool = False
 
     @classmethod
-    def typed(cls, **given: Any) -> QueryArguments:
+    def typed(cls, **options: Any) -> QueryArguments:
         """From the options of a command by their names; None is one that was not given.
 
         Unless it is said, source errors end in a part on a terminal, and are errors elsewhere.
         """
-        said: dict[str, Any] = {
+        values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
-            for name, value in given.items()
+            for name, value in options.items()
             if value is not None
         }
-        if isinstance(file := said.get("output_file"), str):
-            said["output_file"] = Path(file)
-            said["into_folder"] = is_folder(file) or bool(said.get("partition_by"))
-        run: dict[str, Any] = {name: said.pop(name) for name in _RUN & said.keys()}
+        if isinstance(file := values.get("output_file"), str):
+            values["output_file"] = Path(file)
+            values["into_folder"] = is_folder(file) or bool(values.get("partition_by"))
+        run: dict[str, Any] = {name: values.pop(name) for name in _RUN & values.keys()}
         asked = run.get("on_source_error")
         run["hold_rows"] = asked == "fail"
         run.setdefault("on_source_error", "partial" if is_terminal(sys.stdout) else "fail")
-        return cls(run=RunOptions(**run), replace_by_partial=asked == "partial", **said)
+        return cls(run=RunOptions(**run), replace_by_partial=asked == "partial", **values)
 
     @property
     def rows_shown(self) -> int:

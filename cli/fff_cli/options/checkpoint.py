@@ -48,8 +48,8 @@ def check(arguments: QueryArguments) -> None:
         "--cache": arguments.cache,
         "--cache-ttl": arguments.cache_ttl,
     }
-    for name, said in excluded.items():
-        if said not in (None, False):
+    for name, value in excluded.items():
+        if value not in (None, False):
             raise UsageError(
                 f"--checkpoint and {name} exclude each other", hint="a checkpoint keeps all answers"
             )

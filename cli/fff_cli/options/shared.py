@@ -68,7 +68,7 @@ def rows_shown(text: str | int) -> int:
     return int(written)
 
 
-def money_said(text: str | Money) -> Money:
+def budget_option(text: str | Money) -> Money:
     """What `--budget` says. Raises BadParameter."""
     try:
         return Money.parse(text)
@@ -82,12 +82,12 @@ Budgeted = Annotated[
         "--budget MONEY",
         "Send no request that would cost more than that in all, as in 0.50 or '0.50 EUR'.",
         panel=_RUN,
-        parser=money_said,
+        parser=budget_option,
     ),
 ]
 
 
-def size_said(text: str | int) -> int:
+def size_option(text: str | int) -> int:
     """What `--memory-limit` says, in bytes. Raises BadParameter."""
     try:
         return parse_bytes(text)
@@ -240,7 +240,7 @@ class SharedOptions:
             "--memory-limit SIZE",
             "Memory that joins may take, as in 512MB; beyond half of it rows go to files. (default: half of the machine's)",
             panel=_RUN,
-            parser=size_said,
+            parser=size_option,
         ),
     ] = None
     on_source_error: Annotated[

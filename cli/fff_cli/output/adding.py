@@ -18,7 +18,7 @@ from fff_cli.output.files import NewFile, is_special
 from fff_cli.output.formats import Writer, unique, writer
 from fff_cli.output.readback import first_line, read_back
 from fff_cli.output.sinks import duck
-from fff_cli.output.sinks.databases import TABLE, kind_of, quoted, told_apart
+from fff_cli.output.sinks.databases import TABLE, distinct_names, kind_of, quoted
 
 #: The formats that rows can be added to.
 ADDABLE = ("csv", "tsv", "ndjson", "parquet", "sqlite", "duckdb")
@@ -81,13 +81,13 @@ class AddedTo(NewFile):
                 return super().keep(whole=whole)
             match self._form:
                 case "sqlite":
-                    told: str | None = self._into_database(fresh)
+                    summary: str | None = self._into_database(fresh)
                 case "duckdb":
-                    told = self._into_duckdb(fresh)
+                    summary = self._into_duckdb(fresh)
                 case _:
-                    told = self._rewritten(fresh, coming, whole=whole)
+                    summary = self._rewritten(fresh, coming, whole=whole)
         self.drop()
-        return told
+        return summary
 
     def _coming(self, fresh: Path) -> set[tuple[object, ...]]:
         """The keys of the result. Raises CannotWrite where they do not tell its rows apart."""
@@ -119,7 +119,7 @@ class AddedTo(NewFile):
             left = target.keep(whole=whole)
         finally:
             target.drop()
-        return _told(self._file, *before, added) + (f"; {left}" if left is not None else "")
+        return _summary(self._file, *before, added) + (f"; {left}" if left is not None else "")
 
     def _tables(
         self, fresh: Path, coming: set[tuple[object, ...]], target: NewFile
@@ -177,13 +177,13 @@ class AddedTo(NewFile):
             (after,) = database.execute(f"SELECT count(*) FROM main.{TABLE}").fetchone()  # noqa: S608 - a name of ours
             database.execute("COMMIT")
         replaced = before + added - after
-        return _told(self._file, before - replaced, replaced, added)
+        return _summary(self._file, before - replaced, replaced, added)
 
     def _into_duckdb(self, fresh: Path) -> str:
         """In one transaction of DuckDB's."""
         fit(self._file, _held(self._file, "duckdb"), _held(fresh, "duckdb"))
         kept, gone, added = duck.put_into(self._file, fresh, self._keys)
-        return _told(self._file, kept, gone, added)
+        return _summary(self._file, kept, gone, added)
 
     def _instead(self, database: sqlite3.Connection, columns: Header) -> str:
         """What an INSERT does with rows whose key is there, by an index that is made for it."""
@@ -202,7 +202,7 @@ class AddedTo(NewFile):
         return f" ON CONFLICT ({keys}) DO UPDATE SET {sets}"
 
 
-def _told(file: Path, kept: int, replaced: int, added: int) -> str:
+def _summary(file: Path, kept: int, replaced: int, added: int) -> str:
     came = f"{added - replaced:,} added" + (f", {replaced:,} replaced" if replaced else "")
     return f"{str(file)!r}: {came}, {counted(kept + added, 'row')}"
 
@@ -212,7 +212,7 @@ def _header(form: str, columns: Sequence[tuple[str, Any]]) -> list[tuple[str, st
     names = [name for name, _ in columns]
     if form == "sqlite":
         kinds = [None if kind is None else kind_of(kind) for _, kind in columns]
-        return list(zip(told_apart(names), kinds, strict=True))
+        return list(zip(distinct_names(names), kinds, strict=True))
     if form == "duckdb":
         return _in_duckdb(columns)
     kinds = [None if kind is None or form != "parquet" else str(kind) for _, kind in columns]
@@ -254,10 +254,10 @@ def _held(file: Path, form: str) -> list[tuple[str, str | None]]:
 
 
 def _header_in(database: sqlite3.Connection, file: Path) -> list[tuple[str, str | None]]:
-    found = database.execute(f"PRAGMA main.table_info({TABLE})").fetchall()
-    if not found:
+    columns = database.execute(f"PRAGMA main.table_info({TABLE})").fetchall()
+    if not columns:
         raise UsageError(f"{str(file)!r} has no table {TABLE!r} to add rows to", hint="name another file")
-    return [(name, kind) for _, name, kind, *_ in found]
+    return [(name, kind) for _, name, kind, *_ in columns]
 
 
 def fit(file: Path, held: Header, wanted: Header) -> None:

@@ -64,8 +64,8 @@ def terminal_size(stream: IO[str]) -> tuple[int, int]:
     asked = [os.environ.get(name, "") for name in ("COLUMNS", "LINES")]
     usual = own if all(own) else shutil.get_terminal_size()
     columns, lines = (
-        int(said) if said.isdecimal() and int(said) else known
-        for said, known in zip(asked, usual, strict=True)
+        int(text) if text.isdecimal() and int(text) else known
+        for text, known in zip(asked, usual, strict=True)
     )
     return columns, lines
 
@@ -82,6 +82,13 @@ def pager(environ: Mapping[str, str] = os.environ) -> list[str]:
             return shlex.split(environ["PAGER"])
         return []
     return ["less", LESS] if shutil.which("less") else ["more"] if shutil.which("more") else []
+
+
+def write_error(text: str) -> None:
+    """To standard error, at once; lost when it is closed."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
 
 
 def discard_output() -> None:

@@ -209,14 +209,14 @@ def outline(text: str) -> Group:
 def error_text(error: FFFError, columns: int) -> Text:
     """An error: what is wrong, its place in the SQL, what to do next."""
     lines = line_printable(f"error: {error.render()}").splitlines()
-    told = Text("\n").join(Text(line, "" if at else "bold red") for at, line in enumerate(lines))
+    text = Text("\n").join(Text(line, "" if at else "bold red") for at, line in enumerate(lines))
     if not isinstance(error, QueryError) or error.sql is None or error.span is None:
-        return told
+        return text
     place = len(error.message.splitlines())
     number, carets = underline(error.sql, error.span, max(20, columns - 12))
     gutter, rule, sql = line_printable(number).partition(" | ")
     code = Syntax("", "sql", theme="ansi_dark", background_color="default").highlight(sql)
     code.rstrip()
-    parts = list(told.split("\n"))
+    parts = list(text.split("\n"))
     parts[place : place + 2] = [Text.assemble((gutter + rule, "dim"), code), Text(carets, "bold red")]
     return Text("\n").join(parts)

@@ -75,9 +75,9 @@ def _separated(file: Path, separator: str) -> pa.Table:
 
 def _database(file: Path) -> pa.Table:
     with contextlib.closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as database:
-        found = database.execute(f"SELECT * FROM {TABLE}")  # noqa: S608 - a name of ours
-        names = [one[0] for one in found.description]
-        return _table(names, found.fetchall())
+        cursor = database.execute(f"SELECT * FROM {TABLE}")  # noqa: S608 - a name of ours
+        names = [one[0] for one in cursor.description]
+        return _table(names, cursor.fetchall())
 
 
 def first_line(line: bytes | str) -> pa.Table:

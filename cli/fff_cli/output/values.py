@@ -319,9 +319,10 @@ def bound_marks(schema: pa.Schema, *, unicode: bool) -> tuple[str, ...]:
     """
     at_least, at_most, to = ("≥ ", "≤ ", "…") if unicode else (">= ", "<= ", "..")
     marks = {b"at_least": at_least, b"at_most": at_most, b"unknown": "? "}
-    told = [one.metadata or {} for one in schema]
+    metadata = [one.metadata or {} for one in schema]
     return tuple(
-        f"{to}{one[WITHIN].decode()}" if WITHIN in one else marks.get(one.get(BOUND, b""), "") for one in told
+        f"{to}{one[WITHIN].decode()}" if WITHIN in one else marks.get(one.get(BOUND, b""), "")
+        for one in metadata
     )
 
 

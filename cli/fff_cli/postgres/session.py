@@ -45,7 +45,7 @@ from fff_cli.postgres.portals import (
     SentAhead,
     SessionPortals,
 )
-from fff_cli.postgres.settings import SETTINGS, TOLD, SessionSettings
+from fff_cli.postgres.settings import REPORTED, SETTINGS, SessionSettings
 from fff_cli.postgres.values import TEXT, cells, parameter, wire_type
 from fff_cli.postgres.wire import Body, ProtocolError, Remark
 from fff_cli.serve.queries import AskedQuery, Queries, ServedQuery, TooManyQueries, asked_query
@@ -116,7 +116,7 @@ class PostgresSession:
 
     async def run(self) -> None:
         """Answer until the client goes; then end what it had under way."""
-        self._send(*(wire.setting(name, SETTINGS[name]) for name in TOLD))
+        self._send(*(wire.setting(name, SETTINGS[name]) for name in REPORTED))
         self._send(wire.cancel_key(self.process, self.secret), wire.ready(self._state))
         await self._flushed()
         messages: asyncio.Queue[tuple[bytes, Body]] = asyncio.Queue(_WAITING)
@@ -381,10 +381,10 @@ class PostgresSession:
         async for part in self._asked(translated(sql), params):
             yield part
 
-    async def _asked(self, said: Translated, params: Mapping[str, object]) -> AsyncGenerator[Batch | str]:
+    async def _asked(self, text: Translated, params: Mapping[str, object]) -> AsyncGenerator[Batch | str]:
         rows = 0
         try:
-            async with self._queries.begun(self._client, self._question(said.sql, params)) as query:
+            async with self._queries.begun(self._client, self._question(text.sql, params)) as query:
                 self._running = query
                 try:
                     async with contextlib.aclosing(query.events(snapshots=False)) as events:
@@ -398,8 +398,8 @@ class PostgresSession:
                 self._judge(query)
         except QueryError as error:
             if error.span is not None:
-                start = said.place(error.span.start)
-                error.span = replace(error.span, start=start, end=max(start + 1, said.place(error.span.end)))
+                start = text.place(error.span.start)
+                error.span = replace(error.span, start=start, end=max(start + 1, text.place(error.span.end)))
             raise
         yield f"SELECT {rows}"
 

@@ -32,7 +32,7 @@ SETTINGS = {
     "max_identifier_length": "63",
     "search_path": "public",
 }
-TOLD = [
+REPORTED = [
     "server_version", "server_encoding", "client_encoding", "DateStyle", "IntervalStyle", "TimeZone",
     "integer_datetimes", "standard_conforming_strings", "is_superuser", "session_authorization",
     "default_transaction_read_only",
@@ -97,8 +97,8 @@ class SessionSettings:
 
     def shown(self, sql: str) -> Batch | None:
         """What SHOW of a setting says; None for other statements. Raises UsageError."""
-        said = words(sql)
-        if said[:1] != ["show"] or said[1:2] in ([one] for one in _TABLES):
+        tokens = words(sql)
+        if tokens[:1] != ["show"] or tokens[1:2] in ([one] for one in _TABLES):
             return None
         name = sql.strip().split(None, 1)[-1].strip('"; ').lower()
         name = {"transaction isolation level": "transaction_isolation", "time zone": "timezone"}.get(

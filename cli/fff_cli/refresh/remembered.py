@@ -52,7 +52,7 @@ class KeptStatement:
     digest: str = ""
     keys: tuple[str, ...] = ()
 
-    def given(self, more: Sequence[str]) -> list[str]:
+    def all_params(self, more: Sequence[str]) -> list[str]:
         """The parameters, those of now before those of then. Raises UsageError where a secret one is not among them."""
         names = {_name(text) for text in more}
         lost = [name for name in self.secret_params if name not in names]
@@ -79,8 +79,8 @@ def check(arguments: QueryArguments, form: str) -> None:
         "--record": arguments.record,
         "--replay": arguments.replay,
     }
-    for name, said in excluded.items():
-        if said is not None:
+    for name, value in excluded.items():
+        if value is not None:
             raise UsageError(
                 f"--refreshable and {name} exclude each other", hint="a refresh builds on the cache"
             )

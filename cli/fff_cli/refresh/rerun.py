@@ -49,11 +49,11 @@ class Wanted:
     output: str | None = None
 
 
-def run_refresh(wanted: Wanted, given: Mapping[str, Any]) -> int:
-    """Run `fff refresh` with what else was `given`; the exit code, that of the query. Raises UsageError."""
-    told = wanted.output or ("table" if given["verbose"] else None)
-    if told is not None and choose_format(told, None, terminal=False) in BINARY_FORMATS:
-        raise UsageError(f"changes are not written as {told}", hint="use -o ndjson")
+def run_refresh(wanted: Wanted, options: Mapping[str, Any]) -> int:
+    """Run `fff refresh` with these `options` beside what is `wanted`; the exit code, that of the query. Raises UsageError."""
+    form = wanted.output or ("table" if options["verbose"] else None)
+    if form is not None and choose_format(form, None, terminal=False) in BINARY_FORMATS:
+        raise UsageError(f"changes are not written as {form}", hint="use -o ndjson")
     file = Path(os.path.abspath(wanted.file))  # noqa: PTH100 - where a link lies, what is remembered lies beside it
     about = read(file)
     if not wanted.overwrite:
@@ -62,7 +62,7 @@ def run_refresh(wanted: Wanted, given: Mapping[str, Any]) -> int:
     before = read_back(file, about.form) if file.exists() else None
     if before is not None:
         compared(before.slice(0, 0), before.slice(0, 0), about.keys)  # whether there are such columns
-    arguments = _arguments(about, file, given)
+    arguments = _arguments(about, file, options)
 
     def made(arguments: QueryArguments, plan: Plan, progress: Progress, interrupts: Interrupts) -> ScriptRun:
         return _Rerun(
@@ -73,7 +73,7 @@ def run_refresh(wanted: Wanted, given: Mapping[str, Any]) -> int:
             before=before,
             keys=about.keys,
             full=wanted.full,
-            told=told,
+            form=form,
             name=str(wanted.file),
         )
 
@@ -86,8 +86,8 @@ def run_refresh(wanted: Wanted, given: Mapping[str, Any]) -> int:
     return code
 
 
-def _arguments(about: KeptStatement, file: Path, given: Mapping[str, Any]) -> QueryArguments:
-    now = dict(given) | {"params": about.given(given["params"] or ())}
+def _arguments(about: KeptStatement, file: Path, options: Mapping[str, Any]) -> QueryArguments:
+    now = dict(options) | {"params": about.all_params(options["params"] or ())}
     if now["report"] is not None:
         now["report"] = now["report"].absolute()  # as seen from here, not from where the statement runs
     arguments = QueryArguments.typed(**(dict(about.options) | now))
@@ -116,11 +116,12 @@ class _Rerun(ScriptRun):
         before: pa.Table | None,
         keys: tuple[str, ...],
         full: bool,
-        told: str | None,
+        form: str | None,
         name: str,
     ) -> None:
         super().__init__(*common)
-        self._before, self._keys, self._full, self._told, self._name = before, keys, full, told, name
+        self._before, self._keys, self._full, self._name = before, keys, full, name
+        self._changes_form = form
         self._ordered = False
         self._changes: Changes | None = None
 
@@ -166,5 +167,5 @@ class _Rerun(ScriptRun):
     def close(self, outcome: RunOutcome, execution: Execution) -> None:
         """Tell how it ended, and which rows have come, gone or changed."""
         super().close(outcome, execution)
-        if self._changes and self._told is not None:
-            emit_batch(self._changes.rows, self._told)
+        if self._changes and self._changes_form is not None:
+            emit_batch(self._changes.rows, self._changes_form)

@@ -25,7 +25,7 @@ def missing_texts(missing: Sequence[Missing], access: Sequence[AccessStats] = ()
     alike: dict[tuple[str, str], list[Missing]] = {}
     for one in sorted(missing, key=lambda one: one.predicate.lower() not in _WHOLE):
         alike.setdefault((one.table, one.reason), []).append(one)
-    told = []
+    texts = []
     for (table, reason), parts in alike.items():
         known = sum(
             one.distinct_keys + one.pending_keys for one in access if f"{one.source}.{one.table}" == table
@@ -33,13 +33,13 @@ def missing_texts(missing: Sequence[Missing], access: Sequence[AccessStats] = ()
         keys = sum(one.keys for one in parts)
         listed = [one.predicate for one in parts if not one.predicate.endswith(MORE_KEYS)]
         if parts[0].predicate.lower() in _WHOLE:
-            told.append(f"{table}: {reason}")
+            texts.append(f"{table}: {reason}")
         elif keys == len(listed) == 1:
-            told.append(f"{table} where {listed[0]}: {reason}")
+            texts.append(f"{table} where {listed[0]}: {reason}")
         else:
             of = f"{keys:,} of {counted(known, 'key')}" if known >= keys else counted(keys, "key")
-            told.append(f"{table}: {of}, {reason}" + (f" ({listed[0]}, …)" if listed else ""))
-    return [printable(text) for text in told]
+            texts.append(f"{table}: {of}, {reason}" + (f" ({listed[0]}, …)" if listed else ""))
+    return [printable(text) for text in texts]
 
 
 def closing_lines(account: RunOutcome, access: Sequence[AccessStats]) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import sys
 import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from fff.display.counts import counted
 from fff.errors import FFFError
 from fff.stats import Snapshot, bills
 from fff_cli.live.forecast import History, duration
-from fff_cli.output.console import error_screen
+from fff_cli.output.console import error_screen, write_error
 from fff_cli.output.values import line_printable, width
 from fff_cli.run.account import RANKS, account_lines, accounts, closing_lines, spark_lines
 
@@ -34,21 +33,15 @@ _ROWS = (
 
 def say(text: str) -> None:
     """A message on standard error, whole lines, harmless to terminals; lost when standard error is closed."""
-    _write(line_printable(text) + "\n")
+    write_error(line_printable(text) + "\n")
 
 
 def say_words(text: str) -> None:
     """The same of prose, which a terminal that is too narrow breaks between words."""
-    screen, told = error_screen(), line_printable(text)
-    if screen is not None and width(told) > screen.width:
-        told = textwrap.fill(told, screen.width, subsequent_indent="    ", break_on_hyphens=False)
-    _write(told + "\n")
-
-
-def _write(text: str) -> None:
-    with contextlib.suppress(OSError, ValueError):
-        sys.stderr.write(text)
-        sys.stderr.flush()
+    screen, printed = error_screen(), line_printable(text)
+    if screen is not None and width(printed) > screen.width:
+        printed = textwrap.fill(printed, screen.width, subsequent_indent="    ", break_on_hyphens=False)
+    write_error(printed + "\n")
 
 
 def say_error(error: FFFError) -> None:
@@ -59,7 +52,7 @@ def say_error(error: FFFError) -> None:
         return
     from fff_cli.output.drawing import error_text, rendered  # noqa: PLC0415 - only a terminal pays for rich
 
-    _write(rendered(error_text(error, screen.width), screen.width))
+    write_error(rendered(error_text(error, screen.width), screen.width))
 
 
 def say_accounts(snapshot: Snapshot, *, drawn: bool, verbose: bool) -> None:
@@ -77,7 +70,7 @@ def say_accounts(snapshot: Snapshot, *, drawn: bool, verbose: bool) -> None:
             DrawnColumn(title, [cell(row[at], "dim") for row in rows], at > 1, RANKS[title], None)
             for at, title in enumerate(titles)
         ]
-        _write(rendered(table(columns, screen.width)[0], screen.width))
+        write_error(rendered(table(columns, screen.width)[0], screen.width))
     for line in spark_lines(snapshot):
         say_words(line)
 

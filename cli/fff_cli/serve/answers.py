@@ -248,20 +248,20 @@ class FrameFraming:
     content_type = FRAMES
     at_once = True
 
-    def __init__(self, said: Mapping[str, Any]) -> None:
-        screen = said.get("screen")
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        screen = settings.get("screen")
         self._held = HeldBytes()
         self._writer = writer(
-            str(said.get("format", "csv")),
+            str(settings.get("format", "csv")),
             cast("BinaryIO", self._held),
             None if screen is None else Screen(int(screen[0]), bool(screen[1]), bool(screen[2])),
-            rows=int(said.get("rows") or 40),
-            more=str(said.get("more", "")),
-            text_cells=bool(said.get("safe_csv", False)),
+            rows=int(settings.get("rows") or 40),
+            more=str(settings.get("more", "")),
+            text_cells=bool(settings.get("safe_csv", False)),
         )
         self._schema: Any = None
         self._begun = False
-        self.snapshots = bool(said.get("progress", False))
+        self.snapshots = bool(settings.get("progress", False))
 
     def begin(self, schema: Schema) -> bytes:
         """Nothing: a query that fails before its first row writes no header either."""
@@ -297,12 +297,12 @@ class FrameFraming:
         assert outcome is not None, "the query has not ended"
         assert execution is not None, "nor begun"
         snapshot = execution.snapshot()
-        told = {
+        summary = {
             "closing": closing_lines(outcome, snapshot.access),
             "accounts": [*account_lines(snapshot.access), *spark_lines(snapshot)],
             "policy": f"  policy {snapshot.policy}, seed {snapshot.seed}",
         }
-        return self._taken() + _frame(b"e", _dumps(query.end() | told).encode())
+        return self._taken() + _frame(b"e", _dumps(query.end() | summary).encode())
 
     def failed(self, error: Mapping[str, Any]) -> bytes | None:
         """The error as it is told."""
@@ -315,11 +315,11 @@ def _frame(kind: bytes, data: bytes) -> bytes:
 
 #: By media type, what makes the framing of a query, also by what its client says of output.
 FRAMINGS: dict[str, Callable[[bool, Mapping[str, Any]], Framing]] = {
-    JSON: lambda _partial, _said: JsonFraming(),
-    NDJSON: lambda _partial, _said: NdjsonFraming(),
-    ARROW: lambda partial, _said: ArrowFraming(partial=partial),
-    EVENTS: lambda _partial, _said: EventFraming(),
-    FRAMES: lambda _partial, said: FrameFraming(said),
+    JSON: lambda _partial, _settings: JsonFraming(),
+    NDJSON: lambda _partial, _settings: NdjsonFraming(),
+    ARROW: lambda partial, _settings: ArrowFraming(partial=partial),
+    EVENTS: lambda _partial, _settings: EventFraming(),
+    FRAMES: lambda _partial, settings: FrameFraming(settings),
 }
 
 
@@ -331,9 +331,9 @@ def accepted(header: str) -> str | None:
     wanted: list[tuple[float, str]] = []
     for part in header.lower().split(","):
         kind, *parameters = (one.strip() for one in part.split(";"))
-        said = next((one[2:] for one in parameters if one.startswith("q=")), "1")
+        quality = next((one[2:] for one in parameters if one.startswith("q=")), "1")
         try:
-            wanted.append((float(said), kind))
+            wanted.append((float(quality), kind))
         except ValueError:
             continue
     for weight, kind in sorted(wanted, key=lambda one: -one[0]):

@@ -98,28 +98,28 @@ def connector(server: str) -> Callable[[], http.client.HTTPConnection]:
     return lambda: http.client.HTTPConnection(host, port, timeout=_CONNECT_S)
 
 
-def run_remote(server: str, given: Mapping[str, Any]) -> int:
+def run_remote(server: str, options: Mapping[str, Any]) -> int:
     """Run `fff query --server` with the options of `fff query` by their names; the exit code. Raises FFFError."""
     for name, usual in _SERVERS.items():
-        if given[name] not in (usual, []):
+        if options[name] not in (usual, []):
             option = "no-warm" if name == "warm" else name.replace("_", "-")
             raise UsageError(
                 f"--{option} is the server's to say", hint="leave it out, or run it here: --server ''"
             )
-    if given["pager"] or given["live"] or given["progress"] == "json":
+    if options["pager"] or options["live"] or options["progress"] == "json":
         raise UsageError(
             "--pager, --live and --progress json do not go with --server",
             hint="leave them out, or run it here",
         )
-    texts = sql_texts(given["sql"], given["files"] or ())
+    texts = sql_texts(options["sql"], options["files"] or ())
     if len(texts) > 1:
         raise UsageError("a server takes one statement at a time", hint="one -f")
-    file = given["output_file"]
+    file = options["output_file"]
     if file is not None and is_folder(file):
         raise UsageError("a server writes no folder", hint="name a file with -O, or run it here: --server ''")
-    given = {**given, "output_file": None if file is None else Path(file)}
-    chosen = choose_format(given["output"], given["output_file"], terminal=is_terminal(sys.stdout))
-    return _RemoteRun(connector(server), given, texts[0], chosen).run()
+    options = {**options, "output_file": None if file is None else Path(file)}
+    chosen = choose_format(options["output"], options["output_file"], terminal=is_terminal(sys.stdout))
+    return _RemoteRun(connector(server), options, texts[0], chosen).run()
 
 
 class _RemoteRun:
@@ -128,18 +128,18 @@ class _RemoteRun:
     def __init__(
         self,
         connect: Callable[[], http.client.HTTPConnection],
-        given: Mapping[str, Any],
+        options: Mapping[str, Any],
         sql: str,
         chosen: str,
     ) -> None:
         self._connect = connect
-        self._given = given
-        self._file: Path | None = given["output_file"]
+        self._options = options
+        self._file: Path | None = options["output_file"]
         self._sql = sql
-        self._lines = given["progress"] == "on" or (
-            given["progress"] == "auto"
-            and given["live"] is None
-            and not given["quiet"]
+        self._lines = options["progress"] == "on" or (
+            options["progress"] == "auto"
+            and options["live"] is None
+            and not options["quiet"]
             and is_terminal(sys.stderr)
         )
         self._body = self._asked(sql, chosen)
@@ -149,28 +149,28 @@ class _RemoteRun:
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 
     def _asked(self, sql: str, chosen: str) -> bytes:
-        given, screen = self._given, output_screen() if self._file is None else None
-        on_error = given["on_source_error"]
+        options, screen = self._options, output_screen() if self._file is None else None
+        on_error = options["on_source_error"]
         appears_whole = self._file is not None and not is_special(self._file)
-        asked: dict[str, Any] = {name: given[name] for name in _SENT if given[name] is not None}
+        asked: dict[str, Any] = {name: options[name] for name in _SENT if options[name] is not None}
         asked |= {
             "sql": sql,
-            "params": given["params"] or [],
+            "params": options["params"] or [],
             "on_source_error": on_error or ("partial" if is_terminal(sys.stdout) else "fail"),
             "hold_rows": on_error == "fail" and not appears_whole,
-            "report": given["report"] is not None,
+            "report": options["report"] is not None,
             "interval": _LINE_EVERY_S,
             "output": {
                 "format": chosen,
                 "screen": None if screen is None else [screen.width, screen.unicode, screen.color],
-                "rows": given["rows"] or ROWS_SHOWN,
+                "rows": options["rows"] or ROWS_SHOWN,
                 "more": "--rows all, or -O FILE",
-                "safe_csv": given["safe_csv"],
+                "safe_csv": options["safe_csv"],
                 "progress": self._lines,
             },
         }
-        if given["budget"] is not None:
-            asked["budget"] = str(given["budget"])
+        if options["budget"] is not None:
+            asked["budget"] = str(options["budget"])
         return json.dumps(asked).encode()
 
     def run(self) -> int:
@@ -180,7 +180,7 @@ class _RemoteRun:
             with self._signals():
                 end = self._answer(target)
                 with writing():
-                    aside = not end["complete"] and self._given["on_source_error"] != "partial"
+                    aside = not end["complete"] and self._options["on_source_error"] != "partial"
                     note = target.keep(aside=aside, whole=end["complete"])
         except _Ended as ended:
             self._say("aborted")
@@ -191,8 +191,8 @@ class _RemoteRun:
         finally:
             target.drop()
         self._report(end, None)
-        if not self._given["quiet"]:
-            more = [*end["accounts"], end["policy"]] if self._given["verbose"] else []
+        if not self._options["quiet"]:
+            more = [*end["accounts"], end["policy"]] if self._options["verbose"] else []
             for line in (*end["closing"], *more, *([note] if note else [])):
                 self._say(line)
         return int(end["exit_code"])
@@ -201,7 +201,7 @@ class _RemoteRun:
         """Write the result; what the last part says. Raises RemoteError."""
         connection = self._connect()
         with contextlib.closing(connection):
-            with _told():
+            with _remote_errors():
                 headers = {**self._headers, "Accept": _FRAMES, "Content-Type": "application/json"}
                 connection.request("POST", "/v1/query", self._body, headers)
                 assert connection.sock is not None, "it is connected"
@@ -239,11 +239,11 @@ class _RemoteRun:
             sys.stderr.flush()
 
     def _report(self, end: Mapping[str, Any] | None, error: RemoteError | None) -> None:
-        if self._given["report"] is None:
+        if self._options["report"] is None:
             return
         from fff_cli.run.reports import Reports  # noqa: PLC0415 - loads more than other runs need
 
-        reports = Reports(self._given["report"])
+        reports = Reports(self._options["report"])
         if end is not None:
             reports.add(end["report"])
         elif error is not None:
@@ -257,7 +257,7 @@ class _RemoteRun:
         def heard(number: int, _frame: FrameType | None) -> None:
             if number == signal.SIGINT and self._query is not None and not self._asked_to_stop:
                 self._asked_to_stop = True
-                if not self._given["quiet"]:
+                if not self._options["quiet"]:
                     self._say("stopping with what is there; Ctrl-C again aborts")
                 self._stop()
                 return
@@ -281,7 +281,7 @@ class _RemoteRun:
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
+def _remote_errors() -> Iterator[None]:
     """What goes wrong between here and the server, in words."""
     try:
         yield
@@ -306,7 +306,7 @@ def _refused(reply: http.client.HTTPResponse) -> RemoteError:
 def _frames(reply: http.client.HTTPResponse) -> Iterator[tuple[bytes, bytes]]:
     """The parts of an answer. Raises RemoteError where it breaks off."""
     while True:
-        with _told():
+        with _remote_errors():
             head = reply.read(_HEAD.size)
             if not head:
                 return

@@ -62,13 +62,13 @@ def run_serve(tables: ServedTables, limits: ServeLimits, where: Listening, *, ve
         check_installed("duckdb")
     if where.socket is not None and (where.certificate or where.private_key):
         raise UsageError("a socket file needs no TLS", hint="leave out --certificate and --private-key")
-    tokens, told = tokens_of(where)
+    tokens, token_text = tokens_of(where)
     if where.postgres_port is not None and not tokens:
         raise UsageError(
             "at a port anybody of this machine could ask", hint=f"give PostgreSQL's clients a token: {TOKEN}"
         )
     tls = None if where.socket is not None else tls_of(where)
-    asyncio.run(_serve(tables, limits, where, tokens, told, tls=tls, verbose=verbose))
+    asyncio.run(_serve(tables, limits, where, tokens, token_text, tls=tls, verbose=verbose))
     return 0
 
 
@@ -79,9 +79,9 @@ def tokens_of(where: Listening) -> tuple[dict[str, str], str]:
     """
     if where.token_file is not None:
         return _tokens_in(where.token_file), f"a token of {str(where.token_file)!r}"
-    if given := os.environ.pop(TOKEN, "").strip():  # what this process starts need not know it
-        _check_token(given, TOKEN)
-        return {"": given}, f"${TOKEN}"
+    if token := os.environ.pop(TOKEN, "").strip():  # what this process starts need not know it
+        _check_token(token, TOKEN)
+        return {"": token}, f"${TOKEN}"
     if where.socket is not None:
         return {}, ""
     token = secrets.token_urlsafe(24)
@@ -155,7 +155,7 @@ async def _serve(
     limits: ServeLimits,
     where: Listening,
     tokens: dict[str, str],
-    told: str,
+    token_text: str,
     *,
     tls: ssl.SSLContext | None,
     verbose: bool,
@@ -191,8 +191,8 @@ async def _serve(
                     say(
                         f"for PostgreSQL's clients: postgresql://fff@{host}:{port}/fff, the password is the token"
                     )
-                if told:
-                    say(f"Authorization: Bearer {told}")
+                if token_text:
+                    say(f"Authorization: Bearer {token_text}")
                 await stop.wait()
                 await close()
                 await _end_all(queries, stop)

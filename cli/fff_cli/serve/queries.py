@@ -129,29 +129,29 @@ def asked_query(body: object, limits: ServeLimits) -> AskedQuery:
         fits, words = MEMBERS[name]
         if (value is not None or name == "sql") and not fits(value):
             raise UsageError(f"{name} must be {words}")
-    said = {name: value for name, value in body.items() if value is not None}
-    if not said.get("sql", "").strip():
+    fields = {name: value for name, value in body.items() if value is not None}
+    if not fields.get("sql", "").strip():
         raise UsageError("there is no SQL", hint='{"sql": "SELECT …"}')
-    statements = split_statements(said["sql"])
+    statements = split_statements(fields["sql"])
     if len(statements) != 1:
         raise UsageError(f"one statement at a time, not {len(statements)}", hint="send one request for each")
-    params = said.get("params", {})
+    params = fields.get("params", {})
     return AskedQuery(
         sql=statements[0],
-        text=said["sql"],
+        text=fields["sql"],
         params=parse_params(params) if isinstance(params, list) else params,
-        options=_within(limits, {name: said[name] for name in _RUN if name in said}),
-        rows=said.get("rows"),
-        interval=float(said.get("interval", 0.5)),
-        report=said.get("report", False),
-        partial=said.get("partial", False),
+        options=_within(limits, {name: fields[name] for name in _RUN if name in fields}),
+        rows=fields.get("rows"),
+        interval=float(fields.get("interval", 0.5)),
+        report=fields.get("report", False),
+        partial=fields.get("partial", False),
     )
 
 
-def _within(limits: ServeLimits, said: dict[str, Any]) -> RunOptions:
+def _within(limits: ServeLimits, fields: dict[str, Any]) -> RunOptions:
     """The options of a query: a client may spend less than the limits, never more. Raises UsageError."""
-    said["hold_rows"] = said.get("hold_rows", said.get("on_source_error") == "fail")
-    options = RunOptions().overridden(said)
+    fields["hold_rows"] = fields.get("hold_rows", fields.get("on_source_error") == "fail")
+    options = RunOptions().overridden(fields)
     requests = [one for one in (limits.max_requests, options.max_requests) if one is not None]
     return replace(
         options,
@@ -202,7 +202,7 @@ class ServedQuery:
         run = BackgroundRun(execution, OwnSpark(self.asked.options))
         left = self.asked.rows
         loop = asyncio.get_running_loop()
-        told = loop.time()
+        snapshot_at = loop.time()
         try:
             while True:
                 more: bool | None = None
@@ -221,8 +221,8 @@ class ServedQuery:
                         break
                     left = None if left is None else left - len(batch)
                     yield batch
-                if snapshots and loop.time() - told >= self.asked.interval:
-                    told = loop.time()
+                if snapshots and loop.time() - snapshot_at >= self.asked.interval:
+                    snapshot_at = loop.time()
                     yield execution.snapshot()
         finally:
             await run.stop()
@@ -270,14 +270,14 @@ class ServedQuery:
 
     def state(self) -> dict[str, Any]:
         """What its client sees of it while it runs."""
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "id": self.id,
             "sql": self.asked.sql,
             "began": round(self.began, 3),
             "stopped": self.stopped,
             "phase": "preparing",
         }
-        return told if self.execution is None else told | progress_of(self.execution.snapshot())
+        return fields if self.execution is None else fields | progress_of(self.execution.snapshot())
 
 
 def progress_of(snapshot: Snapshot) -> dict[str, Any]:
@@ -312,8 +312,8 @@ class Queries:
 
     def find(self, client: str, query: str) -> ServedQuery | None:
         """One of a client that is under way."""
-        found = self._running.get(query)
-        return found if found is not None and found.client == client else None
+        served = self._running.get(query)
+        return served if served is not None and served.client == client else None
 
     def ended(self, client: str, query: str) -> dict[str, Any] | None:
         """How one of a client ended, where that is still known."""

@@ -148,18 +148,18 @@ class WebDoor:
                 self._client_of(request)
             return await handler(request)
         except FFFError as error:
-            return _told(error)
+            return _error_reply(error)
         except web.HTTPException as error:
             if error.status < 400:
                 raise
-            return _told(Refused(error.status, error.reason.lower().replace(" ", "_"), error.reason))
+            return _error_reply(Refused(error.status, error.reason.lower().replace(" ", "_"), error.reason))
         except Exception as error:  # noqa: BLE001 - a bug: the client gets no traceback
-            return _told(internal(error, verbose=self._verbose))
+            return _error_reply(internal(error, verbose=self._verbose))
 
     def _check_host(self, request: web.Request) -> None:
         """A name that leads here by somebody else's DNS is none of ours: a page of that name could ask."""
-        said = _HOST.fullmatch(request.headers.get("Host", ""))
-        name = "" if said is None else (said["v6"] or said["name"]).lower().rstrip(".")
+        match = _HOST.fullmatch(request.headers.get("Host", ""))
+        name = "" if match is None else (match["v6"] or match["name"]).lower().rstrip(".")
         if name in self._hosts or _is_address(name):
             return
         raise Refused(
@@ -169,16 +169,16 @@ class WebDoor:
     def _client_of(self, request: web.Request) -> str:
         if not self._tokens:
             return ""
-        said = request.headers.get("Authorization", "").encode("utf-8", "replace")
-        found: str | None = None
+        authorization = request.headers.get("Authorization", "").encode("utf-8", "replace")
+        client: str | None = None
         for name, token in self._tokens.items():  # all of them, whichever it is
-            if hmac.compare_digest(said, b"Bearer " + token):
-                found = name
-        if found is None:
+            if hmac.compare_digest(authorization, b"Bearer " + token):
+                client = name
+        if client is None:
             raise Refused(
                 401, "unauthorized", "no valid token", hint="Authorization: Bearer with the server's token"
             )
-        return found
+        return client
 
     async def _query(self, request: web.Request) -> web.StreamResponse:
         if self._queries.closing:
@@ -327,7 +327,7 @@ def _json(value: object, status: int = 200) -> web.Response:
     return web.json_response(value, status=status, headers=headers)
 
 
-def _told(error: FFFError) -> web.Response:
+def _error_reply(error: FFFError) -> web.Response:
     status, _ = status_of(error)
     reply = _json(error_body(error), status)
     if status == 401:

@@ -21,7 +21,7 @@ from fff.errors import UsageError
 from fff.sql.planner.commands import command_of
 from fff_cli.commands.source import described, find, list_all, list_own, listing, write_listing
 from fff_cli.options.params import parse_params
-from fff_cli.options.shared import rows_shown, size_said, typer
+from fff_cli.options.shared import rows_shown, size_option, typer
 from fff_cli.options.texts import read_text
 from fff_cli.output.console import is_terminal, output_screen
 from fff_cli.output.formats import emit, emit_outline
@@ -108,12 +108,12 @@ def _hint(name: str) -> str:
 
 def as_command(sql: str) -> str | None:
     r"""The command that SHOW TABLES and DESCRIBE stand for: `\d`; None for any other statement."""
-    found = command_of(sql)
-    if found is None or found.like is not None or found.asks not in {"tables", "describe"}:
+    command = command_of(sql)
+    if command is None or command.like is not None or command.asks not in {"tables", "describe"}:
         return None
-    if found.asks == "tables":
-        return None if found.name else "\\d"
-    return f"\\d {'.'.join(found.name)}"
+    if command.asks == "tables":
+        return None if command.name else "\\d"
+    return f"\\d {'.'.join(command.name)}"
 
 
 async def _describe(session: ShellSession, name: str) -> list[Item]:
@@ -308,32 +308,32 @@ def _edited(editor: str, before: str) -> list[Item]:
         Path(name).unlink(missing_ok=True)
 
 
-def _number(said: str) -> float | None:
-    if said.lower() == "off":
+def _number(text: str) -> float | None:
+    if text.lower() == "off":
         return None
-    if not (number := float(said)) > 0:
-        raise ValueError(said)
+    if not (number := float(text)) > 0:
+        raise ValueError(text)
     return number
 
 
-def _whole(said: str) -> int | None:
-    if said.lower() == "off":
+def _whole(text: str) -> int | None:
+    if text.lower() == "off":
         return None
-    if not (number := int(said)) > 0:
-        raise ValueError(said)
+    if not (number := int(text)) > 0:
+        raise ValueError(text)
     return number
 
 
-def _on(said: str) -> bool:
-    return {"on": True, "off": False}[said.lower()]
+def _on(text: str) -> bool:
+    return {"on": True, "off": False}[text.lower()]
 
 
-def _prefer(said: str) -> str:
+def _prefer(text: str) -> str:
     from fff.policies import PREFERENCES  # noqa: PLC0415 - loaded with the engine
 
-    if said.lower() not in PREFERENCES:
-        raise ValueError(said)
-    return said.lower()
+    if text.lower() not in PREFERENCES:
+        raise ValueError(text)
+    return text.lower()
 
 
 #: What `\set` sets of the options of a run: how it is read, and what it may be.
@@ -341,15 +341,15 @@ _SETTINGS: dict[str, tuple[Callable[[str], object], str]] = {
     "deadline": (_number, "a number of seconds above 0, or off"),
     "max-requests": (_whole, "a whole number above 0, or off"),
     "memory-limit": (
-        lambda said: None if said.lower() == "half" else size_said(said),
+        lambda text: None if text.lower() == "half" else size_option(text),
         "a size such as 512MB, or half: of the machine's",
     ),
     "prefer": (_prefer, "fast, balanced or cheap"),
-    "on-source-error": (lambda said: {"fail": "fail", "partial": "partial"}[said.lower()], "fail or partial"),
+    "on-source-error": (lambda text: {"fail": "fail", "partial": "partial"}[text.lower()], "fail or partial"),
     "rows": (rows_shown, "a number above 0, or all"),
     "pager": (_on, "on or off"),
     "live": (_on, "on or off"),
-    "cache": (lambda said: {"on": True, "off": False, "spec": None}[said.lower()], "on, off or spec"),
+    "cache": (lambda text: {"on": True, "off": False, "spec": None}[text.lower()], "on, off or spec"),
 }
 
 
@@ -368,18 +368,18 @@ _VALUES = {
 
 
 async def _set(session: ShellSession, argument: str) -> list[Item]:
-    name, _, said = argument.replace("=", " ", 1).partition(" ")
-    name, said = name.strip().lower().replace("_", "-"), said.strip()
+    name, _, text = argument.replace("=", " ", 1).partition(" ")
+    name, text = name.strip().lower().replace("_", "-"), text.strip()
     if name and name not in _SETTINGS:
         close = difflib.get_close_matches(name, _SETTINGS, n=1)
         hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(_SETTINGS)}"
         raise UsageError(f"\\set knows no {name!r}", hint=hint)
-    if said:
+    if text:
         read, what = _SETTINGS[name]
         try:
-            value = read(said)
+            value = read(text)
         except (ValueError, KeyError, typer.BadParameter):
-            raise UsageError(f"\\set {name} {said}: it must be {what}") from None
+            raise UsageError(f"\\set {name} {text}: it must be {what}") from None
         session.set_option(name.replace("-", "_"), value)
     lines = [f"{one} = {session.option(one.replace('-', '_'))}\n" for one in ([name] if name else _SETTINGS)]
     emit("".join(lines))
@@ -419,9 +419,9 @@ async def _help(session: ShellSession, _argument: str) -> list[Item]:
     lines = [*textwrap.wrap(_ENDS, columns), ""]
     for command in COMMANDS.values():
         margin = "      " if narrow else " " * (2 + size)
-        told = textwrap.wrap(command.help, columns, initial_indent=margin, subsequent_indent=margin)
+        wrapped = textwrap.wrap(command.help, columns, initial_indent=margin, subsequent_indent=margin)
         usage = "  " + command.usage
-        lines += [usage, *told] if narrow else [f"{usage:<{2 + size}}{told[0].lstrip()}", *told[1:]]
+        lines += [usage, *wrapped] if narrow else [f"{usage:<{2 + size}}{wrapped[0].lstrip()}", *wrapped[1:]]
     emit("\n".join([*lines, "", *textwrap.wrap(_KEYS, columns)]) + "\n", session.pages())
     return []
 

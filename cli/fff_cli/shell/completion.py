@@ -263,10 +263,10 @@ def _words(prefix: str, start: int) -> Iterator[Suggestion]:
             yield Suggestion(name.upper() if prefix.isupper() else name, start, "function")
 
 
-def _distinct(found: Iterable[Suggestion]) -> list[Suggestion]:
+def _distinct(suggestions: Iterable[Suggestion]) -> list[Suggestion]:
     """The first of each text; a column that several tables have says so."""
     kept: dict[str, Suggestion] = {}
-    for one in found:
+    for one in suggestions:
         known = kept.get(one.text.lower())
         if known is None:
             kept[one.text.lower()] = one

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fff.errors import UsageError
 from fff_cli.commands.explain import analyzed
@@ -102,15 +102,8 @@ class SessionRun(ScriptRun):
 class AnalyzedRun(SessionRun):
     """A statement whose rows nobody sees: `lines` say how it ran, once it has."""
 
-    def __init__(
-        self,
-        arguments: QueryArguments,
-        plan: Plan,
-        progress: Progress,
-        interrupts: Interrupts,
-        output: ShellOutput,
-    ) -> None:
-        super().__init__(arguments, plan, progress, interrupts, output)
+    def __init__(self, *common: Any) -> None:
+        super().__init__(*common)
         self._options = replace(self._options, measure_filters=True)
         self.lines: list[str] = []
 

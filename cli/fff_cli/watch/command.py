@@ -12,11 +12,11 @@ _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _LEAST_S = 0.1
 
 
-def seconds(said: str | float) -> float:
+def seconds(text: str | float) -> float:
     """What `--every` says, in seconds. Raises BadParameter."""
-    if not isinstance(said, str):
-        return said
-    fits = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd]?)", said.strip())
+    if not isinstance(text, str):
+        return text
+    fits = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd]?)", text.strip())
     if fits is None or float(fits[1]) * _UNITS[fits[2]] < _LEAST_S:
         raise typer.BadParameter("not a time such as 30s, 5m, 1h or 1d")
     return float(fits[1]) * _UNITS[fits[2]]

@@ -185,5 +185,5 @@ class _Rounds:
 
 def _summary(changes: Changes, rows: int) -> str:
     counts: Mapping[str, int] = {"new": changes.come, "gone": changes.gone, "changed": changes.changed}
-    told = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
-    return f"{counted(rows, 'row')}: {told or 'no change'}"
+    summary = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
+    return f"{counted(rows, 'row')}: {summary or 'no change'}"

@@ -167,10 +167,10 @@ class IndexJoin(Join):
             if self._index.caches:
                 self.cache[key] = matches
         inner = self.sides[1]
-        found = []
+        joined_tuples = []
         for match in matches:
             rows: Rows = tuple(match if alias == inner else None for alias in range(self._aliases))
             joined = self.concatenated(item, rows, 1 << inner, 0)
             if joined is not None:
-                found.append(joined)
-        return found
+                joined_tuples.append(joined)
+        return joined_tuples

@@ -325,11 +325,11 @@ class SynchronousEddy:
                     else:
                         item[-1] = array.signature
                         began = clock() if instrument else 0.0
-                        found = join.operator.matches(item)
+                        joined = join.operator.matches(item)
                         if instrument:
-                            join.count(len(found), clock() - began)
-                        if found:
-                            stack.append((iter(found), item, 1 << join.operator.number))
+                            join.count(len(joined), clock() - began)
+                        if joined:
+                            stack.append((iter(joined), item, 1 << join.operator.number))
                 while stack:
                     matches, probe, passed = stack[-1]
                     match = next(matches, None)

@@ -41,8 +41,8 @@ class _Joined:
     @classmethod
     def of(cls, trace: Trace, keys: list[int]) -> _Joined:
         """Of a run."""
-        found = Counter(row[0] for _, (row, _) in trace.results if row is not None)
-        return cls(Steps.of((time, 1) for time, _ in trace.results), found == Counter(keys))
+        counts = Counter(row[0] for _, (row, _) in trace.results if row is not None)
+        return cls(Steps.of((time, 1) for time, _ in trace.results), counts == Counter(keys))
 
 
 def _run(which: str, lookup_s: float, trial: TrialRequest) -> _Joined:

@@ -77,7 +77,7 @@ class Outcomes:
     """What came of a run: work in units, when results were found, and of each choice about a tuple (or page) of S whether it went to R."""
 
     time: float
-    found: list[float]  # when
+    result_times: list[float]  # when
     to_r: list[tuple[float, bool]]
     delay: float = DELAY
 
@@ -131,7 +131,7 @@ class _SteMs:
         self._credit = [0, 0, 0]
         self._ended: set[int] = set()
         self._now = 0.0
-        self._found: list[float] = []
+        self._result_times: list[float] = []
         self._to_r: list[tuple[float, bool]] = []
 
     def run(self) -> Outcomes:
@@ -151,7 +151,7 @@ class _SteMs:
                 continue
             self._page(ready[0])
             table = ready[0] + 1
-        return Outcomes(self._now, self._found, self._to_r, self._delay)
+        return Outcomes(self._now, self._result_times, self._to_r, self._delay)
 
     def _page(self, table: int) -> None:
         start = self._read[table]
@@ -176,7 +176,7 @@ class _SteMs:
                 case FetchPages():
                     self._credit[instruction.table] += instruction.count
                 case Emit():
-                    self._found += [self._now] * len(instruction.batch)
+                    self._result_times += [self._now] * len(instruction.batch)
                 case Finish():
                     assert instruction.complete
         for state, move in self._policy.chosen[chosen:]:
@@ -243,11 +243,11 @@ def delayed_source(trial: TrialRequest, delay: float = DELAY) -> Findings:
     gullible = _stems(_over_stems(trial.control), late_r, seed, gullible=True)
     through = {**fixed, "SteMs: windowed lottery": informed, "SteMs: windowed lottery without P33": gullible}
     expected = late - chain.r - chain.t
-    results = {len(run.found) for run in (*on_time.values(), *delayed.values(), *through.values())}
+    results = {len(run.result_times) for run in (*on_time.values(), *delayed.values(), *through.values())}
 
     def row(name: str, run: Outcomes) -> tuple[object, ...]:
         chose = [percent(run.before()), percent(run.after())] if run.to_r else ["static", "static"]
-        return name, seconds * run.time, len(run.found), *chose
+        return name, seconds * run.time, len(run.result_times), *chose
 
     return Findings(
         ("plan, R delayed by 10 s", "seconds", "results", "S to R first, R silent", "S to R first, since"),
@@ -261,7 +261,7 @@ def delayed_source(trial: TrialRequest, delay: float = DELAY) -> Findings:
                 "time (s)",
                 "results",
                 tuple(
-                    progress(name, [seconds * time for time in run.found])
+                    progress(name, [seconds * time for time in run.result_times])
                     for name, run in {**delayed, "SteMs: windowed lottery": informed}.items()
                 ),
             ),

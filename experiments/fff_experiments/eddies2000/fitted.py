@@ -51,8 +51,8 @@ def fitted(trial: TrialRequest) -> Findings:
     for held in lotteries_tried:
         failed = [(name, _failures(run(small, factor * held))) for name, run in _HELD]
         by_held.append(sum(count for _, count in failed))
-        told = ", ".join(f"{name}: {count}" for name, count in failed if count)
-        rows.append(("lotteries per tuple finished", factor * held, by_held[-1], told or "none"))
+        failures = ", ".join(f"{name}: {count}" for name, count in failed if count)
+        rows.append(("lotteries per tuple finished", factor * held, by_held[-1], failures or "none"))
     by_delay = []
     for delay in delays_tried:
         by_delay.append(_failures(delays2000.delayed_source(whole, factor * delay)))

@@ -55,16 +55,16 @@ def _settled(passing: float) -> float:
 def odds(trial: TrialRequest) -> Findings:
     """E13."""
     points = (LEFT, RIGHT, BETWEEN)
-    found = {held: {p: _rightly(trial, p, held) for p in points} for held in HELD}
-    alone = found[HELD[0]]
-    gaps = [shares[RIGHT] - shares[LEFT] for shares in found.values()]
+    shares_at = {held: {p: _rightly(trial, p, held) for p in points} for held in HELD}
+    alone = shares_at[HELD[0]]
+    gaps = [shares[RIGHT] - shares[LEFT] for shares in shares_at.values()]
     off = max(_settled(p) - alone[p] for p in points)
     return Findings(
         ("lotteries", *(f"s1 passes {percent(p)}" for p in points), "90 % over 10 %"),
         (
             *(
                 (held, *(percent(share) for share in shares.values()), percent(gap))
-                for (held, shares), gap in zip(found.items(), gaps, strict=True)
+                for (held, shares), gap in zip(shares_at.items(), gaps, strict=True)
             ),
             ("tickets alone, by arithmetic", *(percent(_settled(p)) for p in points), percent(0.0)),
         ),
@@ -74,7 +74,7 @@ def odds(trial: TrialRequest) -> Findings:
                 "lotteries held for each tuple finished",
                 "rightly routed (%)",
                 tuple(
-                    Curve(f"s1 passes {percent(p)}", HELD, [100 * found[held][p] for held in HELD])
+                    Curve(f"s1 passes {percent(p)}", HELD, [100 * shares_at[held][p] for held in HELD])
                     for p in points
                 ),
             ),

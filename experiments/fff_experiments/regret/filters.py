@@ -17,9 +17,9 @@ from fff_experiments.regret.runs import (
     best_static,
     changing,
     judged,
+    knowledge,
     named,
     stationary,
-    told,
 )
 from fff_experiments.regret.worlds import Setup, Shape
 
@@ -59,14 +59,14 @@ def run_stationary(trial: TrialRequest) -> Findings:
     shapes: list[list[Excess]] = []
     for policy, make in _compared((*POLICIES, "rank:10"), trial):
         excesses = stationary(Setup(), make, instances, trial.seed, _AT)
-        rows.append(("filters", policy, told(policy), instances, *map(str, excesses)))
+        rows.append(("filters", policy, knowledge(policy), instances, *map(str, excesses)))
         curves.append(Curve(policy, _AT, [max(excess.mean, 1e-3) for excess in excesses]))
         if policy == _JUDGED:
             filters = excesses
     for shape in _JOINS:
         for policy, make in _compared(("lottery:costs", "rank", "rank:10", _JUDGED), trial):
             excesses = stationary(Setup(shape=shape), make, joins, trial.seed, _AT)
-            rows.append((shape, policy, told(policy), joins, *map(str, excesses)))
+            rows.append((shape, policy, knowledge(policy), joins, *map(str, excesses)))
             if policy == _JUDGED:
                 shapes.append(excesses)
     together = pooled([excesses[-1] for excesses in shapes])
@@ -109,7 +109,7 @@ def _changes(
         names = _FOLLOWING if setup.shape == "filters" else ("lottery:costs", "rank", _JUDGED)
         for policy, make in _compared(names, trial):
             excess = changing(setup, make, count, trial.seed)
-            rows.append((world, policy, told(policy), count, str(excess)))
+            rows.append((world, policy, knowledge(policy), count, str(excess)))
             if policy == _JUDGED:
                 checks.append(check(f"{world}: {claim}", excess, mean, p95))
                 if setup.phases > 1:

@@ -89,16 +89,16 @@ class HostsWorld:
     def _loads(self) -> list[tuple[list[float], float]]:
         """For each host the seconds that it is busy, by order; likewise for each quota, and the seconds that it has at first."""
         asked = [self.asked(order) for order in self.orders()]
-        found = []
+        loads = []
         for number, host in enumerate(self.hosts):
             requests = [
                 sum(many for many, on in zip(one, self.on, strict=True) if on == number) for one in asked
             ]
-            found.append(([many * host.seconds / host.at_once for many in requests], 0.0))
+            loads.append(([many * host.seconds / host.at_once for many in requests], 0.0))
             if host.quota is not None:
                 limit, per = host.quota
-                found.append(([many * per / limit for many in requests], per))
-        return found
+                loads.append(([many * per / limit for many in requests], per))
+        return loads
 
     def least_time(self) -> float:
         """No division of the rows over static orders is through earlier."""

@@ -26,7 +26,7 @@ CONTROLS = {
 }
 
 
-def told(policy: str) -> str:
+def knowledge(policy: str) -> str:
     """What a policy is told, for a table."""
     return (
         "costs, selectivities"
@@ -45,7 +45,7 @@ def spent(world: World, policy: RoutingPolicy, seed: int) -> list[float]:
     modules = [world.legal(done) for done in range(full + 1)]
     states = [world.state(done) for done in range(full + 1)]
     requests = 0 if world.setup.shape == "filters" else 1
-    found = []
+    totals = []
     for sizes, costs in zip(world.sizes.tolist(), world.costs.tolist(), strict=True):
         done, total = 0, 0.0
         while done != full and sizes[done]:
@@ -57,8 +57,8 @@ def spent(world: World, policy: RoutingPolicy, seed: int) -> list[float]:
             total += cost
             policy.observe(Outcome(states[done], move, taken, sizes[after], requests * taken, cost=cost))
             done = after
-        found.append(total)
-    return found
+        totals.append(total)
+    return totals
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ class ChainCounts:
     evicted: int = 0
 
 
-_Found = list[tuple[float, tuple[int, ...]]]
+_Pairs = list[tuple[float, tuple[int, ...]]]
 
 
 class StoredChain:
@@ -77,7 +77,7 @@ class StoredChain:
         self._left = self._indexes()
         self._right = self._indexes()
         #: Tuples of the first two tables by their right key, of the others by their left one.
-        self._pairs: tuple[dict[int, _Found], dict[int, _Found]] = (defaultdict(list), defaultdict(list))
+        self._pairs: tuple[dict[int, _Pairs], dict[int, _Pairs]] = (defaultdict(list), defaultdict(list))
         self._to_come = [len(rows) for rows in tables]
         self._waiting: dict[int, list[tuple[_Span, float]]] = {table: [] for table in range(len(tables))}
         self._since = [0] * len(tables)
@@ -177,15 +177,15 @@ class StoredChain:
         end = (
             self.tables[tuple_.last][tuple_.rows[-1]] if after else self.tables[tuple_.first][tuple_.rows[0]]
         )
-        found = (self._left[table].get(end[1]) if after else self._right[table].get(end[0])) or {}
+        matches = (self._left[table].get(end[1]) if after else self._right[table].get(end[0])) or {}
         wait = tuple_.stamp == inf and self._to_come[table] and self.rules.stays
         if wait:
             self._waiting[table].append((tuple_, self._clock if self.rules.last_match else 0.0))
-        for row, stamp in list(found.items()):
+        for row, stamp in list(matches.items()):
             if last < stamp < tuple_.stamp:
                 rows = (*tuple_.rows, row) if after else (row, *tuple_.rows)
                 self._go_on(_Span(min(tuple_.first, table), rows, tuple_.stamp))
-        if not found and self.rules.evicts and not self.rules.by_eot and len(tuple_.rows) == 1:
+        if not matches and self.rules.evicts and not self.rules.by_eot and len(tuple_.rows) == 1:
             self._evict(tuple_.first, tuple_.rows[0])
 
     def _meet_pairs(self, tuple_: _Span, side: int) -> None:
@@ -202,10 +202,10 @@ class StoredChain:
 
 def every_result(tables: Sequence[Sequence[Link]]) -> list[tuple[int, ...]]:
     """What a chain must find, by nothing that is above; sorted."""
-    found: list[tuple[int, ...]] = [(row,) for row in range(len(tables[0]))]
+    tuples: list[tuple[int, ...]] = [(row,) for row in range(len(tables[0]))]
     for before, rows in pairwise(tables):
         by_key = defaultdict(list)
         for row, (left, _) in enumerate(rows):
             by_key[left].append(row)
-        found = [(*one, row) for one in found for row in by_key[before[one[-1]][1]]]
-    return sorted(found)
+        tuples = [(*one, row) for one in tuples for row in by_key[before[one[-1]][1]]]
+    return sorted(tuples)

@@ -71,9 +71,9 @@ def arrivals(
     tables: Sequence[Sequence[int]], interval: float, *, in_turn: bool = False
 ) -> list[tuple[float, int, Keyed]]:
     """Rows of tables that are scanned side by side, or one after the other: time, table, and the row."""
-    found = [
+    rows = [
         (place * interval, side, (place, key))
         for side, keys in enumerate(tables)
         for place, key in enumerate(keys)
     ]
-    return sorted(found, key=lambda one: (one[1], one[0])) if in_turn else sorted(found)
+    return sorted(rows, key=lambda one: (one[1], one[0])) if in_turn else sorted(rows)

@@ -114,12 +114,12 @@ class _Modules:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._found: list[tuple[float, int]] = []
+        self._results: list[tuple[float, int]] = []
 
     @property
     def results(self) -> Steps:
         """Results over time."""
-        return Steps.of(self._found)
+        return Steps.of(self._results)
 
     def _table(self, name: str) -> Table:
         [table] = self._catalog.find((name,))
@@ -127,7 +127,7 @@ class _Modules:
 
     def _find(self, count: int) -> None:
         if count:
-            self._found.append((asyncio.get_running_loop().time(), count))
+            self._results.append((asyncio.get_running_loop().time(), count))
 
     async def scan(self, name: str, column: str, into: asyncio.Queue[Any]) -> None:
         """Each value of a column of a table goes into a queue, then None."""

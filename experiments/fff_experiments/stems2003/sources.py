@@ -151,7 +151,7 @@ class TimedIndexJoin(IndexJoin):
             residual=residual,
             cache=cache,
         )
-        self.found: list[tuple[float, int]] = []
+        self.match_times: list[tuple[float, int]] = []
         self._end = 0.0
 
     def cost(self, item: RoutedTuple, moment: ClassicMoment) -> float:
@@ -163,7 +163,7 @@ class TimedIndexJoin(IndexJoin):
     def process(self, item: RoutedTuple) -> Sequence[RoutedTuple]:
         """As the index join does."""
         matches = super().process(item)
-        self.found.append((self._end, len(matches)))
+        self.match_times.append((self._end, len(matches)))
         return matches
 
     @property
@@ -174,7 +174,7 @@ class TimedIndexJoin(IndexJoin):
     @property
     def returned(self) -> Steps:
         """Tuples returned over time."""
-        return Steps.of(self.found)
+        return Steps.of(self.match_times)
 
 
 def equal(one: tuple[int, int], other: tuple[int, int]) -> JoinPredicate:

@@ -22,7 +22,7 @@ class _Ran:
     right: bool
 
     @property
-    def told(self) -> tuple[object, ...]:
+    def row(self) -> tuple[object, ...]:
         one = self.counts
         return (
             len(one.results),
@@ -70,7 +70,7 @@ def _unbuilt(trial: TrialRequest) -> Findings:
     probes = [one.counts.probes for one in (built, unbuilt, lets_go)]
     return Findings(
         columns=("stored", "results", "", "probes", "builds", "held at most", "evicted"),
-        rows=tuple((name, *one.told) for name, one in runs.items()),
+        rows=tuple((name, *one.row) for name, one in runs.items()),
         panels=(
             Panel(
                 "what is held, by the size of R",
@@ -83,7 +83,7 @@ def _unbuilt(trial: TrialRequest) -> Findings:
             Check(
                 "LastMatchTimeStamp makes repeated probes of an unbuilt row harmless",
                 "every result once, and by rows that go as well",
-                f"{unbuilt.told[1]}, {lets_go.told[1]}",
+                f"{unbuilt.row[1]}, {lets_go.row[1]}",
                 passed=unbuilt.right and lets_go.right,
             ),
             Check(
@@ -146,7 +146,7 @@ def _several(trial: TrialRequest) -> Findings:
     return Findings(
         columns=("SteMs", "fan-out", "S", "results", "", "probes", "builds", "held at most", "evicted"),
         rows=tuple(
-            (name, fan_out, few if uneven else each, *one.told)
+            (name, fan_out, few if uneven else each, *one.row)
             for (name, fan_out, uneven), one in runs.items()
         ),
         panels=tuple(

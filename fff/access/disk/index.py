@@ -127,13 +127,13 @@ class DiskIndex:
 
     def __init__(self, path: Path, *, at_once: bool = False) -> None:
         self._synchronous = "FULL" if at_once else "NORMAL"
-        with _told():
+        with _sqlite_errors():
             self._db = sqlite3.connect(
                 path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False
             )
         self._db.text_factory = _text
         try:
-            with _told():
+            with _sqlite_errors():
                 self._open()
         except BaseException:
             self.close()
@@ -158,7 +158,7 @@ class DiskIndex:
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
         """All that is written inside, or nothing."""
-        with _told():
+        with _sqlite_errors():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -179,7 +179,7 @@ class DiskIndex:
         return self._scans("whole", whole, since, until)
 
     def _scans(self, by: str, name: bytes, since: float, until: float) -> list[ScanEntry]:
-        with _told():
+        with _sqlite_errors():
             scans = self._db.execute(
                 "SELECT id, CAST(columns AS TEXT), file, mac, CAST(rows AS INTEGER),"  # noqa: S608 - fixed names
                 " CAST(bytes AS INTEGER), CAST(fetched AS REAL), CAST(shape AS BLOB), CAST(whole AS BLOB),"
@@ -193,7 +193,7 @@ class DiskIndex:
 
     def keysets(self, shape: bytes) -> list[KeptKeys]:
         """What a table has been looked up by."""
-        with _told():
+        with _sqlite_errors():
             stored = self._db.execute(
                 "SELECT id, CAST(keys AS TEXT), CAST(columns AS TEXT) FROM keyset WHERE shape = ?", (shape,)
             ).fetchall()
@@ -202,7 +202,7 @@ class DiskIndex:
     def answers(self, keyset: int, keys: Sequence[bytes], since: float, until: float) -> list[KeptAnswer]:
         """The answers to those of the keys that were given in that time."""
         answers: list[tuple[bytes, bytes | None, bytes, int, float, float, int]] = []
-        with _told():
+        with _sqlite_errors():
             for start in range(0, len(keys), _AT_ONCE):
                 some = keys[start : start + _AT_ONCE]
                 marks = ",".join("?" * len(some))
@@ -217,7 +217,7 @@ class DiskIndex:
 
     def reply(self, request: bytes) -> Reply | None:
         """What was answered to a request."""
-        with _told():
+        with _sqlite_errors():
             reply = self._db.execute(
                 "SELECT request, CAST(etag AS TEXT), CAST(modified AS TEXT), CAST(headers AS TEXT),"
                 " CAST(body AS BLOB), mac FROM reply WHERE request = ?",
@@ -227,7 +227,7 @@ class DiskIndex:
 
     def held(self) -> list[Held]:
         """What is kept, table by table."""
-        with _told():
+        with _sqlite_errors():
             held = self._db.execute(
                 "SELECT source, name, sum(scan), sum(keys), sum(rows), sum(bytes), min(oldest) FROM ("
                 " SELECT source, name, count(*) AS scan, 0 AS keys, sum(rows) AS rows, sum(bytes) AS bytes,"
@@ -243,7 +243,7 @@ class DiskIndex:
 
     def size(self) -> int:
         """Bytes of the index and of the files it names."""
-        with _told():
+        with _sqlite_errors():
             (pages,) = self._db.execute("PRAGMA page_count").fetchone()
             (free,) = self._db.execute("PRAGMA freelist_count").fetchone()
             (each,) = self._db.execute("PRAGMA page_size").fetchone()
@@ -252,7 +252,7 @@ class DiskIndex:
 
     def files(self) -> set[str]:
         """The files it names."""
-        with _told():
+        with _sqlite_errors():
             return {_file(file) for (file,) in self._db.execute("SELECT file FROM scan")}
 
     # ---------------------------------------------------------------------- writing, inside of `writing` only
@@ -393,7 +393,7 @@ def _names(text: str | None) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
+def _sqlite_errors() -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:

@@ -124,8 +124,8 @@ class CachedSource:
                 return self._fetched(rest, quals, method, asked, asked, meter=meter, window=window)
 
             pages = put_together(kept_parts, ask, columns, meter)
-        async with aclosing(pages) as answered:
-            async for page in answered:
+        async with aclosing(pages) as stream:
+            async for page in stream:
                 yield page
 
     async def _fetched(
@@ -153,8 +153,8 @@ class CachedSource:
                 pages = brought_up_to_date(
                     rows, self._adapter, table, method, asked, meter=meter, window=window
                 )
-            async with aclosing(cast("AsyncGenerator[Page]", pages)) as answered:
-                async for page in answered:
+            async with aclosing(cast("AsyncGenerator[Page]", pages)) as stream:
+                async for page in stream:
                     truncated = truncated or page.truncated is not None
                     if file is not None and self._repeats_secrets(page.rows):
                         file.drop()
@@ -268,8 +268,8 @@ class CachedSource:
         pages = self._adapter.lookup(table, method, asked, left, meter=meter)
         async with aclosing(
             self._brought(method.keys, asked, left, (), pages, began=began, meter=meter)
-        ) as answered:
-            async for page in answered:
+        ) as stream:
+            async for page in stream:
                 # Else a row nobody asked for may be one that is known.
                 rows = rows_having(page.rows, method.keys, left) if known else page.rows
                 yield replace(page, rows=rows.select(list(columns)))
@@ -319,8 +319,8 @@ class CachedSource:
         for page in first:
             yield page
         if rest is not None:
-            async with aclosing(cast("AsyncGenerator[Page]", rest)) as answered:
-                async for page in answered:
+            async with aclosing(cast("AsyncGenerator[Page]", rest)) as stream:
+                async for page in stream:
                     whole = whole and page.truncated is None
                     brought.append(page.rows)
                     yield page

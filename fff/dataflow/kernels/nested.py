@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.dataflow.arrays import numpy_mask
-from fff.dataflow.kernels.values import Failures, Kernel, Partial, Value, column, failing
+from fff.dataflow.kernels.collections.parts import aligned
+from fff.dataflow.kernels.values import Failures, Kernel, Partial, Value, failing
 from fff.schema import ArrowType
 
 
@@ -17,15 +18,9 @@ def _field(args: Sequence[Value], _: ArrowType) -> Value:
     return pc.struct_field(args[0], args[1].as_py())
 
 
-def _aligned(args: Sequence[Value]) -> list[pa.Array]:
-    """All as columns, of as many rows as the longest has."""
-    length = max((len(one) for one in args if isinstance(one, pa.Array)), default=1)
-    return [column(one, length) for one in args]
-
-
 def _element(args: Sequence[Value], _: ArrowType) -> Value | Partial:
     """`array[index]`, counted from 0."""
-    items, places = _aligned(args)
+    items, places = aligned(args)
     places = pc.cast(places, pa.int64())
     valid = pc.and_(pc.is_valid(items), pc.is_valid(places))
     place = pc.fill_null(places, 0).to_numpy(zero_copy_only=False)
@@ -52,7 +47,7 @@ def _of_key(args: Sequence[Value], kind: ArrowType) -> Value:
 
 def _at(args: Sequence[Value], kind: ArrowType, *, tries: bool) -> Value | Partial:
     """`element_at(array, place)`: counted from 1, or from the end where the place is negative."""
-    items, places = _aligned(args)
+    items, places = aligned(args)
     lengths = pc.cast(pc.list_value_length(items), pa.int64())
     place = pc.cast(places, pa.int64())
     counted = pc.if_else(pc.less(place, 0), pc.add(place, lengths), pc.subtract(place, 1))
@@ -80,7 +75,7 @@ def _at(args: Sequence[Value], kind: ArrowType, *, tries: bool) -> Value | Parti
 
 
 def _array(args: Sequence[Value], kind: ArrowType) -> Value:
-    columns = _aligned(args)
+    columns = aligned(args)
     length = len(columns[0])
     places = np.arange(length * len(args)).reshape(len(args), length).T.ravel()
     offsets = np.arange(0, length * len(args) + 1, len(args), dtype=np.int32)

@@ -281,8 +281,8 @@ class LookupModule:
         if all(len(request.keys) == 1 for request in requests):
             right: Bools = row_keys == np.repeat([request.keys[0] for request in requests], rows)
             starts: Int64 = np.cumsum(rows, dtype=np.int64) - rows
-            found = np.add.reduceat(right, starts, dtype=np.int64).tolist()
-            for request, count, hits in zip(requests, rows, found, strict=True):
+            matches = np.add.reduceat(right, starts, dtype=np.int64).tolist()
+            for request, count, hits in zip(requests, rows, matches, strict=True):
                 self.met += not request.rows and hits > 0
                 request.rows += count
         else:
@@ -335,8 +335,8 @@ class LookupModule:
         return keys
 
     def _in_flight(self, keys: Int64) -> Int64:
-        found: Int64 = keys[self.states(keys) == KeyState.IN_FLIGHT]
-        return found
+        in_flight: Int64 = keys[self.states(keys) == KeyState.IN_FLIGHT]
+        return in_flight
 
     def give_up_pending(self, reason: str) -> Int64:
         """Fail every key that has not been sent."""

@@ -88,7 +88,7 @@ class Races:
         """Ask a method at once for keys that nobody has asked it for. There is room for one more request."""
         number = self._methods.next_request
         request = method.module.race(number, keys, self._clock.now, urgent=urgent)
-        return self._methods.told(method, [self._methods.send(method, request)])[0]
+        return self._methods.instructions(method, [self._methods.send(method, request)])[0]
 
     def _left(self) -> int:
         """How many requests may still race others."""

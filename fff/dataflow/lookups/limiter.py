@@ -49,7 +49,7 @@ class Limiter:
         window = min(self.allowance, module.plan.window) * batch
         return Load(self.backlog * batch, window, batch, self._left, self._each_s)
 
-    def told(self, left: float | None, each_s: float) -> None:
+    def observe_quota(self, left: float | None, each_s: float) -> None:
         """What an answer said of a quota."""
         self._left, self._each_s = left, each_s
 

@@ -106,7 +106,7 @@ class Lookups:
             needed -= len(request.keys)
             method.demand.sent(module.pending)
             sent.append(self.methods.send(method, request))
-        return [*self.methods.told(method, sent)], spared
+        return [*self.methods.instructions(method, sent)], spared
 
     def _worth_waiting(self, method: Method) -> bool:
         """Whether a batch that is not full had better wait for more keys; sets the alarm if only for a time.
@@ -156,10 +156,10 @@ class Lookups:
             table, index, module, request = asked
             self.methods.of(table, index).heard(self.clock.now)
             if len(event.rows):
-                self._answered(table, module, [(request, event.rows)])
+                self._build_answers(table, module, [(request, event.rows)])
         return []
 
-    def _answered(
+    def _build_answers(
         self, table: int, module: LookupModule, answers: Sequence[tuple[KeyRequest, pa.RecordBatch]]
     ) -> None:
         """Build what answers of one lookup method brought. Where rows are compared, answers come one by one (P22)."""
@@ -189,7 +189,7 @@ class Lookups:
             else:
                 together.setdefault((table, index), []).append((request, answer.rows))
         for (table, index), answers in together.items():
-            self._answered(table, self.block.lookups[table][index], answers)
+            self._build_answers(table, self.block.lookups[table][index], answers)
 
     def ends(self, events: Sequence[LookupEnd]) -> list[Instruction]:
         """EOTs of requests, for their lookups and for every rival."""
@@ -223,7 +223,7 @@ class Lookups:
             )
             self.methods.over(request)
             method.times.observe(len(request.keys), event.seconds)
-            limiter.told(event.left, event.each_s)
+            limiter.observe_quota(event.left, event.each_s)
             seconds.append(limiter.served(request, event.seconds))
         module.answered += len(ended)
         module.served_s += sum(seconds)

@@ -131,7 +131,7 @@ class Methods:
         return request
 
     @staticmethod
-    def told(method: Method, requests: Sequence[KeyRequest]) -> list[Lookup]:
+    def instructions(method: Method, requests: Sequence[KeyRequest]) -> list[Lookup]:
         """What the runtime is to ask."""
         if not requests:
             return []

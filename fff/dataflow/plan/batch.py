@@ -49,6 +49,11 @@ class TupleBatch:
         """The same tuples in another state of the same span."""
         return TupleBatch(state, self.rows, self.stamps)
 
+    def with_rows(self, alias: int, rows: Int64) -> TupleBatch:
+        """Each tuple concatenated with a row of an alias that it does not span yet."""
+        state = TupleState(self.state.span | 1 << alias, self.state.done)
+        return TupleBatch(state, {**self.rows, alias: rows}, self.stamps)
+
 
 def merge(batches: Sequence[TupleBatch]) -> TupleBatch:
     """One batch of the tuples of several; all have the same state."""

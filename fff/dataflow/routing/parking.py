@@ -205,7 +205,7 @@ class Parking(ABC):
 
     def _leave_scan(self, alias: int, group: ParkedGroup) -> None:
         """Who waits for the scan waits for a lookup instead, if it binds one of a right side."""
-        waiting = self._told_apart(group, group.alive()) if alias in self.block.constraints.right else ()
+        waiting = self._by_match(group, group.alive()) if alias in self.block.constraints.right else ()
         self._learn(Outcome(group.state, Move(alias), group.close(), 0))
         bindings = self.block.constraints.bindings(group.state.span, alias)
         for batch, matched in waiting if bindings else ():
@@ -218,7 +218,7 @@ class Parking(ABC):
         """
         for alias, group in self._groups(table, lookup):
             right = alias in self.block.constraints.right
-            waiting = self._told_apart(group, group.places(keys)) if right else [(group.waiting(keys), None)]
+            waiting = self._by_match(group, group.places(keys)) if right else [(group.waiting(keys), None)]
             if first is None:
                 group.release(keys)
             else:
@@ -226,7 +226,7 @@ class Parking(ABC):
             for batch, matched in waiting:
                 self._repark(batch, alias, lookup if first is None else first, matched)
 
-    def _told_apart(self, group: ParkedGroup, places: Int64) -> list[tuple[TupleBatch, bool | None]]:
+    def _by_match(self, group: ParkedGroup, places: Int64) -> list[tuple[TupleBatch, bool | None]]:
         """The tuples at some places of a group, by whether they have had a match."""
         return [(group.unmatched(places), False), (group.matched(places), True)]
 

@@ -15,7 +15,6 @@ import numpy as np
 from fff.dataflow.arrays import Bools, Int64
 from fff.dataflow.modules import Block
 from fff.dataflow.plan.batch import TupleBatch
-from fff.dataflow.plan.state import TupleState
 
 
 class Met(NamedTuple):
@@ -45,7 +44,7 @@ class RightSides:
 
     def meet(self, batch: TupleBatch, alias: int, positions: Int64, rows: Int64) -> Met:
         """Of pairs (position in the batch, row) that agree on some link: what those lead to that meet all of ON."""
-        pairs = self._concatenated(batch.take(positions), alias, rows)
+        pairs = batch.take(positions).with_rows(alias, rows)
         for link in self._block.constraints.links(batch.state.span, alias):
             same = self._block.numbers(pairs, alias, link.own) == self._block.numbers(
                 pairs, link.other, link.column
@@ -72,8 +71,4 @@ class RightSides:
         return self._by_itself(batch.take(np.arange(kept)), alias)
 
     def _by_itself(self, batch: TupleBatch, alias: int) -> TupleBatch:
-        return self._concatenated(batch, alias, np.full(len(batch), -1, np.int64))
-
-    def _concatenated(self, tuples: TupleBatch, alias: int, rows: Int64) -> TupleBatch:
-        state = TupleState(tuples.state.span | 1 << alias, tuples.state.done)
-        return TupleBatch(state, {**tuples.rows, alias: rows}, tuples.stamps)
+        return batch.with_rows(alias, np.full(len(batch), -1, np.int64))

@@ -197,7 +197,7 @@ class Router(Parking):
             return
         batch, positions, rows = self._matches(batch, alias, urgent=urgent)
         positions, rows = self._older(batch, alias, positions, rows)
-        joined = self._passing(self._joined(batch.take(positions), alias, rows), span, alias)
+        joined = self._passing(batch.take(positions).with_rows(alias, rows), span, alias)
         self._count(batch, move)
         requests, parked = self._ask(batch, move, urgent=urgent)
         self._probed(batch, move, len(batch) - parked, len(joined), requests)
@@ -294,7 +294,7 @@ class Router(Parking):
 
     def _concatenate(self, tuples: TupleBatch, alias: int, rows: Int64) -> TupleBatch:
         """tuples[i] with rows[i] as `alias`, where every equality and every newly evaluable predicate holds."""
-        joined = self._joined(tuples, alias, rows)
+        joined = tuples.with_rows(alias, rows)
         for link in self.block.constraints.links(tuples.state.span, alias):
             same = self.block.numbers(joined, alias, link.own) == self.block.numbers(
                 joined, link.other, link.column
@@ -303,12 +303,8 @@ class Router(Parking):
                 joined = joined.take(np.flatnonzero(same))
         return self._passing(joined, tuples.state.span, alias)
 
-    def _joined(self, tuples: TupleBatch, alias: int, rows: Int64) -> TupleBatch:
-        state = TupleState(tuples.state.span | 1 << alias, tuples.state.done)
-        return TupleBatch(state, {**tuples.rows, alias: rows}, tuples.stamps)
-
     def _passing(self, joined: TupleBatch, span: int, alias: int) -> TupleBatch:
-        """Those of `found` that pass the inline predicates which `alias` joining `span` makes evaluable."""
+        """Those of `joined` that pass the inline predicates which `alias` joining `span` makes evaluable."""
         for predicate in self.block.constraints.evaluable(span, alias):
             if len(joined):
                 joined = joined.take(self.block.selections.passing(predicate, joined))

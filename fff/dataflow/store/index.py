@@ -115,13 +115,13 @@ class NumberIndex:
     def match(self, numbers: Int64) -> tuple[Int64, Int64]:
         """All pairs (position in `numbers`, row) with equal numbers, in no particular order."""
         self._catch_up()
-        found_at: list[Int64] = []
+        probes: list[Int64] = []
         rows: list[Int64] = []
         if self._settled:
             lengths = _at(self._run_length, numbers, 0)
             positions = lengths.nonzero()[0]
             lengths = lengths[positions]
-            found_at.append(np.repeat(positions, lengths))
+            probes.append(np.repeat(positions, lengths))
             rows.append(self._run_rows[spread(self._run_start[numbers[positions]], lengths)])
         if self._settled < len(self):
             entries = _at(self._head.view, numbers, -1)
@@ -130,7 +130,7 @@ class NumberIndex:
             if self._most == 1 and not rows:
                 return positions, entries
             while len(entries):
-                found_at.append(positions)
+                probes.append(positions)
                 rows.append(entries)
                 entries = self._next.view[entries].astype(np.int64)
                 alive = (entries >= 0).nonzero()[0]
@@ -139,8 +139,8 @@ class NumberIndex:
         if not rows:
             return EMPTY, EMPTY
         if len(rows) == 1:
-            return found_at[0], rows[0]
-        return np.concatenate(found_at), np.concatenate(rows)
+            return probes[0], rows[0]
+        return np.concatenate(probes), np.concatenate(rows)
 
     def spill(self, spill: Spill) -> None:
         """Leave memory, as far as that is worth it."""

@@ -54,13 +54,13 @@ class _Counts:
 
     def disown(self, lesson: Lesson) -> None:
         """Take that back: what is left was counted here, in whole tuples."""
-        for share, told in (
+        for share, counted in (
             (self.fan_out, lesson.fan_out),
             (self.waited, lesson.waited),
             (self.asked, lesson.asked),
         ):
-            share.taken = float(round(share.taken - told[0]))
-            share.produced = float(round(share.produced - told[1]))
+            share.taken = float(round(share.taken - counted[0]))
+            share.produced = float(round(share.produced - counted[1]))
 
     def lesson(self) -> Lesson:
         """For the next run."""

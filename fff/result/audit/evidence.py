@@ -171,12 +171,12 @@ class RoutingEvidence:
     def _met(self, move: Move) -> float:
         """The share of tuples that a move finds anything for."""
         fanout = self.pooled(move)
-        seen = self._told(move)
+        seen = self._statistics_of(move)
         if seen is None or not seen.asked:
             return min(fanout, 1.0)
         return min((seen.met + 0.5) / (seen.asked + 1), fanout, 1.0)
 
-    def _told(self, move: Move) -> LookupStatistics | None:
+    def _statistics_of(self, move: Move) -> LookupStatistics | None:
         if move.lookup is None:
             return None
         return self._lookups.get((self.plan.aliases[move.alias].table, move.lookup))

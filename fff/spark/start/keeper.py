@@ -48,7 +48,7 @@ class SparkKeeper:
         self._borrowed: dict[
             socket.socket, bool
         ] = {}  # by whom, and whether something of theirs is in the JVM
-        self._spoilt = self._told_to_stop = False
+        self._spoilt = self._stop_requested = False
         self._selector = selectors.DefaultSelector()
         self._selector.register(door, selectors.EVENT_READ)
 
@@ -63,7 +63,7 @@ class SparkKeeper:
                 elif isinstance(key.fileobj, socket.socket):
                     self._hear(key.fileobj)
             code = self._jvm.exit_code(lost=False)
-            if code is not None or self._told_to_stop or (not self._borrowed and self._is_over()):
+            if code is not None or self._stop_requested or (not self._borrowed and self._is_over()):
                 return [
                     key.fileobj
                     for key in self._selector.get_map().values()
@@ -112,7 +112,7 @@ class SparkKeeper:
         elif what == "tell":
             self._say(connection, self._state())
         elif what == "stop":
-            self._told_to_stop = True
+            self._stop_requested = True
 
     def _gone(self, connection: socket.socket) -> None:
         if self._borrowed.pop(connection, None) is not None:
@@ -132,9 +132,9 @@ class SparkKeeper:
         }
 
     @staticmethod
-    def _say(connection: socket.socket, said: dict[str, object]) -> None:
+    def _say(connection: socket.socket, message: dict[str, object]) -> None:
         with contextlib.suppress(OSError):  # it has gone meanwhile, which is heard as well
-            connection.sendall(line(said))
+            connection.sendall(line(message))
 
 
 def _resident(pid: int) -> int:

@@ -67,8 +67,8 @@ def is_memory_short() -> bool:
     """Whether this machine, or what confines this process, has too little memory for a JVM that nobody uses."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2]
     with contextlib.suppress(OSError, StopIteration, ValueError):
-        told = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        limits = [int(next(line for line in told if line.startswith("MemAvailable")).split()[1]) << 10]
+        meminfo = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        limits = [int(next(line for line in meminfo if line.startswith("MemAvailable")).split()[1]) << 10]
     with contextlib.suppress(OSError, ValueError):  # no such file, or it says "max"
         limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
     return min(limits) < _FREE_BYTES
@@ -185,9 +185,9 @@ class WarmJVM:
                 self._connection.sendall(line(what))
 
 
-def line(said: Mapping[str, object]) -> bytes:
+def line(message: Mapping[str, object]) -> bytes:
     """One message, as both sides write it."""
-    return json.dumps(said).encode() + b"\n"
+    return json.dumps(message).encode() + b"\n"
 
 
 def _connected(folder: Path) -> socket.socket | None:

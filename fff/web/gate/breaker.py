@@ -22,7 +22,7 @@ class Breaker:
 
     def __init__(self, policy: HostPolicy) -> None:
         self._policy = policy
-        self._answered = 0
+        self._answers = 0
         self._failed = 0  # before the row
         self._row = 0  # failures since the last answer
         self._row_s = 0.0  # seconds that they took
@@ -44,18 +44,18 @@ class Breaker:
     @property
     def threshold(self) -> int:
         """Failures in a row from which on the host is in doubt."""
-        share = (self._failed + 1) / (self._failed + self._answered + 2)
+        share = (self._failed + 1) / (self._failed + self._answers + 2)
         return max(_LEAST, math.ceil(math.log(_BY_CHANCE) / math.log(share)))
 
     @property
     def patience(self) -> float:
         """Seconds to go on for once it is open."""
-        asked = self._answered + self._failed
-        return self._policy.total_timeout * _PATIENCE * (self._answered / asked if asked else 0.0)
+        asked = self._answers + self._failed
+        return self._policy.total_timeout * _PATIENCE * (self._answers / asked if asked else 0.0)
 
-    def answered(self) -> None:
+    def request_answered(self) -> None:
         """The host answers, whatever it says."""
-        self._answered += 1
+        self._answers += 1
         self._failed += self._row
         self._row, self._row_s, self._opened, self.tried, self.given_up = 0, 0.0, None, 0, False
 

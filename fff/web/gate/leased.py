@@ -140,7 +140,7 @@ class LeasedLimiter(HostLimiter):
         self.policy = policy
         self._line = line
         self._key = key
-        self._told = False  # whether the rules are known at the other end
+        self._rules_sent = False  # whether the rules are known at the other end
         self._outcomes: dict[int, list[Message]] = {}  # of leased requests, by number
         self._alone = False
         self._left: tuple[float | None, float] = (None, 0.0)
@@ -169,7 +169,7 @@ class LeasedLimiter(HostLimiter):
     def tighten(self, policy: HostPolicy) -> None:
         """See `HostLimiter`."""
         super().tighten(policy.shared(self._line.tasks))
-        self.policy, self._told = policy, False
+        self.policy, self._rules_sent = policy, False
 
     async def acquire(self, meter: AccessMeter) -> Permit:
         """See `HostLimiter`."""
@@ -190,8 +190,8 @@ class LeasedLimiter(HostLimiter):
 
     async def _leased(self, meter: AccessMeter) -> Permit:
         await self._line.open()
-        rules = None if self._told else rules_of(self.policy)
-        self._told = True
+        rules = None if self._rules_sent else rules_of(self.policy)
+        self._rules_sent = True
         number = self._line.next()
         answer = await self._line.ask(number, self._key, rules)
         if answer[0] == "long":
@@ -244,11 +244,11 @@ class LeasedLimiter(HostLimiter):
             self.successes += 1
             self._outcomes[permit.serial].append(["admitted"])
 
-    def refused(self, permit: Permit, wait: float, *, told: bool = True) -> float:
+    def refused(self, permit: Permit, wait: float, *, wait_named: bool = True) -> float:
         """See `HostLimiter`; a leased request waits by itself, others for as long as they are told elsewhere."""
         if permit.serial not in self._outcomes:
-            return super().refused(permit, wait, told=told)
-        self._outcomes[permit.serial].append(["refused", wait, told])
+            return super().refused(permit, wait, wait_named=wait_named)
+        self._outcomes[permit.serial].append(["refused", wait, wait_named])
         self._paused_until = max(self._paused_until, self._clock.now() + wait)
         return 0.0 if wait > self.policy.max_delay else wait  # a wait out of bounds is told by who leases
 

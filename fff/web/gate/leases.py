@@ -175,8 +175,8 @@ def _tell(limiter: HostLimiter, permit: Permit, outcome: Message) -> None:
             limiter.observe(permit, [Quota(*one) for one in quotas])
         case ["admitted"]:
             limiter.admitted(permit)
-        case ["refused", wait, told]:
-            limiter.refused(permit, wait, told=told)
+        case ["refused", wait, wait_named]:
+            limiter.refused(permit, wait, wait_named=wait_named)
         case ["unanswered"]:
             limiter.unanswered(permit)
         case _:

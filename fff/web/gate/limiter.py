@@ -54,7 +54,7 @@ class _Doubt:
 
 
 @dataclass(frozen=True, eq=False)
-class ToldWait:
+class RetryAfterWait:
     """One request's wait. Implements `Gate`."""
 
     until: float
@@ -251,7 +251,9 @@ class HostLimiter:
         if permit.serial > self._wave:  # others tell of the time before the cut
             self._crowd.admitted(permit.level, self._in_flight)
         if self._saturated and permit.serial > self._shut:
-            self._pace.resume(permit.started, closed=self._closed, refused=self._refused, told=self._counted)
+            self._pace.resume(
+                permit.started, closed=self._closed, refused=self._refused, counted=self._counted
+            )
             self._saturated = permit.serial <= self._wave
             if self._saturated:  # some of those that went first were admitted, and others not
                 self._shut = self._wave
@@ -259,10 +261,10 @@ class HostLimiter:
         if self._saturated or permit.serial > self._wave:  # others belong to an epoch that is over
             self._pace.admitted()
 
-    def refused(self, permit: Permit, wait: float, *, told: bool = True) -> float:
+    def refused(self, permit: Permit, wait: float, *, wait_named: bool = True) -> float:
         """The answer told to slow down. Returns the seconds that this request is to wait by itself, while others may start.
 
-        0 where the host is to be left alone for `wait` seconds: nobody starts then. `told`: the server named the wait.
+        0 where the host is to be left alone for `wait` seconds: nobody starts then. `wait_named`: the server named the wait.
         """
         if permit.serial <= self._wave:
             if not self._saturated:
@@ -289,7 +291,7 @@ class HostLimiter:
                 self._pace.restart()
         else:
             self._closed = self._clock.now() if self._saturated else None
-            several = told and self._refusals == 1 and not self._counted
+            several = wait_named and self._refusals == 1 and not self._counted
             self._saturate(min(self.limit, self._pace.admissions) if several else 1)
             self._refused = True
         self._doubt = None

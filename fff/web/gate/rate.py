@@ -200,19 +200,19 @@ class Pace:
         self._shut = now
 
     def resume(
-        self, started: float, *, closed: float | None = None, refused: bool = True, told: bool = False
+        self, started: float, *, closed: float | None = None, refused: bool = True, counted: bool = False
     ) -> None:
         """The first request, started then, is admitted after the server was saturated: a new epoch begins.
 
         `closed`: when the server refused once more although the time it had asked for was over. `refused`: it
-        did refuse; else a quota it told of was used up. `told`: it tells what is left of its quotas.
+        did refuse; else a quota it told of was used up. `counted`: it tells what is left of its quotas.
         """
         if self._epoch is not None and self._admitted:
             opened = started if closed is None else (started + closed) / 2  # somewhere between
             length = max(opened - self._epoch, 1e-3)
             if not self.believed:
                 self._horizon = length
-            if told or self._hint is not None:
+            if counted or self._hint is not None:
                 self._used_up(length, started, refused=refused)
             else:
                 self._refused(length, started)

@@ -91,7 +91,7 @@ class Remaining:
         self.limit: float | None = None
         self._window: float | None = None  # its length
         self._newest = 0  # number of the newest request whose answer was taken in
-        self._told = 0.0  # what that answer told
+        self._newest_remaining = 0.0  # what that answer told
         self._most = 0.0  # the most that any answer told
         self._over = False  # the window is over, and no answer has told of the next
         self._trickles = False  # the end of a window is no more than the next few requests
@@ -103,8 +103,8 @@ class Remaining:
         reset = quota.reset if quota.reset is not None else quota.window
         if quota.remaining is None or reset is None or serial < self._newest:
             return
-        grown = quota.remaining > self._told + others
-        self._newest, self._told = serial, quota.remaining
+        grown = quota.remaining > self._newest_remaining + others
+        self._newest, self._newest_remaining = serial, quota.remaining
         self._most = max(self._most, quota.remaining)
         ends = now + reset
         # Rounded up, the end told wanders; the earliest told within one window is the nearest to the truth.
@@ -140,7 +140,7 @@ class Remaining:
 
     def exhausted(self, others: int) -> bool:
         """Whether nothing is left for certain: no answer on its way can tell of more."""
-        return self.left is not None and self.left < 1 and (not others or self._told < 1)
+        return self.left is not None and self.left < 1 and (not others or self._newest_remaining < 1)
 
     def each_s(self, now: float) -> float:
         """Seconds that a request waits for where all are used up: a share of the window, or of what is left of it."""

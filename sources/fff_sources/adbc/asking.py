@@ -23,7 +23,7 @@ class DatabaseQuery:
 
 def statement(
     dialect: Dialect,
-    found: DatabaseTable,
+    described: DatabaseTable,
     wanted: Table,
     columns: Sequence[str],
     *,
@@ -38,25 +38,25 @@ def statement(
     conditions: list[str] = []
     values: list[pa.Array] = []
     if names:
-        chosen = dialect.keys([found.columns[name] for name in names], keys, 1)
+        chosen = dialect.keys([described.columns[name] for name in names], keys, 1)
         if chosen is None:
             return None
         conditions.append(f"({chosen[0]})")
         values += chosen[1]
     for qual in wanted.quals_beside(names):
-        condition = dialect.qualifier(found.columns[qual.column], qual, len(values) + 1)
+        condition = dialect.qualifier(described.columns[qual.column], qual, len(values) + 1)
         if condition is not None:
             conditions.append(condition[0])
             values += condition[1]
-    rest = f"FROM {found.from_clause}"
+    rest = f"FROM {described.from_clause}"
     rest += f" WHERE {' AND '.join(conditions)}" if conditions else ""
     limit = None
     if wanted.sort is not None and not names:
         # Whoever asks for an order stops when it has enough, which may be more than so many rows.
-        rest += f" ORDER BY {_order(found.columns[wanted.sort.removeprefix('-')], wanted.sort)}"
+        rest += f" ORDER BY {_order(described.columns[wanted.sort.removeprefix('-')], wanted.sort)}"
     elif not names:
         limit = wanted.rows_wanted
-    read = [found.columns[name] for name in columns]
+    read = [described.columns[name] for name in columns]
     sql, skip = dialect.select(read, rest, limit)
     return DatabaseQuery(sql, values, read, skip)
 

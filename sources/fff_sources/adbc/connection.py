@@ -28,8 +28,8 @@ class DriverMissingError(Exception):
 class AdbcError(Exception):
     """What a database or its driver says; `lost`: the connection, not the statement, may be to blame."""
 
-    def __init__(self, said: str, *, lost: bool) -> None:
-        super().__init__(said)
+    def __init__(self, message: str, *, lost: bool) -> None:
+        super().__init__(message)
         self.lost = lost
 
 
@@ -155,5 +155,5 @@ def _translated() -> Iterator[None]:
         state = getattr(error, "sqlstate", None)
         # A class of SQL states says that the statement is wrong; without one, or in class 08 or 57, it is the
         # connection.
-        said = " ".join(str(error).split())
-        raise AdbcError(said, lost=state is None or state[:2] in ("08", "57")) from None
+        message = " ".join(str(error).split())
+        raise AdbcError(message, lost=state is None or state[:2] in ("08", "57")) from None

@@ -35,7 +35,7 @@ _IN_PATH = "pg_table_is_visible(c.oid) AND n.nspname NOT IN ('pg_catalog', 'info
 _COLUMNS = """SELECT CAST(n.nspname AS text) AS "schema", CAST(a.attname AS text) AS name,
   CAST(COALESCE(b.typname, t.typname) AS text) AS type,
   CASE WHEN b.oid IS NULL THEN a.atttypmod ELSE t.typtypmod END AS modifier,
-  a.attnotnull AS filled, COALESCE(co.collisdeterministic, true) AS told_apart,
+  a.attnotnull AS filled, COALESCE(co.collisdeterministic, true) AS is_deterministic,
   COALESCE(array_position(CAST(i.indkey AS int2[]), a.attnum) - array_lower(CAST(i.indkey AS int2[]), 1) + 1, 0) AS pk
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -96,7 +96,7 @@ class PostgresDialect:
         """`= ANY (array)`, or a join with several arrays."""
         sayable = []
         for key in keys:
-            texts = [_said(one, value) for one, value in zip(columns, key, strict=True)]
+            texts = [_as_text(one, value) for one, value in zip(columns, key, strict=True)]
             if None not in texts:
                 sayable.append(texts)
         if not sayable:
@@ -110,7 +110,7 @@ class PostgresDialect:
 
     def qualifier(self, column: DatabaseColumn, qual: Qual, number: int) -> Condition | None:
         """A comparison as SQL has it."""
-        text = _said(column, qual.value)
+        text = _as_text(column, qual.value)
         if text is None or (column.cast == "int8" and not -(2**63) <= qual.value < 2**63):
             return None
         if qual.operator == "like":
@@ -155,7 +155,7 @@ def _column(row: Mapping[str, object]) -> DatabaseColumn:
         return DatabaseColumn(name, "string", text, **about)
     # Two values that the type takes for one may be two texts, and the other way round.
     compared = this if kind in ("text", "varchar") else text
-    if not row["told_apart"]:
+    if not row["is_deterministic"]:
         compared = f'{text} COLLATE "C"'
     return DatabaseColumn(
         name, "string", text, compared=compared, cast="text", operators=("=", "like"), **about
@@ -176,7 +176,7 @@ def _text(name: str) -> str:
     return f"CAST({quoted(name)} AS text)"
 
 
-def _said(column: DatabaseColumn, value: object) -> str | None:
+def _as_text(column: DatabaseColumn, value: object) -> str | None:
     """A value as its type is written; None where the type has no such value, so that no row can have it."""
     match value:
         case str():

@@ -99,7 +99,7 @@ class AdbcSource:
     async def list_tables(self, *, meter: AccessMeter) -> None:
         """Ask for the names of all tables and views."""
         sql, values = self._dialect.listing(self._declared.namespace)
-        for row in await self._told(sql, values, meter):
+        for row in await self._all_rows(sql, values, meter):
             if row["name"].lower() not in {name.lower() for name in self._places}:
                 self._name(row["name"], AdbcTable())
         self._listed = True
@@ -122,7 +122,7 @@ class AdbcSource:
         place, types = declared.table or name, declared.columns or {}
         namespace = declared.namespace or self._declared.namespace
         sql, values = self._dialect.describing(place, namespace)
-        rows = await self._told(sql, values, meter, name)
+        rows = await self._all_rows(sql, values, meter, name)
         if not rows:
             raise SourceError(
                 f"the database has no table {place!r} with columns",
@@ -256,7 +256,7 @@ class AdbcSource:
 
     # ------------------------------------------------------------------------------------------------ asking
 
-    async def _told(
+    async def _all_rows(
         self, sql: str, values: Sequence[pa.Array], meter: AccessMeter, table: str | None = None
     ) -> list[dict[str, Any]]:
         """A small answer."""
@@ -310,7 +310,7 @@ class AdbcSource:
                 yield batch
             whole = True
         finally:
-            meter.answered(loop.time())
+            meter.request_answered(loop.time())
             if connection is not None and whole:
                 self._idle.append(connection)
             elif connection is not None:

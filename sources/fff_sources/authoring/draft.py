@@ -39,7 +39,7 @@ class TableDraft:
     columns: list[ColumnDraft] = field(default_factory=list)
     description: str = ""
     primary_key: tuple[str, ...] = ()  # a guess, written as a comment, unless the document says so
-    key_is_said: bool = False
+    key_is_declared: bool = False
     key_columns: list[dict[str, Any]] = field(default_factory=list)
     scan: dict[str, Any] | None = None
     scan_note: str = ""

@@ -64,9 +64,9 @@ def spec_schema() -> dict[str, Any]:
 
 
 def _is_type(kind: str) -> dict[str, Any]:
-    said = {"properties": {"type": {"const": kind}}}
+    condition = {"properties": {"type": {"const": kind}}}
     # The one that `type` may be left out for.
-    return said if kind == "rest" else {**said, "required": ["type"]}
+    return condition if kind == "rest" else {**condition, "required": ["type"]}
 
 
 def _definitions(kind: str) -> dict[str, Any]:

@@ -77,18 +77,18 @@ class SpecTrial:
                 if only is None or self._names(sql, only):
                     yield await self._test(f"{source}.tests[{number}]", sql)
         tables = [table for table in self.tables if only is None or table.full_name == only.full_name]
-        found: list[Table] = []
+        discovered: list[Table] = []
         for table in tables:
             finding = await self._discover(table)
             if finding is not None:
                 yield finding
             else:
                 [known] = self._catalog.find([table.source, table.name])
-                found.append(known)
-        for table in found:
+                discovered.append(known)
+        for table in discovered:
             for scan in table.usable_scans:  # those that need a condition are tried by tests alone
                 yield await self._scan(table, scan)
-        for table in found:
+        for table in discovered:
             for lookup in table.lookups:
                 yield await self._lookup(table, lookup)
 
@@ -222,9 +222,9 @@ class SpecTrial:
         own = _distinct(self._rows.get(table.full_name, ()), method.keys, count)
         if len(own) == count:
             return own, True
-        given = list(dict.fromkeys(self._constants.get((table.full_name, method.name), ())))[:count]
-        if given:
-            return given, False
+        constants = list(dict.fromkeys(self._constants.get((table.full_name, method.name), ())))[:count]
+        if constants:
+            return constants, False
         for name, rows in self._rows.items():
             if name != table.full_name and (distinct := _distinct(rows, method.keys, count)):
                 return distinct, False
@@ -282,8 +282,8 @@ class SpecTrial:
             finding.requests = self._client.requests_sent - before
             finding.seconds = time.perf_counter() - began
             if meter is not None:
-                told_below = {message for _, message in meter.missed.values()}
-                finding.remarks += [text for text in meter.warnings if text not in told_below]
+                missed = {message for _, message in meter.missed.values()}
+                finding.remarks += [text for text in meter.warnings if text not in missed]
 
     def _look_at(self, table: Table, rows: list[Row], finding: Finding, meter: AccessMeter) -> None:
         """What the rows say against the declared columns."""

@@ -82,7 +82,7 @@ def _table(table: TableDraft) -> Iterator[str]:
         yield f"  description: {scalar(table.description)}"
     if not table.exhaustive:
         yield "  exhaustive: false"
-    if table.primary_key and table.key_is_said:
+    if table.primary_key and table.key_is_declared:
         yield f"  primary_key: {flow(table.primary_key)}"
     elif table.primary_key:
         yield f"  # primary_key: {flow(table.primary_key)}  # unique in the sample; rows of one key are then taken for one"

@@ -13,7 +13,7 @@ from fff_sources.http.portal import Portal, PortalColumn, PortalSpec, strangers,
 from fff_sources.http.source import HttpSource
 from fff_sources.http.spec import spec
 from fff_sources.http.spec.check import read_as
-from fff_sources.http.tables import FoundTable, HttpAccess, Question
+from fff_sources.http.tables import DiscoveredTable, HttpAccess, Question
 
 _EXPECTS = "client.base_url must be a CKAN portal, and the resource must be in its DataStore"
 
@@ -71,8 +71,8 @@ class CkanSource(HttpSource):
 
     async def list_tables(self, *, meter: AccessMeter) -> None:
         """Ask for the datasets: one request each."""
-        told = await together(self._resources_of(name, meter) for name in self._declared.datasets)
-        titles = {ident: title for resources in told for ident, title in resources.items()}
+        listings = await together(self._resources_of(name, meter) for name in self._declared.datasets)
+        titles = {ident: title for resources in listings for ident, title in resources.items()}
         known = set(self._resources.values())
         names = unique_names([(ident, title) for ident, title in titles.items() if ident not in known])
         fresh = {name: ident for ident, name in names.items() if name not in self._resources}
@@ -85,7 +85,7 @@ class CkanSource(HttpSource):
         question = Question("api/3/action/package_show", (("id", dataset),))
         return await self._portal.ask(question, _datastore_resources, meter=meter)
 
-    async def _found(self, name: str, meter: AccessMeter) -> FoundTable:
+    async def _discovered(self, name: str, meter: AccessMeter) -> DiscoveredTable:
         """A resource as the answer to a search for nothing describes it."""
         resource = self._resources[name]
         question = Question("api/3/action/datastore_search", (("resource_id", resource), ("limit", "0")))

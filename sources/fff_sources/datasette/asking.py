@@ -106,9 +106,9 @@ class TablePage(FilterWords):
     def question(self, columns: Sequence[str], keys: Sequence[Key], asked: Mapping[str, str]) -> Question:
         """The request: only the columns that are needed, of the rows that are asked for."""
         wanted = tuple(("_col", name) for name in dict.fromkeys(columns or [self.first]))
-        said = tuple((f"{one.column}__{_FILTERS[one.operator]}", text_of(one.value)) for one in self.quals)
+        filters = tuple((f"{one.column}__{_FILTERS[one.operator]}", text_of(one.value)) for one in self.quals)
         return Question(
-            self.path, (*_BARE, *wanted, *self._filters(keys), *said, *self.order, *asked.items())
+            self.path, (*_BARE, *wanted, *self._filters(keys), *filters, *self.order, *asked.items())
         )
 
     def _filters(self, keys: Sequence[Key]) -> tuple[tuple[str, str], ...]:

@@ -14,7 +14,7 @@ from fff_sources.http.portal import WHOLE_NUMBERS, Portal, PortalColumn, PortalS
 from fff_sources.http.source import HttpSource
 from fff_sources.http.spec import spec
 from fff_sources.http.spec.check import read_as
-from fff_sources.http.tables import FoundTable, HttpAccess, Question
+from fff_sources.http.tables import DiscoveredTable, HttpAccess, Question
 
 _OWN = frozenset({"_memory", "_internal"})  # databases of Datasette itself
 _COLUMNS = 'select name, type, pk, "notnull" as filled from pragma_table_info(:t)'
@@ -82,7 +82,7 @@ class DatasetteSource(HttpSource):
         self.keep(*self._portal.named(dict.fromkeys(self._places, "")))
         self._listed = True
 
-    async def _found(self, name: str, meter: AccessMeter) -> FoundTable:
+    async def _discovered(self, name: str, meter: AccessMeter) -> DiscoveredTable:
         """A table as SQLite describes it."""
         place = self._places[name]
         described = await self._described(place, name, meter)

@@ -71,7 +71,7 @@ class DemoServer:
     def _port(process: subprocess.Popen[bytes]) -> int:
         assert process.stdout is not None
         line = process.stdout.readline()
-        told = json.loads(line) if line else {"error": "they ended before saying where they listen"}
-        if "error" in told:
-            raise UsageError(f"the demo sources did not start: {told['error']}")
-        return int(told["port"])
+        reply = json.loads(line) if line else {"error": "they ended before saying where they listen"}
+        if "error" in reply:
+            raise UsageError(f"the demo sources did not start: {reply['error']}")
+        return int(reply["port"])

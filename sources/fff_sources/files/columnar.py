@@ -53,8 +53,8 @@ def columns_of(schemas: Mapping[str, pa.Schema]) -> dict[str, str]:
         for part in schema:
             known, where = kinds.setdefault(part.name, (part.type, path))
             if (both := _wider(known, part.type)) is None:
-                said = f"the column {part.name!r} is {known} in {where} and {part.type} in {path}"
-                raise DifferentTypesError(said)
+                message = f"the column {part.name!r} is {known} in {where} and {part.type} in {path}"
+                raise DifferentTypesError(message)
             kinds[part.name] = both, where
     columns = {}
     for name, (kind, _) in kinds.items():
@@ -155,19 +155,19 @@ def wanted_groups(file: papq.ParquetFile, quals: Quals) -> list[int]:
     """The row groups that may hold rows which fulfil all qualifiers."""
     meta, schema = file.metadata, file.schema_arrow
     places = {meta.schema.column(place).path: place for place in range(meta.num_columns)}
-    told = [
+    bounded = [
         (qual, place)
         for qual in quals
-        if (place := places.get(qual.column)) is not None and is_told_by_ends(schema.field(qual.column).type)
+        if (place := places.get(qual.column)) is not None and has_exact_bounds(schema.field(qual.column).type)
     ]
     return [
         group
         for group in range(meta.num_row_groups)
-        if not any(_excludes(meta.row_group(group).column(place).statistics, qual) for qual, place in told)
+        if not any(_excludes(meta.row_group(group).column(place).statistics, qual) for qual, place in bounded)
     ]
 
 
-def is_told_by_ends(kind: ArrowType) -> bool:
+def has_exact_bounds(kind: ArrowType) -> bool:
     """Whether the least and the greatest value of a column of a file tell about all of them what they do in SQL.
 
     Decimals and nanoseconds may be rounded on the way.

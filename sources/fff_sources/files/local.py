@@ -172,9 +172,9 @@ class LocalFiles:
         # What Macs put beside the files is none of them.
         names = [name for name in archive.namelist() if not name.endswith("/") and "__MACOSX/" not in name]
         if len(names) != 1:
-            said = f"{archive.filename or STDIN}: a zip file with {len(names)} files in it"
+            message = f"{archive.filename or STDIN}: a zip file with {len(names)} files in it"
             raise self._error(
-                said, "unpack it: a folder of files is a table; or pack the one that is meant alone"
+                message, "unpack it: a folder of files is a table; or pack the one that is meant alone"
             )
         return archive.open(names[0])
 

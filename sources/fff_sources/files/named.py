@@ -86,8 +86,8 @@ class NamedFiles:
         if self.name == FILES and not close and format_of_name(name) is None and "/" not in name:
             return None
         meant = [str(Path(name).with_name(one)) for one in close]
-        told = f"; did you mean {' or '.join(meant)}?" if meant else ""
-        return f"there is no such file (relative paths start at {self._cwd}){told}"
+        suggestion = f"; did you mean {' or '.join(meant)}?" if meant else ""
+        return f"there is no such file (relative paths start at {self._cwd}){suggestion}"
 
     def _is_file(self, place: str) -> bool:
         if not place or place.lower().endswith((".yaml", ".yml")):  # a spec, which -s takes
@@ -96,8 +96,8 @@ class NamedFiles:
             files = expanded(place, self._cwd)
         except (OSError, ValueError):  # no name that a file can have
             return False
-        told = self.name != FILES or any(format_of_name(file) for file in files)
-        return told and any(Path(file).is_file() or Path(file).is_fifo() for file in files)
+        is_recognized = self.name != FILES or any(format_of_name(file) for file in files)
+        return is_recognized and any(Path(file).is_file() or Path(file).is_fifo() for file in files)
 
     async def discover(self, names: Collection[str], *, meter: AccessMeter) -> None:
         """Look into files for their columns. Raises SourceError."""

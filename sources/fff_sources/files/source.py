@@ -39,7 +39,7 @@ from fff_sources.http.response.records import Origin
 from fff_sources.http.response.streaming import GZIP, Arriving, Incoming, cancel, unpacked
 from fff_sources.http.source import HttpSource, access_of
 from fff_sources.http.spec import spec
-from fff_sources.http.tables import FoundTable, HttpAccess, PlannedTable, place_of
+from fff_sources.http.tables import DiscoveredTable, HttpAccess, PlannedTable, place_of
 
 
 class FilesSource(HttpSource):
@@ -104,9 +104,11 @@ class FilesSource(HttpSource):
                     yield page
             return
         # Of several files whose columns nobody declares, one may lack what another has.
-        found = self._declared.tables[table.name].columns is None and len(wanted) > 1
+        undeclared = self._declared.tables[table.name].columns is None and len(wanted) > 1
         absent = (
-            dict.fromkeys(columns) if found and all(is_local(url, self._base) for url, _ in wanted) else {}
+            dict.fromkeys(columns)
+            if undeclared and all(is_local(url, self._base) for url, _ in wanted)
+            else {}
         )
         readings = [
             (self._one(planned, method, columns, meter, url, values=values, absent=absent), Ask(url=url))
@@ -159,16 +161,18 @@ class FilesSource(HttpSource):
         columns: dict[str, tuple[str, JsonPath]],
         folders: Collection[str] = (),
     ) -> None:
-        told = columns if self._may_be_columnar(table) else folders
+        pushed = columns if self._may_be_columnar(table) else folders
         self.keep(
-            FoundTable(
+            DiscoveredTable(
                 name,
                 columns,
                 table.primary_key,
                 HttpAccess(_endpoint(table)),
                 on_bad_record=table.on_bad_record,
                 description=table.description,
-                sendable={column: columnar.operators_for(arrow_type(columns[column][0])) for column in told},
+                sendable={
+                    column: columnar.operators_for(arrow_type(columns[column][0])) for column in pushed
+                },
             )
         )
 
@@ -182,24 +186,24 @@ class FilesSource(HttpSource):
             with self._explaining(name):
                 return columnar.columns_of(schemas)
         several = len(urls) > 1 and all(is_local(url, self._base) for url in urls)
-        found, sheets = kinds.FileColumns(_endpoint(table)), []
+        file_columns, sheets = kinds.FileColumns(_endpoint(table)), []
         for url in urls if several else urls[:1]:
             reading = self._one(planned, planned.table.scans[0], (), meter, url)
-            response = await self._look_into(found, reading, url, name, keep=not several)
+            response = await self._look_into(file_columns, reading, url, name, keep=not several)
             if isinstance(reading.fetch, Sheet):
                 sheets.append(infer.bounded(reading.fetch.kinds))
-        columns = infer.reachable(kinds.common(sheets)) if sheets else found.columns()
+        columns = infer.reachable(kinds.common(sheets)) if sheets else file_columns.columns()
         if not columns:
             piped = urls[0] == STDIN
-            said = "nothing is piped in" if piped else "the file holds nothing to tell columns from"
+            text = "nothing is piped in" if piped else "the file holds nothing to tell columns from"
             hint = "cat FILE | fff query …" if piped else "declare its columns"
-            raise self.http.problem(said, response, name, hint)
+            raise self.http.problem(text, response, name, hint)
         if missing := [key for key in table.primary_key if key not in columns]:
             raise self.http.problem(f"the file has no column {missing[0]!r}", response, name)
         return columns
 
     async def _look_into(
-        self, found: kinds.FileColumns, reading: Reading, url: str, name: str, *, keep: bool
+        self, file_columns: kinds.FileColumns, reading: Reading, url: str, name: str, *, keep: bool
     ) -> Response:
         """Note the columns of a file."""
         incoming = reading.send(Ask(url=url))
@@ -210,7 +214,7 @@ class FilesSource(HttpSource):
                     shown = piece.response.url
                     origin = Origin(self.name, name, shown, shown=client.shown, redact=client.redactor.text)
                     with reading.body.explained(piece.response, origin):
-                        found.take(piece, reading.body)
+                        file_columns.take(piece, reading.body)
             response = await incoming.answer
         finally:
             await cancel([incoming.answer])
@@ -244,11 +248,11 @@ class FilesSource(HttpSource):
             yield
         except (OSError, pa.ArrowException, columnar.DifferentTypesError) as error:
             form = format_of(self._declared.tables[name])
-            said = f"not valid {form}: {self._context.client.redactor.text(' '.join(str(error).split()))}"
+            text = f"not valid {form}: {self._context.client.redactor.text(' '.join(str(error).split()))}"
             if isinstance(error, columnar.DifferentTypesError):
-                said = str(error)
+                text = str(error)
             hint = "look into the file; `columns` of a spec of `type: files` say which types they should have"
-            raise SourceError(said, source=self.name, table=name, hint=hint) from None
+            raise SourceError(text, source=self.name, table=name, hint=hint) from None
 
     def _folders(self, name: str) -> list[tuple[str, dict[str, str | None]]]:
         """What the names of folders say of each file of this machine."""
@@ -264,8 +268,8 @@ class FilesSource(HttpSource):
         try:
             return [(url, typed(names | texts, table.columns)) for url, texts in folders]
         except ValueError as error:
-            said = f"the name of a folder: {error}"
-            raise SourceError(said, source=self.name, table=table.name, hint="declare another type") from None
+            text = f"the name of a folder: {error}"
+            raise SourceError(text, source=self.name, table=table.name, hint="declare another type") from None
 
     async def _columnar(
         self,

@@ -43,7 +43,7 @@ class FileHost(spec.Client):
     base_url: str = ""
 
 
-class FileTable(common.FoundTableSpec):
+class FileTable(common.DiscoveredTableSpec):
     """One file, or several that hold rows of one table.
 
     `values` fill the names in a `url`: a file for each combination.

@@ -29,7 +29,7 @@ class SelectedField:
         bare = re.sub(r'"(?:[^"\\\n]|\\.)*"', "", self.arguments)
         return set(re.findall(r"\$([_A-Za-z]\w*)", bare))
 
-    def given(self, names: Iterable[str]) -> SelectedField:
+    def with_arguments(self, names: Iterable[str]) -> SelectedField:
         """With further arguments, each the variable of its name."""
         more = [f"{name}: ${name}" for name in names]
         known = [self.arguments] if self.arguments.strip() else []

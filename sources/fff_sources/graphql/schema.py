@@ -95,7 +95,7 @@ class Schema:
         for name, part in self._types.get(self._query, {}).items():
             if name.startswith("__") or part.needs_arguments:
                 continue
-            table = self._found(part)
+            table = self._listed(part)
             if table is None or not table.columns or not (table.is_connection or _depth(part.type) == 1):
                 continue
             # A list with paging of some other kind would end after a page and look complete.
@@ -112,9 +112,9 @@ class Schema:
             if part is None:
                 return None
             kind = _bare(part.type).name or ""
-        return None if part is None else self._found(part)
+        return None if part is None else self._listed(part)
 
-    def _found(self, part: _Field) -> ListedField | None:
+    def _listed(self, part: _Field) -> ListedField | None:
         kind = _bare(part.type).name or ""
         edges = self._types.get(kind, {}).get("edges")
         node = None if edges is None else self._types.get(_bare(edges.type).name or "", {}).get("node")

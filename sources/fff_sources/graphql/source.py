@@ -26,7 +26,7 @@ from fff_sources.http.response.json import MalformedJSON
 from fff_sources.http.response.jsonpath import JsonPath, Step, parse_path
 from fff_sources.http.source import HttpSource
 from fff_sources.http.spec import spec
-from fff_sources.http.tables import FoundTable, HttpAccess, Question, place_of
+from fff_sources.http.tables import DiscoveredTable, HttpAccess, Question, place_of
 
 
 class GraphQLSource(HttpSource):
@@ -42,7 +42,9 @@ class GraphQLSource(HttpSource):
         self._declared = declared
         self._schema: Schema | None = None
         for name, table in (declared.tables or {}).items():
-            self.keep(FoundTable(name) if table.columns is None else self._table(name, table, table.columns))
+            self.keep(
+                DiscoveredTable(name) if table.columns is None else self._table(name, table, table.columns)
+            )
 
     @property
     def listed(self) -> bool:
@@ -90,7 +92,7 @@ class GraphQLSource(HttpSource):
 
     # ------------------------------------------------------------------------------------------------- tables
 
-    def _table(self, name: str, table: GraphQLTable, columns: Mapping[str, GraphQLColumn]) -> FoundTable:
+    def _table(self, name: str, table: GraphQLTable, columns: Mapping[str, GraphQLColumn]) -> DiscoveredTable:
         parts = {
             column: ColumnSelection(place_of(column, part), part.select) for column, part in columns.items()
         }
@@ -104,7 +106,7 @@ class GraphQLSource(HttpSource):
                 if key not in columns:
                     raise SourceError(f"{key!r} is no field of its records", source=self.name, table=name)
             lookups.append((_lookup(lookup, table, parts, kinds), lookup.batch_size))
-        return FoundTable(
+        return DiscoveredTable(
             name,
             {column: (kinds[column], part.path) for column, part in parts.items()},
             table.primary_key,
@@ -141,7 +143,7 @@ def _access(
 ) -> HttpAccess:
     paging = paging_variables(paginator)
     named = set[str]().union(*(one.variables for one in way))
-    way = (*way[:-1], way[-1].given(name for name in paging if name not in named))
+    way = (*way[:-1], way[-1].with_arguments(name for name in paging if name not in named))
     within, beside, at_root, following = _paging(way, paginator)
     words = GraphQLWords(way, parts, within, beside, at_root, {**paging, **types}, keys, batch)
     records = place(way, within)

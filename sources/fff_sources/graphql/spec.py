@@ -35,7 +35,7 @@ class Relay(spec.Spec):
 
 
 PaginatorSpec = Annotated[
-    Relay | spec.PageNumber | spec.Offset | spec.Cursor | spec.SinglePage, spec.told_apart("type")
+    Relay | spec.PageNumber | spec.Offset | spec.Cursor | spec.SinglePage, spec.discriminated_by("type")
 ]
 
 
@@ -49,7 +49,7 @@ class GraphQLLookup(spec.Spec):
     paginator: Annotated[PaginatorSpec, spec.short_for("type")] | None = None
 
 
-class GraphQLTable(common.FoundTableSpec):
+class GraphQLTable(common.DiscoveredTableSpec):
     """A field that is a list or a connection."""
 
     field: str | None = None

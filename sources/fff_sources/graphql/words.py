@@ -116,9 +116,9 @@ def failure_of(response: Response) -> str | None:
         if response.status not in _REFUSED:
             return "the answer is no GraphQL response in JSON"
     if answer.errors:
-        said = "; ".join(" ".join(error.message.split()) for error in answer.errors[:_MOST_SHOWN])
+        messages = "; ".join(" ".join(error.message.split()) for error in answer.errors[:_MOST_SHOWN])
         more = len(answer.errors) - _MOST_SHOWN
-        return f"{said}; and {more} more" if more > 0 else said
+        return f"{messages}; and {more} more" if more > 0 else messages
     if response.status in _REFUSED:
         return f"HTTP {response.status}"
     return "the answer has no data" if bytes(answer.data) == b"null" else None

@@ -109,17 +109,17 @@ class BatchTrust:
                     raise SourceError(message, source=self._source, table=self._table, hint=hint)
 
     async def _judge(self, asked: Sequence[Key], answer: _KeyedAnswer, ask: Ask) -> None:
-        answered = {key: answer.rows[key] for key in asked if key in answer.rows}
+        row_counts = {key: answer.rows[key] for key in asked if key in answer.rows}
         if not self._proved:
-            await self._judge_places(asked, answered, ask)
+            await self._judge_places(asked, row_counts, ask)
         if self._refused is None and self._proved and not self._is_list:
-            empty = [key for key in asked if key not in answered]
-            rows = sum(answered.values())
+            empty = [key for key in asked if key not in row_counts]
+            rows = sum(row_counts.values())
             again, self._longest = rows == self._longest, max(rows, self._longest)
-            if not await self._judge_empty(asked, answered, empty, ask):
-                await self._judge_length(asked, answered, empty, answer.last, ask, again=again)
+            if not await self._judge_empty(asked, row_counts, empty, ask):
+                await self._judge_length(asked, row_counts, empty, answer.last, ask, again=again)
 
-    async def _found(self, keys: Sequence[Key], ask: Ask) -> Counter[Key]:
+    async def _row_counts(self, keys: Sequence[Key], ask: Ask) -> Counter[Key]:
         """The rows of some keys; none where that cannot be found out."""
         answer = _KeyedAnswer()
         with contextlib.suppress(SourceError, BudgetExhausted):
@@ -136,7 +136,7 @@ class BatchTrust:
             if self._empty_checks < _EMPTY_CHECKS:
                 place = (0, len(asked) // 2, len(asked) - 1)[self._empty_checks]
                 self._empty_checks += 1
-                if await self._found([asked[place]], ask):
+                if await self._row_counts([asked[place]], ask):
                     message = (
                         f"a request for {len(asked)} keys brings no rows, and one for one of them alone does"
                     )
@@ -149,7 +149,7 @@ class BatchTrust:
         # The same key in the other place: whoever reads one place alone does not see it there.
         last = first == asked[-1]
         other = asked[0] if last else asked[-1]
-        if first in await self._found([first, other] if last else [other, first], ask):
+        if first in await self._row_counts([first, other] if last else [other, first], ask):
             self._proved = True
         else:
             place_read = "last" if last else "first"
@@ -199,7 +199,7 @@ class BatchTrust:
         self, asked: Sequence[Key], counts: dict[Key, int], keys: Sequence[Key], ask: Ask
     ) -> bool:
         """Whether keys have more rows when they are asked for again; then the method is refused."""
-        more = await self._found(keys, ask) if keys else Counter[Key]()
+        more = await self._row_counts(keys, ask) if keys else Counter[Key]()
         if self._strays_alone:
             message = f"a request for {len(keys)} of its keys brings rows of other keys and none of theirs"
             self._refuse(f"of {len(asked)} keys in one request some are not read: {message}", 1)

@@ -19,10 +19,10 @@ _MOST_MEMBERS = 12
 _LARGEST = 2**20  # bytes of an answer whose members are told
 
 
-def diagnosis(body: bytes, form: str, encoding: str | None, said: str) -> tuple[str | None, str | None]:
+def diagnosis(body: bytes, form: str, encoding: str | None, error: str) -> tuple[str | None, str | None]:
     """What is wrong with a body, and what to do; nothing where only its reader knows.
 
-    `said` is what that one says.
+    `error` is what that one says.
     """
     head = body[:_LOOKED_AT]
     if _BEGINS_LIKE_HTML.match(head) is not None and form != "html_table":
@@ -40,7 +40,7 @@ def diagnosis(body: bytes, form: str, encoding: str | None, said: str) -> tuple[
         )
     if form == "json" and head.lstrip().startswith(b"<"):
         return "it is XML", "where that is what the source answers, declare format: xml in the endpoint"
-    if form == "json" and "truncated" in said:
+    if form == "json" and "truncated" in error:
         return (
             f"it ends in the middle, after {len(body):,} bytes",
             "the server, or something on the way, cut it: try again, or ask for smaller pages",

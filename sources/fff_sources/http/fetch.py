@@ -40,7 +40,7 @@ from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.response.records import Origin
 from fff_sources.http.response.streaming import LINES, Arriving, Incoming, Piece, cancel
 from fff_sources.http.response.values import shown
-from fff_sources.http.response.verdicts import ENVELOPED, Rules, SpokenVerdict, part_by, said_around
+from fff_sources.http.response.verdicts import ENVELOPED, Rules, SpokenVerdict, part_by, verdict_around
 from fff_sources.http.spec import spec
 
 
@@ -80,7 +80,7 @@ class Reading:
     _records: int = 0
     _pages: int = 0
     _truncated: bool = False
-    _given: frozenset[str] = frozenset()  # columns that some page had a value of
+    _filled: frozenset[str] = frozenset()  # columns that some page had a value of
     _cut: str | None = None  # that the answer at hand is not all, unless a page follows
     _early: int = 0  # records of the answer at hand that were handed on while it came
 
@@ -288,9 +288,9 @@ class Reading:
 
     def _last(self, share: PageRange | None = None) -> list[Page]:
         """After all pages: those held back, and what is wrong with all together."""
-        found = self._complaint(share)
-        told = [] if found is None else [Page(self.body.empty(), found, doubled=found != NOT_EXHAUSTIVE)]
-        return [*self._repeats.held, *told] if self.is_scan or self._pages > 1 else told
+        wrong = self._complaint(share)
+        last = [] if wrong is None else [Page(self.body.empty(), wrong, doubled=wrong != NOT_EXHAUSTIVE)]
+        return [*self._repeats.held, *last] if self.is_scan or self._pages > 1 else last
 
     def _plan(
         self, paginator: Paginator, ask: Ask, answer: PageAnswer, pages: Sequence[Page], *, independent: bool
@@ -395,7 +395,7 @@ class Reading:
         if self.endpoint.format in ENVELOPED:
             with self.body.explained(response, self._origin(response.url)):
                 opened = self.body.open(response)
-                spoken = spoken if verdict is not None else said_around(opened.envelope.levels)
+                spoken = spoken if verdict is not None else verdict_around(opened.envelope.levels)
         if spoken.nothing:
             return [], PageAnswer(b"", response.headers, response.url, 0)
         begun = arriving is not None and arriving.pieces
@@ -423,15 +423,15 @@ class Reading:
             total = paginator.total(answer)
         except PaginationError as error:
             raise self._error(str(error), response.url) from None
-        told = self._totals.note(total, records)
-        rows, counted = told.rows, told.certain and self.endpoint.record_is_row
+        total = self._totals.note(total, records)
+        rows, counted = total.rows, total.certain and self.endpoint.record_is_row
         if rows is not None and self.is_scan:
             if self.fill is None:  # else it is the total of one variant of several
                 self.meter.total_rows = rows
             self.meter.repeated = self._moved.repeated
             for block in blocks:
                 self._moved.note(block.rows)
-        made = (Page(one.rows, None, rows, pages=told.pages, counted=counted) for one in blocks)
+        made = (Page(one.rows, None, rows, pages=total.pages, counted=counted) for one in blocks)
         return [*made, *parts], answer
 
     def _says(self, words: str) -> str:
@@ -455,14 +455,14 @@ class Reading:
             for name, column in zip(block.rows.schema.names, block.rows.columns, strict=True)
             if column.null_count < len(column)
         }
-        gone = self._given - texts
+        gone = self._filled - texts
         if gone and sum(block.records for block in blocks) >= _DRIFT_CERTAIN:
             for name in sorted(gone & self.body.unnamed(response)):
                 self.meter.doubt(
                     f"{self.source}.{self.table}: no record of a page has {name!r}, which pages before it had; "
                     "it is taken as NULL there"
                 )
-        self._given |= texts
+        self._filled |= texts
 
     def _lacks_a_body(self, response: Response) -> bool:
         """Nothing where even no rows are some bytes, or null of a scan: as an end, it would lose what follows."""

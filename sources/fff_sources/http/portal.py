@@ -17,14 +17,14 @@ from fff_sources.http.exchange import Exchange
 from fff_sources.http.response.json import MalformedJSON, decode
 from fff_sources.http.response.jsonpath import literal_path
 from fff_sources.http.spec import common, spec
-from fff_sources.http.tables import FoundTable, Question
+from fff_sources.http.tables import DiscoveredTable, Question
 
 T = TypeVar("T")
 
 WHOLE_NUMBERS = frozenset({"tinyint", "byte", "smallint", "short", "int", "integer", "bigint", "long"})
 
 
-class PortalTable(common.FoundTableSpec):
+class PortalTable(common.DiscoveredTableSpec):
     """What a spec may say of a table that describes itself: types in the place of those found, and how to read it."""
 
     columns: dict[str, spec.TypeName] | None = None
@@ -78,15 +78,15 @@ class Portal:
 
     def __init__(self, http: Exchange, declared: PortalSpec, expects: str) -> None:
         self._http = http
-        self._said = declared.tables or {}
+        self._declared = declared.tables or {}
         self._titles: dict[str, str] = {}
         self._expects = expects
 
-    def named(self, tables: Mapping[str, str]) -> list[FoundTable]:
+    def named(self, tables: Mapping[str, str]) -> list[DiscoveredTable]:
         """Tables (name -> description) without columns so far; those that were named before stay as they are."""
         fresh = {name: title for name, title in tables.items() if name not in self._titles}
         self._titles |= fresh
-        return [FoundTable(name, description=self._description(name)) for name in fresh]
+        return [DiscoveredTable(name, description=self._description(name)) for name in fresh]
 
     def columns(self, table: str, discovered: Iterable[PortalColumn]) -> dict[str, PortalColumn]:
         """The columns of a table by name, in the types the spec gives them.
@@ -99,7 +99,7 @@ class Portal:
         columns = {column.name: column for column in first.values()}
         if not columns:
             raise SourceError("the table has no columns", source=self._http.name, table=table)
-        for name, kind in (self._said.get(table, PortalTable()).columns or {}).items():
+        for name, kind in (self._declared.get(table, PortalTable()).columns or {}).items():
             known = first.get(name.lower())
             if known is None:
                 raise SourceError(
@@ -113,18 +113,18 @@ class Portal:
 
     def table(
         self, name: str, columns: Mapping[str, PortalColumn], title: str = "", **parts: Any
-    ) -> FoundTable:
+    ) -> DiscoveredTable:
         """A table whose columns are members of its records. `title` describes it where nothing else does."""
-        return FoundTable(
+        return DiscoveredTable(
             name,
             {column.name: (column.type, literal_path(column.name)) for column in columns.values()},
-            on_bad_record=self._said.get(name, PortalTable()).on_bad_record,
+            on_bad_record=self._declared.get(name, PortalTable()).on_bad_record,
             description=self._description(name) or title,
             **parts,
         )
 
     def _description(self, name: str) -> str:
-        written = self._said.get(name)
+        written = self._declared.get(name)
         return (written and written.description) or self._titles.get(name, "")
 
     async def ask(

@@ -95,8 +95,8 @@ def by_position(records: Raw | bytes, member: str, keys: Sequence[object]) -> by
     rows: list[dict[str, object]] = []
     for place, key in zip(places, keys, strict=True):
         kind = kind_of(place)
-        found = decode(place, type=list[Raw]) if kind == "[" else [place] if kind != "n" else []
-        for one in found:
+        elements = decode(place, type=list[Raw]) if kind == "[" else [place] if kind != "n" else []
+        for one in elements:
             inner = decode(one, type=dict[str, Raw]) if kind_of(one) == "{" else {VALUE: one}
             rows.append({member: key, **inner})
     return encode(rows)
@@ -110,9 +110,9 @@ def exploded(records: Sequence[Raw], place: Sequence[str]) -> bytes:
     rows: list[Raw] = []
     path = JsonPath("", tuple(Step("name", name) for name in place))
     for record in records:
-        for found in walk(record, path):
-            kind = kind_of(found)
-            elements = decode(found, type=list[Raw]) if kind == "[" else [found] if kind != "n" else []
+        for member in walk(record, path):
+            kind = kind_of(member)
+            elements = decode(member, type=list[Raw]) if kind == "[" else [member] if kind != "n" else []
             rows += [_with(record, path.steps, partial(_in_place_of, one)) for one in elements]
     return encode(rows)
 
@@ -152,10 +152,10 @@ def unpacked(body: bytes, packed: spec.Packed, form: str, policy: HostPolicy) ->
         whole = _with(Raw(body), path.steps, replaced)
         decode(whole)  # what was taken out is JSON, too
         return bytes(whole)
-    found = list(walk(body, path))
-    if len(found) != 1:
-        raise PackedError(f"the answer has {'no' if not found else len(found)} {packed.path!r}")
-    return opened(_text(found[0], packed.path))
+    values = list(walk(body, path))
+    if len(values) != 1:
+        raise PackedError(f"the answer has {'no' if not values else len(values)} {packed.path!r}")
+    return opened(_text(values[0], packed.path))
 
 
 def _text(raw: Raw, place: str) -> bytes:

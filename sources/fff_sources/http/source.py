@@ -28,7 +28,7 @@ from fff_sources.http.spec import spec
 from fff_sources.http.spec.cost import cost_problems, price_of
 from fff_sources.http.spec.functions import single_values
 from fff_sources.http.spec.settings import missing_secrets, unusable_base_url
-from fff_sources.http.tables import FoundTable, HttpAccess, PlannedTable, unasked
+from fff_sources.http.tables import DiscoveredTable, HttpAccess, PlannedTable, unasked
 from fff_sources.http.variants import keys_of, side_by_side, wanted
 
 _REFUSED = frozenset({400, 422, 501})  # what a parameter is answered with that a source does not take
@@ -115,7 +115,7 @@ class HttpSource:
         lookups = tuple(replace(one, price=price_of(*costs, access_of(one).cost)) for one in table.lookups)
         return replace(table, scans=scans, lookups=lookups)
 
-    def keep(self, *tables: FoundTable) -> None:
+    def keep(self, *tables: DiscoveredTable) -> None:
         """Have these tables, each in the place of one of the same name."""
         for table in tables:
             planned = table.planned(self.name, max_in_flight=self.http.max_in_flight)
@@ -130,9 +130,9 @@ class HttpSource:
 
         Raises SourceError, SecretError.
         """
-        self.keep(*await together(self._found(name, meter) for name in self.without_columns(names)))
+        self.keep(*await together(self._discovered(name, meter) for name in self.without_columns(names)))
 
-    async def _found(self, name: str, meter: AccessMeter) -> FoundTable:
+    async def _discovered(self, name: str, meter: AccessMeter) -> DiscoveredTable:
         """A table as its server describes it; for `discover`."""
         raise NotImplementedError
 
@@ -182,26 +182,30 @@ class HttpSource:
         window: int,
     ) -> list[AsyncGenerator[Page]]:
         """The pages of every window of every variant; at the end, that rows are missing which none of them has."""
-        said = apart[0].windows
-        assert said is not None, "who calls has looked"
-        names = [*dict.fromkeys((*columns, said.column))]
-        key = next(one for one in table.key_columns if one.name == said.column)
+        windows = apart[0].windows
+        assert windows is not None, "who calls has looked"
+        names = [*dict.fromkeys((*columns, windows.column))]
+        key = next(one for one in table.key_columns if one.name == windows.column)
         ranges = windows_of(apart[0], table, self.http.client.clock.wall())
         at_once = max(1, window // max(1, len(ranges) * len(apart)))
         planned = self._planned[table.name]
         empty = self.http.reader(planned, method, apart[0], tuple(columns), filled=False).empty()
         left = WindowsLeft(ranges, len(apart), empty)
-        found = []
+        streams = []
         for access in apart:
             for part in ranges:
-                narrowed = part.told(table, key, exact=said.exact)
+                narrowed = part.narrowed(table, key, exact=windows.exact)
                 reading = self._reading(narrowed, asking(access, part), method, names, meter=meter)
                 pages = reading.pages(at_once)
-                found.append(within(pages, part, columns, said, asked=narrowed, left=left, warn=meter.warn))
-        if said.nulls is None and all(qual.column.lower() != said.column.lower() for qual in table.quals):
-            nulls = Extent.of({said.column: ValueSet(null=True)})
-            found.append(_only(Page(empty, unasked(said), lacks=nulls)))
-        return found
+                streams.append(
+                    within(pages, part, columns, windows, asked=narrowed, left=left, warn=meter.warn)
+                )
+        if windows.nulls is None and all(
+            qual.column.lower() != windows.column.lower() for qual in table.quals
+        ):
+            nulls = Extent.of({windows.column: ValueSet(null=True)})
+            streams.append(_only(Page(empty, unasked(windows), lacks=nulls)))
+        return streams
 
     async def lookup(
         self,

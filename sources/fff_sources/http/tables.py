@@ -130,7 +130,7 @@ class PlannedTable:
 
 
 @dataclass(frozen=True)
-class FoundTable:
+class DiscoveredTable:
     """A table as an adapter has found it or read it in the spec.
 
     Without columns it has only a name so far.
@@ -263,10 +263,12 @@ def _typed_values(
 
 def _changes(declared: spec.TableSpec) -> ChangesSince | None:
     """How to ask for what has changed."""
-    said = declared.changes
-    if said is None:
+    changes = declared.changes
+    if changes is None:
         return None
-    return ChangesSince(said.column, said.param, said.lookback, deletions=said.deletions == "unseen")
+    return ChangesSince(
+        changes.column, changes.param, changes.lookback, deletions=changes.deletions == "unseen"
+    )
 
 
 def _notes(declared: spec.TableSpec, values: Mapping[str, Sequence[object]]) -> tuple[str, ...]:
@@ -277,10 +279,10 @@ def _notes(declared: spec.TableSpec, values: Mapping[str, Sequence[object]]) -> 
         + " (each is asked for by itself)"
         for column, some in values.items()
     ]
-    for said in (scan.windows for scan in declared.scan if scan.windows is not None):
-        notes.append(f"scanned in windows of {said.column}, from {templates.text_of(said.start)} on")
-        if said.nulls is None:
-            notes.append(f"complete only under a condition on {said.column}: {unasked(said)}")
+    for windows in (scan.windows for scan in declared.scan if scan.windows is not None):
+        notes.append(f"scanned in windows of {windows.column}, from {templates.text_of(windows.start)} on")
+        if windows.nulls is None:
+            notes.append(f"complete only under a condition on {windows.column}: {unasked(windows)}")
     parts: list[spec.ScanSpec | spec.LookupSpec] = [*declared.scan, *declared.lookups]
     waits = {part.endpoint.job.poll.within for part in parts if part.endpoint.job is not None}
     notes += [
@@ -297,9 +299,9 @@ def _notes(declared: spec.TableSpec, values: Mapping[str, Sequence[object]]) -> 
     return tuple(notes)
 
 
-def unasked(said: spec.Windows) -> str:
+def unasked(windows: spec.Windows) -> str:
     """Why a scan in windows does not have all rows."""
-    return f"rows without {said.column} are not asked for (say how under windows.nulls)"
+    return f"rows without {windows.column} are not asked for (say how under windows.nulls)"
 
 
 def place_of(column: str, part: spec.ColumnSpec) -> JsonPath:
@@ -373,10 +375,10 @@ def _lookups(
 ) -> tuple[LookupMethod, ...]:
     """The lookups, and each once more for those who know the variant."""
     known = dict.fromkeys(apart[0] if apart else ())
-    said = known.keys() - accounts
+    fixed = known.keys() - accounts
     parts = [(tuple(part.keys), part) for part in declared.lookups]
-    accesses = [_access(declared, keys, part, said) for keys, part in parts]
-    derived = _derived(declared, {frozenset(access.keys) for access in accesses}, said)
+    accesses = [_access(declared, keys, part, fixed) for keys, part in parts]
+    derived = _derived(declared, {frozenset(access.keys) for access in accesses}, fixed)
     accesses += derived
     if known:
         chosen: list[tuple[tuple[str, ...], spec.ScanSpec | spec.LookupSpec]]
@@ -422,7 +424,9 @@ def _least(endpoint: spec.Endpoint) -> int:
     return 1 if endpoint.job is None else 3
 
 
-def _derived(declared: spec.TableSpec, known: set[frozenset[str]], said: Collection[str]) -> list[HttpAccess]:
+def _derived(
+    declared: spec.TableSpec, known: set[frozenset[str]], fixed: Collection[str]
+) -> list[HttpAccess]:
     """Lookups that follow from key columns: the scan's endpoint, with the key sent along."""
     if not declared.scan:
         return []
@@ -430,17 +434,17 @@ def _derived(declared: spec.TableSpec, known: set[frozenset[str]], said: Collect
         key.name
         for key in declared.key_columns
         if key.require == "required"
-        and key.name not in said
+        and key.name not in fixed
         and not ("=" not in key.operators and named_params(key))
     ]
     wanted: list[tuple[str, ...]] = [tuple(required)] if required else []
     for key in declared.key_columns:
         if key.require == "required" or (key.require == "optional" and required) or "=" not in key.operators:
             continue
-        if key.name not in said:
+        if key.name not in fixed:
             wanted.append((key.name,))
     return [
-        _access(declared, keys, declared.scan[0], said) for keys in wanted if frozenset(keys) not in known
+        _access(declared, keys, declared.scan[0], fixed) for keys in wanted if frozenset(keys) not in known
     ]
 
 
@@ -454,11 +458,11 @@ def _access(
     declared: spec.TableSpec,
     keys: tuple[str, ...],
     part: spec.LookupSpec | spec.ScanSpec,
-    said: Collection[str] = (),
+    fixed: Collection[str] = (),
 ) -> HttpAccess:
-    """`said`: columns that a variant says beside the keys."""
+    """`fixed`: columns that a variant says beside the keys."""
     named = placeholders(part.endpoint)
-    params = {key: param_of(declared, key) for key in (*keys, *sorted(said)) if key not in named}
+    params = {key: param_of(declared, key) for key in (*keys, *sorted(fixed)) if key not in named}
     batch = part.batch if isinstance(part, spec.LookupSpec) else None
     exhaustive = declared.exhaustive and part.exhaustive
     windows = part.windows if isinstance(part, spec.ScanSpec) and not keys else None

@@ -63,13 +63,13 @@ def segment(text: str) -> str:
 
 def pieces(template: str) -> tuple[str | tuple[str, int], ...]:
     """A template as its texts, and its columns with the places that their values take at least."""
-    found: list[str | tuple[str, int]] = []
+    parts: list[str | tuple[str, int]] = []
     at = 0
     for match in _PART.finditer(template):
-        found.append(template[at : match.start()])
-        found.append(match[0][0] if match[1] is None else (match[1], int(match[2] or 0)))
+        parts.append(template[at : match.start()])
+        parts.append(match[0][0] if match[1] is None else (match[1], int(match[2] or 0)))
         at = match.end()
-    return (*found, template[at:])
+    return (*parts, template[at:])
 
 
 def text_of(value: object) -> str:

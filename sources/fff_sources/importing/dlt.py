@@ -70,7 +70,7 @@ def _plain(value: Any) -> dict[str, Any]:
     if isinstance(value, str):
         return {"type": value}
     if isinstance(value, MadeByCall):
-        return {"type": _CLASSES.get(value.name, value.name), **value.given}
+        return {"type": _CLASSES.get(value.name, value.name), **value.arguments}
     return dict(value) if isinstance(value, Mapping) else {}
 
 
@@ -93,7 +93,7 @@ class _Configuration:
         resources = self._data.get("resources")
         listed = resources if isinstance(resources, list) else []
         if not listed:
-            self._report.leave_out(f"{name}: resources", f"computed: {_said(resources)}")
+            self._report.leave_out(f"{name}: resources", f"computed: {_source(resources)}")
         for number, one in enumerate(listed):
             resource = (
                 {"name": one}
@@ -104,7 +104,7 @@ class _Configuration:
             )
             called = resource.get("name")
             if not isinstance(called, str):
-                self._report.leave_out(f"{name}: resource {number}", f"computed: {_said(one)}")
+                self._report.leave_out(f"{name}: resource {number}", f"computed: {_source(one)}")
                 continue
             table_name = called if called not in self._report.written else f"{name}.{called}"
             try:
@@ -127,7 +127,7 @@ class _Configuration:
         options = _plain(login)
         kind = options.get("type") or ("bearer" if "token" in options else None)
         if kind not in _SECRETS:
-            self._report.add("", where, "dropped", f"{_said(login)}: write `auth` by hand")
+            self._report.add("", where, "dropped", f"{_source(login)}: write `auth` by hand")
             return None
         auth: dict[str, Any] = {"type": kind}
         # Whatever stands there is a secret, or leads to one.
@@ -164,7 +164,7 @@ class _Configuration:
         asked["params"] = {**_plain(usual.get("params")), **_plain(own.get("params"))}
         path = asked.get("path", name)
         if not isinstance(path, str):
-            raise UntranslatableError(f"its path is computed: {_said(path)}")
+            raise UntranslatableError(f"its path is computed: {_source(path)}")
         keys: dict[str, tuple[str, str]] = {}  # column -> the parent, and what it is there
 
         def parent(table: str, column: str) -> str:
@@ -182,10 +182,11 @@ class _Configuration:
                 bound[key] = parent(reference[1], reference[2])
             elif about or isinstance(value, ComputedValue | list) or "{incremental." in text_of(value):
                 start = (
-                    about.get("type") == "incremental" or "incremental" in f"{_said(value)} {text_of(value)}"
+                    about.get("type") == "incremental"
+                    or "incremental" in f"{_source(value)} {text_of(value)}"
                 )
                 note = (
-                    "all rows are read, not those from a start on" if start else f"computed: {_said(value)}"
+                    "all rows are read, not those from a start on" if start else f"computed: {_source(value)}"
                 )
                 tell(f"params.{key}", "approximated" if start else "dropped", note, incomplete=not start)
             elif value is not None:
@@ -249,7 +250,7 @@ class _Configuration:
         if isinstance(value, list):
             return [self._body(name, item) for item in value]
         if isinstance(value, ComputedValue | MadeByCall) or "{" in text_of(value) or "<<" in text_of(value):
-            raise UntranslatableError(f"its body is computed: {_said(value)}")
+            raise UntranslatableError(f"its body is computed: {_source(value)}")
         return self._hiding.param(name, value) if isinstance(value, str) else value
 
     def _param(self, name: str, value: Any) -> Any:
@@ -269,7 +270,7 @@ class _Configuration:
             tell(
                 "paginator",
                 "approximated",
-                f"{_said(pages)}: pages are followed as answers say",
+                f"{_source(pages)}: pages are followed as answers say",
                 incomplete=True,
             )
             return
@@ -291,7 +292,7 @@ class _Configuration:
         tell("paginator", "translated")
 
 
-def _said(value: Any) -> str:
+def _source(value: Any) -> str:
     """What is computed, as it is written."""
     if isinstance(value, ComputedValue):
         return shown(value.text)

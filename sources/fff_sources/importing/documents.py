@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fff.errors import SourceError, SpecError, UsageError
-from fff.stats import AccessMeter
+from fff.errors import SpecError, UsageError
 from fff.web.client import WebClient
-from fff.web.types import Credentials, HostPolicy, Request
+from fff.web.types import HostPolicy
 from fff_sources.authoring.sampling.address import take_apart
-from fff_sources.authoring.sampling.credentials import proof_of
+from fff_sources.authoring.sampling.credentials import fetched_text, proof_of
 from fff_sources.document import parse_document
 from fff_sources.http.response.json import MalformedJSON, decode
 
@@ -92,16 +91,5 @@ def is_address(where: str) -> bool:
 
 async def fetched(where: str, client: WebClient, environ: Mapping[str, str]) -> tuple[str, str]:
     """The text at a URL, and the URL without its secrets. Raises SourceError."""
-    address, proof = proof_of("import", take_apart(where), {}, environ, client.redactor)
-    request = Request(
-        address.url(),
-        params=address.params,
-        headers=proof.headers,
-        credentials=Credentials({}, proof.params),
-        policy=HostPolicy(max_body=LARGEST, max_attempts=2, max_wait=10),
-    )
-    response = await client.request(request, meter=AccessMeter())
-    try:
-        return response.body.decode("utf-8-sig"), address.url()
-    except UnicodeDecodeError:
-        raise SourceError("the document is not UTF-8 text", url=client.shown(response.url)) from None
+    proved = proof_of("import", take_apart(where), {}, environ, client.redactor)
+    return await fetched_text(*proved, client, HostPolicy(max_body=LARGEST, max_attempts=2, max_wait=10))

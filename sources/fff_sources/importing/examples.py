@@ -43,7 +43,7 @@ class Example:
     auth: dict[str, Any] | None = None
     headers: dict[str, str] = field(default_factory=dict)
     value: Any = None
-    answered: bool = False
+    has_answer: bool = False
     summary: str = ""
 
     @property
@@ -152,7 +152,7 @@ def drafts_of_examples(examples: list[Example], source: str, report: FidelityRep
 
 
 def _size(one: Example) -> int:
-    return len(find_records(one.value, one.collection).records) if one.answered else -1
+    return len(find_records(one.value, one.collection).records) if one.has_answer else -1
 
 
 def _table(draft: SpecDraft, one: Example, report: FidelityReport, template: str) -> None:
@@ -162,9 +162,9 @@ def _table(draft: SpecDraft, one: Example, report: FidelityReport, template: str
     named = identifier(one.collection.lower(), "rows")
     table = TableDraft(unique(singular(named) if last else named, taken), description=shown(one.summary))
     request_line = f"GET {template}"
-    columns = columns_of(shape.records, shape.header) if one.answered and shape.records else []
+    columns = columns_of(shape.records, shape.header) if one.has_answer and shape.records else []
     endpoint: dict[str, Any] = {"path": template}
-    if one.answered and shape.selector != "$":
+    if one.has_answer and shape.selector != "$":
         endpoint["data_selector"] = shape.selector
     _params(one, endpoint, report, request_line)
     keys = _keys(one, columns, shape.records, endpoint, last=last)

@@ -48,7 +48,7 @@ def _example(entry: Mapping[str, Any], hiding: Hiding) -> Example | None:
     if text_of(request.get("method")).upper() != "GET":
         hiding.report.leave_out(request_line, "only what is read by GET is a table")
         return None
-    example = Example(address.base_url, parts, keys, value=value, answered=True)
+    example = Example(address.base_url, parts, keys, value=value, has_answer=True)
     example.params = {name: hiding.param(name, text) for name, text in address.params}
     if address.login is not None:
         example.auth = hiding.basic()

@@ -24,7 +24,7 @@ class MadeByCall:
     """What a call of a class makes: its name, and what it is given by name."""
 
     name: str
-    given: Mapping[str, Any]
+    arguments: Mapping[str, Any]
 
 
 def dictionaries(

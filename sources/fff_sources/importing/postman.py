@@ -85,7 +85,7 @@ class _Collection:
         example.auth = self._auth(request.get("auth") or auth)
         for header in mappings(request.get("header")):
             self._header(text_of(header.get("key")), text_of(header.get("value")), example)
-        example.value, example.answered = _answer(item)
+        example.value, example.has_answer = _answer(item)
         return example
 
     def _split(self, address: str) -> tuple[str | None, str]:

@@ -35,7 +35,7 @@ def entity_sets(body: bytes) -> dict[str, EntitySet]:
     if not version.startswith("4"):
         raise MalformedMarkupError(f"it is of OData {version}; read are 4.0 and 4.01")
     model = _Model(list(_all(edmx["DataServices"], "Schema")))
-    return {found.name: found for found in model.entity_sets()}
+    return {entities.name: entities for entities in model.entity_sets()}
 
 
 class _Model:

@@ -10,7 +10,7 @@ from fff_sources.adapter import SourceContext
 from fff_sources.http.response.jsonpath import JsonPath, literal_path
 from fff_sources.http.response.markup import MalformedMarkupError
 from fff_sources.http.source import HttpSource
-from fff_sources.http.tables import FoundTable, HttpAccess, Question, place_of
+from fff_sources.http.tables import DiscoveredTable, HttpAccess, Question, place_of
 from fff_sources.odata import metadata
 from fff_sources.odata.edm import Property, edm_of
 from fff_sources.odata.spec import ODataColumn, ODataSpec, ODataTable, read_odata
@@ -31,7 +31,9 @@ class ODataSource(HttpSource):
         self._sets: dict[str, metadata.EntitySet] | None = None
         for name, table in (declared.tables or {}).items():
             self.keep(
-                self._table(name, table, _declared_set(name, table)) if table.columns else FoundTable(name)
+                self._table(name, table, _declared_set(name, table))
+                if table.columns
+                else DiscoveredTable(name)
             )
 
     @property
@@ -77,7 +79,7 @@ class ODataSource(HttpSource):
             )
         return described
 
-    def _table(self, name: str, table: ODataTable, entities: metadata.EntitySet) -> FoundTable:
+    def _table(self, name: str, table: ODataTable, entities: metadata.EntitySet) -> DiscoveredTable:
         """A table over an entity set, or over the part of it that a `filter` leaves."""
         own = table.columns or {}
         properties = dict(zip(own, entities.properties, strict=True)) if own else _by_column(entities)
@@ -93,7 +95,7 @@ class ODataSource(HttpSource):
             if wanted not in properties:
                 raise SourceError(f"the entity set has no property {wanted!r}", source=self.name, table=name)
         says = table.pushdown if "pushdown" in table.model_fields_set else self._declared.pushdown
-        return FoundTable(
+        return DiscoveredTable(
             name,
             columns,
             key,

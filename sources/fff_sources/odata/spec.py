@@ -37,7 +37,7 @@ class Paging(spec.Spec):
     pushdown: bool = True
 
 
-class ODataTable(Paging, common.FoundTableSpec):
+class ODataTable(Paging, common.DiscoveredTableSpec):
     """An entity set. Whatever is left out is the source's, or comes from $metadata."""
 
     entity_set: str | None = None

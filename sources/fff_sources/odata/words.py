@@ -61,7 +61,7 @@ class ODataWords(FilterWords):
         conditions = [f"({self.condition})"] if self.condition is not None else []
         if keys:
             conditions.append(self._bound(keys))
-        conditions += [said for qual in self.quals if (said := self._said(qual)) is not None]
+        conditions += [text for qual in self.quals if (text := self._filter(qual)) is not None]
         if conditions:
             params["$filter"] = " and ".join(conditions) if len(conditions) > 1 else conditions[0]
         if self.order:
@@ -77,7 +77,7 @@ class ODataWords(FilterWords):
         name = self.properties[by.removeprefix("-")].name
         return f"{name} desc" if by.startswith("-") else name
 
-    def _said(self, qual: Qual) -> str | None:
+    def _filter(self, qual: Qual) -> str | None:
         """A qualifier as a Boolean expression; None where the property's type has no such value."""
         prop = self.properties[qual.column]
         if qual.operator == "like":
@@ -103,5 +103,5 @@ def _matches(prop: Property, pattern: str) -> str | None:
     """What every text that matches an SQL pattern of `%` has: its pieces, wherever; None for a pattern without pieces."""
     begin, *inner, end = pattern.split("%") if "%" in pattern else (pattern, pattern)
     pieces = [("startswith", begin), *(("contains", piece) for piece in inner), ("endswith", end)]
-    said = [f"{function}({prop.name},{literal('Edm.String', piece)})" for function, piece in pieces if piece]
-    return " and ".join(said) or None
+    calls = [f"{function}({prop.name},{literal('Edm.String', piece)})" for function, piece in pieces if piece]
+    return " and ".join(calls) or None

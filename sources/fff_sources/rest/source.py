@@ -45,11 +45,11 @@ class RestSource(HttpSource):
     def __init__(self, declared: spec.RestSpec, context: SourceContext) -> None:
         super().__init__(declared.client, context)
         self._declared = declared
-        said = declared.accounts
-        if said is not None:
-            each = said.each.items()
+        accounts = declared.accounts
+        if accounts is not None:
+            each = accounts.each.items()
             self.accounts = {name: Exchange(one.client(declared.client), context) for name, one in each}
-        self._accounts = {} if said is None else {said.column: list(said.each)}
+        self._accounts = {} if accounts is None else {accounts.column: list(accounts.each)}
         for name in declared.tables:
             self._plan(name, None)
         functions = planned_functions(context.name, declared.functions, self.http.max_in_flight)
@@ -74,9 +74,9 @@ class RestSource(HttpSource):
         """A table whose scans in windows say how many requests that takes at least."""
         now, scans = self.http.client.clock.wall(), []
         for scan in planned.table.scans:
-            said = access_of(scan).windows
-            column = None if said is None else planned.table.column(said.column)
-            several = 1 if said is None or column is None else count(said, column.arrow, now)
+            windows = access_of(scan).windows
+            column = None if windows is None else planned.table.column(windows.column)
+            several = 1 if windows is None or column is None else count(windows, column.arrow, now)
             scans.append(replace(scan, requests=scan.requests * several))
         return replace(planned, table=replace(planned.table, scans=tuple(scans)))
 

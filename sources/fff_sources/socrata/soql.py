@@ -121,8 +121,8 @@ class Soql(FilterWords):
         if keys:
             [column] = self.keys
             literals = [literal(value) for (value,) in keys]
-            said = f"= {literals[0]}" if len(literals) == 1 else f"in ({', '.join(literals)})"
-            conditions.insert(0, f"{name(column)} {said}")
+            comparison = f"= {literals[0]}" if len(literals) == 1 else f"in ({', '.join(literals)})"
+            conditions.insert(0, f"{name(column)} {comparison}")
         if conditions:
             params["$where"] = " AND ".join(conditions)
         return Question(self.path, (*params.items(), *asked.items()))

@@ -12,7 +12,7 @@ from fff_sources.http.portal import Portal, PortalColumn, PortalSpec, strangers
 from fff_sources.http.source import HttpSource
 from fff_sources.http.spec import spec
 from fff_sources.http.spec.check import read_as
-from fff_sources.http.tables import FoundTable, HttpAccess, Question
+from fff_sources.http.tables import DiscoveredTable, HttpAccess, Question
 from fff_sources.socrata.soql import Soql, comparisons, is_exact, is_sortable, spark_type
 
 _ID = re.compile(r"[a-z0-9]{4}-[a-z0-9]{4}")
@@ -58,7 +58,7 @@ class SocrataSource(HttpSource):
         self._portal = Portal(self.http, declared, _EXPECTS)
         self.keep(*self._portal.named(dict.fromkeys(declared.datasets, "")))
 
-    async def _found(self, name: str, meter: AccessMeter) -> FoundTable:
+    async def _discovered(self, name: str, meter: AccessMeter) -> DiscoveredTable:
         """A dataset as its metadata describes it."""
         ident = self._declared.datasets[name]
         view = await self._portal.ask(Question(f"api/views/{ident}.json"), _View, meter=meter, table=name)

@@ -12,7 +12,7 @@ from fff_sources.http.response.json import MalformedJSON, Struct, decode
 from fff_sources.http.response.json import field as member
 from fff_sources.http.response.jsonpath import JsonPath, Step
 from fff_sources.http.source import HttpSource
-from fff_sources.http.tables import FoundTable, HttpAccess
+from fff_sources.http.tables import DiscoveredTable, HttpAccess
 from fff_sources.sparql import terms
 from fff_sources.sparql.query import SparqlWords
 from fff_sources.sparql.spec import SparqlColumn, SparqlSpec, SparqlTable, read_sparql
@@ -63,7 +63,9 @@ class SparqlSource(HttpSource):
         super().__init__(declared.client, context)
         self._declared = declared
         for name, table in declared.tables.items():
-            self.keep(FoundTable(name) if table.columns is None else self._table(name, table, table.columns))
+            self.keep(
+                DiscoveredTable(name) if table.columns is None else self._table(name, table, table.columns)
+            )
 
     async def discover(self, names: Collection[str], *, meter: AccessMeter) -> None:
         """The columns of queries that declare none: the variables of an answer, with the types of its first rows."""
@@ -90,7 +92,7 @@ class SparqlSource(HttpSource):
             raise self.http.problem("the query has no variables", response, table)
         return columns
 
-    def _table(self, name: str, table: SparqlTable, columns: Mapping[str, SparqlColumn]) -> FoundTable:
+    def _table(self, name: str, table: SparqlTable, columns: Mapping[str, SparqlColumn]) -> DiscoveredTable:
         for wanted in (*table.primary_key, *(table.lookups or ()), *table.order_by):
             if wanted not in columns:
                 raise SourceError(f"the query has no variable {wanted!r}", source=self.name, table=name)
@@ -112,7 +114,7 @@ class SparqlSource(HttpSource):
                 )
             words = self._words(table, columns, (key,))
             lookups.append((self._access(words, {"type": "single_page"}), batch.batch_size))
-        return FoundTable(
+        return DiscoveredTable(
             name,
             {column: (part.type, _place(column)) for column, part in columns.items()},
             table.primary_key,

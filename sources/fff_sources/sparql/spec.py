@@ -60,7 +60,7 @@ class Settings(spec.Spec):
     batch_size: spec.BatchSize = 50
 
 
-class SparqlTable(Settings, common.FoundTableSpec):
+class SparqlTable(Settings, common.DiscoveredTableSpec):
     """A table: `query`, or `class` with a predicate for each column."""
 
     query: str | None = None

@@ -30,7 +30,7 @@ class SqliteWriter:
     def begin(self, schema: pa.Schema) -> None:
         """Make the table."""
         self._database = sqlite3.connect("", isolation_level=None)
-        names = told_apart(schema.names)
+        names = distinct_names(schema.names)
         kinds = (kind_of(field.type) for field in schema)
         columns = ", ".join(f"{quoted(name)} {kind}" for name, kind in zip(names, kinds, strict=True))
         self._database.execute(f"CREATE TABLE {TABLE} ({columns})")
@@ -72,12 +72,12 @@ def _values(column: Any) -> list[object]:
     return values
 
 
-def told_apart(names: list[str]) -> list[str]:
+def distinct_names(names: list[str]) -> list[str]:
     """The names, with a number behind those that differ from one before in case alone or not at all."""
     taken: set[str] = set()
     apart: list[str] = []
-    for given in names:
-        name = given.replace("\0", "\\x00")  # which ends a statement of SQLite
+    for raw in names:
+        name = raw.replace("\0", "\\x00")  # which ends a statement of SQLite
         number, free = 1, name
         while free.lower() in taken:
             number += 1

@@ -198,11 +198,11 @@ class PartitionedWriter:
             return
         each = [_folders(name, column) for name, column in zip(self._keys, keys, strict=True)]
         paths = ["/".join(parts) for parts in zip(*each, strict=True)]
-        found = pa.array(paths, pa.string()).dictionary_encode()
-        codes = found.indices.to_numpy()
+        encoded = pa.array(paths, pa.string()).dictionary_encode()
+        codes = encoded.indices.to_numpy()
         order = np.argsort(codes, kind="stable")
-        starts = np.searchsorted(codes[order], np.arange(len(found.dictionary) + 1))
-        for code, folder in enumerate(found.dictionary.to_pylist()):
+        starts = np.searchsorted(codes[order], np.arange(len(encoded.dictionary) + 1))
+        for code, folder in enumerate(encoded.dictionary.to_pylist()):
             yield folder, inside.take(pa.array(order[starts[code] : starts[code + 1]]))
 
     def _file(self, folder: str) -> _PartFile:
@@ -267,22 +267,22 @@ class _PartFile:
 
 def _folders(name: str, column: Any) -> list[str]:
     """The name of the folder of each row."""
-    found = texts(column).dictionary_encode()
+    encoded = texts(column).dictionary_encode()
     named = _escaped(name)
     folders: list[str] = []
-    for text in found.dictionary.to_pylist():
+    for text in encoded.dictionary.to_pylist():
         if text in ("", _NULL):
             raise CannotWrite(
                 f"a row has {text!r} in {name}, which the name of a folder does not tell from NULL",
                 hint=f"nullif({name}, {text!r}), or another column",
             )
         folders.append(f"{named}={_escaped(text)}")
-    indices = found.indices.to_pylist()
+    indices = encoded.indices.to_pylist()
     return [f"{named}={_NULL}" if index is None else folders[index] for index in indices]
 
 
 def _escaped(text: str) -> str:
-    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", text)
+    return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)
 
 
 def _is_name(kind: Any) -> bool:

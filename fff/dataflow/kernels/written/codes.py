@@ -142,7 +142,7 @@ def _each(change: Callable[..., object], tell: Callable[..., str] | None) -> Ker
     return kernel
 
 
-def _told(name: str) -> Callable[..., str]:
+def _malformed(name: str) -> Callable[..., str]:
     return lambda _, charset: (
         f"[MALFORMED_CHARACTER_CODING] Invalid value found when performing `{name}` with {charset}"
     )
@@ -157,8 +157,8 @@ def _no_bytes(text: str, form: str) -> str:
 
 
 CODES: dict[str, Kernel] = {
-    "encode": _each(encoded, _told("encode")),
-    "decode": _each(decoded, _told("decode")),
+    "encode": _each(encoded, _malformed("encode")),
+    "decode": _each(decoded, _malformed("decode")),
     "to_binary": _each(to_bytes, _no_bytes),
     "try_to_binary": _each(to_bytes, None),
     "url_decode": _each(

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.dataflow.arrays import Bools, Int64
+from fff.dataflow.kernels.arithmetic import tried
 from fff.dataflow.kernels.times import TIMES
 from fff.dataflow.kernels.values import Kernel, Partial, Value, as_array, column, failing, over_unique
 from fff.dataflow.kernels.written.clock_patterns import BeyondError, read, write
@@ -138,12 +139,8 @@ def _beyond(days: Int64, clock: Int64) -> Bools:
 def _added(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
     """A moment so many units later: `timestampadd(unit, count, moment)`, in another order."""
     length = _length(args)
-    (micros, no_moment), (count, no_count), unit = (
-        _counts(args[0], length),
-        _counts(args[1], length),
-        args[2].as_py(),
-    )
-    mask = no_moment | no_count
+    (micros, no_moment), (count, no_count) = (_counts(one, length) for one in args[:2])
+    unit, mask = args[2].as_py(), no_moment | no_count
     if unit in _MONTHS:
         months = count * _MONTHS[unit]
         far = np.abs(count) > (2**31 - 1) // _MONTHS[unit]
@@ -169,12 +166,8 @@ def _added(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
 def _apart(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
     """How many whole units lie between two moments: `timestampdiff(unit, start, end)`, in another order."""
     length = _length(args)
-    (start, no_start), (end, no_end), unit = (
-        _counts(args[0], length),
-        _counts(args[1], length),
-        args[2].as_py(),
-    )
-    mask = no_start | no_end
+    (start, no_start), (end, no_end) = (_counts(one, length) for one in args[:2])
+    unit, mask = args[2].as_py(), no_start | no_end
     days = end // _DAY - start // _DAY
     clock = end % _DAY - start % _DAY
     if unit in _MONTHS:
@@ -258,16 +251,6 @@ def _refusal(hour: int, minute: int, second: int) -> str | None:
     return None
 
 
-def _tried(kernel: Kernel) -> Kernel:
-    """NULL where it fails."""
-
-    def tries(args: Sequence[Value], kind: ArrowType) -> Value:
-        result = kernel(args, kind)
-        return result.values if isinstance(result, Partial) else result
-
-    return tries
-
-
 MOMENTS: dict[str, Kernel] = {
     "date_format": _formatted,
     "from_unixtime": _from_unixtime,
@@ -279,5 +262,5 @@ MOMENTS: dict[str, Kernel] = {
     "moment_added": _added,
     "moments_apart": _apart,
     "make_timestamp": _made,
-    "try_make_timestamp": _tried(_made),
+    "try_make_timestamp": tried(_made),
 }

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from fff.errors import SourceError, SpecError, UsageError
-from fff.stats import AccessMeter
+from fff.errors import SpecError, UsageError
 from fff.web.client import WebClient
-from fff.web.types import Credentials, Request
+from fff.web.types import HostPolicy
 from fff_sources.authoring.draft import (
     ColumnDraft,
     LookupDraft,
@@ -25,7 +24,7 @@ from fff_sources.authoring.draft import (
 from fff_sources.authoring.openapi.paging import paginator_of
 from fff_sources.authoring.openapi.schema import Resolver, columns_of_schema, kind_of, list_in, spark_type_of
 from fff_sources.authoring.sampling.address import is_secret, source_name, take_apart
-from fff_sources.authoring.sampling.credentials import proof_of
+from fff_sources.authoring.sampling.credentials import fetched_text, proof_of
 from fff_sources.authoring.sampling.shape import step
 from fff_sources.document import parse_document
 from fff_sources.http.response.json import MalformedJSON, decode
@@ -88,7 +87,8 @@ async def draft_from_openapi(
         SourceError: it cannot be fetched.
     """
     if where.startswith(("http://", "https://")):
-        text, base = await _fetched(where, client, headers, environ)
+        proved = proof_of("openapi", take_apart(where), headers, environ, client.redactor)
+        text, base = await fetched_text(*proved, client, HostPolicy())
     else:
         text, base = _read(where), ""
     draft = draft_of_document(_document(text, where), base, url=url, name=name)
@@ -124,21 +124,6 @@ def _read(file: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise UsageError(f"{file} cannot be read: {reason}") from error
-
-
-async def _fetched(
-    where: str, client: WebClient, headers: Mapping[str, str], environ: Mapping[str, str]
-) -> tuple[str, str]:
-    """The text, and the URL it came from, without secrets."""
-    address, proof = proof_of("openapi", take_apart(where), headers, environ, client.redactor)
-    request = Request(
-        address.url(), params=address.params, headers=proof.headers, credentials=Credentials({}, proof.params)
-    )
-    response = await client.request(request, meter=AccessMeter())
-    try:
-        return response.body.decode("utf-8-sig"), address.url()
-    except UnicodeDecodeError:
-        raise SourceError("the document is not UTF-8 text", url=client.shown(response.url)) from None
 
 
 def _document(text: str, where: str) -> dict[str, Any]:
@@ -349,8 +334,8 @@ def _single(
     keys = []
     for name in operation.places:
         parameter = operation.parameters.get(("path", name), {})
-        found = _matching(table, name, operation.collection) if name == place else None
-        column = found or _key_column(table, resolver, name, parameter, own=False)
+        matching = _matching(table, name, operation.collection) if name == place else None
+        column = matching or _key_column(table, resolver, name, parameter, own=False)
         path = path.replace(f"{{{name}}}", f"{{{column}}}")
         keys.append(column)
         table.key_columns.append({"name": column, "require": "required"})

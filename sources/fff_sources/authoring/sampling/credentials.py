@@ -9,7 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from fff.errors import SourceError
+from fff.stats import AccessMeter
+from fff.web.client import WebClient
 from fff.web.secrets import Redactor, Secrets, references
+from fff.web.types import Credentials, HostPolicy, Request
 from fff_sources.authoring.sampling.address import Address, is_reference, is_secret
 
 #: Characters from which a secret is hidden wherever it turns up; less would hide half of every text.
@@ -58,6 +62,21 @@ def proof_of(
         proof.auth = {"type": "api_key", "name": name, "api_key": reference, "location": "query"}
         proof.spec_params = {}
     return replace(address, params=tuple(pair for pair in address.params if pair[0] not in written)), proof
+
+
+async def fetched_text(
+    address: Address, proof: Proof, client: WebClient, policy: HostPolicy
+) -> tuple[str, str]:
+    """The document at an address, and its URL without secrets. Raises SourceError."""
+    credentials = Credentials({}, proof.params)
+    request = Request(
+        address.url(), params=address.params, headers=proof.headers, credentials=credentials, policy=policy
+    )
+    response = await client.request(request, meter=AccessMeter())
+    try:
+        return response.body.decode("utf-8-sig"), address.url()
+    except UnicodeDecodeError:
+        raise SourceError("the document is not UTF-8 text", url=client.shown(response.url)) from None
 
 
 def _add_header(

@@ -171,7 +171,7 @@ def _delimiter(rows: Sequence[bytes]) -> str:
     if header.count(best):
         return best
     counts = {mark: {row.count(mark.encode()) for row in rows} for mark in _SELDOM}
-    return next((mark for mark, found in counts.items() if len(found) == 1 and found != {0}), ",")
+    return next((mark for mark, widths in counts.items() if len(widths) == 1 and widths != {0}), ",")
 
 
 def _splits_alike(header: bytes, row: bytes) -> bool:

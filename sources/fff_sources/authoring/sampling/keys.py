@@ -241,8 +241,8 @@ async def _try_one(table: TableDraft, sample: Sample, cells: _Cells) -> None:
     shape = find_records(content.value, last_is_id=True)
     if content.format != "json" or not shape.single or not shape.records:
         return
-    answered = _Cells([replace(key)], shape.records)
-    if answered.texts(key) != [text]:
+    looked_up = _Cells([replace(key)], shape.records)
+    if looked_up.texts(key) != [text]:
         return
     one: dict[str, Any] = {"path": f"{escaped(stem)}/{{{key.name}}}{escaped(ending)}"}
     if shape.selector != "$":

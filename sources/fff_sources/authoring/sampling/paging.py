@@ -91,7 +91,7 @@ def guesses(seen: Seen, base: str = "$") -> Iterator[Guess]:
     members = list(_members(seen.around, base, 0))
     size = _size(seen)
     totals = _Totals(seen, members)
-    page, offset = _given(seen.params, PAGE_PARAMS), _given(seen.params, OFFSET_PARAMS)
+    page, offset = _numeric_param(seen.params, PAGE_PARAMS), _numeric_param(seen.params, OFFSET_PARAMS)
     if page is not None and totals.known:
         yield _by_page(page, seen, size, totals)
     if offset is not None and totals.rows is not None:
@@ -130,10 +130,10 @@ def _unnamed(
             size.get("page_size_param", ""), ("page", "offset") if size.get("page_size_param") else ()
         )
     ]
-    said_more = totals.more is not None or (totals.rows or 0) > seen.records or (totals.pages or 0) > 1
-    if not (own or wanted or said_more):
+    has_more = totals.more is not None or (totals.rows or 0) > seen.records or (totals.pages or 0) > 1
+    if not (own or wanted or has_more):
         return
-    wanted = [*own, *wanted, *(("page", "offset") if said_more else ())]
+    wanted = [*own, *wanted, *(("page", "offset") if has_more else ())]
     for name in dict.fromkeys(wanted):
         made = _by_page if name in PAGE_PARAMS else _by_offset
         yield made(name, seen, size, totals, sure=False)
@@ -184,7 +184,7 @@ def _members(value: Any, path: str, depth: int) -> Iterator[_Member]:
             yield from _members(item, step(path, name), depth + 1)
 
 
-def _given(params: Mapping[str, str], names: Sequence[str]) -> str | None:
+def _numeric_param(params: Mapping[str, str], names: Sequence[str]) -> str | None:
     lowered = {name.lower() for name in names}
     return next(
         (name for name, value in params.items() if name.lower() in lowered and number(value) is not None),
@@ -194,7 +194,7 @@ def _given(params: Mapping[str, str], names: Sequence[str]) -> str | None:
 
 def _size(seen: Seen) -> dict[str, Any]:
     """`page_size` and its parameter, from the URL; without one there, the server's own size stays."""
-    name = _given(seen.params, SIZE_PARAMS)
+    name = _numeric_param(seen.params, SIZE_PARAMS)
     if name is None or not int(seen.params[name]):
         return {}
     return {"page_size": int(seen.params[name]), "page_size_param": name}

@@ -54,8 +54,8 @@ class Sample:
 
     async def records_of(self, response: Response, content: Content, shape: Shape) -> list[Any]:
         """The records of another answer of the same kind; none where it has another form."""
-        found = read_content(response, self.client)
-        if found.format != content.format:
+        answer = read_content(response, self.client)
+        if answer.format != content.format:
             return []
-        other = find_records(found.value, self.address.collection)
+        other = find_records(answer.value, self.address.collection)
         return other.records if other.selector == shape.selector else []

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 from fff_sources.http.paging import conventions
-from fff_sources.http.paging.envelope import SILENT, NextPage, ToldMore, told_more
+from fff_sources.http.paging.envelope import SILENT, NextPage, PagingHints, told_more
 from fff_sources.http.paging.links import link_next, speaks_of_next
 from fff_sources.http.paging.paginators import Ask, Chained, CutShortError, PageAnswer, PaginationError, Told
 from fff_sources.http.response.jsonpath import WHOLE, JsonPath
@@ -52,7 +52,7 @@ class AutoPaginator(Chained):
         self._base = 0  # the number of the first page
         self._guessed: str | None = None  # the parameter that pages are asked for with
         self._seen: set[str] = set()  # cursors and URLs that were followed
-        self._last: tuple[PageAnswer, ToldMore] | None = None
+        self._last: tuple[PageAnswer, PagingHints] | None = None
 
     @property
     def param(self) -> str | None:
@@ -65,7 +65,7 @@ class AutoPaginator(Chained):
 
     def total(self, answer: PageAnswer) -> Told | None:
         """The total the answer tells, where it is certain to be one; nothing rests on it."""
-        more = self._told(answer)
+        more = self._hints(answer)
         total = more.total
         pages = None if more.page is None or more.page[1] is None or more.pages is None else more.pages[1]
         if total is None:
@@ -84,7 +84,7 @@ class AutoPaginator(Chained):
     def after(self, ask: Ask, answer: PageAnswer) -> Ask | None:
         """The next question. Raises CutShortError where there must be one and nothing says which."""
         self._received += answer.records
-        more = self._told(answer)
+        more = self._hints(answer)
         if more is SILENT and self._guessed is None and "link" not in answer.headers:
             return None
         following = self._by_link(answer, more) if self._guessed is None else None
@@ -97,12 +97,12 @@ class AutoPaginator(Chained):
         self._followed = self._followed or following is not None
         return following
 
-    def _told(self, answer: PageAnswer) -> ToldMore:
+    def _hints(self, answer: PageAnswer) -> PagingHints:
         if self._last is None or self._last[0] is not answer:
             self._last = answer, told_more(answer.body, self._selector or WHOLE, answer.headers)
         return self._last[1]
 
-    def _sign(self, answer: PageAnswer, more: ToldMore) -> str | None:
+    def _sign(self, answer: PageAnswer, more: PagingHints) -> str | None:
         """What says that there is more."""
         if speaks_of_next(answer.headers.get("link", "")):
             return "Link header"  # one that can be read was followed
@@ -113,7 +113,7 @@ class AutoPaginator(Chained):
 
     # --------------------------------------------------------------------------------------------- next links
 
-    def _by_link(self, answer: PageAnswer, more: ToldMore) -> Ask | None:
+    def _by_link(self, answer: PageAnswer, more: PagingHints) -> Ask | None:
         header = link_next(answer.headers.get("link", ""))
         link = NextPage(header) if header is not None else more.link
         if link is None:
@@ -133,7 +133,7 @@ class AutoPaginator(Chained):
 
     # ----------------------------------------------------------------------------- cursors, pages and offsets
 
-    def _guess(self, ask: Ask, answer: PageAnswer, more: ToldMore) -> Ask | None:
+    def _guess(self, ask: Ask, answer: PageAnswer, more: PagingHints) -> Ask | None:
         """The question by a cursor, a page number or an offset, where it is evident."""
         if not self._may_ask or more.says_no:
             return None
@@ -190,12 +190,12 @@ class AutoPaginator(Chained):
         self._seen.add(url)
         return Ask(url=url, origin=answer.url)
 
-    def _more_pages(self, more: ToldMore, following: int) -> bool:
+    def _more_pages(self, more: PagingHints, following: int) -> bool:
         if more.pages is None or more.has_more is not None or more.next is not None:
             return self._more_rows(more, following)
         return following - self._base < more.pages[1] or self._approximate or not more.pages_exact
 
-    def _more_rows(self, more: ToldMore, following: int) -> bool:
+    def _more_rows(self, more: PagingHints, following: int) -> bool:
         """Whether there is a page of that number, or from that record on."""
         if more.next is not None:
             return more.next[1] in (following, str(following))
@@ -208,7 +208,7 @@ class AutoPaginator(Chained):
         self._guessed = name
         return Ask({**self._first_params, name: str(number)}, position=number, values={name: number})
 
-    def _check_understood(self, ask: Ask, answer: PageAnswer, more: ToldMore) -> None:
+    def _check_understood(self, ask: Ask, answer: PageAnswer, more: PagingHints) -> None:
         """Raises PaginationError where the answer shows that the parameter meant nothing to the source."""
         echo = dict(one for one in (more.page, more.offset) if one is not None).get(self._guessed or "")
         if echo is not None and echo != ask.position and answer.records > 0:

@@ -297,49 +297,49 @@ class Totals:
     """What the answers of a reading tell of the whole, against what came."""
 
     def __init__(self) -> None:
-        self._told: list[Told] = []  # as often as it changed
+        self._totals: list[Told] = []  # as often as it changed
         self._own = True  # every total is the number of records beside it
         self._filled = 0  # pages with records
 
-    def note(self, told: Told | None, records: int) -> Told:
+    def note(self, total: Told | None, records: int) -> Told:
         """What one answer tells, and how many records it holds. Gives what it is worth: nothing, where it tells nothing."""
-        if told is None:
+        if total is None:
             return Told(exact=False)
         self._filled += records > 0
-        if not self._told or self._told[-1] != told:
-            self._told.append(told)
-        self._own = self._own and told.rows == records
-        return told
+        if not self._totals or self._totals[-1] != total:
+            self._totals.append(total)
+        self._own = self._own and total.rows == records
+        return total
 
     @property
-    def is_told(self) -> bool:
+    def is_present(self) -> bool:
         """Whether there is one where the spec looks for it."""
-        return bool(self._told)
+        return bool(self._totals)
 
     def is_reached(self, received: int) -> bool:
         """Whether so many records are what was told last."""
-        return bool(self._told) and self._told[-1].exact and self._told[-1].rows == received
+        return bool(self._totals) and self._totals[-1].exact and self._totals[-1].rows == received
 
     @property
     def rows(self) -> int | None:
         """The number of rows that was told last, where it is one for certain."""
-        last = self._told[-1] if self._told else None
+        last = self._totals[-1] if self._totals else None
         return last.rows if last is not None and last.exact and not last.perhaps_less else None
 
     def complaint(self, received: int, pages: int) -> str | None:
         """What is wrong with an answer of so many records on so many pages that should be the whole."""
-        if not self._told or not all(total.exact for total in self._told):
+        if not self._totals or not all(total.exact for total in self._totals):
             return None
-        declared, perhaps_less = self._told[-1].declared, self._told[-1].perhaps_less
+        declared, perhaps_less = self._totals[-1].declared, self._totals[-1].perhaps_less
         if not declared and self._own and pages > 1:
             return None  # these count what each page holds
-        rows = [total.rows for total in self._told if total.rows is not None]
+        rows = [total.rows for total in self._totals if total.rows is not None]
         if rows and min(rows) != max(rows) and not perhaps_less:
             return f"the source changed while it was read: it spoke of {rows[0]} rows, then of {_other(rows)}"
         is_less = rows and rows[0] < received and not perhaps_less and (declared or pages > 1)
         if rows and (max(rows) > received or is_less):
             return f"the source speaks of {max(rows)} rows and gave {received}"
-        counts = [total.pages for total in self._told if total.pages is not None]
+        counts = [total.pages for total in self._totals if total.pages is not None]
         if counts and min(counts) < counts[0]:  # where there are more, they were read as well
             return (
                 f"the source changed while it was read: it spoke of {counts[0]} pages, then of {min(counts)}"

@@ -73,7 +73,7 @@ class CursorPaginator(Chained):
 
     def total(self, answer: PageAnswer) -> Told | None:
         """The total the answer tells; nothing rests on it, but that a cursor sent again and again ends there."""
-        return self._total.told(answer)
+        return self._total.total(answer)
 
     def _after_reusable(self, answer: PageAnswer, following: Ask) -> Ask | None:
         """The same cursor again until a page without records or, where there is a total, until that is reached."""

@@ -62,11 +62,11 @@ class Total:
 _CERTAIN_TOTAL = len(conventions.PLAIN_TOTALS) + 1  # the rank of a word that means a total wherever it stands
 
 #: The object's name, the word, and its value.
-_Found: TypeAlias = tuple[str, str, object]
+_Member: TypeAlias = tuple[str, str, object]
 
 
 @dataclass(frozen=True)
-class ToldMore:
+class PagingHints:
     """The usual words of one answer; words stand before what they say."""
 
     has_more: tuple[str, bool] | None = None
@@ -136,7 +136,7 @@ _SPEAKING = (
     conventions.MORE, conventions.LAST, conventions.NEXT, conventions.TOTAL, conventions.PAGES,
 )  # fmt: skip
 #: What most answers to lookups say.
-SILENT = ToldMore()
+SILENT = PagingHints()
 
 
 def _part_of(total: Total | None, received: int) -> str | None:
@@ -157,12 +157,12 @@ def _speaks(word: str) -> bool:
     return any(words.fullmatch(word) is not None for words in _SPEAKING)
 
 
-def told_more(body: bytes, selector: JsonPath, headers: Mapping[str, str] | None = None) -> ToldMore:
+def told_more(body: bytes, selector: JsonPath, headers: Mapping[str, str] | None = None) -> PagingHints:
     """What an answer says whose records are at the selector of its JSON; a body that is none says nothing."""
     objects = list(objects_of(headers or {}))
     with contextlib.suppress(MalformedJSON):  # whoever reads the records says so
         objects = [*objects_around(body, selector), *objects] if body.strip() else objects
-    return _Words(objects, counted=selector.single).told() if objects else SILENT
+    return _Words(objects, counted=selector.single).hints() if objects else SILENT
 
 
 class _Words:
@@ -172,11 +172,11 @@ class _Words:
         self._objects = objects
         self._counted = counted
 
-    def told(self) -> ToldMore:
+    def hints(self) -> PagingHints:
         """All of them."""
         total, perhaps = self._totals() if self._counted else (None, None)
-        following = self._first(conventions.NEXT, _is_given)
-        return ToldMore(
+        following = self._first(conventions.NEXT, _says_something)
+        return PagingHints(
             has_more=self._more(),
             link=self._link(),
             next=None if following is None else following[1:],
@@ -194,12 +194,12 @@ class _Words:
             offset=self._offset(),
         )
 
-    def _all(self) -> Iterator[_Found]:
+    def _all(self) -> Iterator[_Member]:
         for container, members in self._objects:
             for name, value in members.items():
                 yield container, name, value
 
-    def _first(self, words: re.Pattern[str], fits: Callable[[object], bool]) -> _Found | None:
+    def _first(self, words: re.Pattern[str], fits: Callable[[object], bool]) -> _Member | None:
         return next((one for one in self._all() if fits(one[2]) and words.fullmatch(normal(one[1]))), None)
 
     def _pages(self) -> tuple[str, int] | None:
@@ -249,7 +249,7 @@ class _Words:
     def _cursor(self) -> tuple[str, object] | None:
         for container, name, value in self._all():
             param = conventions.CURSORS.get(name) or conventions.CURSORS_IN.get((container, name))
-            if param is not None and _is_given(value) and not isinstance(value, dict | list):
+            if param is not None and _says_something(value) and not isinstance(value, dict | list):
                 return param, value
             if name == "offset" and isinstance(value, str) and value and number(value) is None:
                 return name, value  # Airtable's
@@ -258,7 +258,7 @@ class _Words:
     def _perhaps_next(self) -> tuple[str, object] | None:
         for container, name, value in self._all():
             may_be = container != "cursors" and normal(name) in conventions.PERHAPS_NEXT
-            if may_be and isinstance(value, str) and _is_given(value):
+            if may_be and isinstance(value, str) and _says_something(value):
                 return name, value
         return None
 
@@ -416,10 +416,10 @@ _FLAGS: dict[str, bool] = (
 )
 
 
-def _is_given(value: object) -> bool:
+def _says_something(value: object) -> bool:
     """Whether a member says something: an object does where one of its own members is given."""
     if isinstance(value, dict):
-        return any(_is_given(one) for name, one in value.items() if not name.startswith("@"))
+        return any(_says_something(one) for name, one in value.items() if not name.startswith("@"))
     return bool(value) and value is not FIRST_UNTOLD and str(value).lower() not in _NOTHING
 
 

@@ -102,8 +102,8 @@ def overlooked(endpoint: spec.Endpoint, answer: PageAnswer, totals: Totals, rece
     more = told_more(body, selector, answer.headers)
     # An estimate counts only where nothing proves the end.
     counted = more.total is None or more.total.exact or isinstance(paginator, spec.SinglePage)
-    told_here = counted and paginator.total == "exact" and not totals.is_told
-    sign = more.total_sign(received) if told_here else None
+    is_unread_total = counted and paginator.total == "exact" and not totals.is_present
+    sign = more.total_sign(received) if is_unread_total else None
     if not isinstance(paginator, spec.PageNumber | spec.Offset):
         read = isinstance(paginator, spec.HeaderLink) and paginator.has_more_param is not None
         linked = not read and speaks_of_next(answer.headers.get("link", ""))

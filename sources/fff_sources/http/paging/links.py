@@ -53,7 +53,7 @@ class LinkPaginator(Chained):
 
     def total(self, answer: PageAnswer) -> Told | None:
         """The total the answer tells; nothing rests on it."""
-        return self._total.told(answer)
+        return self._total.total(answer)
 
     def _next(self, answer: PageAnswer) -> str | None:
         if self._path is None:

@@ -138,7 +138,7 @@ class TotalAt:
         rows = answer.count_at(self.path)
         return rows if rows is not None and self._is_exact(answer) else None
 
-    def told(self, answer: PageAnswer) -> Told | None:
+    def total(self, answer: PageAnswer) -> Told | None:
         """The total, whatever it is worth."""
         rows = answer.count_at(self.path)
         return None if rows is None else Told(rows, exact=self._is_exact(answer))
@@ -289,7 +289,7 @@ class OffsetPaginator:
 
     def total(self, answer: PageAnswer) -> Told | None:
         """The total the answer tells."""
-        return self._total.told(answer)
+        return self._total.total(answer)
 
     def take_part(self, share: PageRange) -> None:
         """Go on within a part of the questions that `rest` gave elsewhere."""
@@ -405,7 +405,7 @@ class PageNumberPaginator:
 
     def total(self, answer: PageAnswer) -> Told | None:
         """The total the answer tells, in records and in pages."""
-        rows, pages = self._records.told(answer), self._pages.told(answer)
+        rows, pages = self._records.total(answer), self._pages.total(answer)
         if rows is not None and pages is not None:
             return Told(rows.rows, pages.rows, exact=rows.exact and pages.exact)
         return rows if pages is None else Told(None, pages.rows, exact=pages.exact)

@@ -71,7 +71,7 @@ class ScanWindow:
             case _:
                 return True
 
-    def told(self, table: Table, key: KeyColumn, *, exact: bool) -> Table:
+    def narrowed(self, table: Table, key: KeyColumn, *, exact: bool) -> Table:
         """The table narrowed to the window, as far as its source can be told."""
         name = self.column.name.lower()
         others = [qual for qual in table.quals if qual.column.lower() != name or qual.operator == "<>"]
@@ -111,8 +111,8 @@ class WindowsLeft:
     def failed(self) -> bool:
         """One variant of one has failed; whether the scan had better go on without it: the source answers, or may yet."""
         self._failed += 1
-        any_answered = any(left < self._of // len(self._left) for left in self._left.values())
-        return self._of > 1 and (any_answered or self._failed < _HOPELESS)
+        any_succeeded = any(left < self._of // len(self._left) for left in self._left.values())
+        return self._of > 1 and (any_succeeded or self._failed < _HOPELESS)
 
 
 def windows_of(access: HttpAccess, table: Table, now: float) -> list[ScanWindow]:

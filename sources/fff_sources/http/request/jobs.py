@@ -37,8 +37,8 @@ async def done(job: spec.JobSpec, submitted: Response, get: Gets, clock: Clock) 
     while True:
         answer = await get(_path(job.poll.path, known))
         polls += 1
-        if (said := _fits(job.failed, answer)) is not None:
-            raise JobFailedError(f"the job has failed: {job.failed and job.failed.path} is {said!r}")
+        if (failure := _fits(job.failed, answer)) is not None:
+            raise JobFailedError(f"the job has failed: {job.failed and job.failed.path} is {failure!r}")
         if _fits(job.done, answer) is not None:
             return _path(job.fetch, _taken(job.poll.take, answer, known))
         spent = clock.now() - began
@@ -62,10 +62,10 @@ def _taken(wanted: Mapping[str, str], answer: Response, known: Mapping[str, str]
     """What is known of a job, with what an answer tells."""
     taken = dict(known)
     for name, path in wanted.items():
-        found = _at(path, answer)
-        if found is None or isinstance(found, dict | list):
+        value = _at(path, answer)
+        if value is None or isinstance(value, dict | list):
             raise JobFailedError(f"what is said of the job has no {path!r}")
-        taken[name] = templates.text_of(found)
+        taken[name] = templates.text_of(value)
     return taken
 
 
@@ -73,13 +73,13 @@ def _fits(state: spec.JobState | None, answer: Response) -> object:
     """What stands at the place of a state, where that means the state; None where it does not."""
     if state is None:
         return None
-    found = _at(state.path, answer)
+    value = _at(state.path, answer)
     wanted = state.equals if isinstance(state.equals, list) else [state.equals]
     if state.equals is None:
-        return found or None
+        return value or None
     return (
-        found
-        if found is not None and any(found == one and type(found) is type(one) for one in wanted)
+        value
+        if value is not None and any(value == one and type(value) is type(one) for one in wanted)
         else None
     )
 

@@ -44,12 +44,12 @@ async def in_browser(
         with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
             head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _LINE_S)
             target = head.split(b" ", 2)[1].decode("ascii", "replace") if head.startswith(b"GET ") else ""
-            said = dict(parse_qsl(urlsplit(target).query))
-            ours = hmac.compare_digest(said.get("state", "").encode(), state.encode())
+            params = dict(parse_qsl(urlsplit(target).query))
+            ours = hmac.compare_digest(params.get("state", "").encode(), state.encode())
             status, text = (
                 ("200 OK", "You are logged in; close this window.") if ours else ("404 Not Found", "")
             )
-            if ours and "code" not in said:
+            if ours and "code" not in params:
                 text = "You are not logged in; close this window."
             body = f"<!doctype html><meta charset=utf-8><title>FFF</title><p>{text}".encode()
             writer.write(
@@ -59,7 +59,7 @@ async def in_browser(
             )
             await writer.drain()
             if ours and not came.done():
-                came.set_result(said)
+                came.set_result(params)
         writer.close()
 
     server = await asyncio.start_server(answer, "127.0.0.1", auth.redirect_port, limit=_LARGEST)
@@ -75,14 +75,14 @@ async def in_browser(
         } | ({"scope": " ".join(auth.scopes)} if auth.scopes else {})
         show(_with_params(auth.authorization_url or "", asked))
         try:
-            said = await asyncio.wait_for(came, _PATIENCE_S)
+            params = await asyncio.wait_for(came, _PATIENCE_S)
         except TimeoutError:
             raise SourceError("nobody logged in for five minutes", source=source) from None
-    if "code" not in said:
-        raise SourceError(f"the login was refused: {said.get('error', 'no code came')}", source=source)
+    if "code" not in params:
+        raise SourceError(f"the login was refused: {params.get('error', 'no code came')}", source=source)
     grant = {
         "grant_type": "authorization_code",
-        "code": said["code"],
+        "code": params["code"],
         "redirect_uri": redirect,
         "code_verifier": verifier,
     }

@@ -88,11 +88,11 @@ def qualifying(table: Table, quals: Quals, declared: spec.Params) -> dict[str, S
     }
 
 
-def placed(body: object, endpoint: spec.Endpoint, ask: Ask, said: Mapping[str, SentValue]) -> object:
+def placed(body: object, endpoint: spec.Endpoint, ask: Ask, sent: Mapping[str, SentValue]) -> object:
     """The body with what is said and asked for (by the paginator) in the places that the endpoint names."""
     for name, place in endpoint.body_paths.items():
-        if name in said:
-            body = _with(body, parse_path(place).names or (), said[name].json)
+        if name in sent:
+            body = _with(body, parse_path(place).names or (), sent[name].json)
     for name, path in spec.body_places(endpoint.paginator).items():
         if name in ask.params:
             body = _with(body, path, ask.values.get(name, ask.params[name]))
@@ -100,12 +100,12 @@ def placed(body: object, endpoint: spec.Endpoint, ask: Ask, said: Mapping[str, S
 
 
 def beside_body(
-    endpoint: spec.Endpoint, ask: Ask, said: Mapping[str, SentValue]
+    endpoint: spec.Endpoint, ask: Ask, sent: Mapping[str, SentValue]
 ) -> tuple[dict[str, list[str]], dict[str, str]]:
     """What is said and asked for as parameters: all that has no place in the body."""
     places = spec.body_places(endpoint.paginator)
     return (
-        {name: one.texts for name, one in said.items() if name not in endpoint.body_paths},
+        {name: one.texts for name, one in sent.items() if name not in endpoint.body_paths},
         {name: text for name, text in ask.params.items() if name not in places},
     )
 
@@ -156,23 +156,23 @@ def parameters(
     declared: spec.Params,
     values: Mapping[str, KeyValue],
     secrets: Secrets,
-    said: Mapping[str, Sequence[str]] | None = None,
+    sent: Mapping[str, Sequence[str]] | None = None,
     asked: Mapping[str, str] | None = None,
 ) -> tuple[tuple[str, str], ...]:
     """Names and values in the order in which they are sent.
 
-    `said` (keys and qualifiers) and `asked` (by the paginator) stand in the place of what is declared under
+    `sent` (keys and qualifiers) and `asked` (by the paginator) stand in the place of what is declared under
     the same names.
     """
-    said, asked = said or {}, asked or {}
+    sent, asked = sent or {}, asked or {}
     pairs: list[tuple[str, str]] = []
     for name, template in declared.items():
-        if template is None or name in asked or name in said:
+        if template is None or name in asked or name in sent:
             continue
         for text in template if isinstance(template, list) else [template]:
             if not secrets.lacks(text):
                 pairs += [(name, one) for one in _expanded(secrets.fill(text), values)]
-    pairs += [(name, text) for name, texts in said.items() for text in texts]
+    pairs += [(name, text) for name, texts in sent.items() for text in texts]
     return (*pairs, *asked.items())
 
 

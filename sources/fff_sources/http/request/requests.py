@@ -61,10 +61,10 @@ class RequestPattern:
             part if isinstance(part, str) else templates.segment(texts[part[0]]).zfill(part[1])
             for part in self.path
         )
-        said = [(access.params[name], text) for name, text in texts.items() if name in access.params]
+        key_params = [(access.params[name], text) for name, text in texts.items() if name in access.params]
         return self.first.but(
             url=_join(self.base_url, path),
-            params=(*self.params, *said, *self.asked.items()),
+            params=(*self.params, *key_params, *self.asked.items()),
             credentials=credentials,
             memory=memory,
         )
@@ -159,8 +159,8 @@ class Requests:
         texts = [*host.headers.values(), *endpoint.headers.values()]
         for declared in (*host.params.values(), *endpoint.params.values()):
             texts += declared if isinstance(declared, list) else [declared or ""]
-        told = planned.table.quals or access.words is not None or access.variant or access.variants
-        if told or endpoint.select or endpoint.body is not None or endpoint.body_paths:
+        varies = planned.table.quals or access.words is not None or access.variant or access.variants
+        if varies or endpoint.select or endpoint.body is not None or endpoint.body_paths:
             return None
         if any("{" in text or "}" in text for text in texts) or endpoint.job is not None:
             return None
@@ -200,7 +200,7 @@ class Requests:
         if question is not None:
             headers |= question.headers
         body, form = None, None
-        said: dict[str, SentValue] = {}
+        sent: dict[str, SentValue] = {}
         if ask.url is not None:
             url, credentials, own = self._followed(planned, ask, host, credentials)
             headers = headers if own else self._client.public_headers(headers)
@@ -219,16 +219,16 @@ class Requests:
             declared = {**host.params, **endpoint.params}
             if ask.only is not None:
                 declared = {name: text for name, text in declared.items() if name in ask.only}
-            said = qualifying(planned.table, quals, declared) | selecting(planned, endpoint.select, columns)
-            said |= {} if keys else sorting(planned, endpoint.sort)
-            said |= {
+            sent = qualifying(planned.table, quals, declared) | selecting(planned, endpoint.select, columns)
+            sent |= {} if keys else sorting(planned, endpoint.sort)
+            sent |= {
                 access.params[key]: SentValue(value.sent, templates.json_value(value.json))
                 for key, value in values.items()
                 if key in access.params
             }
             if ask.only is not None:
-                said = {name: one for name, one in said.items() if name in ask.only}
-            params = parameters(declared, values, self._secrets, *beside_body(endpoint, ask, said))
+                sent = {name: one for name, one in sent.items() if name in ask.only}
+            params = parameters(declared, values, self._secrets, *beside_body(endpoint, ask, sent))
         if endpoint.body is not None:
             body = templates.fill_json(
                 self._secrets.fill_all(endpoint.body), {name: value.json for name, value in values.items()}
@@ -236,7 +236,7 @@ class Requests:
         if ask.body is not None:
             body = _merged(body, ask.body) if ask.merge else ask.body
         if question is None and ask.url is None:
-            body = placed(body, endpoint, ask, said)
+            body = placed(body, endpoint, ask, sent)
         method = ask.method if ask.method in ("GET", "POST") else endpoint.method
         request = Request(
             url=url,

@@ -94,25 +94,25 @@ class OAuth1Signer:
 
     def __call__(self, method: str, url: str, _body: bytes) -> Mapping[str, str]:
         """The header of one request."""
-        said = {
+        oauth = {
             "oauth_consumer_key": self.consumer_key,
             "oauth_nonce": self.nonce(),
             "oauth_signature_method": self.method,
             "oauth_timestamp": str(int(self.now())),
         }
         if self.token is not None:
-            said["oauth_token"] = self.token
+            oauth["oauth_token"] = self.token
         parts = urlsplit(url)
         port = {"http": ":80", "https": ":443"}[parts.scheme]
         place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower().removesuffix(port)}{parts.path or '/'}"
-        base = "&".join(map(_escaped, (method, place, _pairs(parts.query, *said.items()))))
+        base = "&".join(map(_escaped, (method, place, _pairs(parts.query, *oauth.items()))))
         key = f"{_escaped(self.consumer_secret)}&{_escaped(self.token_secret)}"
         way = self.method.removeprefix("HMAC-").lower()
-        said["oauth_signature"] = base64.b64encode(hmac.digest(key.encode(), base.encode(), way)).decode()
+        oauth["oauth_signature"] = base64.b64encode(hmac.digest(key.encode(), base.encode(), way)).decode()
         realm = [] if self.realm is None else [f'realm="{self.realm}"']
         return {
             "Authorization": "OAuth "
-            + ", ".join([*realm, *(f'{_escaped(name)}="{_escaped(text)}"' for name, text in said.items())])
+            + ", ".join([*realm, *(f'{_escaped(name)}="{_escaped(text)}"' for name, text in oauth.items())])
         }
 
 
@@ -149,10 +149,10 @@ class DigestSigner:
 
     def __call__(self, method: str, url: str, _body: bytes) -> Mapping[str, str]:
         """The header of one request; none before there was a challenge."""
-        said = self._challenge
-        if not said:
+        challenge = self._challenge
+        if not challenge:
             return {}
-        algorithm = said.get("algorithm", "MD5")
+        algorithm = challenge.get("algorithm", "MD5")
         parts = urlsplit(url)
         uri = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
@@ -161,20 +161,21 @@ class DigestSigner:
             return hashlib.new(way, ":".join(texts).encode(), usedforsecurity=False).hexdigest()
 
         self._count += 1
-        count, own, nonce, realm = f"{self._count:08x}", self.nonce(), said["nonce"], said.get("realm", "")
+        count, own = f"{self._count:08x}", self.nonce()
+        nonce, realm = challenge["nonce"], challenge.get("realm", "")
         who = digest(self.username, realm, self.password)
         if algorithm.lower().endswith("-sess"):
             who = digest(who, nonce, own)
         what = digest(method, uri)
         proof = {"username": self.username, "realm": realm, "nonce": nonce, "uri": uri}
-        if "qop" in said:
+        if "qop" in challenge:
             proof["response"] = digest(who, nonce, count, own, "auth", what)
             proof["cnonce"] = own
         else:
             proof["response"] = digest(who, nonce, what)
-        proof |= {"opaque": said["opaque"]} if "opaque" in said else {}
-        bare = {"algorithm": algorithm} if "algorithm" in said else {}
-        bare |= {"qop": "auth", "nc": count} if "qop" in said else {}
+        proof |= {"opaque": challenge["opaque"]} if "opaque" in challenge else {}
+        bare = {"algorithm": algorithm} if "algorithm" in challenge else {}
+        bare |= {"qop": "auth", "nc": count} if "qop" in challenge else {}
         quoted = (f'{name}="{_in_quotes(text)}"' for name, text in proof.items())
         return {"Authorization": "Digest " + ", ".join([*quoted, *(f"{a}={b}" for a, b in bare.items())])}
 

@@ -17,9 +17,9 @@ class WaitInBody:
     def __call__(self, body: bytes) -> float | None:
         """The seconds; None where the body says nothing of the kind."""
         try:
-            told = value(body, self.path) if body.strip() else None
-            number = isinstance(told, int | float | str) and not isinstance(told, bool)
-            seconds = float(str(told)) if number else None
+            hint = value(body, self.path) if body.strip() else None
+            number = isinstance(hint, int | float | str) and not isinstance(hint, bool)
+            seconds = float(str(hint)) if number else None
         except (MalformedJSON, ValueError):
             return None
         return seconds if seconds is not None and 0 <= seconds < float("inf") else None

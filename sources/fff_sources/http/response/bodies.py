@@ -144,12 +144,12 @@ class Explained:
             case MalformedJSON() | UnicodeDecodeError() | pa.ArrowException() | markup.MalformedMarkupError():
                 kind = self._answer.headers.get("content-type", "no content type").split(";", maxsplit=1)[0]
                 problem, hint = diagnosis(body, name, self._form.encoding, str(error))
-                said = origin.redact(problem or _short(error))
-                return origin.error(f"the answer is not valid {name} ({kind}): {said}", hint)
+                text = origin.redact(problem or _short(error))
+                return origin.error(f"the answer is not valid {name} ({kind}): {text}", hint)
             case _NoRecords():
-                said = shown(origin.redact(body[:_LOOKED_AT].decode("utf-8", "replace")), _SHOWN)
-                told = origin.redact(members_told(body))
-                hint = f"data_selector must name the place of the records in the answer, which {told}begins {said}"
+                text = shown(origin.redact(body[:_LOOKED_AT].decode("utf-8", "replace")), _SHOWN)
+                members = origin.redact(members_told(body))
+                hint = f"data_selector must name the place of the records in the answer, which {members}begins {text}"
                 return origin.error(str(error), hint)
             case OtherNumberError():
                 return origin.error(str(error), "leave out answers: by_position, or make batch.size smaller")
@@ -341,12 +341,12 @@ class BodyDecoder:
             return None
         around = b"".join((text[:start], _MARK, text[end:]))
         with contextlib.suppress(MalformedJSON):
-            found = envelope(around, self._form.selector)
-            if found.place is not None and not found.rest.steps and bytes(found.place) == _MARK:
+            wrapping = envelope(around, self._form.selector)
+            if wrapping.place is not None and not wrapping.rest.steps and bytes(wrapping.place) == _MARK:
                 records = Raw(memoryview(text)[start:end])
                 rows = self._decoder.fast(records, {})
                 if rows is not None:
-                    return Opened(text, found._replace(place=records), rows)
+                    return Opened(text, wrapping._replace(place=records), rows)
         self._guesses = False  # others are not likely to be of another kind
         return None
 

@@ -68,8 +68,8 @@ def read_cells(
     except pa.ArrowInvalid as error:
         if not before:
             raise
-        said = _ROW.sub(lambda row: f"Row #{int(row[1]) + before}", str(error))
-        raise pa.ArrowInvalid(said) from error
+        message = _ROW.sub(lambda row: f"Row #{int(row[1]) + before}", str(error))
+        raise pa.ArrowInvalid(message) from error
 
 
 def _read_cells(text: bytes, delimiter: str, header: Sequence[str], columns: Sequence[str]) -> pa.Table:

@@ -58,7 +58,7 @@ def note_members(kinds: dict[str, set[str]], body: BodyDecoder, response: Respon
 
 def types_of(kinds: Mapping[str, set[str]]) -> dict[str, str]:
     """Columns and types that hold all that members are."""
-    return reachable({name: _common(found - {"null"}) for name, found in kinds.items()})
+    return reachable({name: _common(seen - {"null"}) for name, seen in kinds.items()})
 
 
 def reachable(columns: dict[str, str]) -> dict[str, str]:

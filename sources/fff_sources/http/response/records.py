@@ -368,7 +368,7 @@ def _fast_reader(columns: Sequence[ColumnPlan], filled: frozenset[int]) -> _Read
             rows = line_decoder.decode_lines(records) if lines else decoder.decode(records)
         except WrongShape:
             return None
-        arrays, given = [], []
+        arrays, decoded = [], []
         for index, (plan, getter) in enumerate(zip(columns, getters, strict=True)):
             items = getter(rows)
             if index in filled:
@@ -378,7 +378,7 @@ def _fast_reader(columns: Sequence[ColumnPlan], filled: frozenset[int]) -> _Read
                     array = _array(kept, plan.field.arrow, as_text=texts[index])
                     if array is None:
                         return None
-                    given.append(array)
+                    decoded.append(array)
                     known = array.to_pylist()
                     mixed = zip(items, known, strict=True)
                     items = [value if item is UNSET else was for item, was in mixed]
@@ -387,10 +387,10 @@ def _fast_reader(columns: Sequence[ColumnPlan], filled: frozenset[int]) -> _Read
             array = _array(items, plan.field.arrow, as_text=texts[index])
             if array is None:
                 return None
-            given.append(array)
+            decoded.append(array)
             arrays.append(array)
         batch = pa.RecordBatch.from_arrays(arrays, schema=schema) if arrays else _batch((), [], len(rows))
-        return batch, all_null(given)
+        return batch, all_null(decoded)
 
     return read
 

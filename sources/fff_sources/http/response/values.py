@@ -209,8 +209,8 @@ def cast_texts(texts: Array, kind: ArrowType) -> Array | None:
 def _may_be_hexadecimal(texts: Array) -> bool:
     characters = texts.buffers()[2]  # of all of them at once, in no time, and perhaps of others
     data = b"" if characters is None else characters.to_pybytes()
-    found: bool = (b"x" in data or b"X" in data) and pc.any(pc.match_substring_regex(texts, "[xX]")).as_py()
-    return found
+    has_x: bool = (b"x" in data or b"X" in data) and pc.any(pc.match_substring_regex(texts, "[xX]")).as_py()
+    return has_x
 
 
 def cut_by(pattern: re.Pattern[str], cells: Array) -> tuple[Array, dict[int, str]]:
@@ -219,8 +219,8 @@ def cut_by(pattern: re.Pattern[str], cells: Array) -> tuple[Array, dict[int, str
     A group that has no part in what fits is NULL.
     """
     texts = cells.to_pylist()
-    found = [None if text is None else pattern.search(text) for text in texts]
-    cut = [None if one is None else one[pattern.groups] for one in found]
-    missed = (row for row, text in enumerate(texts) if text is not None and found[row] is None)
+    matches = [None if text is None else pattern.search(text) for text in texts]
+    cut = [None if one is None else one[pattern.groups] for one in matches]
+    missed = (row for row, text in enumerate(texts) if text is not None and matches[row] is None)
     says = f"has nothing that fits the pattern {pattern.pattern!r}"
     return pa.array(cut, pa.string()), {row: f"{shown(texts[row])!r} {says}" for row in missed}

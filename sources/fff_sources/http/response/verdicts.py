@@ -61,7 +61,7 @@ _CUTS = frozenset({"truncated", "istruncated", "exceededtransferlimit"})
 #: Objects that count what their search did not reach.
 _COUNTS = {"shards": ("failed",), "clusters": ("failed", "skipped", "partial")}
 #: Error codes that mean that there is nothing: OAI-PMH's.
-_NOTHING_FOUND = frozenset({"noRecordsMatch"})
+_NO_RECORDS = frozenset({"noRecordsMatch"})
 #: What sources write where nothing went wrong.
 _NONE = frozenset({"", "0", "none", "null", "false", "no", "ok", "success", "n/a"})
 #: OperationOutcome of FHIR.
@@ -116,7 +116,7 @@ _SILENT = SpokenVerdict()
 _WARNING = "warning"  # the field of a header, whose text is a sentence
 
 
-def said_around(levels: Sequence[Mapping[str, Raw]]) -> SpokenVerdict:
+def verdict_around(levels: Sequence[Mapping[str, Raw]]) -> SpokenVerdict:
     """What an answer says of itself in the objects around its records."""
     if not levels:
         return _SILENT
@@ -144,7 +144,7 @@ def part_by(headers: Mapping[str, str]) -> str | None:
     """What says, beside an answer of any format, that it is not all."""
     for name in _telling(tuple(headers)):
         text = headers[name]
-        if _SHORTENED.search(text) if name == _WARNING else _is_given(text):
+        if _SHORTENED.search(text) if name == _WARNING else _says_something(text):
             return f"{name}: {text}"
     return None
 
@@ -195,12 +195,12 @@ def _is_same(one: object, other: object) -> bool:
 def _kind(word: str, raw: Raw) -> str | None:
     """What a member around the records says of the answer."""
     if word in _CUTS:
-        return "cut" if _is_given(decode(raw)) else None
+        return "cut" if _says_something(decode(raw)) else None
     if _FAULTS.fullmatch(word) is not None:
         value = decode(raw)
-        if isinstance(value, dict) and value.get("@code") in _NOTHING_FOUND:
+        if isinstance(value, dict) and value.get("@code") in _NO_RECORDS:
             return "nothing"
-        return "fault" if _is_given(value) else None
+        return "fault" if _says_something(value) else None
     if word in _SUCCESSES and _is_no(decode(raw)):
         return "fault"
     if word in _CODES and _is_bad_code(decode(raw)):
@@ -216,17 +216,17 @@ def _kind(word: str, raw: Raw) -> str | None:
         return "fault"
     if word in _WHOLES and _is_false(decode(raw)):
         return "part"
-    if word in _LEFT and _is_given(decode(raw)):
+    if word in _LEFT and _says_something(decode(raw)):
         return "part"
     if (
         _PARTS.fullmatch(word) is not None
         and not isinstance(value := decode(raw), dict | list)
-        and _is_given(value)
+        and _says_something(value)
     ):
         return "part"
     if word in _COUNTS:
         value = decode(raw)
-        if isinstance(value, dict) and any(_is_given(value.get(name)) for name in _COUNTS[word]):
+        if isinstance(value, dict) and any(_says_something(value.get(name)) for name in _COUNTS[word]):
             return "part"
     return None
 
@@ -239,21 +239,21 @@ def _objects(raw: Raw) -> list[Mapping[str, object]]:
 def _texts(raw: Raw) -> list[str]:
     """A sentence, or those of a list and of the objects in it."""
     value = decode(raw) if kind_of(raw) in '"[' else None
-    found = (
+    sentences = (
         [text for name in _SENTENCES if isinstance(text := one.get(name), str)]
         if isinstance(one, dict)
         else [one]
         for one in (value if isinstance(value, list) else [value])
     )
-    return [text for texts in found for text in texts if isinstance(text, str)]
+    return [text for texts in sentences for text in texts if isinstance(text, str)]
 
 
-def _is_given(value: object) -> bool:
+def _says_something(value: object) -> bool:
     """Whether anything in a value says something."""
     if isinstance(value, dict):
-        return any(map(_is_given, value.values()))
+        return any(map(_says_something, value.values()))
     if isinstance(value, list):
-        return any(map(_is_given, value))
+        return any(map(_says_something, value))
     return bool(value) and not (isinstance(value, str) and value.strip().lower() in _NONE)
 
 

@@ -29,21 +29,21 @@ def read_as(model: type[S], name: str, document: Document) -> tuple[S | None, li
     if not isinstance(raw, dict):
         return None, [document.error(base, "must be a mapping")]
     merged = _with_defaults(raw)
-    found: dict[tuple[KeyPath, str], SpecError] = {}
+    problems: dict[tuple[KeyPath, str], SpecError] = {}
     gone: set[KeyPath] = set()
     for _ in range(_MOST_ROUNDS):
         try:
-            return model.model_validate(merged), list(found.values())
+            return model.model_validate(merged), list(problems.values())
         except SpecInvalid as error:
             items = [item for item in error.errors(include_url=False) if _path_of(item, merged) not in gone]
             more = _findings(items, merged, raw, base, document, model=model)
-            found |= {place: problem for place, problem in more.items() if place not in found}
+            problems |= {place: problem for place, problem in more.items() if place not in problems}
             merged = copy.deepcopy(merged)
             for item in reversed(error.errors(include_url=False)):  # of lists the last first
                 gone.add(_repair(merged, _path_of(item, merged), item, model))
             if merged.get("tables") == {}:
                 break
-    return None, list(found.values())
+    return None, list(problems.values())
 
 
 # --------------------------------------------------------------------------------------------------- defaults
@@ -134,13 +134,13 @@ def _path_of(item: Any, data: Any) -> KeyPath:
 
 def _known_words(item: Any) -> list[str]:
     """The words that a value may be one of."""
-    told = item["ctx"].get("expected_tags") or item["ctx"]["expected"]
-    return [word.strip("'") for word in told.replace(" or ", ", ").split(", ")]
+    expected = item["ctx"].get("expected_tags") or item["ctx"]["expected"]
+    return [word.strip("'") for word in expected.replace(" or ", ", ").split(", ")]
 
 
 def _close_words(item: Any) -> list[str]:
-    said = item["ctx"].get("tag", item["input"])
-    return difflib.get_close_matches(said, _known_words(item), n=1) if isinstance(said, str) else []
+    word = item["ctx"].get("tag", item["input"])
+    return difflib.get_close_matches(word, _known_words(item), n=1) if isinstance(word, str) else []
 
 
 #: What values must be, by what Pydantic calls it where they are not.
@@ -165,13 +165,13 @@ _LENGTHS = {"too_short": ("min_length", "at least"), "too_long": ("max_length", 
 
 def _plain(item: Any) -> str:
     """What is wrong, in plain words."""
-    kind, given = item["type"], item["input"]
+    kind, value = item["type"], item["input"]
     if kind == "missing":
         return "is missing"
     if kind == "union_tag_not_found":
         return "needs a type"
     if kind in ("union_tag_invalid", "literal_error"):
-        return f"there is no {item['ctx'].get('tag', given)!r}"
+        return f"there is no {item['ctx'].get('tag', value)!r}"
     if kind in _BOUNDS:
         name, words = _BOUNDS[kind]
         return f"must be {words} {item['ctx'][name]}"
@@ -186,7 +186,7 @@ def _plain(item: Any) -> str:
     wanted = _MUST_BE.get(name)
     if wanted is None or how not in ("type", "parsing", "from_float", "attributes_type"):
         return str(item["msg"]).removeprefix("Value error, ")
-    return f"must be {wanted}, not {_kind_of(given)}"
+    return f"must be {wanted}, not {_kind_of(value)}"
 
 
 def _kind_of(value: Any) -> str:

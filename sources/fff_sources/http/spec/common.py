@@ -18,7 +18,7 @@ class SourceSpec(Spec):
     tests: tuple[str, ...] = ()
 
 
-class FoundTableSpec(Spec):
+class DiscoveredTableSpec(Spec):
     """What a spec may say of every table that its adapter finds or makes."""
 
     description: str = ""

@@ -30,12 +30,12 @@ class RequestCost(Spec):
         return self
 
 
-def price_of(*costs_given: RequestCost | None) -> Money | None:
+def price_of(*declared: RequestCost | None) -> Money | None:
     """The price of a request, from what is said of the source, the table, the access method; None where nothing is.
 
     Raises ValueError where that is not enough to tell it.
     """
-    costs = [cost for cost in costs_given if cost is not None]
+    costs = [cost for cost in declared if cost is not None]
     if not costs:
         return None
     price: Decimal | None = None

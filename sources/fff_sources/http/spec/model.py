@@ -39,11 +39,11 @@ __all__ = [
     "SpecInvalid",
     "Text",
     "TypeName",
+    "discriminated_by",
     "field_validator",
     "model_validator",
     "named",
     "short_for",
-    "told_apart",
 ]
 
 #: What pydantic raises for a spec that does not fit the models.
@@ -72,7 +72,7 @@ def named(key: str) -> Any:
     return Field(alias=key)
 
 
-def told_apart(key: str) -> Any:
+def discriminated_by(key: str) -> Any:
     """A union whose members are told apart by the value of a key."""
     return Field(discriminator=key)
 

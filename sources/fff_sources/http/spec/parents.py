@@ -13,11 +13,11 @@ from fff_sources.http.spec import spec
 
 def parent_problems(source: str, declared: spec.RestSpec, document: Document) -> list[SpecError]:
     """What is wrong with every `from` of a source, as far as its spec file tells."""
-    found: list[SpecError] = []
+    problems: list[SpecError] = []
 
     def add(table: str, number: int, message: str, hint: str, *key: Key) -> None:
         path = ("sources", source, "tables", table, "key_columns", number, "from", *key)
-        found.append(document.error(path, message, hint=hint))
+        problems.append(document.error(path, message, hint=hint))
 
     for name, table in declared.tables.items():
         keys = [
@@ -30,8 +30,8 @@ def parent_problems(source: str, declared: spec.RestSpec, document: Document) ->
                 add(name, number, *problem)
                 continue
             if parent.table != keys[0][2].table:
-                said = "keys of one table are from one parent"
-                add(name, number, f"is of another table than that of {keys[0][1].name}", said, "table")
+                rule = "keys of one table are from one parent"
+                add(name, number, f"is of another table than that of {keys[0][1].name}", rule, "table")
                 continue
             other = _columns(source, declared, document, parent.table)
             if isinstance(other, str):
@@ -46,7 +46,7 @@ def parent_problems(source: str, declared: spec.RestSpec, document: Document) ->
                     add(name, number, message, "declare the same type for both")
         if keys and (circle := _circle(name, declared, source)):
             add(name, keys[0][0], f"is a circle: {' comes from '.join(circle)}", "one of them needs a scan")
-    return found
+    return problems
 
 
 def _unused(table: spec.TableSpec, key: spec.KeyColumnSpec) -> tuple[str, str] | None:

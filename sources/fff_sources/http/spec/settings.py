@@ -81,12 +81,12 @@ def limiter_name(client: spec.Client, path: str | None) -> str:
 
 def route_of(client: spec.Client, folder: Path) -> NetworkRoute:
     """How the host is reached; files are where the spec's folder has them."""
-    said = client.network
-    if said is None:
+    network = client.network
+    if network is None:
         return NetworkRoute()
-    files = (said.ca_bundle, said.client_certificate, said.client_key, said.unix_socket)
+    files = (network.ca_bundle, network.client_certificate, network.client_key, network.unix_socket)
     places = [None if file is None else str(folder / file) for file in files]
-    return NetworkRoute("" if said.proxy == "none" else said.proxy, *places)
+    return NetworkRoute("" if network.proxy == "none" else network.proxy, *places)
 
 
 def host_policy(client: spec.Client, folder: Path, *, overridden: bool = False) -> HostPolicy:

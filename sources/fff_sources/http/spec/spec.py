@@ -30,11 +30,11 @@ from fff_sources.http.spec.model import (
     SpecInvalid,
     Text,
     TypeName,
+    discriminated_by,
     field_validator,
     model_validator,
     named,
     short_for,
-    told_apart,
 )
 from fff_sources.http.spec.paging import (
     Auto,
@@ -104,9 +104,9 @@ __all__ = [
     "TypeName",
     "Windows",
     "body_places",
+    "discriminated_by",
     "named",
     "short_for",
-    "told_apart",
 ]
 
 

@@ -39,7 +39,7 @@ class _Check:
         self._base = tuple(base)
         self._table = table
         self._document = document
-        self.found: list[SpecError] = []
+        self.problems: list[SpecError] = []
 
     def run(self) -> list[SpecError]:
         table = self._table
@@ -73,7 +73,7 @@ class _Check:
             filled = {*lookup.keys, *self._table.values}
             self._endpoint(("lookups", number, "endpoint"), lookup.endpoint, filled)
             self._batch(number, lookup)
-        return self.found
+        return self.problems
 
     def _batch(self, number: int, lookup: spec.LookupSpec) -> None:
         """A list of keys needs a place in the body, and records by position one for the key."""
@@ -94,7 +94,7 @@ class _Check:
             self._add(path, "a list of keys does not go with values", "leave out batch")
 
     def _add(self, path: Iterable[Key], message: str, hint: str | None = None) -> None:
-        self.found.append(self._document.error((*self._base, *path), message, hint=hint))
+        self.problems.append(self._document.error((*self._base, *path), message, hint=hint))
 
     def _columns(self) -> None:
         if self._table.columns is None:
@@ -130,36 +130,36 @@ class _Check:
         if self._table.values and any(part.endpoint.format == "parquet" for part in parts):
             self._add(("values",), "is for texts, and parquet has columns of its own")
 
-    def _windows(self, path: tuple[Key, ...], said: spec.Windows) -> None:
+    def _windows(self, path: tuple[Key, ...], windows: spec.Windows) -> None:
         columns = self._table.columns
-        if columns is None or said.column not in columns:
-            close = difflib.get_close_matches(said.column, columns or {}, n=1)
+        if columns is None or windows.column not in columns:
+            close = difflib.get_close_matches(windows.column, columns or {}, n=1)
             hint = f"did you mean {close[0]!r}?" if close else "declare it under columns, with its type"
-            self._add((*path, "column"), f"{said.column!r} is not a column", hint)
+            self._add((*path, "column"), f"{windows.column!r} is not a column", hint)
             return
-        kind = arrow_type(columns[said.column].type)
+        kind = arrow_type(columns[windows.column].type)
         if not (is_sorted_alike(kind) or pa.types.is_decimal(kind)):
-            message = f"{said.column} is of type {columns[said.column].type}, which has no windows"
+            message = f"{windows.column} is of type {columns[windows.column].type}, which has no windows"
             self._add((*path, "column"), message, "dates, times, whole numbers and decimals have")
             return
         try:
-            count(said, kind, time.time())
+            count(windows, kind, time.time())
         except ValueError as error:
             self._add(path, str(error))
-        key = next((key for key in self._table.key_columns if key.name == said.column), None)
+        key = next((key for key in self._table.key_columns if key.name == windows.column), None)
         operators = {} if key is None else named_params(key)
         if not ({">", ">="} & operators.keys() and {"<", "<="} & operators.keys()):
-            example = f'{{name: {said.column}, operators: [">=", "<"], param: {{">=": from, "<": to}}}}'
-            self._add(path, f"no parameters say a range of {said.column}", f"key_columns: [{example}]")
+            example = f'{{name: {windows.column}, operators: [">=", "<"], param: {{">=": from, "<": to}}}}'
+            self._add(path, f"no parameters say a range of {windows.column}", f"key_columns: [{example}]")
 
     def _params(self) -> None:
         for number, key in enumerate(self._table.key_columns):
             if isinstance(key.param, str) and {*key.operators} - {"in"} and not named_params(key):
-                said = ", ".join(f"{operator!r}: …" for operator in key.operators)
+                example = ", ".join(f"{operator!r}: …" for operator in key.operators)
                 self._add(
                     ("key_columns", number, "param"),
                     f"{key.param!r} cannot say several operators",
-                    f"name a parameter for each: param: {{{said}}}",
+                    f"name a parameter for each: param: {{{example}}}",
                 )
             if not isinstance(key.param, dict):
                 continue
@@ -252,9 +252,9 @@ class _Check:
             hint = f"declare {name} among the keys, or as a required key column" if name else None
             self._add(path, f"nothing fills {{{name}}}", hint)
         self._sort((*path, "sort"), endpoint.sort)
-        said = self._sayable()
-        for name in endpoint.body_paths.keys() - said:
-            hint = f"parameters: {', '.join(sorted(said))}" if said else None
+        params = self._sayable()
+        for name in endpoint.body_paths.keys() - params:
+            hint = f"parameters: {', '.join(sorted(params))}" if params else None
             self._add((*path, "body_paths", name), "is none of the parameters", hint)
         if isinstance(endpoint.paginator, _JSON_ONLY) and endpoint.format not in _LIKE_JSON - {
             "ndjson",

@@ -280,7 +280,7 @@ def _primary_key(stream: ManifestPart, table: TableDraft, parts: list[str], tell
     known = [column for column in columns if column is not None]
     # What is a key among one parent's rows need not be one among all of them.
     table.primary_key = tuple(dict.fromkeys([*parts, *known]))
-    table.key_is_said = True
+    table.key_is_declared = True
 
 
 def _draft_for(

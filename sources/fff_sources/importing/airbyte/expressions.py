@@ -49,7 +49,7 @@ def reference_of(expression: str) -> TemplateReference | None:
         index = step["index"]
         names = (step["got"], step["got2"], step["name"], step["key"], step["key2"])
         path.append(int(index) if index is not None else next(one for one in names if one is not None))
-        default, position = _said(step["default"]), step.end()
+        default, position = _literal(step["default"]), step.end()
     return TemplateReference(root, tuple(path), default) if not expression[position:].strip() else None
 
 
@@ -115,7 +115,7 @@ def _value(
     if (reference := reference_of(expression)) is not None:
         return value_of(reference)
     if (match := _OR.fullmatch(expression)) is not None and (reference := reference_of(match[1])) is not None:
-        return value_of(TemplateReference(reference.root, reference.path, _said(match[2])))
+        return value_of(TemplateReference(reference.root, reference.path, _literal(match[2])))
     if (match := _JOINED.fullmatch(expression)) is not None and (
         reference := reference_of(match[2])
     ) is not None:
@@ -129,7 +129,7 @@ def _value(
     raise UntranslatableError(f"a template that computes: {shown(expression)}")
 
 
-def _said(text: str | None) -> str | None:
+def _literal(text: str | None) -> str | None:
     if text is None or text[:1] in "{[" or text in ("None", "none", "True", "False", "true", "false"):
         return None
     return literal_of(text)
