@@ -62,6 +62,5 @@ def test_the_sources_without_answers_are_those_that_are_tested_elsewhere() -> No
     """By recordings and by hand: see `test_catalog_recorded.py` and `test_catalog_documented.py`."""
     elsewhere = {file.stem for file in BUNDLED.glob("*.yaml")} - set(SOURCES)
     assert elsewhere == {
-        "census", "crossref", "datacite", "edgar", "ncbi", "openalex", "openfec", "openmeteo", "stackexchange",
-        "usgs", "waterquality", "wdqs", "wikidata",
+        "census", "crossref", "datacite", "edgar", "ncbi", "openalex", "openfec",
     }  # fmt: skip
