@@ -65,7 +65,8 @@ class LookupMethod:
     `limiter`: what holds its requests back (a host and who asks there, a pool of threads), by a name of the
     adapter's choosing: methods that name the same share one ceiling, `Table.max_in_flight`. Without a name it
     is the source's. `price` is that of a request. Without conditions a batch takes `requests` for each page,
-    and any number where it `repeats` them until there is an answer.
+    and any number where it `repeats` them until there is an answer. The keys of a batch are alike in the
+    first `shared` of the columns.
     """
 
     name: str
@@ -76,6 +77,7 @@ class LookupMethod:
     price: Money | None = None
     requests: int = 1
     repeats: bool = False
+    shared: int = 0
 
 
 @dataclass(frozen=True)

@@ -232,8 +232,9 @@ class _BlockEstimate:
         high = None
         if keys.high is not None and pages is not None:
             # Batches may leave half full, and are checked now and then.
-            part = 1 if lookup.batch_size == 1 else min(2.0, lookup.batch_size)
-            high = math.ceil(round(min(keys.high, part * keys.high / lookup.batch_size + 8) * pages, 6))
+            size = 1 if lookup.shared else lookup.batch_size
+            part = 1 if size == 1 else min(2.0, size)
+            high = math.ceil(round(min(keys.high, part * keys.high / size + 8) * pages, 6))
             high = max(high, low)
         return Interval(low, high), rests_on
 

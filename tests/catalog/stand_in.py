@@ -8,9 +8,10 @@ how many there are (`count`), the variables it needs (`environ`), `headers` that
 host `serves`, each by path and parameters, and by `method` and `sent` (the JSON body) or `asks` (a field of GraphQL) where that is no GET:
 
 - `answer` (or `text` with its `type`): one answer, with `status` and `also` (headers of the answer);
-- `each`: a template of a record for each key asked for in `keys` (the parameter, or the member of the body), after a
-  `prefix` and split at `split` (a list in the body where there is none), at most `most`; in `{keys}` the statement names that many and one;
-  of texts they stand at "$rows" in `text`;
+- `each`: a template of a record for each key asked for in `keys` (the parameter, the member of the body, or "{keys}" in
+  the path), after a `prefix` and split at `split` (a list in the body where there is none), at most `most`; in `{keys}`
+  the statement names that many and one; of texts they stand at "$rows" in `text`. `named` has the records of some keys;
+  `by_key`: each is the member of its key;
 - `records`: so many records made of `record`, in pages. `by` says how pages are asked for: `page`, `offset`, `cursor`
   (an opaque one), `last` (the `id` of the last record), `url` (a whole one in the answer) or `link` (one in the header,
   on the last page as well where it says in `flag` whether it leads on); `at` and `size` are the parameters,
@@ -128,9 +129,11 @@ class StandIn:
         if wrong := {name for name, text in wanted.items() if asked.headers.get(name) != text}:
             self.problems.append(f"headers {wrong} are not {wanted}")
         for number, part in enumerate(self.case.data["serves"]):
-            if asked.method != part.get("method", "GET") or asked.path != part["path"].partition("?")[0]:
+            path = re.escape(part["path"].partition("?")[0]).replace(r"\{keys\}", "(?P<keys>[^/]+)")
+            place = re.fullmatch(path, asked.path)
+            if asked.method != part.get("method", "GET") or place is None:
                 continue
-            answer = self._answer(part, asked, body)
+            answer = self._answer(part, asked, body, **place.groupdict())
             if isinstance(answer, web.Response):
                 self.unasked.pop(number, None)
                 return answer
@@ -138,22 +141,24 @@ class StandIn:
         self.problems.append("; ".join(why))
         return web.json_response({"error": self.problems[-1]}, status=400)
 
-    def _answer(self, part: dict[str, Any], asked: web.Request, body: Any) -> web.Response | str:
+    def _answer(
+        self, part: dict[str, Any], asked: web.Request, body: Any, keys: str = ""
+    ) -> web.Response | str:
         """What one part has to say, or why it says nothing."""
         wanted = parse_qsl(part["path"].partition("?")[2], keep_blank_values=True)
         given = list(asked.query.items())
-        keys: list[str] = []
+        wanted_keys: list[str] = [keys] if keys else []
         if "each" in part:
-            prefix = part.get("prefix", "")
-            texts = [text for name, text in given if name == part["keys"] and text.startswith(prefix)]
-            keys = [text.removeprefix(prefix) for text in texts]
-            given = [(name, text) for name, text in given if name != part["keys"]]
-            if not keys and isinstance(body, dict) and part["keys"] in body:
-                keys = body.pop(part["keys"])
+            named, prefix = part.get("keys"), part.get("prefix", "")
+            texts = [text for name, text in given if name == named and text.startswith(prefix)]
+            wanted_keys += [text.removeprefix(prefix) for text in texts]
+            given = [(name, text) for name, text in given if name != named]
+            if not wanted_keys and isinstance(body, dict) and named in body:
+                wanted_keys = body.pop(named)
             elif part.get("split"):
-                keys = [key for text in keys for key in text.split(part["split"])]
-            if not 0 < len(keys) <= part.get("most", len(keys)):
-                return f"asked for {len(keys)} keys"
+                wanted_keys = [key for text in wanted_keys for key in text.split(part["split"])]
+            if not 0 < len(wanted_keys) <= part.get("most", len(wanted_keys)):
+                return f"asked for {len(wanted_keys)} keys"
         place, size = part.get("first", 0), part.get("default", part.get("most"))
         if "records" in part:
             pages = {name: text for name, text in given if name in (part.get("at"), part.get("size"))}
@@ -172,11 +177,16 @@ class StandIn:
         if "records" in part:
             return self._page(part, str(place), size, asked)
         if "each" in part:
-            rows = [filled(part["each"], key=key, n=number) for number, key in enumerate(keys, 1)]
+            records = [part.get("named", {}).get(key, part["each"]) for key in wanted_keys]
+            rows = [
+                filled(record, key=key, n=number)
+                for number, (record, key) in enumerate(zip(records, wanted_keys, strict=True), 1)
+            ]
             if "text" in part:
                 text = part["text"].replace("$rows", "".join(rows))
                 return web.Response(text=text, content_type=part.get("type", "text/csv"), headers=head)
-            answer = filled(part.get("body", "$rows"), rows=rows, total=len(rows), next=None)
+            found = dict(zip(wanted_keys, rows, strict=True)) if part.get("by_key") else rows
+            answer = filled(part.get("body", "$rows"), rows=found, total=len(rows), next=None)
             return web.json_response(answer, headers=head)
         if "text" in part:
             kind = part.get("type", "text/csv")
@@ -209,7 +219,9 @@ class StandIn:
         if not rows and "past" in part:
             return web.json_response({"error": "there is no such page"}, status=part["past"])
         more = start + size < total
-        following = _CURSOR.format(start + size) if by == "cursor" else None
+        following = (
+            _CURSOR.format(start + size) if by == "cursor" else start + size if by == "offset" else None
+        )
         url = ""
         if by in ("url", "link"):
             url = following = str(asked.url.update_query({part["at"]: str(int(place) + 1)}))

@@ -27,22 +27,6 @@ class Api:
 
 
 APIS = {
-    "open-meteo": Api(
-        "openmeteo",
-        "SELECT latitude, weather_code, temperature_max, precipitation FROM openmeteo.forecast WHERE latitude = 59.91 AND longitude = 10.75",
-        {
-            "/forecast?latitude=59.91&longitude=10.75&forecast_days=16&timezone=UTC&daily=temperature_2m_max,temperature_2m_min,temperature_2m_mean,precipitation_sum,snowfall_sum,wind_speed_10m_max,weather_code": {
-                "latitude": 59.908, "longitude": 10.744, "daily_units": {"time": "iso8601"},
-                "daily": {"time": ["2024-01-01", "2024-01-02"], "temperature_2m_max": [-3.4, None], "precipitation_sum": [0, 1.5], "weather_code": [3, 71]},
-            }
-        },
-        [(59.91, 3, -3.4, 0.0), (59.91, 71, None, 1.5)],
-    ),
-    "places of open-meteo, on another host": Api(
-        "openmeteo", "SELECT name, country FROM openmeteo.places WHERE text = 'Oslo'",
-        {"/v1/search?name=Oslo&count=10&language=en&format=json": {"results": [{"id": 3143244, "name": "Oslo", "country": "Norway"}], "generationtime_ms": 0.5}},
-        [("Oslo", "Norway")],
-    ),
     "edgar companies, on another host": Api(
         "edgar", "SELECT cik FROM edgar.companies",
         {"/files/company_tickers.json": {"0": {"cik_str": 320193, "ticker": "AAPL", "title": "Apple Inc."}}},
@@ -77,16 +61,6 @@ APIS = {
         },
         [("AT", 2024, "New Year's Day", True), ("AT", 2025, "New Year's Day", True)],
     ),
-    "earthquakes": Api(
-        "usgs", "SELECT id, magnitude, longitude, tsunami FROM usgs.earthquakes WHERE starttime = DATE'2024-01-01' AND endtime = DATE'2024-01-02' AND minmagnitude = 5",
-        {
-            "/fdsnws/event/1/query?format=geojson&orderby=time-asc&starttime=2024-01-01&endtime=2024-01-02&minmagnitude=5": {
-                "type": "FeatureCollection",
-                "features": [{"type": "Feature", "id": "us1", "properties": {"mag": 7.5, "place": "Japan", "time": 1704093000000, "tsunami": 1}, "geometry": {"type": "Point", "coordinates": [137.27, 37.49, 10]}}],
-            }
-        },
-        [("us1", 7.5, 137.27, True)],
-    ),
     "occurrences": Api(
         "gbif", "SELECT taxon_key, country, key, species FROM gbif.occurrences WHERE taxon_key = 2435098 AND country = 'CL'",
         {
@@ -96,16 +70,6 @@ APIS = {
             }
         },
         [(2435098, "CL", 1, "Puma concolor")],
-    ),
-    "wikidata": Api(
-        "wikidata", "SELECT id, label, wikipedia, instance_of FROM wikidata.items WHERE id IN ('Q42', 'Q0')",
-        {
-            "/rest.php/wikibase/v1/entities/items/Q42": {
-                "id": "Q42", "type": "item", "labels": {"en": "Douglas Adams"}, "descriptions": {}, "sitelinks": {"enwiki": {"title": "Douglas Adams"}},
-                "statements": {"P31": [{"id": "x", "value": {"type": "value", "content": "Q5"}}]},
-            }
-        },
-        [("Q42", "Douglas Adams", "Douglas Adams", "Q5")],
     ),
     "vulnerabilities": Api(
         "nvd", "SELECT cve, score_v31, weakness FROM nvd.cves WHERE cve = 'CVE-2021-44228'",
@@ -140,16 +104,6 @@ APIS = {
         },
         [("94704", "1", "947041234"), ("94704", "2", "94704")], {"OPENFEC_API_KEY": "abcdef"},
     ),
-    "countries by SPARQL": Api(
-        "wdqs", "SELECT name, iso2, population FROM wdqs.countries",
-        {
-            "/sparql": {
-                "head": {"vars": ["item"]},
-                "results": {"bindings": [{"itemLabel": {"type": "literal", "value": "Norway"}, "iso2": {"type": "literal", "value": "NO"}}]},
-            }
-        },
-        [("Norway", "NO", None)],
-    ),
     "an indicator for all countries": Api(
         "worldbank", "SELECT iso3, value FROM worldbank.series_all_countries WHERE indicator = 'SP.POP.TOTL' AND year = 2022",
         {
@@ -182,7 +136,7 @@ async def test_an_answer_as_documented(serve: Serve, name: str) -> None:
         for path, answer in api.answers.items():
             bare, _, query = path.partition("?")
             wanted = dict(pair.split("=") for pair in query.split("&") if pair)
-            if asked.path == bare and (asked.query == wanted or bare == "/sparql"):
+            if asked.path == bare and asked.query == wanted:
                 return web.json_response(answer)
         return web.json_response({"error": str(asked.rel_url)}, status=404)
 
@@ -191,5 +145,4 @@ async def test_an_answer_as_documented(serve: Serve, name: str) -> None:
     assert sorted(rows, key=repr) == sorted(api.rows, key=repr)
     assert len(served.asked) >= len(api.answers)
     for request in served.asked:
-        assert "{{" not in request.query.get("query", "")
         assert {key: request.headers[key] for key in api.headers} == api.headers

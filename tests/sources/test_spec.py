@@ -203,9 +203,9 @@ def test_an_error_names_file_line_and_key(tmp_path: Path) -> None:
             "'ZIP' is not a column",
         ),
         (
-            "lookups: [{keys: [zip, year], batch: {size: 5}, endpoint: c}]",
+            "lookups: [{keys: [zip, year], batch: {size: 5, answers: by_position}, endpoint: c}]",
             "tables.crime.lookups[0]",
-            "a batch lookup takes one key column",
+            "a list of keys in a body takes one key column",
         ),
         (
             "scan: {endpoint: {path: c, format: csv}}",

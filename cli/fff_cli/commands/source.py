@@ -222,7 +222,7 @@ def described(table: Table) -> list[str]:
             [(key.name, key.require, " ".join(key.operators), _sent(key)) for key in table.key_columns]
         )
     lines += ["", *map(printable, table.notes)] if table.notes else []
-    rates = [f"{requests:,g} in {seconds:,g} s" for requests, seconds in table.rates]
+    rates = [f"{requests:,.10g} in {seconds:,.10g} s" for requests, seconds in table.rates]
     lines += [
         "",
         f"access methods (at most {', '.join((f'{table.max_in_flight} requests at once', *rates))})",

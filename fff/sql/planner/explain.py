@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 from fff.catalog import Table
@@ -237,25 +238,30 @@ def _lookup_requests(block: BlockQuery, table: str, index: int, lookup: LookupPl
         if seed.lookup == index
         for key in seed.keys
     }
-    seeded = math.ceil(len(keys) / lookup.batch_size)
+    methods = (method for one in block.tables for method in one.lookups if method.name == lookup.name)
+    shared = next((method.shared for method in methods), 0)
+    alike = Counter(key[:shared] for key in keys)
+    seeded = sum(math.ceil(number / lookup.batch_size) for number in alike.values())
     joined = [use for use in uses if use.seed is None]
     if not uses:
         return f"{lookup.name}: only keys that another lookup cannot answer"
     if not joined:
         return f"{lookup.name}: {seeded} {_plural(seeded, 'request')}"
     per = "one request per" if lookup.batch_size == 1 else f"one request per {lookup.batch_size}"
-    wanted = " and ".join(dict.fromkeys(_distinct(use) for use in joined))
+    wanted = " and ".join(dict.fromkeys(_distinct(use, shared) for use in joined))
     competing = next(one for one in plan.tables if one.name == table).scans
     at_most = "at most " if competing else ""
     start = f"at least {seeded}, then " if seeded else ""
     return f"{lookup.name}: {start}{at_most}{per} distinct {wanted}"
 
 
-def _distinct(use: LookupBinding) -> str:
+def _distinct(use: LookupBinding, shared: int) -> str:
     names = [
         key.columns[0] for key in use.keys if key.columns and (key.values is None or len(key.values) != 1)
     ]
     names = names or [key.columns[0] for key in use.keys if key.columns]
+    if shared and len(names) > 1:
+        return f"{names[-1]} of the same {', '.join(names[:-1])}"
     return names[0] if len(names) == 1 else f"({', '.join(names)})"
 
 

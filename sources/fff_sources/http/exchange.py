@@ -120,6 +120,8 @@ class Exchange:
         fill = dict(access.variant)
         if single:
             fill |= zip(access.keys, keys[0], strict=True)
+        elif keys:
+            fill |= zip(access.keys[: access.shared], keys[0], strict=False)
         place = method, tuple(columns), single
         by_position = access.batch is not None and access.batch.answers == "by_position"
         alike = keys and policy is None and table.sort is None and not by_position
@@ -178,7 +180,7 @@ class Exchange:
             decoder = RecordDecoder(
                 plans,
                 planned.spec.on_bad_record,
-                frozenset((*access.keys, *access.variant) if filled else access.variant),
+                frozenset((*(access.keys if filled else access.keys[: access.shared]), *access.variant)),
                 _members(planned, access, columns),
             )
             reader = planned.readers[key] = BodyDecoder(form_of(access.endpoint), decoder)

@@ -274,7 +274,8 @@ class HttpSource:
 
         if out.never:
             yield unanswered("an empty key cannot be put into the path", out.never)
-        for batch in out.batches:
+
+        def answer(batch: Sequence[Key]) -> AsyncGenerator[Page]:
             pages = read(batch)
             if len(batch) > 1:
                 trust = self._trusts.setdefault(
@@ -282,8 +283,12 @@ class HttpSource:
                     BatchTrust(self.name, table.name, access.keys, is_list=access.words is not None),
                 )
                 pages = trust.watched(pages, batch, lambda some: read(some, access.keys))
-            if table.function:
-                pages = single_values(pages, self.name, table.name, method)
+            return single_values(pages, self.name, table.name, method) if table.function else pages
+
+        answers = list(map(answer, out.batches))
+        if access.shared and len(answers) > 1:
+            answers = [side_by_side(answers, http.policy.most_shares)]
+        for pages in answers:
             async with contextlib.aclosing(pages):
                 async for page in pages:
                     yield page

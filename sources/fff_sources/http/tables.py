@@ -104,6 +104,11 @@ class HttpAccess:
         return {name: value for name, value in self.variant.items() if name not in self.keys}
 
     @property
+    def shared(self) -> int:
+        """So many of the first columns have one value in a request, whose list is of the last one."""
+        return 0 if self.batch is None else len(self.keys) - 1
+
+    @property
     def is_projected(self) -> bool:
         """Whether requests name the columns they want."""
         return self.words is not None or self.endpoint.select is not None
@@ -414,6 +419,7 @@ def _lookup_methods(table: str, accesses: Sequence[tuple[HttpAccess, int]]) -> t
                 access,
                 requests=several * _least(access.endpoint),
                 repeats=access.endpoint.job is not None,
+                shared=access.shared,
             )
         )
     return tuple(methods)

@@ -44,7 +44,11 @@ def carried(access: HttpAccess, keys: Sequence[Key], batch_size: int) -> Carried
         texts = [templates.text_of(value) for value in key]
         odd_in_paths = not all(text.strip(".") for text in texts)  # nothing, or dots alone
         segments = _segments(access, texts) if odd_in_paths else []
-        odd = [text for text in texts if separator is not None and (not text or separator in text)]
+        odd = [
+            text
+            for text in texts[access.shared :]
+            if separator is not None and (not text or separator in text)
+        ]
         if "" in segments:
             keys_sent.never.append(key)
         elif odd:
@@ -55,7 +59,14 @@ def carried(access: HttpAccess, keys: Sequence[Key], batch_size: int) -> Carried
             keys_sent.alone.append(Alone(key, why, filled=True))
         else:
             plain.append(key)
-    keys_sent.batches = [plain[start : start + batch_size] for start in range(0, len(plain), batch_size)]
+    alike: dict[Key, list[Key]] = {}
+    for key in plain:
+        alike.setdefault(key[: access.shared], []).append(key)
+    keys_sent.batches = [
+        some[start : start + batch_size]
+        for some in alike.values()
+        for start in range(0, len(some), batch_size)
+    ]
     return keys_sent
 
 

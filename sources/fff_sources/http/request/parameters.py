@@ -62,9 +62,11 @@ def key_values(access: HttpAccess, keys: Sequence[tuple[object, ...]]) -> dict[s
     separator = access.batch.separator if access.batch is not None else None
     values = {}
     for position, name in enumerate(access.keys):
-        items = [key[position] for key in keys]
+        is_list = position >= access.shared
+        items = [key[position] for key in (keys if is_list else keys[:1])]
         listed = None if access.batch is None else _listed(access.batch, name, items)
-        values[name] = KeyValue(items, list(map(templates.text_of, items)), separator, listed)
+        texts = list(map(templates.text_of, items))
+        values[name] = KeyValue(items, texts, separator if is_list else None, listed)
     for name, value in access.constants.items():
         values[name] = KeyValue([value], [templates.text_of(value)], None)
     return values

@@ -323,9 +323,9 @@ class LookupSpec(Spec):
     cost: RequestCost | None = None
 
     @model_validator(mode="after")
-    def _batch_has_one_key(self) -> LookupSpec:
-        if self.batch is not None and len(self.keys) > 1:
-            raise ValueError("a batch lookup takes one key column")
+    def _lists_have_one_key(self) -> LookupSpec:
+        if self.batch is not None and self.batch.is_list and len(self.keys) > 1:
+            raise ValueError("a list of keys in a body takes one key column")
         return self
 
 
