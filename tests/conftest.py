@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from fff.spark.session import SparkEngine
@@ -42,6 +43,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config.option, "dist") and config.option.dist == "load":
         # Groups are weighed anew after each test: seconds where there are thousands, nothing among the slow ones.
         config.option.dist = "loadgroup" if config.option.markexpr == "slow" else "worksteal"
+    # How long an example takes tells of the machine: what is slow is measured by the benchmarks.
+    hypothesis.settings.register_profile("fff", deadline=None)
+    hypothesis.settings.load_profile("fff")
     _read_installed_packages_once()
     gc.disable()  # until all tests are collected: what that makes stays
 

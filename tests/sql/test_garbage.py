@@ -51,14 +51,14 @@ def survives(sql: str) -> None:
     assert all(messages)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join))
 @pytest.mark.slow
 def test_word_soup(sql: str) -> None:
     survives(sql)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(st.sampled_from(WORDS), max_size=15).map(
         lambda words: "SELECT * FROM FEC F, crime " + " ".join(words)
@@ -69,20 +69,20 @@ def test_soup_behind_a_good_start(sql: str) -> None:
     survives(sql)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.text(max_size=60))
 def test_any_text(sql: str) -> None:
     survives(sql)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(max_size=60))
 @pytest.mark.slow
 def test_much_of_any_text(sql: str) -> None:
     survives(sql)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.data())
 @pytest.mark.slow
 def test_damaged_queries(data: st.DataObject) -> None:

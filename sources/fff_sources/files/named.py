@@ -148,8 +148,11 @@ class NamedFiles:
     ) -> AsyncGenerator[Page]:
         """Every row of a file."""
         source = self._by_columns[table.name, table.columns]
-        async for page in source.scan(table, method, columns, meter=meter, window=window):
-            yield page
+        async with contextlib.aclosing(
+            source.scan(table, method, columns, meter=meter, window=window)
+        ) as pages:
+            async for page in pages:
+                yield page
 
     def lookup(
         self,
