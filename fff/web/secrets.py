@@ -54,6 +54,7 @@ class Redactor:
                 self._mixed.append(masked)
                 forms = {form for form in forms if not masked.fullmatch(form)}
         data = {form.encode("utf-8", "surrogateescape") for form in forms}
+        data |= {secret.encode(name, "replace") for name in ("utf-16-le", "utf-16-be")}
         self._keys += [key for key in data if len(key) >= _KEY and key not in self._keys]
 
     def strip(self, text: str) -> str:
