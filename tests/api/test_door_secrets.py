@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import base64
-import html
 import json
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, quote_plus, unquote
 
 import psycopg
 import pytest
@@ -21,30 +18,14 @@ from aiohttp import web
 from tests.api.postgres_serving import standing
 from tests.api.serving import serving
 from tests.engine.site import Site
+from tests.web.echoes import FORMS, PLAIN, SECRET, leaks
 
-SECRET = 's3/cr+et&"q"=\'\\9 zé'
-PLAIN = "ghpTOKEN0123456789abcdef"
 AUTHS: dict[str, dict[str, Any]] = {
     "bearer": {"auth": {"type": "bearer", "token": PLAIN}},
     "basic": {"auth": {"type": "http_basic", "username": "me", "password": SECRET}},
     "header": {"auth": {"type": "api_key", "name": "X-Key", "api_key": PLAIN}},
     "query": {"auth": {"type": "api_key", "name": "k", "api_key": SECRET, "location": "query"}},
 }
-#: What becomes of a text on its way back.
-FORMS: tuple[Callable[[str], str], ...] = (
-    str,
-    lambda text: json.dumps(text)[1:-1],
-    lambda text: json.dumps(json.dumps(text)),
-    lambda text: quote(text, safe=""),
-    quote_plus,
-    html.escape,
-    lambda text: text.encode().hex(),
-    lambda text: base64.b64encode(text.encode()).decode(),
-    lambda text: base64.urlsafe_b64encode(f"at=3&{text}".encode()).decode().rstrip("="),
-    lambda text: base64.b64encode(json.dumps({"header": text}).encode()).decode(),
-    lambda text: base64.b64encode(quote(text).encode()).decode(),
-    lambda text: base64.b64encode(base64.b64encode(text.encode())).decode(),
-)
 
 
 @dataclass
@@ -82,28 +63,6 @@ def spec(folder: Path, url: str) -> Path:
 
 WHOLLY = [f"SELECT a FROM {name}.t{form}" for form in range(len(FORMS)) for name in AUTHS]
 PARTLY = [f"SELECT a FROM {name}.part" for name in AUTHS]
-
-
-def undone(text: str, depth: int = 3) -> set[str]:
-    """A text, and all that can be unpacked of it."""
-    if not depth:
-        return {text}
-    steps = {unquote(text), html.unescape(text), re.sub(r"\\(.)", r"\1", text)}
-    steps.add(re.sub(r"\\+u([0-9a-f]{4})", lambda match: chr(int(match[1], 16)), text))
-    for run in re.findall(r"[A-Za-z0-9+/_-]{16,}", text):
-        packed = run.translate(str.maketrans("-_", "+/"))
-        for start in range(4):
-            some = packed[start : start + (len(packed) - start) // 4 * 4]
-            steps.add(base64.b64decode(some).decode("utf-8", "replace"))
-        if re.fullmatch("(?:[0-9a-f]{2})+", run):
-            steps.add(bytes.fromhex(run).decode("utf-8", "replace"))
-    return {text}.union(*(undone(step, depth - 1) for step in steps - {text}))
-
-
-def leaks(text: str) -> bool:
-    return any(
-        part in one for one in undone(text) for part in (SECRET[:7], SECRET[-7:], PLAIN[:9], PLAIN[-9:])
-    )
 
 
 def test_what_is_unpacked_would_be_noticed() -> None:
