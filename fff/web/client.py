@@ -442,17 +442,16 @@ class WebClient:
             return _Failed(f"the answer says {words}", again=again, status=response.status, wait=wait)
         hint = _HINTS.get(response.status)
         excerpt = self._excerpt(response)
-        if excerpt and hint is None:
-            hint = f"the server says: {excerpt}"
-        elif excerpt:
-            hint = f"{hint}; the server says: {excerpt}"
+        if excerpt:
+            hint = f"{'' if hint is None else f'{hint}; '}the server says: {excerpt}"
         return _Failed(f"HTTP {response.status}", again=again, status=response.status, hint=hint, wait=wait)
 
     def _excerpt(self, response: Response) -> str:
         kind = response.headers.get("content-type", "")
         if not kind.startswith(("application/json", "application/problem+json", "text/plain")):
             return ""
-        return self._plain(response.body[:_REDACTED].decode("utf-8", "replace"))
+        text = response.body[:_REDACTED].decode("utf-8", "replace")
+        return self._plain(text if len(response.body) <= _REDACTED else f"{text}…")
 
     def _plain(self, text: str) -> str:
         """What a source wrote, without secrets: they go before anything is cut, so that none is cut in two."""

@@ -20,6 +20,11 @@ _MEMBER = re.compile(rf'("(?:{_NAMES}|refresh_token|id_token)"\s*:\s*)"(?:[^"\\]
 Key = tuple[str, str, tuple[tuple[str, str], ...], str, tuple[tuple[str, str], ...]]
 
 
+def tells_who_asks(header: str) -> bool:
+    """Whether a header of this name usually holds a secret."""
+    return _SECRET_HEADER.search(header.lower()) is not None
+
+
 class Scrubber:
     """Takes secrets out of requests and answers: those known, and whatever has the usual name of one."""
 
@@ -64,8 +69,7 @@ class Scrubber:
     def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         """Headers, those with a name of secrets masked."""
         return {
-            name.lower(): MASK if _SECRET_HEADER.search(name.lower()) else self.text(text)
-            for name, text in headers.items()
+            name.lower(): MASK if tells_who_asks(name) else self.text(text) for name, text in headers.items()
         }
 
     def body(self, body: bytes, *, of_token: bool = False) -> bytes:

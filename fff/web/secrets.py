@@ -29,6 +29,7 @@ class Redactor:
     """Knows every secret resolved so far and takes it, in any spelling, out of texts and URLs."""
 
     def __init__(self) -> None:
+        self._secrets: set[str] = set()
         self._forms: list[str] = []  # longest first, so that no part of a secret stays behind
         self._patterns: list[re.Pattern[str]] = []  # mixtures of spellings
         self._mixed: list[re.Pattern[str]] = []  # those of them that are looked for in data
@@ -44,8 +45,11 @@ class Redactor:
 
     def add(self, secret: str) -> None:
         """Remember a secret; an empty one hides nothing."""
-        if not secret:
+        if (
+            not secret or secret in self._secrets
+        ):  # spellings take milliseconds, and bodies are filled for each request
             return
+        self._secrets.add(secret)
         forms, masked = spellings(secret), pattern(secret)
         self._forms = sorted({*self._forms, *forms}, key=len, reverse=True)
         if masked is not None and masked not in self._patterns:
@@ -54,6 +58,7 @@ class Redactor:
                 self._mixed.append(masked)
                 forms = {form for form in forms if not masked.fullmatch(form)}
         data = {form.encode("utf-8", "surrogateescape") for form in forms}
+        data |= {secret.encode(name, "replace") for name in ("utf-16-le", "utf-16-be")}
         self._keys += [key for key in data if len(key) >= _KEY and key not in self._keys]
 
     def strip(self, text: str) -> str:

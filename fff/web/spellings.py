@@ -19,6 +19,8 @@ from urllib.parse import quote, quote_plus
 #: Characters from which on a secret is hidden in other case, too; shorter ones may be words.
 CASELESS = 8
 _ENCODINGS = ("utf-8", "latin-1", "cp1252")
+#: Characters that are left as they are in URLs: by RFC 3986, Python's `quote`, JavaScript's `encodeURIComponent` and `encodeURI`.
+_LEFT = ("", "/", "!'()*", ";,/?:@&=+$#!'()*")
 #: Characters that nobody escapes.
 _PLAIN = re.compile(r"[A-Za-z0-9]*")
 _NAMED = {chr(number): name for number, name in codepoint2name.items()} | {"'": "apos"}
@@ -47,6 +49,7 @@ def spellings(secret: str) -> set[str]:
             *_encoded(text),
             *_spelled_out(text),
         }
+    forms |= set(_packed_as_a_part(secret))
     forms |= {_lower_percents(form) for form in forms}
     return {form for form in forms if form.strip("\ufffd")}
 
@@ -72,6 +75,23 @@ def _encoded(text: str) -> Iterator[str]:
             packed = pack(data).decode()
             yield packed
             yield packed.rstrip("=")
+            if len(data) >= CASELESS:
+                yield from _amid(data, pack)
+
+
+def _packed_as_a_part(secret: str) -> Iterator[str]:
+    """Within something that is packed in base64 after the secret was escaped, packed, or written as Windows does.
+
+    A token for the next page is often the URL or the JSON of the request; a header is kept packed whose value was packed.
+    """
+    escaped = json.dumps(secret)[1:-1]
+    texts = {escaped, escaped.replace("/", "\\/"), quote_plus(secret, errors="replace")}
+    texts |= {quote(secret, safe=left, errors="replace") for left in _LEFT}
+    parts = {text.encode() for text in texts - {secret}}
+    parts |= {piece.encode() for piece in _amid(secret.encode(errors="replace"), base64.b64encode)}
+    parts.add(secret.encode("utf-16-le", "replace"))
+    for data in parts:
+        for pack in (base64.b64encode, base64.urlsafe_b64encode):
             if len(data) >= CASELESS:
                 yield from _amid(data, pack)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,12 +35,14 @@ class Standing:
 
 
 @contextlib.asynccontextmanager
-async def standing(spec: Path, limits: ServeLimits | None = None) -> AsyncIterator[Standing]:
+async def standing(
+    spec: Path, limits: ServeLimits | None = None, *, only: Sequence[str] = ("web",)
+) -> AsyncIterator[Standing]:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         federation = open_federation([spec], keep=True, max_age=0, cache=False, local_files=False)
         async with federation:
-            federation.catalog.narrow(["web"])
+            federation.catalog.narrow(only)
             queries = Queries(federation, limits or ServeLimits())
             async with PostgresDoor(queries, {"": TOKEN}).listening(bound):
                 yield Standing(bound.getsockname()[1], queries)

@@ -18,7 +18,9 @@ from fff.spark.spool import Spool
 @cache
 def database() -> duckdb.DuckDBPyConnection:
     """One DuckDB for all tests: to start one takes twenty times as long as to ask it. Ask a cursor of it."""
-    return duckdb.connect(":memory:", config={"threads": 1})
+    one = duckdb.connect(":memory:", config={"threads": 1})
+    one.execute("CREATE MACRO every(x) AS bool_and(x)")
+    return one
 
 
 def answer(sql: str, tables: Mapping[str, pa.Table]) -> list[tuple[Any, ...]]:
@@ -26,6 +28,7 @@ def answer(sql: str, tables: Mapping[str, pa.Table]) -> list[tuple[Any, ...]]:
     with database().cursor() as connection:
         connection.execute("DROP SCHEMA IF EXISTS web CASCADE")
         connection.execute("CREATE SCHEMA web")
+        connection.execute("CREATE MACRO web.odd(number) AS number % 2 = 1")
         for (
             name,
             rows,

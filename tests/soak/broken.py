@@ -13,6 +13,7 @@ import aiohttp
 import pyarrow as pa
 import pytest
 
+from fff import execution
 from fff.budget import Budget
 from fff.dataflow.arrays import ArrowColumn
 from fff.dataflow.eddy import Eddy
@@ -21,6 +22,7 @@ from fff.dataflow.lookups.lookups import Lookups
 from fff.dataflow.plan.events import LookupEnd, ScanEnd
 from fff.dataflow.scans import Scans
 from fff.runtime.ending import Ending
+from fff.sql.analysis import soundness
 from fff.stats import AccessMeter
 from fff.web import client, retry, transport
 from fff.web.body import BodyReader
@@ -175,6 +177,17 @@ def _wide_window(patching: pytest.MonkeyPatch) -> None:
     patching.setattr(LookupModule, "room", property(lambda self: self.plan.window + 1 - len(self.requests)))
 
 
+def _never_in_doubt(patching: pytest.MonkeyPatch) -> None:
+    patching.setattr(execution, "causes_among", lambda doubts, incomplete: ())
+
+
+def _told(*words: str) -> Callable[[Day], bool]:
+    """Days whose partial answers have to be labelled for what the statement has, and may well be partial."""
+    return lambda day: (
+        not day.sound and not day.statement.monotone and any(word in day.statement.sql for word in words)
+    )
+
+
 def _odd(*words: str) -> Callable[[Day], bool]:
     """Days with a table whose behaviour is called so, and nothing else that goes wrong."""
     return lambda day: (
@@ -231,4 +244,20 @@ BROKEN_PATHS = (
     ),
     BrokenPath("stored rows keep whole pages in memory", _whole_pages, lambda day: day.sound),
     BrokenPath("a request with a condition costs another", _asked_twice, _compared, pairs=True),
+    BrokenPath("no partial answer is in doubt", _never_in_doubt, _told("")),
+    BrokenPath(
+        "rows that come first in an order are not doubted",
+        lambda patching: patching.setattr(soundness, "_ORDERS", ()),
+        _told("ORDER BY id LIMIT", "ORDER BY r.id LIMIT", "ORDER BY id DESC LIMIT"),
+    ),
+    BrokenPath(
+        "a subquery that stands for a value is not doubted",
+        lambda patching: patching.setattr(soundness._Walk, "_value", lambda *_: None),
+        _told("(SELECT max", "(SELECT avg", "(SELECT count", " AS there"),
+    ),
+    BrokenPath(
+        "a total bounds nothing that lacks",
+        lambda patching: patching.setattr(execution, "_lacking", lambda block: 0),
+        _told("count(*)", "sum("),
+    ),
 )

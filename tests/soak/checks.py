@@ -11,9 +11,10 @@ from typing import Any
 from fff.stats import RunOutcome
 from tests.faults.site import Row
 from tests.simulation.faulty_web import oracle
-from tests.soak.day import Day, Statement
+from tests.soak.day import Day
 from tests.soak.network import Exchange
 from tests.soak.play import Came, OneRun, Rows
+from tests.soak.statements import Statement
 from tests.soak.weather import OF_CONNECTIONS
 
 #: Virtual seconds by which what is due may be late: pieces of bytes that are under way, and the turns of the loop.
@@ -96,9 +97,10 @@ def _of_the_answer(chosen: Day, run: OneRun) -> Iterator[str]:
     elif changing or outcome is None:
         return
     elif complete:
-        if run.rows != upper:
+        wanted = upper.total() if statement.first is None else min(statement.first, upper.total())
+        if run.rows - upper or run.rows.total() != wanted:
             yield f"complete: {_shown(upper - run.rows)} lost, {_shown(run.rows - upper)} too many"
-    elif outcome.bounds and outcome.report["bounds"]["rows"] == "certain":
+    elif outcome.bounds:
         yield from _of_the_bounds(statement, run.rows, outcome, upper)
     elif not outcome.doubts and (extra := run.rows - upper):
         yield f"partial, not in doubt, and {_shown(extra)} are not of the answer"
@@ -107,11 +109,13 @@ def _of_the_answer(chosen: Day, run: OneRun) -> Iterator[str]:
 def _of_the_bounds(statement: Statement, rows: Rows, outcome: RunOutcome, expected: Rows) -> Iterator[str]:
     """Each row stands for one of the complete answer that its values bound."""
     certain = [place for place, bound in enumerate(outcome.bounds) if bound == "certain"]
+    rows_are = outcome.report["bounds"]["rows"]
     truth = {tuple(row[place] for place in certain): row for row in expected}
     for row in rows:
         whole = truth.get(tuple(row[place] for place in certain))
         if whole is None:
-            yield f"the row {row} is of no group of the answer"
+            if rows_are == "certain":
+                yield f"the row {row} is of no group of the answer"
             continue
         above = outcome.within or (None,) * len(row)
         for value, right, bound, within in zip(row, whole, outcome.bounds, above, strict=True):

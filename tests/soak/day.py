@@ -18,80 +18,9 @@ from tests.faults.cells import Cell, Played, skipped, table_of
 from tests.faults.site import DIALECTS, ROWS, Page, Row, Turn, World
 from tests.faults.unnoticeable import reason_of
 from tests.simulation.faulty_web import ANY_ROWS, EMPTY, ORDINARY
+from tests.soak.statements import CERTIFIED, SHAPES, STATEMENTS, Function, Statement
 from tests.soak.weather import Weather, latency_of, storms_of
 from tests.web.simulated import Bucket, FixedWindow, SlidingWindow
-
-
-@dataclass(frozen=True)
-class Statement:
-    """`SELECT what FROM tables WHERE … tail`. `first`: it asks for the first so many rows of any order.
-
-    `monotone`: over fewer rows of its tables it has fewer rows, and no other ones.
-    """
-
-    what: str
-    tables: str
-    where: tuple[str, ...] = ()
-    tail: str = ""
-    first: int | None = None
-    monotone: bool = True
-
-    @property
-    def sql(self) -> str:
-        where = f" WHERE {' AND '.join(self.where)}" if self.where else ""
-        limit = "" if self.first is None else f" LIMIT {self.first}"
-        return f"SELECT {self.what} FROM {self.tables}{where}{self.tail}{limit}"
-
-    def stricter(self, condition: str) -> Statement:
-        return replace(self, where=(*self.where, condition))
-
-
-STATEMENTS = (
-    Statement("r.id, r.name, r.note", "web.r"),
-    Statement("r.id, s.id", "web.r JOIN web.s ON r.grp = s.grp"),
-    Statement("r.id, s.name", "web.r, web.s", ("r.grp = s.grp", "r.id < 20")),
-    Statement("r.id, s.id, t.id", "web.r, web.s, web.t", ("r.grp = s.grp", "s.grp = t.grp", "r.id < 9")),
-    Statement("s.id, t.name", "web.s JOIN web.t ON s.grp = t.grp", ("s.grp IN ('g01', 'g02', 'g07', 'none')",)),
-    Statement("s.id, s.note", "web.s", ("s.grp IN ('g00', 'g03', 'g04', 'g05', 'g09', 'g10', 'none')",)),
-    Statement("x.id, y.id", "web.r x JOIN web.r y ON x.grp = y.grp", ("x.id < y.id",)),
-    Statement("r.id", "web.r", ("EXISTS (SELECT 1 FROM web.s WHERE s.grp = r.grp AND s.id > r.id)",)),
-    Statement("r.id, s.id", "web.r JOIN web.s ON r.grp = s.grp", first=7),
-    Statement("r.id, r.name", "web.r", first=15),
-)  # fmt: skip
-SHAPES = tuple(
-    replace(one, monotone=False)
-    for one in (
-        Statement("r.id, s.id", "web.r LEFT JOIN web.s ON r.grp = s.grp"),
-        Statement("r.id", "web.r", ("NOT EXISTS (SELECT 1 FROM web.s WHERE s.grp = r.grp)",)),
-        Statement("r.id", "web.r", ("r.grp NOT IN (SELECT s.grp FROM web.s WHERE s.id < 30)",)),
-        Statement("r.id, s.id, t.id", "web.r LEFT JOIN web.s ON r.grp = s.grp LEFT JOIN web.t ON s.grp = t.grp AND t.id < 9"),
-        Statement("r.grp, count(*) AS n, max(r.id) AS high, min(r.id) AS low", "web.r", tail=" GROUP BY r.grp"),
-        Statement("r.grp, count(*) AS n, count(s.note) AS notes", "web.r JOIN web.s ON r.grp = s.grp", tail=" GROUP BY r.grp"),
-        Statement("count(*) AS n", "web.r JOIN web.s ON r.grp = s.grp", ("r.id < 30",)),
-        Statement("DISTINCT r.grp", "web.r JOIN web.s ON r.grp = s.grp"),
-        Statement("r.id FROM web.r EXCEPT SELECT s.id", "web.s", ("s.id > 20",)),
-        Statement("r.id FROM web.r JOIN web.s ON r.grp = s.grp UNION ALL SELECT t.id", "web.t"),
-        Statement("r.id, r.name", "web.r", tail=" ORDER BY r.id LIMIT 9"),
-        Statement("r.id, r.name", "web.r", ("r.id > 11",), tail=" ORDER BY r.id LIMIT 5"),
-        Statement("r.id, s.id", "web.r JOIN web.s ON r.grp = s.grp", tail=" ORDER BY r.id, s.id LIMIT 9"),
-        Statement("r.id, s.id", "web.r FULL JOIN web.s ON r.id = s.id"),
-        Statement("r.id, (SELECT count(*) FROM web.s WHERE s.grp = r.grp) AS n", "web.r"),
-        Statement("r.grp, count(*) AS n", "web.r", tail=" GROUP BY r.grp HAVING count(*) > 4"),
-        Statement("r.id", "web.r", ("r.id > (SELECT avg(s.id) FROM web.s)",)),
-        Statement("q.grp, q.n, s.id", "(SELECT grp, count(*) AS n FROM web.r GROUP BY grp) q JOIN web.s ON s.grp = q.grp"),
-        Statement("sum(r.id) AS total, avg(r.id) AS mean, count(DISTINCT r.grp) AS groups", "web.r"),
-        Statement("r.id, row_number() OVER (PARTITION BY r.grp ORDER BY r.id) AS place", "web.r"),
-    )
-)  # fmt: skip
-#: What makes a statement stricter, of tables that it has.
-STRICTER = (
-    "r.id < 12",
-    "r.id >= 40",
-    "s.id < 12",
-    "r.grp = 'g03'",
-    "s.grp IN ('g01', 'g02')",
-    "r.note IS NULL",
-)
 
 _WIRE = tuple(one for one in BEHAVIOURS if one.group in ("On the wire", "Mirrors") and one.judge is None)
 ODD = (*ANY_ROWS, *(one for one in _WIRE if not one.secure))
@@ -127,12 +56,17 @@ class Day:
     also: Mapping[str, Cell]  # lookups of tables that can be scanned as well
     windows: frozenset[str]  # tables that are scanned in ranges of `id`
     ordered: frozenset[str]  # tables of which the spec says that they come by `id`
+    function: Function
 
     @property
     def sound(self) -> bool:
         """Whether nothing is there that a complete answer could fail for."""
         held = (self.options.deadline, self.options.max_requests, self.bounds.interrupt, self.bounds.memory)
-        return not self.stormy and self.odd is None and all(one is None for one in (*held, self.bounds.leave))
+        return (
+            not (self.stormy or self.function.fails)
+            and self.odd is None
+            and all(one is None for one in (*held, self.bounds.leave))
+        )
 
     @property
     def of_lines(self) -> bool:
@@ -184,7 +118,8 @@ class Day:
         for name in self.ordered:
             tables[name]["order"] = ["id"]
         client = {"base_url": f"http://{_HOST}", **self.client}
-        return {"version": 1, "sources": {"web": {"client": client, "tables": tables}}}
+        functions = {"functions": self.function.spec()} if self.statement.calls else {}
+        return {"version": 1, "sources": {"web": {"client": client, "tables": tables} | functions}}
 
     def played(self) -> dict[str, Played]:
         """By the beginnings of paths."""
@@ -199,6 +134,10 @@ def day(seed: int) -> Day:
     """What a seed stands for."""
     rng = random.Random(f"soak {seed}")
     statement = rng.choice(STATEMENTS if rng.random() < 0.6 else SHAPES)
+    certified = random.Random(f"certified {seed}")
+    if certified.random() < 0.25:  # by itself, so that all other days stay what they were
+        statement = certified.choice(CERTIFIED)
+    function = Function(fails=statement.calls and certified.random() < 0.5)
     tables = [name for name in "rst" if f"web.{name}" in statement.sql]
     stormy, bounded = rng.random() < 0.6, rng.random() < 0.35
     odd = rng.choice(tables) if rng.random() < 0.35 else None
@@ -274,6 +213,7 @@ def day(seed: int) -> Day:
         also=also,
         windows=frozenset(windows),
         ordered=frozenset(ordered),
+        function=function,
     )
 
 

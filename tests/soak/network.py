@@ -206,7 +206,8 @@ class Link(asyncio.Transport):
             await asyncio.sleep(0.001)  # what came has been read by then
         match reply.then:
             case "stall":
-                await self._loop.create_future()
+                if not self._closing:
+                    await self._loop.create_future()
             case "reset":
                 self._end(ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"))
             case "close":
@@ -220,6 +221,8 @@ class Link(asyncio.Transport):
     async def _give(self, data: bytes, fate: Fate) -> None:
         """The bytes, in pieces."""
         for piece, pause in self._network.weather.pieces(data, fate):
+            if self._closing:  # by the client, at what had come
+                continue
             if pause:
                 await asyncio.sleep(pause)
             await self._reading.wait()

@@ -9,8 +9,9 @@ from fff.dataflow.lookups.methods import LookupOptions
 from tests.faults.cells import Cell
 from tests.simulation.faulty_web import ORDINARY
 from tests.soak.checks import problems
-from tests.soak.day import STRICTER, Bounds, Day, filtered
+from tests.soak.day import Bounds, Day, filtered
 from tests.soak.play import Came, go
+from tests.soak.statements import STRICTER, Function
 
 _RACES = LookupOptions(patience=0.0, hedge_after=0, hedge_quantile=0.5, hedge_share=1.0, slow_s=0.0)
 
@@ -21,7 +22,14 @@ def calmed(chosen: Day) -> Day | None:
         return None
     options = replace(chosen.options, deadline=None, max_requests=None, on_source_error="partial")
     return replace(
-        chosen, stormy=False, keep=False, cache=False, bounds=Bounds(), options=options, eager=None
+        chosen,
+        stormy=False,
+        keep=False,
+        cache=False,
+        bounds=Bounds(),
+        options=options,
+        eager=None,
+        function=Function(fails=False),
     )
 
 
@@ -70,8 +78,9 @@ def comparable(calm: Day) -> bool:
         and not calm.statement.tail
         and accesses <= {"scan", "lookup"}
         and not calm.also
+        and not calm.statement.calls
         and " FROM " not in calm.statement.what
-        and "(SELECT" not in calm.statement.tables
+        and not any(text in calm.statement.tables for text in ("(SELECT", "SEMI", "ANTI"))
     )
 
 

@@ -194,6 +194,9 @@ paginator and format, and for what goes wrong, in any combination:
 - one table that answers as in the [fault matrix](faults.md): capped and repeated pages, error envelopes, drift, rows that come and go between pages, mirrors that disagree;
 - Ctrl-C, a reader who leaves, a deadline, a budget of requests, a memory limit, a kill with another run that goes on from the checkpoint.
 
+The statements are joins of every kind, sets, aggregates, windows, first rows, and subqueries as conditions and as values; those of every fourth seed are such whose partial answers are hard to tell
+the worth of: calls of a function of the source, some of which are always refused, first rows inside of queries, what is absent, totals under joins.
+
 The options of the run and of the source are drawn as well: policy, preference, semantics, sessions, the cache on disk, races, pushed conditions, ceilings, rates, retries. After each run:
 
 - the bag is DuckDB's over all rows, or the run says that it is not whole, and then each row is one of the complete answer, or is labelled: bounds hold, doubts are told;

@@ -110,6 +110,21 @@ async def test_no_error_tells_a_secret(
     assert len(str(error)) < 2_000
 
 
+async def test_a_secret_is_not_cut_in_two_where_a_long_error_ends(serve: Serve, read: Read) -> None:
+    """Masks are short: of a long token that is repeated all over, the cut one at the end would be shown."""
+    token = "".join(f"{number:x}g" for number in range(700))
+
+    async def handler(asked: web.Request) -> web.Response:
+        return web.Response(status=400, text=token * (2**16 // len(token) + 1))
+
+    server = await serve(handler)
+    reader = read(text(server.url, "bearer"), KEY=token)
+    with pytest.raises(SourceError) as caught:
+        await reader.scan("t")
+    assert "***" in str(caught.value)
+    assert token[:12] not in str(caught.value)
+
+
 @pytest.mark.slow
 async def test_a_run_of_the_command_line_tells_no_secret(serve: Serve, tmp_path: Path) -> None:
     async def handler(asked: web.Request) -> web.Response:

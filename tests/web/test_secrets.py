@@ -160,6 +160,32 @@ def test_a_secret_amid_others_is_removed_from_base64(secret: str, pack: Callable
     assert redactor.text(f"<{secret.encode().hex()} {secret.encode().hex().upper()}>") == "<*** ***>"
 
 
+#: What is packed in base64 together with what stands around it, after the secret was written in another way.
+PACKED: dict[str, Callable[[str], bytes]] = {
+    "the next page's URL": lambda text: f"https://a.example/r?key={quote(text, safe='')}&at=2".encode(),
+    "a form": lambda text: f"key={quote_plus(text)}&at=2".encode(),
+    "the request's JSON": lambda text: json.dumps({"token": text, "at": 2}).encode(),
+    "the request's JSON, as PHP": lambda text: json.dumps({"token": text}).replace("/", "\\/").encode(),
+    "a header that was packed": lambda text: b"Basic " + base64.b64encode(text.encode()),
+    "a header that was packed, as a secret of Kubernetes": lambda text: base64.b64encode(text.encode()),
+    "as Windows writes": lambda text: f"Bearer {text}".encode("utf-16-le"),
+}
+
+
+@pytest.mark.parametrize("what", PACKED)
+@pytest.mark.parametrize("secret", [SECRET, "pässwörd-élan", "plainTOKEN0123", 'me:pass"word/1'])
+def test_what_was_written_in_another_way_is_removed_from_base64_as_well(secret: str, what: str) -> None:
+    redactor = Redactor()
+    redactor.add(secret)
+    data = PACKED[what](secret)
+    for pack in (base64.b64encode, base64.urlsafe_b64encode):
+        packed = pack(data).decode()
+        shown = redactor.text(packed)
+        assert "***" in shown
+        assert len(shown.replace("***", "")) <= len(packed) - len(pack(secret.encode())) + 4, shown
+        assert redactor.in_data(packed.encode())
+
+
 def test_short_secrets_do_not_hide_words_that_only_look_like_them() -> None:
     redactor = Redactor()
     redactor.add("abc")
@@ -182,6 +208,8 @@ def test_no_spelling_of_a_secret_is_kept_on_disk(secret: str) -> None:
         "upper case",
     ):
         assert redactor.in_data(b'{"x": "' + ECHOES[name](secret).encode() + b'"}'), name
+    for encoding in ("utf-16-le", "utf-16-be", "utf-16"):
+        assert redactor.in_data(f'{{"x": "{secret}"}}'.encode(encoding)), encoding
     if _latin(secret):
         assert redactor.in_data(secret.encode("latin-1"))
 

@@ -167,7 +167,9 @@ class JournaledClient(WebClient):
         if not is_answer(req, response):  # a token, say, is never kept
             return response
         moved = None if response.url == full_url(req) else response.url
-        beside = {"status": response.status, "headers": dict(response.headers), "url": moved}
+        # Cookies, which nobody sends back, may stand for a session.
+        headers = {name: text for name, text in response.headers.items() if name.lower() != "set-cookie"}
+        beside = {"status": response.status, "headers": headers, "url": moved}
         text = json.dumps(beside, ensure_ascii=False).encode()
         if not self.redactor.in_data(response.body) and not self.redactor.in_data(text):
             await self._journal.keep(self._journal.name(req), beside, response.body)

@@ -134,8 +134,10 @@ class Authenticator:
                 return _header("Authorization", f"Bearer {self._secret(token)}")
             case client_spec.HttpBasic(username=username, password=password):
                 pair = f"{fill(username)}:{self._secret(password)}"
-                self._client.redactor.add(pair)  # in base64, too
-                return _header("Authorization", f"Basic {base64.b64encode(pair.encode()).decode()}")
+                packed = base64.b64encode(pair.encode()).decode()
+                for secret in (pair, packed):  # servers write headers anew as well, in base64 or hexadecimal
+                    self._client.redactor.add(secret)
+                return _header("Authorization", f"Basic {packed}")
             case client_spec.ApiKey(name=name, api_key=key, location="header"):
                 return _header(name, self._secret(key))
             case client_spec.ApiKey(name=name, api_key=key):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit, urlunsplit
 
 from fff.errors import SourceError
 from fff.web.addresses import host_allowed, without_user
-from fff.web.secrets import Secrets
+from fff.web.redaction import tells_who_asks
+from fff.web.secrets import SECRET_PARAMS, Secrets
 from fff.web.types import Credentials, HostPolicy, Request, ResponseMemory
 from fff_sources.adapter import SourceContext
+from fff_sources.document import texts
 from fff_sources.http import templates
 from fff_sources.http.paging.paginators import Ask
 from fff_sources.http.request.parameters import (
@@ -28,6 +30,10 @@ from fff_sources.http.spec.settings import base_url_variable, check_base_url
 from fff_sources.http.tables import HttpAccess, PlannedTable, QualifiedWords, Question, SortedWords
 
 _WHOLE = ("http://", "https://")
+_SENT = frozenset({"params", "json", "form"})
+_SHORTEST = (
+    8  # characters of a text in the spec that is hidden for its name; shorter ones are words, such as `basic`
+)
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,18 @@ class RequestPattern:
         )
 
 
+def _written(context: SourceContext) -> Iterator[str]:
+    """Secrets that stand in the spec itself: in headers, parameters and bodies, where their names are those of secrets."""
+    sources = context.document.data.get("sources") or {}
+    for path, text in texts(sources.get(context.name)):
+        name, within = str(path[-1]), {str(part) for part in path[:-1]}
+        sent = "headers" in within and tells_who_asks(name)
+        if (sent or (within & _SENT and name.lower() in SECRET_PARAMS)) and "{" not in text:
+            secret = text.rpartition(" ")[2] if sent else text  # behind `Bearer`
+            if len(secret) >= _SHORTEST:
+                yield secret
+
+
 class Requests:
     """Makes the requests of one source.
 
@@ -103,6 +121,8 @@ class Requests:
             override = self._environ.get(base_url_variable(self._name))
             base_url = override or templates.fill_text(fill(declared.base_url), {})
             check_base_url(self._context, base_url, overridden=bool(override))
+            for secret in _written(self._context):
+                self._client.redactor.add(secret)
             self._host = HostParts(
                 base_url,
                 {
