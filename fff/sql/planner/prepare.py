@@ -19,7 +19,7 @@ from fff.sql.calls.full_joins import halved
 from fff.sql.calls.parents import through_parents
 from fff.sql.calls.recursion import with_columns
 from fff.sql.calls.spelled_out import spelled_out
-from fff.sql.calls.subqueries import by_key, members
+from fff.sql.calls.subqueries import as_exists, by_key, members
 from fff.sql.nested.derived_tables import merged
 from fff.sql.nested.key_columns import with_key_columns
 from fff.sql.nested.packing import PACKED, packed
@@ -217,7 +217,7 @@ def _rewritten(
         if spelled is not None:
             text, catalog = spelled
             yield text, catalog
-    for rewrite in (with_columns, members, by_key, halved):
+    for rewrite in (with_columns, members, as_exists, by_key, halved):
         with suppress(QueryError):
             other = rewrite(text, catalog)
             if other is not None:
