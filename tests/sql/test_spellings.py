@@ -17,6 +17,14 @@ ALONE = [
     "WITH q AS (SELECT b::string, i AS y FROM r) SELECT y, b FROM q",
     "SELECT q.dt FROM (SELECT cast(dt AS timestamp) FROM r) q",
     "SELECT * FROM r, u JOIN u AS k USING (i)",
+    "FROM r JOIN u USING (i) SELECT * EXCEPT (d) WHERE l > 0",
+    "SELECT i FROM r WHERE i IN (FROM u SELECT i WHERE i > 0)",
+    "SELECT q.i FROM (FROM u SELECT i) q UNION ALL FROM r SELECT i",
+    "SELECT l FROM r WHERE i IN (WITH w AS (SELECT i FROM u), z AS (SELECT i FROM w) SELECT i FROM z)",
+    "SELECT l FROM r WHERE i IN (WITH w AS (SELECT i FROM u) SELECT i FROM w UNION SELECT 0)",
+    "SELECT q.i FROM r JOIN (WITH w AS (SELECT DISTINCT i FROM u) SELECT i FROM w) q ON q.i = r.i",
+    "SELECT l FROM r WHERE b AND EXISTS (SELECT 1)",
+    "SELECT l FROM r WHERE NOT EXISTS (SELECT 1, 'a' AS x) OR i = 1",
 ]
 #: By Spark, over their tables.
 WITH_SPARK = [
@@ -28,6 +36,9 @@ WITH_SPARK = [
     "SELECT u.s FROM u LEFT SEMI JOIN u USING (i)",
     "SELECT count(*) AS n FROM u, u LEFT JOIN r USING (i)",
     "FROM r, u |> JOIN u USING (i)",
+    "FROM r SELECT i |> LIMIT 0",
+    "FROM r SELECT i EXCEPT SELECT i FROM u",
+    "SELECT l FROM r WHERE EXISTS (SELECT 1 LIMIT 0) OR i = 1",
 ]
 #: By nobody.
 REFUSED = [
@@ -35,6 +46,7 @@ REFUSED = [
     "SELECT u.i FROM u, u",
     "SELECT i FROM u, u",
     "SELECT i FROM r, u JOIN u AS k USING (i)",
+    "SELECT i FROM r SELECT l",
 ]
 
 

@@ -75,14 +75,18 @@ def subqueries(tree: QueryTree) -> Iterator[Subquery]:
 
 
 def members(text: Edited, catalog: Catalog) -> Edited | None:
-    """`x = (SELECT max(y) …)` as `x IN (SELECT max(y) …)`, which is the same in WHERE where a query has at most one row; None where there is none.
+    """`x = (SELECT max(y) …)` as `x IN (SELECT max(y) …)`, which is the same in WHERE where a query has at most one row.
 
-    What is behind IN is run first, for the keys that it yields. Raises QueryError.
+    What is behind IN is run first, for the keys that it yields. `EXISTS (SELECT 1)` is `true`. None where there is neither.
+    Raises QueryError.
     """
     tree = read_queries(parse_statement(text.sql), catalog)
     tokens, edits = tree.statement.tokens, []
     for scope in tree.scopes:
         bracket = scope.node.parent
+        if isinstance(bracket, exp.Exists) and scope.region is not None and _is_constant(scope.node):
+            edits.append(edit(tree.statement.span(scope.region.first - 2, scope.region.end + 1), "true"))
+            continue
         equal = bracket.parent if isinstance(bracket, exp.Subquery) else None
         around = equal.parent if isinstance(equal, exp.EQ) else None
         while isinstance(around, exp.And | exp.Paren):
@@ -115,6 +119,14 @@ def by_key(text: Edited, catalog: Catalog) -> Edited | None:
             continue  # told of when it is planned
         edits += [one for one in found if one is not None]
     return text.edited(edits) if edits else None
+
+
+def _is_constant(select: Node) -> bool:
+    """Whether a SELECT is a row of constants."""
+    constants = (exp.Literal, exp.Null, exp.Boolean)
+    return filled(select) == {"expressions"} and all(
+        isinstance(item.unalias(), constants) for item in select.expressions
+    )
 
 
 def as_exists(text: Edited, catalog: Catalog) -> Edited | None:
