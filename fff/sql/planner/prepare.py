@@ -23,7 +23,7 @@ from fff.sql.calls.subqueries import as_exists, by_key, members
 from fff.sql.nested.derived_tables import merged
 from fff.sql.nested.key_columns import with_key_columns
 from fff.sql.nested.packing import PACKED, packed
-from fff.sql.nested.pipes import without_pipes
+from fff.sql.nested.pipes import check_set, is_certain, without_pipes
 from fff.sql.nested.query_tables import QueryTables
 from fff.sql.planner.commands import command, query_of
 from fff.sql.planner.plan import BranchUnion, Prepared
@@ -171,10 +171,11 @@ def _planned_once(
             result = None if other.result is None else other.result.at(text.origin)
             return replace(other, sql=sql, result=result)
         except QueryError as error:
-            # A name that nothing has; what names are qualified with lives longer in pipes than in queries in FROM.
-            if error.message.startswith("unknown column ") and " of " not in error.message:
+            if is_certain(error, catalog):
                 raise text.told(error) from None
     statement = parse_statement(sql)
+    if text is None:
+        check_set(written_out(sql), catalog)
     refused: QueryError | None = None
     plain: Prepared | None = None
     try:
