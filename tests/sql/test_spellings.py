@@ -24,6 +24,10 @@ ALONE = [
     "SELECT l FROM r WHERE i IN (WITH w AS (SELECT i FROM u) SELECT i FROM w UNION SELECT 0)",
     "SELECT q.i FROM r JOIN (WITH w AS (SELECT DISTINCT i FROM u) SELECT i FROM w) q ON q.i = r.i",
     "SELECT l FROM r WHERE b AND EXISTS (SELECT 1)",
+    "SELECT cast(t AS int) + 1 AS z, z * 2 AS y, y - z x FROM r",
+    "SELECT i % 7 AS l, l + 1 AS y, upper(s) AS Z, z || 'x' AS v FROM r",
+    "SELECT DISTINCT t / 2 AS z, CASE WHEN z > 0 THEN -z END AS y FROM r UNION ALL SELECT d, f FROM r",
+    "SELECT q.y FROM (SELECT t AS z, `Z` % 5 AS y, b FROM r) q WHERE q.b",
     "SELECT l FROM r WHERE NOT EXISTS (SELECT 1, 'a' AS x) OR i = 1",
 ]
 #: By Spark, over their tables.
@@ -37,6 +41,11 @@ WITH_SPARK = [
     "SELECT count(*) AS n FROM u, u LEFT JOIN r USING (i)",
     "FROM r, u |> JOIN u USING (i)",
     "FROM r SELECT i |> LIMIT 0",
+    "SELECT t AS z, z + 1 FROM r",
+    "SELECT 2 AS z, m * z AS y FROM r",  # z is no constant: the product has more digits
+    "SELECT max(t) AS z, z - 1 AS y FROM r",
+    "SELECT q.y FROM (SELECT rand() AS z, z - z AS y FROM r WHERE EXISTS (SELECT 1)) q",
+    "SELECT named_struct('a', t) AS z, z.a FROM r",
     "FROM r SELECT i EXCEPT SELECT i FROM u",
     "SELECT l FROM r WHERE EXISTS (SELECT 1 LIMIT 0) OR i = 1",
 ]
@@ -47,6 +56,7 @@ REFUSED = [
     "SELECT i FROM u, u",
     "SELECT i FROM r, u JOIN u AS k USING (i)",
     "SELECT i FROM r SELECT l",
+    "SELECT i AS z FROM r WHERE z > 1",
 ]
 
 

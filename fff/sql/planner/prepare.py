@@ -22,6 +22,7 @@ from fff.sql.calls.spelled_out import spelled_out
 from fff.sql.calls.subqueries import as_exists, by_key, members
 from fff.sql.nested.derived_tables import merged
 from fff.sql.nested.key_columns import with_key_columns
+from fff.sql.nested.lateral_aliases import without_lateral_aliases
 from fff.sql.nested.packing import PACKED, packed
 from fff.sql.nested.pipes import check_set, is_certain, without_pipes
 from fff.sql.nested.query_tables import QueryTables
@@ -218,7 +219,7 @@ def _rewritten(
         if spelled is not None:
             text, catalog = spelled
             yield text, catalog
-    for rewrite in (with_columns, members, as_exists, by_key, halved):
+    for rewrite in (without_lateral_aliases, with_columns, members, as_exists, by_key, halved):
         with suppress(QueryError):
             other = rewrite(text, catalog)
             if other is not None:
