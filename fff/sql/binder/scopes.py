@@ -335,7 +335,7 @@ def _own_name(item: Node, scope: SelectScope) -> str:
     """The name of an entry without an alias: that of the column that it is, cast or in brackets; "" where Spark makes one."""
     bare = item.unnest()
     kept = bare.this.unnest() if isinstance(bare, exp.Cast) else bare
-    if not isinstance(kept, exp.Column) or (kept is not bare and bare.to.is_type("timestamp")):
+    if not isinstance(kept, exp.Column) or (isinstance(bare, exp.Cast) and bare.to.is_type("timestamp")):
         return ""  # a cast to a timestamp may be to_timestamp, whose name Spark makes
     parts = parts_of(kept)
     verdict = resolve(kept, scope) if kept is not bare else "local"

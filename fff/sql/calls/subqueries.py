@@ -186,8 +186,9 @@ def _first_token(statement: Statement, source: Source) -> int | None:
     """Where an entry of FROM begins: a table, or a query in brackets."""
     if source.span is not None:
         return statement.token_at(source.span.start)
-    region = source.query.branches[0].region if source.query is not None else None
-    return None if region is None or len(source.query.branches) > 1 else region.first - 1
+    branches = [] if source.query is None else source.query.branches
+    region = branches[0].region if len(branches) == 1 else None
+    return None if region is None else region.first - 1
 
 
 def _membership(tree: QueryTree, scope: SelectScope, condition: Condition) -> Edit | None:
