@@ -56,6 +56,8 @@ REFUSED = [
     "SELECT i FROM u, u",
     "SELECT i FROM r, u JOIN u AS k USING (i)",
     "SELECT i FROM r SELECT l",
+    "SELECT cast(nope AS timestamp), bigint(nope) FROM r",
+    "SELECT q.nope FROM (SELECT cast(nope AS string) FROM r) q",
     "SELECT i AS z FROM r WHERE z > 1",
 ]
 

@@ -174,10 +174,6 @@ def is_generated(name: str, select: Node) -> bool:
         if isinstance(item, exp.Alias | exp.Aliases | exp.Column | exp.Star):
             continue
         bare = item.unnest()
-        if isinstance(bare, exp.Cast) or (isinstance(bare, exp.Anonymous) and bare.name.lower() in _CASTS):
-            kept = bare.expressions[0].unnest() if bare.expressions else bare.this
-            if isinstance(kept, exp.Column) and kept.name.lower() == name:
-                return True
         words = isinstance(bare, exp.Literal | exp.Null | exp.Boolean)
         if not _PLAIN_NAME.fullmatch(name) or (words and bare.sql("spark").strip("'").lower() == name):
             return True
@@ -185,6 +181,17 @@ def is_generated(name: str, select: Node) -> bool:
             isinstance(item, exp.Anonymous) and item.name.lower() in _GENERATORS
         ):
             return True
+    return False
+
+
+def is_cast(name: str, select: Node) -> bool:
+    """Whether a column of a SELECT may have a name, lower case, from a column that is cast."""
+    for item in select.expressions:
+        bare = item.unnest()
+        if isinstance(bare, exp.Cast) or (isinstance(bare, exp.Anonymous) and bare.name.lower() in _CASTS):
+            kept = bare.expressions[0].unnest() if bare.expressions else bare.this.unnest()
+            if isinstance(kept, exp.Column) and kept.name.lower() == name:
+                return True
     return False
 
 

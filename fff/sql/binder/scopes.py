@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from fff.catalog import Table
 from fff.errors import Span
-from fff.sql.binder.names import is_call, is_generated, parts_of
+from fff.sql.binder.names import is_call, is_cast, is_generated, parts_of
 from fff.sql.syntax.aggregates import BUILT_IN_NAMES
 from fff.sql.syntax.statement import Node, Statement, arg, exp
 
@@ -65,7 +65,8 @@ class Source:
         """Whether a name, lower case, may be one that Spark gives to one of its columns."""
         if self.query is None or not self.query.branches or "" not in (self.names or ()):
             return False
-        return is_generated(name, self.query.branches[0].node)
+        select = self.query.branches[0].node
+        return is_generated(name, select) or is_cast(name, select)
 
     def index(self, name: str) -> int | None:
         """Which of its columns a name means."""

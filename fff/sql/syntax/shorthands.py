@@ -36,6 +36,7 @@ _BEHIND_A_QUERY = _SETS | {
 }
 #: What ends a SELECT behind FROM, and its list.
 _ENDS = _SETS | {TokenType.PIPE_GT, TokenType.SEMICOLON}
+_MORE = frozenset({TokenType.SELECT, TokenType.FROM})
 _BEHIND_A_LIST = frozenset(
     {
         *(TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.LATERAL, TokenType.WINDOW),
@@ -101,8 +102,8 @@ def _turned(tokens: Sequence[Token]) -> list[Edit]:
 
 
 def _in_order(tokens: Sequence[Token], depths: Sequence[int], first: int, select: int) -> list[Edit]:
-    end = _end(tokens, depths, select, _ENDS - {TokenType.EXCEPT} | {TokenType.SELECT}, select + 1)
-    if end < len(tokens) and tokens[end].token_type in {TokenType.SELECT, TokenType.PIPE_GT}:
+    end = _end(tokens, depths, select, _ENDS - {TokenType.EXCEPT} | _MORE, select + 1)
+    if end < len(tokens) and tokens[end].token_type in _MORE | {TokenType.PIPE_GT}:
         return []  # several, or what sees the tables behind the list
     rest = _end(tokens, depths, select, _BEHIND_A_LIST, select + 1)
     places = [
