@@ -109,17 +109,24 @@ async def test_keys_that_a_subquery_finds_are_asked_for_without_spark(
     assert execution.outcome.complete
 
 
-async def test_a_subquery_asks_for_each_key_once(serve: Serve, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT t.b FROM web.t WHERE t.a IN (SELECT b FROM web.r)",
+        "SELECT t.b FROM web.t WHERE t.a IN (WITH w AS (FROM web.r SELECT b) SELECT b FROM w)",
+        "SELECT t.b FROM web.t LEFT SEMI JOIN web.r ON t.a = r.b",
+    ],
+)
+async def test_a_subquery_asks_for_each_key_once(serve: Serve, tmp_path: Path, sql: str) -> None:
     site = Site({"r": (("a", "b"), R), "t": (("a", "b"), T)})
     tables = {"r": access("r", INTS), "t": access("t", INTS, scan=False, lookups=["a"])}
     async with federated(serve, site, tmp_path, tables) as (federation, _):
-        await run(federation, "SELECT t.b FROM web.t WHERE t.a IN (SELECT b FROM web.r)")
+        _, execution = await run(federation, sql)
+        assert execution.outcome.report["spark"]["used"] is False
         assert {key for _, _, key in site.keys} == {str(b) for _, b in R if b is not None}
         assert set(site.keys.values()) == {1}
         site.faults["r", "scan@40"] = 500
-        rows, execution = await run(
-            federation, "SELECT t.b FROM web.t WHERE t.a IN (SELECT b FROM web.r)", on_source_error="partial"
-        )
+        rows, execution = await run(federation, sql, on_source_error="partial")
     assert rows
     assert not execution.outcome.complete
     assert [part["table"] for part in execution.outcome.report["missing"]][:1] == ["web.r"]

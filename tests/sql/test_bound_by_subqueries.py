@@ -55,6 +55,36 @@ def test_the_key_comes_from_the_subquery(where: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("join", "where"),
+    [
+        ("part LEFT SEMI JOIN line ON part.pk = line.pk", "pk IN (SELECT pk FROM line)"),
+        ("part p SEMI JOIN line l USING (pk)", "pk IN (SELECT pk FROM line)"),
+        ("part LEFT SEMI JOIN line l ON (l.pk = part.pk AND qty > 3)", "pk IN (SELECT pk FROM line WHERE qty > 3)"),
+        ("part LEFT SEMI JOIN (SELECT pk FROM line LIMIT 9) l ON part.pk = l.pk", "pk IN (SELECT pk FROM (SELECT pk FROM line LIMIT 9) l)"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("rest", ["", "pname > 'a' OR pname = 'b'"])
+def test_a_semi_join_finds_keys_as_in_does(join: str, where: str, rest: str) -> None:
+    semi = prepare(f"SELECT pname FROM {join}" + (f" WHERE {rest} LIMIT 3" if rest else ""), CATALOG)
+    plain = f"SELECT pname FROM part WHERE {where}" + (f" AND ({rest}) LIMIT 3" if rest else "")
+    assert semi.upper is None
+    assert fed(semi.sql) == fed(plain)
+
+
+@pytest.mark.parametrize(
+    "join",
+    [
+        "part LEFT ANTI JOIN line ON part.pk = line.pk",
+        "part LEFT SEMI JOIN line ON part.pk = line.pk OR qty = 3",
+        "line m RIGHT JOIN part ON m.o = part.o LEFT SEMI JOIN line l ON l.pk = part.pk",
+    ],
+)
+def test_a_join_that_lets_other_rows_pass_finds_none(join: str) -> None:
+    with pytest.raises(InfeasibleQuery, match="nothing binds pk"):
+        prepare(f"SELECT pname FROM {join}", CATALOG)
+
+
+@pytest.mark.parametrize(
     "where",
     [
         "(a, b) IN (SELECT pk, o FROM line)",

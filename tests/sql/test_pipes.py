@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hard_rows import CATALOG
+from planner_fakes import refused_at
 
 from fff.errors import QueryError
 from fff.sql import prepare
@@ -49,6 +50,10 @@ def test_pipes_mean_a_select(pipes: str, select: str) -> None:
         "FROM r |> SET i = i + 1",
         "FROM r |> TABLESAMPLE (10 PERCENT)",
         "FROM r WHERE b |> LIMIT 2",
+        "FROM r |> SELECT i |> WHERE r.l = 1",  # refused, but `SELECT i |> WHERE r.i = 1` is not
+        "FROM r |> SELECT r.i, r.l |> JOIN u AS r ON true |> WHERE r.l = 1",
+        "FROM r |> EXTEND 1 AS x |> WHERE r.x = 1",  # refused, but r.i is not
+        "FROM r |> SELECT i AS x |> SET x = x + 1, x = 2",
     ],
 )
 def test_what_is_not_certain_is_left_to_spark(pipes: str) -> None:
@@ -74,11 +79,23 @@ def test_errors_underline_the_pipes() -> None:
         ("FROM r |> WHERE nope = 1", "nope = 1"),
         ("FROM r |> AGGREGATE sum(nope) GROUP BY b", "nope)"),
         ("FROM r |> DROP nope |> LIMIT 1", "nope |>"),
+        ("FROM r |> WHERE r.nope = 1", "nope = 1"),
+        ("FROM r |> SELECT i |> JOIN u ON u.nope = i", "nope = i"),
+        ("FROM r |> SET i = coalesce(l, 1), nope = 1 |> SELECT i", "nope = 1"),
+        ("SELECT i FROM r |> WHERE i > 1 |> SET l = 2", "l = 2"),
     ],
 )
-def test_a_name_that_nothing_has_is_told_where_it_stands(pipes: str, name: str) -> None:
+def test_a_column_that_nothing_has_is_told_where_it_stands(pipes: str, name: str) -> None:
     with pytest.raises(QueryError, match="unknown column") as refused:
         prepare(pipes, CATALOG)
     assert refused.value.sql == pipes
     assert refused.value.span is not None
     assert refused.value.span.start == pipes.index(name)
+
+
+def test_a_qualifier_that_nothing_has_is_told_where_it_stands() -> None:
+    assert refused_at("FROM r |> AS q |> WHERE q.i = zzz.i", "zzz", CATALOG) == "unknown table or alias zzz"
+
+
+def test_a_pattern_that_is_none_is_told_where_it_stands() -> None:
+    assert "a bracket is not closed" in refused_at("FROM r |> WHERE s RLIKE '(a'", "'(a'", CATALOG)

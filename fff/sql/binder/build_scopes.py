@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from fff.catalog import Catalog
 from fff.errors import QueryError, Span, UnsupportedSQL
-from fff.sql.binder.checks import check_queries, is_all
+from fff.sql.binder.checks import check_queries, is_all, twins_of
 from fff.sql.binder.common_conjuncts import follows
 from fff.sql.binder.names import find_table, parts_of, reference_span
 from fff.sql.binder.scopes import (
@@ -54,11 +54,19 @@ def read_queries(statement: Statement, catalog: Catalog) -> QueryTree:
     if any(token.token_type is TokenType.PIPE_GT for token in statement.tokens):
         # The parser turns pipes into queries of its own making: good for telling the tables, not for reasoning.
         for scope in tree.scopes:
-            scope.joinable, scope.conditions = False, []
-        for source in tree.sources:
-            source.whole, source.names = True, None
+            _leave_to_spark(scope)
     check_queries(tree)
+    for scope in tree.scopes:
+        if twins_of(scope):
+            _leave_to_spark(scope)
     return tree
+
+
+def _leave_to_spark(scope: SelectScope) -> None:
+    """Let nobody reason about the names of a SELECT."""
+    scope.joinable, scope.conditions = False, []
+    for source in scope.sources:
+        source.whole, source.names = True, None
 
 
 def check_names(tree: QueryTree) -> None:

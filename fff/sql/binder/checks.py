@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from fff.errors import Span
 from fff.sql.binder.names import parts_of, reference_span, star_tokens
-from fff.sql.binder.scopes import Found, QueryTree, SelectScope, ambiguous, resolve
+from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, ambiguous, resolve
 from fff.sql.syntax.statement import (
     Node,
     Statement,
@@ -82,9 +82,42 @@ def _check_meaning(statement: Statement, column: Node, scope: SelectScope) -> No
         )
 
 
+def twins_of(scope: SelectScope) -> list[Source]:
+    """The entries of FROM that have the name of an earlier one, which Spark takes as long as no column is named by it."""
+    names, twins = set[str](), []
+    for source in scope.sources:
+        name = source.alias.lower()
+        twins += [source] if name in names else []
+        names |= {name} - {""}
+    return twins
+
+
+def _check_twins(statement: Statement, scope: SelectScope) -> None:
+    """Raises QueryError for a column that two tables of one name have."""
+    for source in twins_of(scope):
+        alike = [one for one in scope.sources if one.alias.lower() == source.alias.lower() and not one.hidden]
+        for column in scope.columns:
+            *qualifier, name = [part.name.lower() for part in parts_of(column)[:2]]
+            if name in scope.merged or (not qualifier and name in scope.aliases):
+                continue
+            if qualifier not in ([], [source.alias.lower()]) or sum(_has(one, name) for one in alike) < 2:
+                continue
+            alias, parts = source.node.args.get("alias"), parts_of(source.node)
+            raise statement.error(
+                f"two tables are called {source.alias} in this query",
+                identifier_span(parts[-1] if alias is None else alias.this),
+                hint=f"give one of them another alias: {'.'.join(one.name for one in parts)} AS {source.alias}2",
+            )
+
+
+def _has(source: Source, name: str) -> bool:
+    return source.table is not None and source.index(name) is not None
+
+
 def check_queries(tree: QueryTree) -> None:
     """Raises QueryError for what Spark would certainly refuse, underlined."""
     for scope in tree.scopes:
+        _check_twins(tree.statement, scope)
         for star in scope.stars:
             _check_star(tree.statement, star)
         for column in scope.columns:

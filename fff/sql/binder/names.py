@@ -19,6 +19,8 @@ from fff.schema import Field
 from fff.sql.syntax.statement import Node, Statement, TokenType, arg, exp, identifier_span, qualified
 
 _PLAIN_NAME = re.compile(r"[a-z_]\w*")
+#: Casts written as calls that the parser does not know as such; a column that is cast keeps its name.
+_CASTS = frozenset({"bigint", "binary", "decimal", "smallint", "tinyint"})
 #: Functions that make rows, which the parser does not know as such; the others are `exp.UDTF`.
 _GENERATORS = frozenset({"inline_outer", "json_tuple", "variant_explode", "variant_explode_outer"})
 _WHERE_TABLES_COME_FROM = (
@@ -171,12 +173,25 @@ def is_generated(name: str, select: Node) -> bool:
     for item in select.expressions:
         if isinstance(item, exp.Alias | exp.Aliases | exp.Column | exp.Star):
             continue
-        if not _PLAIN_NAME.fullmatch(name) or (isinstance(item, exp.Literal) and item.name.lower() == name):
+        bare = item.unnest()
+        words = isinstance(bare, exp.Literal | exp.Null | exp.Boolean)
+        if not _PLAIN_NAME.fullmatch(name) or (words and bare.sql("spark").strip("'").lower() == name):
             return True
         if isinstance(item, exp.UDTF) or (
             isinstance(item, exp.Anonymous) and item.name.lower() in _GENERATORS
         ):
             return True
+    return False
+
+
+def is_cast(name: str, select: Node) -> bool:
+    """Whether a column of a SELECT may have a name, lower case, from a column that is cast."""
+    for item in select.expressions:
+        bare = item.unnest()
+        if isinstance(bare, exp.Cast) or (isinstance(bare, exp.Anonymous) and bare.name.lower() in _CASTS):
+            kept = bare.expressions[0].unnest() if bare.expressions else bare.this.unnest()
+            if isinstance(kept, exp.Column) and kept.name.lower() == name:
+                return True
     return False
 
 

@@ -111,7 +111,11 @@ class _ClauseReader:
         statement = self.block.statement
         reference = try_resolve(statement, node, scope)
         if reference is None:
-            if bare and name in BUILT_IN_NAMES:
+            first = parts_of(node)[0].name.lower()
+            field_of_alias = first in self.aliases and not any(
+                one.answers_to([first]) for one in scope.relations
+            )
+            if field_of_alias or (bare and name in BUILT_IN_NAMES):
                 return
             reference = resolve(statement, node, scope)
         self.uses.append(use_of(reference))

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from fff.catalog import Table
 from fff.errors import Span
-from fff.sql.binder.names import is_call, is_generated, parts_of
+from fff.sql.binder.names import is_call, is_cast, is_generated, parts_of
 from fff.sql.syntax.aggregates import BUILT_IN_NAMES
 from fff.sql.syntax.statement import Node, Statement, arg, exp
 
@@ -65,7 +65,8 @@ class Source:
         """Whether a name, lower case, may be one that Spark gives to one of its columns."""
         if self.query is None or not self.query.branches or "" not in (self.names or ()):
             return False
-        return is_generated(name, self.query.branches[0].node)
+        select = self.query.branches[0].node
+        return is_generated(name, select) or is_cast(name, select)
 
     def index(self, name: str) -> int | None:
         """Which of its columns a name means."""
@@ -324,11 +325,23 @@ def _select_outputs(scope: SelectScope) -> list[Output] | None:
         verdict = resolve(bare, scope) if isinstance(bare, exp.Column) else "local"
         plain = isinstance(verdict, Found) and len(parts_of(bare)) == verdict.qualifiers + 1
         origins = verdict.origins if plain and isinstance(verdict, Found) else None
-        name = item.alias or (parts_of(bare)[-1].name if isinstance(bare, exp.Column) else "")
+        name = item.alias or _own_name(bare, scope)
         direct = plain and isinstance(verdict, Found) and not verdict.others
         passed = (verdict.source, verdict.index) if direct and isinstance(verdict, Found) else None
         outputs.append(Output(name, origins, passed))
     return outputs
+
+
+def _own_name(item: Node, scope: SelectScope) -> str:
+    """The name of an entry without an alias: that of the column that it is, cast or in brackets; "" where Spark makes one."""
+    bare = item.unnest()
+    kept = bare.this.unnest() if isinstance(bare, exp.Cast) else bare
+    if not isinstance(kept, exp.Column) or (isinstance(bare, exp.Cast) and bare.to.is_type("timestamp")):
+        return ""  # a cast to a timestamp may be to_timestamp, whose name Spark makes
+    parts = parts_of(kept)
+    verdict = resolve(kept, scope) if kept is not bare else "local"
+    field = isinstance(verdict, Found) and len(parts) > verdict.qualifiers + 1  # which a cast renames
+    return "" if field else str(parts[-1].name)
 
 
 def _starred(scope: SelectScope, star: Node) -> list[Output] | None:

@@ -314,8 +314,8 @@ class _FromClause:
         shared = [column for column in left.output if left.field(column).name.lower() in names]
         pairs = [
             (
-                self._unique(left, left.field(column).name, None),
-                self._unique(right, left.field(column).name, None),
+                self._side(left, left.field(column).name, None),
+                self._side(right, left.field(column).name, None),
             )
             for column in shared
         ]
@@ -325,14 +325,15 @@ class _FromClause:
         names = join.args["using"]
         spans = [identifier_span(name) for name in names]
         pairs = [
-            (self._unique(left, name.name, span), self._unique(right, name.name, span))
+            (self._side(left, name.name, span), self._side(right, name.name, span))
             for name, span in zip(names, spans, strict=True)
         ]
         return self._merge(left, right, pairs, spans)
 
-    def _unique(self, scope: Scope, name: str, span: Span | None) -> Column:
+    def _side(self, scope: Scope, name: str, span: Span | None) -> Column:
+        """The column of a side that USING means, of several the first, as in Spark; NATURAL means no one of several."""
         columns = scope.named(name)
-        if len(columns) == 1:
+        if len(columns) == 1 or (columns and span is not None):
             return columns[0]
         where = ", ".join(relation.alias for relation in scope.relations)
         options = ", ".join(scope.describe(column) for column in columns)
@@ -386,13 +387,6 @@ class _FromClause:
             place,
             written is not None,
         )
-        twin = next((one for one in self.relations if one.alias.lower() == relation.alias.lower()), None)
-        if twin is not None:
-            raise self.statement.error(
-                f"two tables are called {relation.alias} in this query",
-                last,
-                hint=f"give one of them another alias: {'.'.join(part.name for part in name)} AS {relation.alias}2",
-            )
         self.relations.append(relation)
         return Scope.of(relation), self.statement.token_at(last.end - 1) + 1
 

@@ -12,6 +12,7 @@ list EXISTS looks at nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from fff.catalog import Catalog
@@ -26,12 +27,24 @@ from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit, edit
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.source_map import Edited
-from fff.sql.syntax.statement import Node, TokenType, exp, filled, identifier_span, qualified, quote
+from fff.sql.syntax.statement import (
+    Node,
+    Statement,
+    TokenType,
+    exp,
+    filled,
+    identifier_span,
+    keyword,
+    qualified,
+    quote,
+)
 
 #: What a SELECT behind IN or EXISTS may consist of, by the tree's names. One of each of its rows is as good as all.
 _CLAUSES = frozenset({"expressions", "from", "where", "distinct"})
 #: What a SELECT of aggregates consists of that has one row, whatever it reads.
 _OF_ONE_ROW = frozenset({"expressions", "from", "joins", "where"})
+#: The words of a semi join.
+_SEMI_JOIN = frozenset({TokenType.LEFT, TokenType.SEMI, TokenType.JOIN})
 #: Comparisons that are NULL where one side is.
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 
@@ -62,14 +75,18 @@ def subqueries(tree: QueryTree) -> Iterator[Subquery]:
 
 
 def members(text: Edited, catalog: Catalog) -> Edited | None:
-    """`x = (SELECT max(y) …)` as `x IN (SELECT max(y) …)`, which is the same in WHERE where a query has at most one row; None where there is none.
+    """`x = (SELECT max(y) …)` as `x IN (SELECT max(y) …)`, which is the same in WHERE where a query has at most one row.
 
-    What is behind IN is run first, for the keys that it yields. Raises QueryError.
+    What is behind IN is run first, for the keys that it yields. `EXISTS (SELECT 1)` is `true`. None where there is neither.
+    Raises QueryError.
     """
     tree = read_queries(parse_statement(text.sql), catalog)
     tokens, edits = tree.statement.tokens, []
     for scope in tree.scopes:
         bracket = scope.node.parent
+        if isinstance(bracket, exp.Exists) and scope.region is not None and _is_constant(scope.node):
+            edits.append(edit(tree.statement.span(scope.region.first - 2, scope.region.end + 1), "true"))
+            continue
         equal = bracket.parent if isinstance(bracket, exp.Subquery) else None
         around = equal.parent if isinstance(equal, exp.EQ) else None
         while isinstance(around, exp.And | exp.Paren):
@@ -102,6 +119,76 @@ def by_key(text: Edited, catalog: Catalog) -> Edited | None:
             continue  # told of when it is planned
         edits += [one for one in found if one is not None]
     return text.edited(edits) if edits else None
+
+
+def _is_constant(select: Node) -> bool:
+    """Whether a SELECT is a row of constants."""
+    constants = (exp.Literal, exp.Null, exp.Boolean)
+    return filled(select) == {"expressions"} and all(
+        isinstance(item.unalias(), constants) for item in select.expressions
+    )
+
+
+def as_exists(text: Edited, catalog: Catalog) -> Edited | None:
+    """`v LEFT SEMI JOIN s ON …` as `v WHERE EXISTS (SELECT 1 FROM s WHERE …)`, where `v` is read by key; None where there is none.
+
+    Raises QueryError.
+    """
+    before = text
+    while True:
+        tree = read_queries(parse_statement(text.sql), catalog)
+        step = next((one for scope in tree.scopes for one in _semi_joins(tree, scope)), None)
+        if step is None:
+            return text if text is not before else None
+        text = text.edited([step])
+
+
+def _semi_joins(tree: QueryTree, scope: SelectScope) -> Iterator[Edit]:
+    """For each semi join of a SELECT what takes the place of all from it to the end of WHERE."""
+    joins = scope.node.args.get("joins") or ()
+    left = [one.table for one in scope.sources if one.table is not None and not one.hidden]
+    mirrored = any(keyword(join, "side") in ("RIGHT", "FULL") for join in joins)
+    if scope.region is None or mirrored or all(table.usable_scans for table in left):
+        return
+    for join in joins:
+        source = next((one for one in scope.sources if one.node is join.this and one.hidden), None)
+        if source is not None and keyword(join, "kind") == "SEMI":
+            with suppress(QueryError):  # told of when it is planned
+                yield from _exists(SelectText.of(tree.statement, scope), scope, source, join)
+
+
+def _exists(text: SelectText, scope: SelectScope, source: Source, join: Node) -> Iterator[Edit]:
+    first, tables, tokens = _first_token(text.statement, source), text.from_text, text.statement.tokens
+    on = None if first is None else text.join_condition(first)
+    if first is None or on is None or tables is None:
+        return
+    matched: list[str | Span] = [Span(tokens[text.statement.token_at(on.start)].end + 1, on.end)]
+    if (node := join.args.get("on")) is None:
+        pairs = [
+            pair for one in scope.conditions if (pair := one.pair) is not None and pair[1].source is source
+        ]
+        if scope.stars or len(pairs) != len(join.args.get("using") or ()):
+            return  # in a star the columns of USING come first
+        matched = [" AND ".join(f"{_column(left)} = {_column(right)}" for left, right in pairs)]
+    elif not all(isinstance(resolve(one, scope), Found) for one in node.find_all(exp.Column)):
+        return  # of two columns of a name it would be the inner one
+    start = first - 1
+    while tokens[start].token_type in _SEMI_JOIN:
+        start -= 1
+    where, word = text.clause("where"), text.where_token
+    kept = (" AND (", Span(word.end, where.end), ")") if where and word else ()
+    inside = (" WHERE EXISTS (SELECT 1 FROM ", Span(tokens[first].start, on.start), "WHERE (", *matched, "))")
+    place = Span(tokens[start].end + 1, text.source_end)
+    yield Edit(place, (" ", Span(on.end, tables.end), *inside, *kept, " "))
+
+
+def _first_token(statement: Statement, source: Source) -> int | None:
+    """Where an entry of FROM begins: a table, or a query in brackets."""
+    if source.span is not None:
+        return statement.token_at(source.span.start)
+    branches = [] if source.query is None else source.query.branches
+    region = branches[0].region if len(branches) == 1 else None
+    return None if region is None else region.first - 1
 
 
 def _membership(tree: QueryTree, scope: SelectScope, condition: Condition) -> Edit | None:

@@ -11,7 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from fff.errors import Span
+from fff.catalog import Catalog
+from fff.errors import QueryError, Span
+from fff.sql.binder.build_scopes import check_names, read_queries
+from fff.sql.binder.names import parts_of
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit
 from fff.sql.syntax.parse import parse_statement
@@ -44,8 +47,11 @@ class _NoSelectError(Exception):
     """There is no such SELECT, or it would take what Spark refuses of pipes."""
 
 
-def without_pipes(text: Edited) -> Edited | None:
-    """The text with a SELECT for the pipes outside of its brackets; None where it has none, or is not certain to mean the same. Raises QueryError."""
+def without_pipes(text: Edited, *, up_to_set: bool = False) -> Edited | None:
+    """The text with a SELECT for the pipes outside of its brackets; None where it has none, or is not certain to mean the same.
+
+    `up_to_set`: that of the columns to which the first `|> SET` gives values. Raises QueryError.
+    """
     if "|>" not in text.sql:
         return None
     statement = parse_statement(text.sql)
@@ -59,10 +65,47 @@ def without_pipes(text: Edited) -> Edited | None:
     try:
         query = _MeantSelect.of(statement, first, pipes[0])
         for at, end in pairwise((*pipes, len(tokens))):
+            if up_to_set and tokens[at + 1].token_type is TokenType.SET:
+                query.choose(at + 2, end)
+                break
             query.add(at + 1, end)
     except _NoSelectError:
         return None
     return text.edited([Edit(statement.span(first, len(tokens)), tuple(query.parts()))])
+
+
+def check_set(text: Edited, catalog: Catalog) -> None:
+    """Raises QueryError where the first `|> SET` gives a value to a column that certainly is not there."""
+    chosen = without_pipes(text, up_to_set=True) if " SET " in text.sql.upper() else None
+    if chosen is not None:
+        try:
+            check_names(read_queries(parse_statement(chosen.sql), catalog))
+        except QueryError as error:
+            if is_certain(error, catalog):
+                raise chosen.told(error) from None
+
+
+def is_certain(error: QueryError, catalog: Catalog) -> bool:
+    """Whether an error about the SELECT that pipes mean is one about the pipes, too.
+
+    What names are qualified with lives longer in pipes than in queries in FROM: where there is a qualifier, nothing else in
+    the statement may have the name that is unknown.
+    """
+    kinds = ("unknown column ", "unknown table or alias ", "[INVALID_PARAMETER_VALUE.PATTERN]")
+    kind = next((one for one in kinds if error.message.startswith(one)), None)
+    qualified = kind == kinds[1] or (kind == kinds[0] and " of " in error.message)
+    if not qualified or error.span is None or error.sql is None:
+        return kind is not None
+    statement = parse_statement(error.sql)
+    tokens, step = statement.tokens, 1 if kind == kinds[1] else -1
+    name = tokens[statement.token_at(error.span.start)].text.lower()
+    alike = [at for at, token in enumerate(tokens) if token.text.lower() == name]
+    names = set[str]()
+    for node in statement.tree.find_all(exp.Table):
+        written = [part.name for part in parts_of(node)]
+        names |= {part.lower() for part in written}
+        names |= {column.name.lower() for table in catalog.find(written) for column in table.columns}
+    return name not in names and all(tokens[at + step].token_type is TokenType.DOT for at in alike)
 
 
 @dataclass
@@ -130,13 +173,24 @@ class _MeantSelect:
             self.items, self.name = [inside], None
         elif word.text.upper() == "EXTEND":
             self._check(inside, aggregates=False)
-            self.items = ["*, ", inside]
+            self.items, self.name = ["*, ", inside], None  # which does not name what is new
         elif word.text.upper() == "AGGREGATE":
             self._aggregate(first + 1, end)
         elif kind is TokenType.ALIAS and end - first == 2:
             self._rename(first + 1, end)
         else:
             raise _NoSelectError
+
+    def choose(self, first: int, end: int) -> None:
+        """The columns that SET, whose assignments stand in these tokens, gives values to. Raises _NoSelectError."""
+        tokens, depths = self.statement.tokens, self.statement.depths
+        starts = [first, *(at + 1 for at in range(first, end) if tokens[at].token_type is TokenType.COMMA)]
+        starts = [at for at in starts if at + 1 < end and depths[at] == depths[first]]
+        if any(tokens[at + 1].token_type is not TokenType.EQ for at in starts):
+            raise _NoSelectError
+        self._wrap()
+        names = [self.statement.span(at, at + 1) for at in starts]
+        self.items = [part for name in names for part in (", ", name)][1:]
 
     def _aggregate(self, first: int, end: int) -> None:
         """Groups come first in what is made of them."""

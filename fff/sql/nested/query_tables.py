@@ -148,8 +148,13 @@ def _candidates(tree: QueryTree) -> list[_Candidate]:
         plain = bare and not (alias is not None and alias.columns)
         entry = plain and isinstance(node.parent if node is not None else None, exp.From | exp.Join)
         whole = tree.statement.span(place[0], place[1] + 1) if entry else None
-        sql = tree.statement.sql
-        made = with_ + shape.format(sql[inside.start : inside.end])
+        sql, start = tree.statement.sql, inside.start
+        if (
+            arg(query.node.unnest(), "with") and not with_ and shape != "{}"
+        ):  # in front of what is put around it
+            start = tree.statement.tokens[min(one.region.first for one in query.branches if one.region)].start
+            with_ = sql[inside.start : start]
+        made = with_ + shape.format(sql[start : inside.end])
         candidates.append(_Candidate(made, inside, whole))
     return candidates
 
@@ -245,6 +250,13 @@ def _brackets(statement: Statement, query: Query) -> tuple[int, int] | None:
         return None
     known = [one for one in regions if one is not None]
     at = min(one.first for one in known) - 1
+    if arg(query.node.unnest(), "with"):
+        depth = known[0].depth
+        while at > 0 and (
+            statement.tokens[at].token_type is not TokenType.WITH or statement.depths[at] != depth
+        ):
+            at -= 1
+        at -= 1
     while at >= 0 and statement.tokens[at].token_type is TokenType.L_PAREN:
         close = statement.closing(at)
         if close >= max(one.end for one in known):

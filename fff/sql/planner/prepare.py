@@ -19,11 +19,12 @@ from fff.sql.calls.full_joins import halved
 from fff.sql.calls.parents import through_parents
 from fff.sql.calls.recursion import with_columns
 from fff.sql.calls.spelled_out import spelled_out
-from fff.sql.calls.subqueries import by_key, members
+from fff.sql.calls.subqueries import as_exists, by_key, members
 from fff.sql.nested.derived_tables import merged
 from fff.sql.nested.key_columns import with_key_columns
+from fff.sql.nested.lateral_aliases import without_lateral_aliases
 from fff.sql.nested.packing import PACKED, packed
-from fff.sql.nested.pipes import without_pipes
+from fff.sql.nested.pipes import check_set, is_certain, without_pipes
 from fff.sql.nested.query_tables import QueryTables
 from fff.sql.planner.commands import command, query_of
 from fff.sql.planner.plan import BranchUnion, Prepared
@@ -171,10 +172,11 @@ def _planned_once(
             result = None if other.result is None else other.result.at(text.origin)
             return replace(other, sql=sql, result=result)
         except QueryError as error:
-            # A name that nothing has; what names are qualified with lives longer in pipes than in queries in FROM.
-            if error.message.startswith("unknown column ") and " of " not in error.message:
+            if is_certain(error, catalog):
                 raise text.told(error) from None
     statement = parse_statement(sql)
+    if text is None:
+        check_set(written_out(sql), catalog)
     refused: QueryError | None = None
     plain: Prepared | None = None
     try:
@@ -217,7 +219,7 @@ def _rewritten(
         if spelled is not None:
             text, catalog = spelled
             yield text, catalog
-    for rewrite in (with_columns, members, by_key, halved):
+    for rewrite in (without_lateral_aliases, with_columns, members, as_exists, by_key, halved):
         with suppress(QueryError):
             other = rewrite(text, catalog)
             if other is not None:

@@ -8,6 +8,7 @@ Out: nothing, or a QueryError that underlines the mistake; what only Spark can j
     fields        Fields and elements of columns that have none.
     generators    Functions that make several rows or columns, out of place or with too many names.
     kinds         Kinds of types, and what Spark says of functions and operators over them
+    patterns      Constant patterns that are no regular expressions
     shapes        Places of columns in ORDER BY and GROUP BY, widths and types of set operations, names of columns.
     windows       What stands over windows and beside aggregates, and the parameters of lambdas.
 
@@ -19,6 +20,7 @@ from __future__ import annotations
 from fff.sql.binder.scopes import QueryTree
 from fff.sql.refusals.fields import check_fields
 from fff.sql.refusals.generators import check_generators
+from fff.sql.refusals.patterns import check_patterns
 from fff.sql.refusals.shapes import check_shapes
 from fff.sql.refusals.windows import check_windows
 from fff.sql.syntax.statement import TokenType
@@ -30,6 +32,7 @@ def check_refusals(tree: QueryTree) -> None:
     """Raises QueryError for what Spark would certainly refuse; pipes, which the parser writes anew, are left to Spark."""
     if any(token.token_type is TokenType.PIPE_GT for token in tree.statement.tokens):
         return
+    check_patterns(tree)
     check_shapes(tree)
     check_windows(tree)
     check_generators(tree)

@@ -1,7 +1,7 @@
 """What the parser knows only written out.
 
 `TABLE t` as `SELECT * FROM t`, `VALUES (1)` as `SELECT * FROM VALUES (1)`, either before `|>` as `FROM …`, `|> UNION SELECT …` as
-`|> UNION (SELECT …)`, `|> DROP a` as `|> SELECT * EXCEPT (a)`.
+`|> UNION (SELECT …)`, `|> DROP a` as `|> SELECT * EXCEPT (a)`, `FROM t SELECT a` as `SELECT a FROM t`.
 """
 
 from __future__ import annotations
@@ -34,6 +34,16 @@ _BEHIND_A_QUERY = _SETS | {
     ),
     *(TokenType.LIMIT, TokenType.OFFSET, TokenType.SEMICOLON),
 }
+#: What ends a SELECT behind FROM, and its list.
+_ENDS = _SETS | {TokenType.PIPE_GT, TokenType.SEMICOLON}
+_MORE = frozenset({TokenType.SELECT, TokenType.FROM})
+_BEHIND_A_LIST = frozenset(
+    {
+        *(TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.LATERAL, TokenType.WINDOW),
+        *(TokenType.ORDER_BY, TokenType.SORT_BY, TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY),
+        *(TokenType.LIMIT, TokenType.OFFSET, TokenType.QUALIFY),
+    }
+)
 
 
 def written_out(sql: str) -> Edited:
@@ -69,7 +79,40 @@ def written_out(sql: str) -> Edited:
             edits.append(edit(Span(token.start, token.end + 1), "FROM" if piped else "SELECT * FROM"))
     text = text.edited(edits) if edits else text
     brackets = _bracketed(tokenize(text.sql))
-    return text.edited(brackets) if brackets else text
+    text = text.edited(brackets) if brackets else text
+    turned = _turned(tokenize(text.sql)) if "from" in text.sql.lower() else []
+    return text.edited(turned) if turned else text
+
+
+def _turned(tokens: Sequence[Token]) -> list[Edit]:
+    """SELECT in front of FROM, where that is the other way round."""
+    edits, depths = list[Edit](), depths_of(tokens)
+    begun: dict[int, int | None] = {}  # by depth, where FROM stands of a query that has had no SELECT yet
+    for at, token in enumerate(tokens):
+        kind, depth = token.token_type, depths[at]
+        begun = {known: first for known, first in begun.items() if known <= depth}
+        if kind in _ENDS and not (kind is TokenType.EXCEPT and tokens[at - 1].token_type is TokenType.STAR):
+            begun.pop(depth, None)
+        elif kind is TokenType.FROM:
+            begun.setdefault(depth, at)
+        elif kind is TokenType.SELECT:
+            first, begun[depth] = begun.get(depth), None
+            edits += [] if first is None else _in_order(tokens, depths, first, at)
+    return edits
+
+
+def _in_order(tokens: Sequence[Token], depths: Sequence[int], first: int, select: int) -> list[Edit]:
+    end = _end(tokens, depths, select, _ENDS - {TokenType.EXCEPT} | _MORE, select + 1)
+    if end < len(tokens) and tokens[end].token_type in _MORE | {TokenType.PIPE_GT}:
+        return []  # several, or what sees the tables behind the list
+    rest = _end(tokens, depths, select, _BEHIND_A_LIST, select + 1)
+    places = [
+        Span(tokens[low].start, tokens[high - 1].end + 1)
+        for low, high in ((select, min(rest, end)), (first, select), (rest, end))
+        if low < high
+    ]
+    whole = Span(tokens[first].start, tokens[end - 1].end + 1)
+    return [Edit(whole, tuple(part for place in places for part in (" ", place))[1:])]
 
 
 def _bracketed(tokens: Sequence[Token]) -> list[Edit]:

@@ -1,0 +1,90 @@
+"""Rarer spellings of plain things: taken where Spark takes them, without it where the plain spelling needs none."""
+
+from __future__ import annotations
+
+import pytest
+import shapes
+from hard_rows import CATALOG, DATA, bag
+
+from fff.errors import QueryError
+from fff.spark.session import SparkEngine
+from fff.sql import prepare
+
+#: Answered by the engine.
+ALONE = [
+    "SELECT q.b FROM (SELECT cast(b AS string) FROM r) q",
+    "SELECT q.b FROM (SELECT (try_cast((r.b) AS string)) FROM r) q",
+    "WITH q AS (SELECT b::string, i AS y FROM r) SELECT y, b FROM q",
+    "SELECT q.dt FROM (SELECT cast(dt AS timestamp) FROM r) q",
+    "SELECT * FROM r, u JOIN u AS k USING (i)",
+    "FROM r JOIN u USING (i) SELECT * EXCEPT (d) WHERE l > 0",
+    "SELECT i FROM r WHERE i IN (FROM u SELECT i WHERE i > 0)",
+    "SELECT q.i FROM (FROM u SELECT i) q UNION ALL FROM r SELECT i",
+    "SELECT l FROM r WHERE i IN (WITH w AS (SELECT i FROM u), z AS (SELECT i FROM w) SELECT i FROM z)",
+    "SELECT l FROM r WHERE i IN (WITH w AS (SELECT i FROM u) SELECT i FROM w UNION SELECT 0)",
+    "SELECT q.i FROM r JOIN (WITH w AS (SELECT DISTINCT i FROM u) SELECT i FROM w) q ON q.i = r.i",
+    "SELECT l FROM r WHERE b AND EXISTS (SELECT 1)",
+    "SELECT cast(t AS int) + 1 AS z, z * 2 AS y, y - z x FROM r",
+    "SELECT i % 7 AS l, l + 1 AS y, upper(s) AS Z, z || 'x' AS v FROM r",
+    "SELECT DISTINCT t / 2 AS z, CASE WHEN z > 0 THEN -z END AS y FROM r UNION ALL SELECT d, f FROM r",
+    "SELECT q.y FROM (SELECT t AS z, `Z` % 5 AS y, b FROM r) q WHERE q.b",
+    "SELECT l FROM r WHERE NOT EXISTS (SELECT 1, 'a' AS x) OR i = 1",
+]
+#: By Spark, over their tables.
+WITH_SPARK = [
+    "SELECT q.i FROM (SELECT bigint(i) FROM r) q",
+    "SELECT q.`true`, `null` FROM (SELECT true, null FROM r) q",
+    "SELECT * FROM u, u",
+    "SELECT u.i FROM u JOIN u USING (i) WHERE u.i = 1",
+    "SELECT u.d FROM u JOIN r AS u USING (i)",
+    "SELECT u.s FROM u LEFT SEMI JOIN u USING (i)",
+    "SELECT count(*) AS n FROM u, u LEFT JOIN r USING (i)",
+    "FROM r, u |> JOIN u USING (i)",
+    "FROM r SELECT i |> LIMIT 0",
+    "SELECT t AS z, z + 1 FROM r",
+    "SELECT 2 AS z, m * z AS y FROM r",  # z is no constant: the product has more digits
+    "SELECT max(t) AS z, z - 1 AS y FROM r",
+    "SELECT q.y FROM (SELECT rand() AS z, z - z AS y FROM r WHERE EXISTS (SELECT 1)) q",
+    "SELECT named_struct('a', t) AS z, z.a FROM r",
+    "FROM r SELECT i EXCEPT SELECT i FROM u",
+    "SELECT l FROM r WHERE EXISTS (SELECT 1 LIMIT 0) OR i = 1",
+]
+#: By nobody.
+REFUSED = [
+    "SELECT q.b FROM (SELECT cast(cast(b AS int) AS string) FROM r) q",
+    "SELECT u.i FROM u, u",
+    "SELECT i FROM u, u",
+    "SELECT i FROM r, u JOIN u AS k USING (i)",
+    "SELECT i FROM r SELECT l",
+    "SELECT cast(nope AS timestamp), bigint(nope) FROM r",
+    "SELECT q.nope FROM (SELECT cast(nope AS string) FROM r) q",
+    "SELECT i AS z FROM r WHERE z > 1",
+]
+
+
+@pytest.mark.parametrize("sql", ALONE)
+def test_no_spark_for_what_the_engine_answers(sql: str) -> None:
+    assert prepare(sql, CATALOG).upper is None
+
+
+@pytest.mark.parametrize("sql", WITH_SPARK)
+def test_what_spark_takes_is_not_refused(sql: str) -> None:
+    assert prepare(sql, CATALOG).upper is not None
+
+
+@pytest.mark.parametrize("sql", REFUSED)
+def test_what_spark_refuses_is_told_where_it_stands(sql: str) -> None:
+    with pytest.raises(QueryError) as refused:
+        prepare(sql, CATALOG)
+    assert refused.value.span is not None
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_rows_and_refusals_are_those_of_spark(spark: SparkEngine) -> None:
+    for sql in ALONE + WITH_SPARK:
+        got, expected = shapes.Run(prepare(sql, CATALOG), DATA, spark).result(), spark.run_over(sql, DATA)
+        assert (got.column_names, bag(got)) == (expected.column_names, bag(expected)), sql
+    for sql in REFUSED:
+        with pytest.raises(QueryError):
+            spark.run_over(sql, DATA)
