@@ -107,7 +107,7 @@ STATEMENTS = [
     (True, "TABLE r |> AGGREGATE count(*) AS n GROUP BY b |> WHERE n > 0 |> SELECT n"),
     (True, "SELECT count(*) AS c, sum(n) AS s FROM v JOIN VALUES (1), (2) AS q(id) ON v.k = q.id"),
     (True, "SELECT sum(v.n) AS s FROM r JOIN v ON v.k = r.k + 1"),
-    (True, "SELECT n FROM v WHERE k IN (SELECT id FROM VALUES (1), (2) AS q(id))"),
+    (False, "SELECT n FROM v WHERE k IN (SELECT id FROM VALUES (1), (2) AS q(id))"),
     (True, "SELECT q.id, n FROM VALUES (1), (12) AS q(id) LEFT JOIN v ON v.k = q.id ORDER BY 1"),
     (False, "WITH c AS (SELECT id + 1 AS k FROM range(3)) SELECT n FROM v JOIN c ON v.k = c.k"),
     (True, "SELECT * FROM VALUES (1), (2.5) AS q(x)"),

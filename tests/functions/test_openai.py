@@ -175,7 +175,7 @@ def test_a_pattern_spares_most_calls_and_its_verdicts_are_kept_by_nobody(
     assert set(model.asked.values()) == {1}, "the model's verdicts are kept for the next run"
     assert model.asked.total() < 1100
     [access] = [one for one in found.report["access"] if one["table"] == "about_fusion"]
-    assert access["requests"] < 0.1 * 1500
+    assert access["requests"] < 0.15 * 1500
     assert any("verdicts by its proxy" in one for one in found.report["warnings"])
 
 
