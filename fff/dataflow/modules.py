@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,7 @@ from fff.dataflow.plan.expressions import Column
 from fff.dataflow.plan.extents import ALL, Extent
 from fff.dataflow.plan.plan import BlockPlan, LookupPlan
 from fff.dataflow.rounds import Rounds
-from fff.dataflow.routing.bounds import within
+from fff.dataflow.routing.bounds import widely, within
 from fff.dataflow.routing.constraints import Binding, Constraints, PinnedKey
 from fff.dataflow.routing.flow import Intervals
 from fff.dataflow.routing.selection import Selections
@@ -125,13 +126,14 @@ class Block:
     def within(self, batch: TupleBatch, alias: int) -> Within | None:
         """Between which bounds a column of each tuple's matches lies, where inequalities alone join the alias."""
         known = self.constraints.bounds(batch.state.span, alias)
-        if not known:
-            return None
+        values, widest = partial(self.values, batch), self.stem(alias).widest
+        return within(known, widely(known)[0], values, len(batch), widest) if known else None
 
-        def values(column: Column) -> pa.Array:
-            return self.values(batch, column)
-
-        return within(known, values, self.stem(alias).widest, len(batch))
+    def bounded(self, batch: TupleBatch, alias: int) -> list[Within]:
+        """The same for each column that has bounds, those first that have two sides; without what stored rows say."""
+        known = self.constraints.bounds(batch.state.span, alias)
+        values = partial(self.values, batch)
+        return [within(known, column, values, len(batch)) for column in widely(known)]
 
     def constant(self, table: int, column: int, value: object) -> int:
         """The value number of a constant compared with a column."""

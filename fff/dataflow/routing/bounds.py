@@ -60,19 +60,27 @@ def _kind(plan: BlockPlan, column: Column) -> pa.DataType:
     return plan.tables[plan.aliases[column.alias].table].columns[column.index].arrow
 
 
+def widely(known: Sequence[Bound]) -> list[int]:
+    """The columns that have bounds, those first that have them on both sides."""
+    columns = dict.fromkeys(bound.own for bound in known)
+    return sorted(columns, key=lambda own: -len(_sides(known, own)))
+
+
+def _sides(known: Sequence[Bound], own: int) -> set[str]:
+    return {bound.op[0] for bound in known if bound.own == own}
+
+
 def within(
     known: Sequence[Bound],
+    column: int,
     values: Callable[[Column], pa.Array],
-    widest: Callable[[int, int], int],
     count: int,
+    widest: Callable[[int, int], int] | None = None,
 ) -> Within:
-    """Between which bounds the matches of each of `count` tuples lie, by the column that has most bounds.
+    """Between which bounds a column of the matches of each of `count` tuples lies.
 
     `values`: of a column of the tuples; `widest`: how far one column of the stored rows is below another at most.
     """
-    column = max(
-        (bound.own for bound in known), key=lambda own: len({b.op[0] for b in known if b.own == own})
-    )
     lows, highs = np.full(count, LEAST), np.full(count, MOST)
     for bound in known:
         if bound.own != column:
@@ -84,14 +92,15 @@ def within(
             np.minimum(highs, _moved(other, -1) if strict else other, out=highs)
             # Where the tuple's value is to be below another column of the row: not further than that is away.
             reach = [b.own for b in known if b.other == bound.other and b.op[0] == ">" and b.own != column]
-            for far in reach[:1]:
-                np.maximum(lows, _moved(other, -widest(column, far)), out=lows)
+            if reach and widest is not None:
+                np.maximum(lows, _moved(other, -widest(column, reach[0])), out=lows)
         else:
             np.maximum(lows, _moved(other, 1) if strict else other, out=lows)
         if strict:  # nothing is beyond the ends
             valid &= other != (LEAST if bound.op == "<" else MOST)
         lows[~valid], highs[~valid] = MOST, LEAST
-    return Within(column, lows, highs)
+    sides = _sides(known, column)
+    return Within(column, lows, highs, sides.pop() if len(sides) == 1 and widest is None else "")
 
 
 def _moved(values: Int64, by: int) -> Int64:

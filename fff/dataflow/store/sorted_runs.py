@@ -6,7 +6,9 @@ probe searches a few.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +18,10 @@ from fff.dataflow.arrays import EMPTY, ArrowColumn, Bools, Int64
 from fff.dataflow.store.index import spread
 
 LEAST, MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+#: How many times more candidates a prober is shown at each step that has not decided it.
+_STEP_GROWTH = 4
 
+Run: TypeAlias = tuple[Int64, Int64]  # values, ascending, and their rows
 
 #: Digits of a decimal that are told apart by 64 bits.
 _WHOLE_DIGITS = 18
@@ -78,15 +83,24 @@ def _of_texts(values: pa.Array) -> Int64:
 
 @dataclass(frozen=True)
 class Within:
-    """For each prober the bounds, themselves included, between which a column of its matches must lie; a superset of them."""
+    """For each prober the bounds, themselves included, between which a column of its matches must lie; a superset of them.
+
+    `side`: "<" where all are upper bounds, ">" where all are lower ones.
+    """
 
     column: int
     lows: Int64
     highs: Int64
+    side: str = ""
+
+    @staticmethod
+    def anything(probers: int) -> Within:
+        """No bounds, of no column."""
+        return Within(-1, np.full(probers, LEAST), np.full(probers, MOST))
 
     def take(self, places: Int64 | slice) -> Within:
         """Those of some probers."""
-        return Within(self.column, self.lows[places], self.highs[places])
+        return Within(self.column, self.lows[places], self.highs[places], self.side)
 
 
 class SortedRuns:
@@ -95,14 +109,14 @@ class SortedRuns:
     def __init__(self, column: ArrowColumn) -> None:
         self._column = column
         self._taken = 0  # rows that are in runs, or NULL
-        self._runs: list[tuple[Int64, Int64]] = []  # values and their rows
+        self._runs: list[Run] = []
 
-    def _catch_up(self) -> list[tuple[Int64, Int64]]:
+    def runs(self) -> list[Run]:
+        """Every row that has a value is in one of them."""
         if self._taken < self._column.length:
             rows: Int64 = np.arange(self._taken, self._column.length)
             self._taken = self._column.length
-            values, valid = ordinals(self._column.take(rows))
-            self._runs.append(_sorted(values[valid], rows[valid]))
+            self._runs.append(run_of(self._column.take(rows), rows))
             while len(self._runs) > 1 and 2 * len(self._runs[-1][0]) >= len(self._runs[-2][0]):
                 pairs = zip(self._runs.pop(-2), self._runs.pop(), strict=True)
                 self._runs.append(_sorted(*map(np.concatenate, pairs)))
@@ -111,23 +125,102 @@ class SortedRuns:
     def counts(self, within: Within) -> Int64:
         """How many rows lie between the bounds of each prober."""
         total = np.zeros(len(within.lows), np.int64)
-        for values, _ in self._catch_up():
+        for values, _ in self.runs():
             total += _between(values, within)[1]
         return total
 
     def match(self, within: Within) -> tuple[Int64, Int64]:
         """All pairs (prober position, row) of rows that lie between a prober's bounds."""
-        positions, matching = [EMPTY], [EMPTY]
-        for values, rows in self._catch_up():
-            starts, lengths = _between(values, within)
-            positions.append(np.repeat(np.arange(len(lengths)), lengths))
-            matching.append(rows[spread(starts, lengths)])
-        return np.concatenate(positions), np.concatenate(matching)
+        return pairs(self.runs(), within)
 
     @property
     def nbytes(self) -> int:
         """Bytes held."""
         return sum(values.nbytes + rows.nbytes for values, rows in self._runs)
+
+
+class Candidates:
+    """The rows among which a prober's matches are, for who needs to know of one only.
+
+    Rows near the bound of a prober are the last to be shown: a text there may have the bound's integer and be beyond it.
+    """
+
+    def __init__(self, runs: Sequence[Run], within: Within) -> None:
+        self._rows = [rows for _, rows in runs]
+        self._ranges = [_between(values, within) for values, _ in runs]
+        self._side, self._probers = within.side, len(within.lows)
+
+    @property
+    def counts(self) -> Int64:
+        """How many there are for each prober."""
+        return sum((lengths for _, lengths in self._ranges), np.zeros(self._probers, np.int64))
+
+    def steps(self, sought: Bools, most: int, each: int | None = None) -> Iterator[tuple[Int64, Int64]]:
+        """Pairs (prober position, row), at most `most` at once, of probers that `sought`, which may change, names then.
+
+        `each`: how many of a run a prober is shown at most.
+        """
+        for rows, (starts, lengths) in zip(self._rows, self._ranges, strict=True):
+            shown, size = 0, 1
+            while shown < (MOST if each is None else each):
+                probers = np.flatnonzero(sought & (lengths > shown))
+                if not len(probers):
+                    break
+                size = max(1, min(size, most // len(probers)))
+                taken = np.minimum(lengths[probers] - shown, size)
+                before = lengths[probers] - shown - taken if self._side == ">" else shown
+                first = starts[probers] + before
+                yield np.repeat(probers, taken), rows[spread(first, taken)]
+                shown, size = shown + size, size * _STEP_GROWTH
+
+    def farthest(
+        self, bound: Within, sought: Bools, values: Callable[[Int64], pa.Array]
+    ) -> tuple[Int64, Int64]:
+        """Of each sought prober and run the candidate that is farthest within a bound of another column, as pairs.
+
+        Where that one is beyond the bound the prober has no candidate any more. `values` are those of the other column.
+        Candidates that one side bounds are the first so many rows of a run, or the last: a running maximum knows.
+        """
+        positions, found = [EMPTY], [EMPTY]
+        if not self._side or not bound.side:
+            return EMPTY, EMPTY
+        limits = bound.lows if bound.side == ">" else ~bound.highs
+        step = -1 if self._side == ">" else 1
+        for rows, (_, lengths) in zip(self._rows, self._ranges, strict=True):
+            probers = np.flatnonzero(sought & (lengths > 0))
+            if not len(probers):
+                continue
+            others, valid = ordinals(values(rows[::step]))
+            others = np.where(valid, others if bound.side == ">" else ~others, LEAST)
+            places = _highest(others)[lengths[probers] - 1]
+            inside = others[places] >= limits[probers]
+            lengths[probers[~inside]] = 0
+            positions.append(probers[inside])
+            found.append(rows[::step][places[inside]])
+        return np.concatenate(positions), np.concatenate(found)
+
+
+def _highest(values: Int64) -> Int64:
+    """For each place, where the highest value up to it is."""
+    top = np.maximum.accumulate(values)
+    rises = np.concatenate(([True], top[1:] > top[:-1]))
+    return np.maximum.accumulate(np.where(rises, np.arange(len(values)), 0))
+
+
+def pairs(runs: Sequence[Run], within: Within) -> tuple[Int64, Int64]:
+    """All pairs (prober position, row) of rows in some runs that lie between a prober's bounds."""
+    positions, matching = [EMPTY], [EMPTY]
+    for values, rows in runs:
+        starts, lengths = _between(values, within)
+        positions.append(np.repeat(np.arange(len(lengths)), lengths))
+        matching.append(rows[spread(starts, lengths)])
+    return np.concatenate(positions), np.concatenate(matching)
+
+
+def run_of(values: pa.Array, rows: Int64) -> Run:
+    """Rows with these values in one run."""
+    numbers, valid = ordinals(values)
+    return _sorted(numbers[valid], rows[valid])
 
 
 def _sorted(values: Int64, rows: Int64) -> tuple[Int64, Int64]:
