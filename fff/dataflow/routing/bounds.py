@@ -1,4 +1,4 @@
-"""Inequalities between a row and the tuples that probe for it, where no equality says which rows these are."""
+"""Comparisons between a row and what tuples that probe for it compute, where no equality of columns says which rows these are."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ import numpy as np
 import pyarrow as pa
 
 from fff.dataflow.arrays import Int64
-from fff.dataflow.plan.expressions import And, Column, Compare, Expr
+from fff.dataflow.plan.expressions import And, Column, Compare, Expr, FunctionCall, columns_of, subexpressions
 from fff.dataflow.plan.plan import BlockPlan
 from fff.dataflow.store.sorted_runs import LEAST, MOST, Within, exact, ordinals, sortable
 
-_MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+#: Mirrored comparisons, and as which bounds each counts.
+_MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+_BOUNDS: Final = {"=": ("<=", ">=")}
 
 
 @dataclass(frozen=True)
 class Bound:
-    """`own op other`: what a column of a row must be to one of a tuple."""
+    """`own op other`: what a column of a row must be to a column of a tuple, or to what is computed of some."""
 
     own: int
     op: str
-    other: Column
+    other: Expr
 
 
 def bounds(plan: BlockPlan, predicates: Sequence[int], span: int, alias: int) -> tuple[Bound, ...]:
@@ -38,14 +40,23 @@ def bounds(plan: BlockPlan, predicates: Sequence[int], span: int, alias: int) ->
                 ):
                     if (
                         isinstance(own, Column)
-                        and isinstance(other, Column)
                         and own.alias == alias
-                        and span >> other.alias & 1
+                        and _of_tuples(other, span)
                         and sortable(_kind(plan, own))
                         and _kind(plan, own) == _kind(plan, other)
                     ):
-                        bounds.append(Bound(own.index, op, other))
+                        bounds += (Bound(own.index, one, other) for one in _BOUNDS.get(op, (op,)))
     return tuple(bounds)
+
+
+def _of_tuples(expr: Expr, span: int) -> bool:
+    """Whether tuples of a span have the value of an expression, on every row."""
+    read = columns_of(expr)
+    return bool(read) and all(span >> column.alias & 1 for column in read) and not _may_fail(expr)
+
+
+def _may_fail(expr: Expr) -> bool:
+    return (isinstance(expr, FunctionCall) and expr.fails) or any(map(_may_fail, subexpressions(expr)))
 
 
 def _conjuncts(expr: Expr) -> Iterator[Expr]:
@@ -56,8 +67,11 @@ def _conjuncts(expr: Expr) -> Iterator[Expr]:
         yield expr
 
 
-def _kind(plan: BlockPlan, column: Column) -> pa.DataType:
-    return plan.tables[plan.aliases[column.alias].table].columns[column.index].arrow
+def _kind(plan: BlockPlan, expr: Expr) -> pa.DataType | None:
+    """The type of a column or a call."""
+    if isinstance(expr, Column):
+        return plan.field_of(expr).arrow
+    return expr.type if isinstance(expr, FunctionCall) else None
 
 
 def widely(known: Sequence[Bound]) -> list[int]:
@@ -73,13 +87,13 @@ def _sides(known: Sequence[Bound], own: int) -> set[str]:
 def within(
     known: Sequence[Bound],
     column: int,
-    values: Callable[[Column], pa.Array],
+    values: Callable[[Expr], pa.Array],
     count: int,
     widest: Callable[[int, int], int] | None = None,
 ) -> Within:
     """Between which bounds a column of the matches of each of `count` tuples lies.
 
-    `values`: of a column of the tuples; `widest`: how far one column of the stored rows is below another at most.
+    `values`: of an expression over the tuples; `widest`: how far one column of the stored rows is below another at most.
     """
     lows, highs = np.full(count, LEAST), np.full(count, MOST)
     for bound in known:
