@@ -14,7 +14,7 @@ from fff.dataflow.lookups.access import LookupModule, ScanModule, ScanState
 from fff.dataflow.lookups.limiter import Limiter
 from fff.dataflow.missing import MissingParts
 from fff.dataflow.plan.batch import TupleBatch
-from fff.dataflow.plan.expressions import Column, Expr, evaluate
+from fff.dataflow.plan.expressions import Column, Evaluated, Expr, evaluate_rows
 from fff.dataflow.plan.extents import ALL, Extent
 from fff.dataflow.plan.plan import BlockPlan, LookupPlan
 from fff.dataflow.rounds import Rounds
@@ -123,21 +123,22 @@ class Block:
         """The values of a column of a spanned alias, for each tuple."""
         return self.stem(column.alias).values(column.index, batch.rows[column.alias])
 
-    def computed(self, batch: TupleBatch, expr: Expr) -> pa.Array:
-        """The value of an expression over spanned aliases, for each tuple."""
-        return evaluate(expr, partial(self.values, batch), len(batch))
+    def computed(self, batch: TupleBatch, expr: Expr) -> Evaluated:
+        """An expression over spanned aliases, for each tuple."""
+        return evaluate_rows(expr, partial(self.values, batch), len(batch))
 
     def within(self, batch: TupleBatch, alias: int) -> Within | None:
-        """Between which bounds a column of each tuple's matches lies, where inequalities alone join the alias."""
-        known = self.constraints.bounds(batch.state.span, alias)
-        values, widest = partial(self.computed, batch), self.stem(alias).widest
-        return within(known, widely(known)[0], values, len(batch), widest) if known else None
+        """Between which bounds a value of each tuple's matches lies, where no equality of columns joins the alias."""
+        known, stem = self.constraints.bounds(batch.state.span, alias), self.stem(alias)
+        own = next((one for one in widely(known) if not stem.runs(one).fails), None)
+        computed = partial(self.computed, batch)
+        return None if own is None else within(known, own, computed, len(batch), stem.widest)
 
     def bounded(self, batch: TupleBatch, alias: int) -> list[Within]:
-        """The same for each column that has bounds, those first that have two sides; without what stored rows say."""
+        """The same for all that has bounds, those first that have two sides; without what stored rows say."""
         known = self.constraints.bounds(batch.state.span, alias)
-        values = partial(self.computed, batch)
-        return [within(known, column, values, len(batch)) for column in widely(known)]
+        every = [within(known, own, partial(self.computed, batch), len(batch)) for own in widely(known)]
+        return [one for one in every if one is not None]
 
     def constant(self, table: int, column: int, value: object) -> int:
         """The value number of a constant compared with a column."""

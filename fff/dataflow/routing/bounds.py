@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from fff.dataflow.arrays import Int64
-from fff.dataflow.plan.expressions import And, Column, Compare, Expr, FunctionCall, columns_of, subexpressions
+from fff.dataflow.plan.expressions import And, Column, Compare, Evaluated, Expr, FunctionCall, columns_of
 from fff.dataflow.plan.plan import BlockPlan
 from fff.dataflow.store.sorted_runs import LEAST, MOST, Within, exact, ordinals, sortable
 
@@ -21,15 +21,15 @@ _BOUNDS: Final = {"=": ("<=", ">=")}
 
 @dataclass(frozen=True)
 class Bound:
-    """`own op other`: what a column of a row must be to a column of a tuple, or to what is computed of some."""
+    """`own op other`: what a column of a row, or what is computed of it, must be to the same of a tuple."""
 
-    own: int
+    own: Expr
     op: str
     other: Expr
 
 
 def bounds(plan: BlockPlan, predicates: Sequence[int], span: int, alias: int) -> tuple[Bound, ...]:
-    """What the inline predicates over an alias and tuples of a span say of the alias's columns one by one."""
+    """What the inline predicates over an alias and tuples of a span say of values of the alias's rows one by one."""
     bounds: list[Bound] = []
     for number in predicates:
         for item in _conjuncts(plan.predicates[number].expr):
@@ -38,25 +38,22 @@ def bounds(plan: BlockPlan, predicates: Sequence[int], span: int, alias: int) ->
                     (item.left, item.op, item.right),
                     (item.right, _MIRRORED[item.op], item.left),
                 ):
+                    kind = _kind(plan, own)
                     if (
-                        isinstance(own, Column)
-                        and own.alias == alias
-                        and _of_tuples(other, span)
-                        and sortable(_kind(plan, own))
-                        and _kind(plan, own) == _kind(plan, other)
+                        _reads(own, 1 << alias)
+                        and _reads(other, span)
+                        and kind is not None
+                        and sortable(kind)
+                        and kind == _kind(plan, other)
                     ):
-                        bounds += (Bound(own.index, one, other) for one in _BOUNDS.get(op, (op,)))
+                        bounds += (Bound(own, one, other) for one in _BOUNDS.get(op, (op,)))
     return tuple(bounds)
 
 
-def _of_tuples(expr: Expr, span: int) -> bool:
-    """Whether tuples of a span have the value of an expression, on every row."""
+def _reads(expr: Expr, span: int) -> bool:
+    """Whether an expression reads columns, and those of a span alone."""
     read = columns_of(expr)
-    return bool(read) and all(span >> column.alias & 1 for column in read) and not _may_fail(expr)
-
-
-def _may_fail(expr: Expr) -> bool:
-    return (isinstance(expr, FunctionCall) and expr.fails) or any(map(_may_fail, subexpressions(expr)))
+    return bool(read) and all(span >> column.alias & 1 for column in read)
 
 
 def _conjuncts(expr: Expr) -> Iterator[Expr]:
@@ -74,47 +71,50 @@ def _kind(plan: BlockPlan, expr: Expr) -> pa.DataType | None:
     return expr.type if isinstance(expr, FunctionCall) else None
 
 
-def widely(known: Sequence[Bound]) -> list[int]:
-    """The columns that have bounds, those first that have them on both sides."""
-    columns = dict.fromkeys(bound.own for bound in known)
-    return sorted(columns, key=lambda own: -len(_sides(known, own)))
+def widely(known: Sequence[Bound]) -> list[Expr]:
+    """What has bounds, those first that have them on both sides."""
+    return sorted(dict.fromkeys(bound.own for bound in known), key=lambda own: -len(_sides(known, own)))
 
 
-def _sides(known: Sequence[Bound], own: int) -> set[str]:
+def _sides(known: Sequence[Bound], own: Expr) -> set[str]:
     return {bound.op[0] for bound in known if bound.own == own}
 
 
 def within(
     known: Sequence[Bound],
-    column: int,
-    values: Callable[[Expr], pa.Array],
+    own: Expr,
+    computed: Callable[[Expr], Evaluated],
     count: int,
     widest: Callable[[int, int], int] | None = None,
-) -> Within:
-    """Between which bounds a column of the matches of each of `count` tuples lies.
+) -> Within | None:
+    """Between which bounds a value of the matches of each of `count` tuples lies.
 
-    `values`: of an expression over the tuples; `widest`: how far one column of the stored rows is below another at most.
+    `computed`: an expression over the tuples, and where Spark fails: such a tuple passes on with every row, and there are
+    no bounds (None).
+    `widest`: how far one column of the stored rows is below another at most.
     """
     lows, highs = np.full(count, LEAST), np.full(count, MOST)
     for bound in known:
-        if bound.own != column:
+        if bound.own != own:
             continue
-        theirs = values(bound.other)
-        other, valid = ordinals(theirs)
-        strict = len(bound.op) == 1 and exact(theirs.type)
+        theirs = computed(bound.other)
+        other, valid = ordinals(theirs.values)
+        strict = len(bound.op) == 1 and exact(theirs.values.type)
+        if theirs.failed is not None and theirs.failed.rows.any():
+            return None
         if bound.op[0] == "<":
             np.minimum(highs, _moved(other, -1) if strict else other, out=highs)
             # Where the tuple's value is to be below another column of the row: not further than that is away.
-            reach = [b.own for b in known if b.other == bound.other and b.op[0] == ">" and b.own != column]
-            if reach and widest is not None:
-                np.maximum(lows, _moved(other, -widest(column, reach[0])), out=lows)
+            reach = [b.own for b in known if b.other == bound.other and b.op[0] == ">" and b.own != own]
+            if reach and widest is not None and isinstance(own, Column) and isinstance(reach[0], Column):
+                np.maximum(lows, _moved(other, -widest(own.index, reach[0].index)), out=lows)
         else:
             np.maximum(lows, _moved(other, 1) if strict else other, out=lows)
         if strict:  # nothing is beyond the ends
             valid &= other != (LEAST if bound.op == "<" else MOST)
         lows[~valid], highs[~valid] = MOST, LEAST
-    sides = _sides(known, column)
-    return Within(column, lows, highs, sides.pop() if len(sides) == 1 and widest is None else "")
+    sides = _sides(known, own)
+    return Within(own, lows, highs, sides.pop() if len(sides) == 1 and widest is None else "")
 
 
 def _moved(values: Int64, by: int) -> Int64:

@@ -17,7 +17,8 @@ import numpy as np
 from fff.dataflow.arrays import Bools, Int64
 from fff.dataflow.modules import Block
 from fff.dataflow.plan.batch import TupleBatch
-from fff.dataflow.store.sorted_runs import MOST, Candidates, Run, Within, pairs, run_of
+from fff.dataflow.plan.expressions import Expr
+from fff.dataflow.store.sorted_runs import MOST, NOTHING, Candidates, Run, Within, pairs, run_of
 from fff.limits import PROBE_PAIRS
 
 #: Candidates per stored row from which a look at the farthest ones, which takes all rows of a run, is worth it.
@@ -80,7 +81,7 @@ class RightSides:
     def meet_arrived(self, batch: TupleBatch, alias: int, rows: Int64) -> Met:
         """What comes of rows that have arrived, where no equality says which tuples they match."""
         bounded = self._block.bounded(batch, alias) or [Within.anything(len(batch))]
-        runs = [self._run(alias, bounded[0].column, rows)]
+        runs = [self._run(alias, bounded[0].own, rows)]
         if self.stay(alias):
             return self.meet(batch, alias, *pairs(runs, bounded[0]))
         return self._met(batch, alias, self._find(batch, alias, runs, bounded, MOST)[1])
@@ -90,19 +91,19 @@ class RightSides:
         stem = self._block.stem(alias)
         bounded = self._block.bounded(batch, alias)
         if bounded:
-            runs = stem.runs(bounded[0].column).runs()
+            runs = stem.runs(bounded[0].own).runs
         else:
-            runs = [self._run(alias, -1, np.arange(len(stem)))]
+            runs = [self._run(alias, NOTHING, np.arange(len(stem)))]
         judged, matched = self._find(
             batch, alias, runs, bounded or [Within.anything(len(batch))], PROBE_PAIRS
         )
         batch, rest = batch.take(np.flatnonzero(judged)), batch.take(np.flatnonzero(~judged))
         return batch, rest, self._met(batch, alias, matched[judged])
 
-    def _run(self, alias: int, column: int, rows: Int64) -> Run:
-        if column < 0:
+    def _run(self, alias: int, own: Expr, rows: Int64) -> Run:
+        if own is NOTHING:
             return np.zeros(len(rows), np.int64), rows
-        return run_of(self._block.stem(alias).values(column, rows), rows)
+        return run_of(self._block.stem(alias).computed(own, rows).values, rows)
 
     def _find(
         self, batch: TupleBatch, alias: int, runs: Sequence[Run], bounded: Sequence[Within], most: int
@@ -125,7 +126,7 @@ class RightSides:
             show(*step)
         for bound in bounded[1:]:
             if int(candidates.counts[sought].sum()) > _FARTHEST_FROM * len(stem):
-                show(*candidates.farthest(bound, sought, partial(stem.values, bound.column)))
+                show(*candidates.farthest(bound, sought, partial(stem.computed, bound.own)))
         left = np.cumsum(candidates.counts * sought)
         judged = ~sought | (left <= max(most, int(left[sought][:1].sum())))  # the first, whatever that takes
         sought &= judged

@@ -1,4 +1,4 @@
-"""A column in sorted runs, for joins by inequality: which rows lie between two bounds, for each of many probers.
+"""A column, or what is computed of some, in sorted runs, for joins by inequality: which rows lie between two bounds, for each of many probers.
 
 What has been appended since the last look becomes a run of its own at the next one; runs merge geometrically, so that a
 probe searches a few.
@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fff.dataflow.arrays import EMPTY, ArrowColumn, Bools, Int64
+from fff.dataflow.arrays import EMPTY, Bools, Int64
+from fff.dataflow.plan.expressions import And, Evaluated, Expr
 from fff.dataflow.store.index import spread
 
 LEAST, MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 #: How many times more candidates a prober is shown at each step that has not decided it.
 _STEP_GROWTH = 4
 
+NOTHING: Final = And(())  # stands for what is bounded where nothing is
 Run: TypeAlias = tuple[Int64, Int64]  # values, ascending, and their rows
 
 #: Digits of a decimal that are told apart by 64 bits.
@@ -83,60 +85,63 @@ def _of_texts(values: pa.Array) -> Int64:
 
 @dataclass(frozen=True)
 class Within:
-    """For each prober the bounds, themselves included, between which a column of its matches must lie; a superset of them.
+    """For each prober the bounds, themselves included, between which a value of its matches must lie; a superset of them.
 
     `side`: "<" where all are upper bounds, ">" where all are lower ones.
     """
 
-    column: int
+    own: Expr
     lows: Int64
     highs: Int64
     side: str = ""
 
     @staticmethod
     def anything(probers: int) -> Within:
-        """No bounds, of no column."""
-        return Within(-1, np.full(probers, LEAST), np.full(probers, MOST))
+        """No bounds, of nothing."""
+        return Within(NOTHING, np.full(probers, LEAST), np.full(probers, MOST))
 
     def take(self, places: Int64 | slice) -> Within:
         """Those of some probers."""
-        return Within(self.column, self.lows[places], self.highs[places], self.side)
+        return Within(self.own, self.lows[places], self.highs[places], self.side)
 
 
 class SortedRuns:
-    """Rows by the values of a column, ascending; NULLs are in no run."""
+    """Rows by the value of a column or an expression, ascending; NULLs are in no run."""
 
-    def __init__(self, column: ArrowColumn) -> None:
-        self._column = column
+    def __init__(self, computed: Callable[[Int64], Evaluated]) -> None:
+        self._computed = computed
         self._taken = 0  # rows that are in runs, or NULL
-        self._runs: list[Run] = []
+        self.runs: list[Run] = []
+        self.fails = False  # on some row: it is in no run, though it passes on with every tuple
 
-    def runs(self) -> list[Run]:
-        """Every row that has a value is in one of them."""
-        if self._taken < self._column.length:
-            rows: Int64 = np.arange(self._taken, self._column.length)
-            self._taken = self._column.length
-            self._runs.append(run_of(self._column.take(rows), rows))
-            while len(self._runs) > 1 and 2 * len(self._runs[-1][0]) >= len(self._runs[-2][0]):
-                pairs = zip(self._runs.pop(-2), self._runs.pop(), strict=True)
-                self._runs.append(_sorted(*map(np.concatenate, pairs)))
-        return self._runs
+    def extend_to(self, rows: int) -> None:
+        """Take in what has been appended: so many rows are stored."""
+        if self._taken == rows:
+            return
+        new: Int64 = np.arange(self._taken, rows)
+        self._taken = rows
+        computed = self._computed(new)
+        self.fails |= computed.failed is not None and bool(computed.failed.rows.any())
+        self.runs.append(run_of(computed.values, new))
+        while len(self.runs) > 1 and 2 * len(self.runs[-1][0]) >= len(self.runs[-2][0]):
+            both = zip(self.runs.pop(-2), self.runs.pop(), strict=True)
+            self.runs.append(_sorted(*map(np.concatenate, both)))
 
     def counts(self, within: Within) -> Int64:
         """How many rows lie between the bounds of each prober."""
         total = np.zeros(len(within.lows), np.int64)
-        for values, _ in self.runs():
+        for values, _ in self.runs:
             total += _between(values, within)[1]
         return total
 
     def match(self, within: Within) -> tuple[Int64, Int64]:
         """All pairs (prober position, row) of rows that lie between a prober's bounds."""
-        return pairs(self.runs(), within)
+        return pairs(self.runs, within)
 
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return sum(values.nbytes + rows.nbytes for values, rows in self._runs)
+        return sum(values.nbytes + rows.nbytes for values, rows in self.runs)
 
 
 class Candidates:
@@ -174,11 +179,11 @@ class Candidates:
                 shown, size = shown + size, size * _STEP_GROWTH
 
     def farthest(
-        self, bound: Within, sought: Bools, values: Callable[[Int64], pa.Array]
+        self, bound: Within, sought: Bools, computed: Callable[[Int64], Evaluated]
     ) -> tuple[Int64, Int64]:
-        """Of each sought prober and run the candidate that is farthest within a bound of another column, as pairs.
+        """Of each sought prober and run the candidate that is farthest within a bound of another value, as pairs.
 
-        Where that one is beyond the bound the prober has no candidate any more. `values` are those of the other column.
+        Where that one is beyond the bound the prober has no candidate any more. `computed` is what that bounds.
         Candidates that one side bounds are the first so many rows of a run, or the last: a running maximum knows.
         """
         positions, found = [EMPTY], [EMPTY]
@@ -190,7 +195,7 @@ class Candidates:
             probers = np.flatnonzero(sought & (lengths > 0))
             if not len(probers):
                 continue
-            others, valid = ordinals(values(rows[::step]))
+            others, valid = ordinals(computed(rows[::step]).values)
             others = np.where(valid, others if bound.side == ">" else ~others, LEAST)
             places = _highest(others)[lengths[probers] - 1]
             inside = others[places] >= limits[probers]

@@ -159,7 +159,11 @@ def _candidates(tree: QueryTree, enough: Mapping[Query, int]) -> list[_Candidate
             start = tree.statement.tokens[min(one.region.first for one in query.branches if one.region)].start
             with_ = sql[inside.start : start]
         made = with_ + shape.format(sql[start : inside.end])
-        if query in enough and shape == "{}" and not filled(query.node.unnest()) & {"limit", "offset", "order"}:
+        if (
+            query in enough
+            and shape == "{}"
+            and not filled(query.node.unnest()) & {"limit", "offset", "order"}
+        ):
             made += f"\nLIMIT {enough[query]}"
         candidates.append(_Candidate(made, inside, whole))
     return candidates
