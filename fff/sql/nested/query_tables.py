@@ -238,7 +238,7 @@ def _is_worth_it(tree: QueryTree, query: Query) -> bool:
         return isinstance(node, exp.SetOperation)
     [scope] = query.branches
     if not scope.sources:
-        return False
+        return bool(sources)  # a row of constants in FROM
     if filled(node) - _PLAIN or scope.one_sided or scope.inner or not scope.joinable:
         return True
     if isinstance(parent, exp.In) and not all(
