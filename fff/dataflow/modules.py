@@ -130,9 +130,11 @@ class Block:
     def within(self, batch: TupleBatch, alias: int) -> Within | None:
         """Between which bounds a value of each tuple's matches lies, where no equality of columns joins the alias."""
         known, stem = self.constraints.bounds(batch.state.span, alias), self.stem(alias)
-        own = next((one for one in widely(known) if not stem.runs(one).fails), None)
-        computed = partial(self.computed, batch)
-        return None if own is None else within(known, own, computed, len(batch), stem.widest)
+        for own in widely(known):
+            one = within(known, own, partial(self.computed, batch), len(batch), stem.widest)
+            if one is not None and not stem.runs(own, hashed=one.hashed).fails:
+                return one
+        return None
 
     def bounded(self, batch: TupleBatch, alias: int) -> list[Within]:
         """The same for all that has bounds, those first that have two sides; without what stored rows say."""

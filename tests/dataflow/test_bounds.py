@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import operator
 import random
 from decimal import Decimal
 
@@ -15,19 +16,28 @@ from hypothesis import strategies as st
 
 from fff.dataflow.arrays import ArrowColumn
 from fff.dataflow.eddy import Eddy
+from fff.dataflow.plan.batch import TupleBatch
 from fff.dataflow.plan.events import Emit, Route, ScanEnd, ScanRows, Start
 from fff.dataflow.plan.expressions import And, Column, Compare, Evaluated, Expr, FunctionCall, Literal
 from fff.dataflow.plan.plan import AliasPlan, BlockPlan, JoinKind, Predicate, ScanPlan, TablePlan
 from fff.dataflow.routing import right_sides
 from fff.dataflow.routing.constraints import Constraints
+from fff.dataflow.routing.selection import Selections
 from fff.dataflow.store import stem as stem_module
-from fff.dataflow.store.sorted_runs import LEAST, MOST, SortedRuns, Within, ordinals
+from fff.dataflow.store.sorted_runs import LEAST, MOST, SortedRuns, Within, hashes, ordinals
 from fff.policies import make_policy
 from fff.schema import Field
 from tests.dataflow.blocks import quick
 
-OPERATORS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "<>": np.not_equal}
-BOUNDS = sorted(OPERATORS.keys() - {"<>"})
+OPERATORS = {
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "<>": np.not_equal,
+    "=": operator.eq,
+}
+BOUNDS = sorted(OPERATORS.keys() - {"<>", "="})
 edges = st.sampled_from([LEAST, LEAST + 1, -1, 0, 1, MOST - 1, MOST])
 wholes = st.one_of(st.none(), st.integers(-6, 6), edges)
 Row = tuple[int | None, int | None]
@@ -132,7 +142,7 @@ def test_every_pair_within_the_bounds_is_found_once(
     st.lists(
         st.tuples(
             st.integers(0, 1),
-            st.sampled_from([*sorted(OPERATORS), "="]),
+            st.sampled_from(sorted(OPERATORS)),
             st.integers(0, 1),
             st.integers(0, 3),
         ),
@@ -162,7 +172,7 @@ def test_what_is_computed_has_bounds_and_what_fails_passes(
                     continue
                 return False
             sums = left + (more & 1), right + (more >> 1)
-            if max(sums) <= MOST and not ({"=": np.equal} | OPERATORS)[op](*sums):
+            if max(sums) <= MOST and not OPERATORS[op](*sums):
                 return False
         return True
 
@@ -200,6 +210,40 @@ def test_right_sides_have_every_match_within_the_bounds(
         patching.setattr(right_sides, "_FARTHEST_FROM", steps[1])
         found = joined(plan, list(tables), page)
     assert sorted(found, key=repr) == sorted(expected(predicates, list(tables), join), key=repr)
+
+
+@pytest.mark.parametrize("join", ["inner", "left", "semi", "anti"])
+def test_equal_texts_that_begin_alike_are_told_apart(join: JoinKind, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a predicate, not a link: texts are equal by their hashes, not by their first eight bytes."""
+    evaluated = 0
+    passing = Selections.passing
+
+    def counted(self: Selections, predicate: int, batch: TupleBatch) -> object:
+        nonlocal evaluated
+        evaluated += len(batch)
+        return passing(self, predicate, batch)
+
+    monkeypatch.setattr(Selections, "passing", counted)
+    rng = random.Random(1)
+    texts = ["", "\u00e9", None, *(f"https://a.org/{number}" for number in range(90))]
+    tables: list[list[Row]] = [[(rng.choice(texts), None) for _ in range(100)] for _ in "rs"]  # type: ignore[misc]
+    plan = plan_of([Compare("=", Column(0, 0), Column(1, 0))], "string", join)
+    found = joined(plan, tables, 30)
+    assert sorted(found, key=repr) == sorted(expected([(0, "=", 0)], tables, join), key=repr)
+    assert evaluated < 600, "not 10,000"
+
+
+@quick
+@given(st.lists(st.one_of(st.none(), st.text(max_size=12))), st.integers(0, 3))
+def test_hashes_are_those_of_values(texts: list[str | None], offset: int) -> None:
+    numbers, valid = hashes(pa.array([None, "x", "", *texts], pa.string()).slice(offset))
+    whole, _ = hashes(pa.array(sorted({text for text in texts if text is not None}), pa.string()))
+    known = dict(zip(sorted({text for text in texts if text is not None}), whole.tolist(), strict=True))
+    got = [*numbers.tolist()][max(0, 3 - offset) :]
+    kept = texts[max(0, offset - 3) :]
+    assert len(set(known.values())) == len(known)
+    assert valid.tolist()[max(0, 3 - offset) :] == [text is not None for text in kept]
+    assert all(number == known[text] for number, text in zip(got, kept, strict=True) if text is not None)
 
 
 #: Of 150 rows each, by what ON says: those of the first table, those of the second.

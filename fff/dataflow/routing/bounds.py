@@ -12,11 +12,11 @@ import pyarrow as pa
 from fff.dataflow.arrays import Int64
 from fff.dataflow.plan.expressions import And, Column, Compare, Evaluated, Expr, FunctionCall, columns_of
 from fff.dataflow.plan.plan import BlockPlan
-from fff.dataflow.store.sorted_runs import LEAST, MOST, Within, exact, ordinals, sortable
+from fff.dataflow.store.sorted_runs import LEAST, MOST, Within, exact, hashes, ordinals, sortable
 
 #: Mirrored comparisons, and as which bounds each counts.
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
-_BOUNDS: Final = {"=": ("<=", ">=")}
+_BOUNDS: Final = {"=": ("<=", ">=")}  # not of texts, of which only the beginnings are in order
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,8 @@ def bounds(plan: BlockPlan, predicates: Sequence[int], span: int, alias: int) ->
                         and sortable(kind)
                         and kind == _kind(plan, other)
                     ):
-                        bounds += (Bound(own, one, other) for one in _BOUNDS.get(op, (op,)))
+                        ops = (op,) if pa.types.is_string(kind) else _BOUNDS.get(op, (op,))
+                        bounds += (Bound(own, one, other) for one in ops)
     return tuple(bounds)
 
 
@@ -77,7 +78,7 @@ def widely(known: Sequence[Bound]) -> list[Expr]:
 
 
 def _sides(known: Sequence[Bound], own: Expr) -> set[str]:
-    return {bound.op[0] for bound in known if bound.own == own}
+    return {side for bound in known if bound.own == own for side in _BOUNDS.get(bound.op, bound.op[:1])}
 
 
 def within(
@@ -94,6 +95,13 @@ def within(
     `widest`: how far one column of the stored rows is below another at most.
     """
     lows, highs = np.full(count, LEAST), np.full(count, MOST)
+    equal = next((bound.other for bound in known if bound.own == own and bound.op == "="), None)
+    if equal is not None:
+        theirs = computed(equal)
+        if theirs.failed is not None and theirs.failed.rows.any():
+            return None
+        other, valid = hashes(theirs.values)
+        return Within(own, np.where(valid, other, MOST), np.where(valid, other, LEAST), hashed=True)
     for bound in known:
         if bound.own != own:
             continue

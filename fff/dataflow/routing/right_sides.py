@@ -17,7 +17,6 @@ import numpy as np
 from fff.dataflow.arrays import Bools, Int64
 from fff.dataflow.modules import Block
 from fff.dataflow.plan.batch import TupleBatch
-from fff.dataflow.plan.expressions import Expr
 from fff.dataflow.store.sorted_runs import MOST, NOTHING, Candidates, Run, Within, pairs, run_of
 from fff.limits import PROBE_PAIRS
 
@@ -81,7 +80,7 @@ class RightSides:
     def meet_arrived(self, batch: TupleBatch, alias: int, rows: Int64) -> Met:
         """What comes of rows that have arrived, where no equality says which tuples they match."""
         bounded = self._block.bounded(batch, alias) or [Within.anything(len(batch))]
-        runs = [self._run(alias, bounded[0].own, rows)]
+        runs = [self._run(alias, bounded[0], rows)]
         if self.stay(alias):
             return self.meet(batch, alias, *pairs(runs, bounded[0]))
         return self._met(batch, alias, self._find(batch, alias, runs, bounded, MOST)[1])
@@ -91,19 +90,18 @@ class RightSides:
         stem = self._block.stem(alias)
         bounded = self._block.bounded(batch, alias)
         if bounded:
-            runs = stem.runs(bounded[0].own).runs
+            runs = stem.runs(bounded[0].own, hashed=bounded[0].hashed).runs
         else:
-            runs = [self._run(alias, NOTHING, np.arange(len(stem)))]
-        judged, matched = self._find(
-            batch, alias, runs, bounded or [Within.anything(len(batch))], PROBE_PAIRS
-        )
+            bounded = [Within.anything(len(batch))]
+            runs = [self._run(alias, bounded[0], np.arange(len(stem)))]
+        judged, matched = self._find(batch, alias, runs, bounded, PROBE_PAIRS)
         batch, rest = batch.take(np.flatnonzero(judged)), batch.take(np.flatnonzero(~judged))
         return batch, rest, self._met(batch, alias, matched[judged])
 
-    def _run(self, alias: int, own: Expr, rows: Int64) -> Run:
-        if own is NOTHING:
+    def _run(self, alias: int, within: Within, rows: Int64) -> Run:
+        if within.own is NOTHING:
             return np.zeros(len(rows), np.int64), rows
-        return run_of(self._block.stem(alias).computed(own, rows).values, rows)
+        return run_of(self._block.stem(alias).computed(within.own, rows).values, rows, hashed=within.hashed)
 
     def _find(
         self, batch: TupleBatch, alias: int, runs: Sequence[Run], bounded: Sequence[Within], most: int

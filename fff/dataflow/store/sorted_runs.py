@@ -25,6 +25,7 @@ _STEP_GROWTH = 4
 NOTHING: Final = And(())  # stands for what is bounded where nothing is
 Run: TypeAlias = tuple[Int64, Int64]  # values, ascending, and their rows
 
+_HASH_BASE = 0x9E3779B97F4A7C15  # odd, so that no power of it is 0
 #: Digits of a decimal that are told apart by 64 bits.
 _WHOLE_DIGITS = 18
 
@@ -83,17 +84,36 @@ def _of_texts(values: pa.Array) -> Int64:
     return (prefixes ^ np.uint64(1 << 63)).view(np.int64)
 
 
+def hashes(texts: pa.Array) -> tuple[Int64, Bools]:
+    """The same number for texts that are equal, for others hardly ever, and which are not NULL: their bytes as a polynomial."""
+    valid: Bools = texts.is_valid().to_numpy(zero_copy_only=False)
+    _, ends, data = texts.buffers()
+    totals = np.zeros(len(texts), np.uint64)
+    if not len(texts) or data is None:
+        return totals.view(np.int64), valid
+    places = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
+    lengths = np.diff(places)
+    powers = np.cumprod(np.full(int(lengths.max()) + 1, _HASH_BASE, np.uint64))
+    text = np.frombuffer(data, np.uint8)[places[0] : places[-1]].astype(np.uint64) + np.uint64(1)
+    within = np.arange(len(text)) - np.repeat(places[:-1] - places[0], lengths)
+    filled = np.flatnonzero(lengths)
+    if len(filled):
+        totals[filled] = np.add.reduceat(text * powers[within], (places[:-1] - places[0])[filled])
+    return totals.view(np.int64), valid
+
+
 @dataclass(frozen=True)
 class Within:
     """For each prober the bounds, themselves included, between which a value of its matches must lie; a superset of them.
 
-    `side`: "<" where all are upper bounds, ">" where all are lower ones.
+    `side`: "<" where all are upper bounds, ">" where all are lower ones. `hashed`: what must be equal is told by its hash.
     """
 
     own: Expr
     lows: Int64
     highs: Int64
     side: str = ""
+    hashed: bool = False
 
     @staticmethod
     def anything(probers: int) -> Within:
@@ -102,14 +122,14 @@ class Within:
 
     def take(self, places: Int64 | slice) -> Within:
         """Those of some probers."""
-        return Within(self.own, self.lows[places], self.highs[places], self.side)
+        return Within(self.own, self.lows[places], self.highs[places], self.side, self.hashed)
 
 
 class SortedRuns:
     """Rows by the value of a column or an expression, ascending; NULLs are in no run."""
 
-    def __init__(self, computed: Callable[[Int64], Evaluated]) -> None:
-        self._computed = computed
+    def __init__(self, computed: Callable[[Int64], Evaluated], *, hashed: bool = False) -> None:
+        self._computed, self._hashed = computed, hashed
         self._taken = 0  # rows that are in runs, or NULL
         self.runs: list[Run] = []
         self.fails = False  # on some row: it is in no run, though it passes on with every tuple
@@ -122,7 +142,7 @@ class SortedRuns:
         self._taken = rows
         computed = self._computed(new)
         self.fails |= computed.failed is not None and bool(computed.failed.rows.any())
-        self.runs.append(run_of(computed.values, new))
+        self.runs.append(run_of(computed.values, new, hashed=self._hashed))
         while len(self.runs) > 1 and 2 * len(self.runs[-1][0]) >= len(self.runs[-2][0]):
             both = zip(self.runs.pop(-2), self.runs.pop(), strict=True)
             self.runs.append(_sorted(*map(np.concatenate, both)))
@@ -222,9 +242,9 @@ def pairs(runs: Sequence[Run], within: Within) -> tuple[Int64, Int64]:
     return np.concatenate(positions), np.concatenate(matching)
 
 
-def run_of(values: pa.Array, rows: Int64) -> Run:
-    """Rows with these values in one run."""
-    numbers, valid = ordinals(values)
+def run_of(values: pa.Array, rows: Int64, *, hashed: bool = False) -> Run:
+    """Rows with these values in one run, or texts by their hashes."""
+    numbers, valid = hashes(values) if hashed else ordinals(values)
     return _sorted(numbers[valid], rows[valid])
 
 

@@ -60,7 +60,7 @@ class SteM:
         self._passes = {alias: Growable(np.bool_) for alias in aliases} if len(aliases) > 1 else {}
         self.alias_rows = dict.fromkeys(aliases, 0)
         self._indexes: dict[int, NumberIndex] = {}
-        self._runs: dict[Expr, SortedRuns] = {}
+        self._runs: dict[tuple[Expr, bool], SortedRuns] = {}
         self._widest: dict[tuple[int, int], tuple[int, int]] = {}  # by columns: of how many rows, and how far
         self._joint: dict[tuple[int, ...], JointIndex] = {}  # by columns
         self.complete = False  # EOT(true) is in: every row of the table has arrived
@@ -224,11 +224,11 @@ class SteM:
         """An expression over columns of the table, at `rows`."""
         return evaluate_rows(expr, lambda column: self.values(column.index, rows), len(rows))
 
-    def runs(self, expr: Expr) -> SortedRuns:
+    def runs(self, expr: Expr, *, hashed: bool = False) -> SortedRuns:
         """A column, or what is computed of some, in sorted runs, made on first use, of all rows that are here."""
-        runs = self._runs.get(expr)
+        runs = self._runs.get((expr, hashed))
         if runs is None:
-            runs = self._runs[expr] = SortedRuns(partial(self.computed, expr))
+            runs = self._runs[expr, hashed] = SortedRuns(partial(self.computed, expr), hashed=hashed)
         runs.extend_to(len(self))
         return runs
 
@@ -256,7 +256,7 @@ class SteM:
     ) -> Int64:
         """For each prober an upper bound of its matches. `links` are (own column, numbers of the probers)."""
         if within is not None:
-            return self.runs(within.own).counts(within)
+            return self.runs(within.own, hashed=within.hashed).counts(within)
         if not links:
             return np.full(probes, len(self), np.int64)
         if len(links) == 1:
@@ -279,7 +279,7 @@ class SteM:
         """Pairs (prober position, row) that agree on every link; without a link every pair within the bounds."""
         assert not self.forgotten, "rows are probed that are gone"
         if within is not None:
-            return self.runs(within.own).match(within)
+            return self.runs(within.own, hashed=within.hashed).match(within)
         if not links:
             return np.repeat(np.arange(probes), len(self)), np.tile(np.arange(len(self)), probes)
         joint = self._joint.get(tuple(column for column, _ in links))
