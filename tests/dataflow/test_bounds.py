@@ -147,7 +147,7 @@ def test_every_pair_within_the_bounds_is_found_once(
             st.integers(0, 3),
         ),
         min_size=1,
-        max_size=2,
+        max_size=3,
     ),
     st.tuples(rows, rows),
     st.integers(1, 9),

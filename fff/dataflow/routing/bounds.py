@@ -86,13 +86,13 @@ def within(
     own: Expr,
     computed: Callable[[Expr], Evaluated],
     count: int,
-    widest: Callable[[int, int], int] | None = None,
+    widest: Callable[[Expr, Expr], int | None] | None = None,
 ) -> Within | None:
     """Between which bounds a value of the matches of each of `count` tuples lies.
 
     `computed`: an expression over the tuples, and where Spark fails: such a tuple passes on with every row, and there are
     no bounds (None).
-    `widest`: how far one column of the stored rows is below another at most.
+    `widest`: how far one value of the stored rows is below another at most.
     """
     lows, highs = np.full(count, LEAST), np.full(count, MOST)
     equal = next((bound.other for bound in known if bound.own == own and bound.op == "="), None)
@@ -114,8 +114,9 @@ def within(
             np.minimum(highs, _moved(other, -1) if strict else other, out=highs)
             # Where the tuple's value is to be below another column of the row: not further than that is away.
             reach = [b.own for b in known if b.other == bound.other and b.op[0] == ">" and b.own != own]
-            if reach and widest is not None and isinstance(own, Column) and isinstance(reach[0], Column):
-                np.maximum(lows, _moved(other, -widest(own.index, reach[0].index)), out=lows)
+            far = widest(own, reach[0]) if reach and widest is not None else None
+            if far is not None:
+                np.maximum(lows, _moved(other, -far), out=lows)
         else:
             np.maximum(lows, _moved(other, 1) if strict else other, out=lows)
         if strict:  # nothing is beyond the ends

@@ -61,7 +61,7 @@ class SteM:
         self.alias_rows = dict.fromkeys(aliases, 0)
         self._indexes: dict[int, NumberIndex] = {}
         self._runs: dict[tuple[Expr, bool], SortedRuns] = {}
-        self._widest: dict[tuple[int, int], tuple[int, int]] = {}  # by columns: of how many rows, and how far
+        self._widest: dict[tuple[Expr, Expr], tuple[int, int | None]] = {}  # of how many rows, and how far
         self._joint: dict[tuple[int, ...], JointIndex] = {}  # by columns
         self.complete = False  # EOT(true) is in: every row of the table has arrived
         self.coverage = Coverage()  # EOT of predicates: every row of these extents has arrived
@@ -232,15 +232,18 @@ class SteM:
         runs.extend_to(len(self))
         return runs
 
-    def widest(self, below: int, above: int) -> int:
-        """How far one column is below another at most, in any row; 0 where it never is."""
+    def widest(self, below: Expr, above: Expr) -> int | None:
+        """How far one value is below another at most, in any row; 0 where it never is, None where one fails on some row."""
         seen, most = self._widest.get((below, above), (0, 0))
-        if seen < len(self):
+        if seen < len(self) and most is not None:
             rows = np.arange(seen, len(self))
-            (low, known), (high, too) = (ordinals(self.columns[one].take(rows)) for one in (below, above))
+            both = [self.computed(one, rows) for one in (below, above)]
+            (low, known), (high, too) = (ordinals(one.values) for one in both)
             # In floating point, rounded up: the integers may be further apart than there are integers.
             apart = (high.astype(np.float64) - low.astype(np.float64))[known & too]
             most = max(most, math.ceil(float(apart.max(initial=0.0)) * (1 + 1e-9)) + 1)
+            if any(one.failed is not None and one.failed.rows.any() for one in both):
+                most = None
             self._widest[below, above] = len(self), most
         return most
 
