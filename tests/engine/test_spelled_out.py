@@ -37,6 +37,7 @@ TABLES = {
         ("SELECT n FROM (SELECT explode(array(2, 5)) AS k) e JOIN v USING (k)", "25", [20, 50]),
         ("SELECT n FROM v WHERE k IN (SELECT explode(sequence(2, 5, 3)))", "25", [20, 50]),
         ("WITH z AS (SELECT 3 AS k) SELECT n FROM z JOIN v USING (k)", "3", [30]),
+        ("SELECT n FROM v WHERE k = (SELECT 1 + 2)", "3", [30]),
         ("SELECT size(a) AS n FROM (SELECT array(1, 2) AS a UNION ALL SELECT array(3)) z", "", [1, 2]),
         ("SELECT sum FROM (VALUES (3)) AS t(sum)", "", [3]),
         ("SELECT n FROM v WHERE k IN (VALUES (1), (5), (NULL))", "15", [10, 50]),
