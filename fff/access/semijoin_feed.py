@@ -47,7 +47,7 @@ class KeyFeed:
         self.tables = (table,)
         self.query, self._distinct = query, distinct
         self._schema = pa.schema([(field.name, field.arrow) for field in table.columns])
-        self._numbers = KeyNumbers(self._schema.types)
+        self._numbers = KeyNumbers(self._schema.types if distinct else ())
         self._open = {*sources, _QUERY} if query is not None else set(sources)
         self._broken: str | None = None
         self._unread: deque[pa.RecordBatch] = deque()

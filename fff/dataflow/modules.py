@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +14,11 @@ from fff.dataflow.lookups.access import LookupModule, ScanModule, ScanState
 from fff.dataflow.lookups.limiter import Limiter
 from fff.dataflow.missing import MissingParts
 from fff.dataflow.plan.batch import TupleBatch
-from fff.dataflow.plan.expressions import Column
+from fff.dataflow.plan.expressions import Column, Evaluated, Expr, evaluate_rows
 from fff.dataflow.plan.extents import ALL, Extent
 from fff.dataflow.plan.plan import BlockPlan, LookupPlan
 from fff.dataflow.rounds import Rounds
-from fff.dataflow.routing.bounds import within
+from fff.dataflow.routing.bounds import widely, within
 from fff.dataflow.routing.constraints import Binding, Constraints, PinnedKey
 from fff.dataflow.routing.flow import Intervals
 from fff.dataflow.routing.selection import Selections
@@ -122,16 +123,24 @@ class Block:
         """The values of a column of a spanned alias, for each tuple."""
         return self.stem(column.alias).values(column.index, batch.rows[column.alias])
 
+    def computed(self, batch: TupleBatch, expr: Expr) -> Evaluated:
+        """An expression over spanned aliases, for each tuple."""
+        return evaluate_rows(expr, partial(self.values, batch), len(batch))
+
     def within(self, batch: TupleBatch, alias: int) -> Within | None:
-        """Between which bounds a column of each tuple's matches lies, where inequalities alone join the alias."""
+        """Between which bounds a value of each tuple's matches lies, where no equality of columns joins the alias."""
+        known, stem = self.constraints.bounds(batch.state.span, alias), self.stem(alias)
+        for own in widely(known):
+            one = within(known, own, partial(self.computed, batch), len(batch), stem.widest)
+            if one is not None and not stem.runs(own, hashed=one.hashed).fails:
+                return one
+        return None
+
+    def bounded(self, batch: TupleBatch, alias: int) -> list[Within]:
+        """The same for all that has bounds, those first that have two sides; without what stored rows say."""
         known = self.constraints.bounds(batch.state.span, alias)
-        if not known:
-            return None
-
-        def values(column: Column) -> pa.Array:
-            return self.values(batch, column)
-
-        return within(known, values, self.stem(alias).widest, len(batch))
+        every = [within(known, own, partial(self.computed, batch), len(batch)) for own in widely(known)]
+        return [one for one in every if one is not None]
 
     def constant(self, table: int, column: int, value: object) -> int:
         """The value number of a constant compared with a column."""

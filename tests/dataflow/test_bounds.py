@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import operator
 import random
 from decimal import Decimal
 
@@ -15,30 +16,41 @@ from hypothesis import strategies as st
 
 from fff.dataflow.arrays import ArrowColumn
 from fff.dataflow.eddy import Eddy
+from fff.dataflow.plan.batch import TupleBatch
 from fff.dataflow.plan.events import Emit, Route, ScanEnd, ScanRows, Start
-from fff.dataflow.plan.expressions import And, Column, Compare, Expr
-from fff.dataflow.plan.plan import AliasPlan, BlockPlan, Predicate, ScanPlan, TablePlan
+from fff.dataflow.plan.expressions import And, Column, Compare, Evaluated, Expr, FunctionCall, Literal
+from fff.dataflow.plan.plan import AliasPlan, BlockPlan, JoinKind, Predicate, ScanPlan, TablePlan
+from fff.dataflow.routing import right_sides
 from fff.dataflow.routing.constraints import Constraints
+from fff.dataflow.routing.selection import Selections
 from fff.dataflow.store import stem as stem_module
-from fff.dataflow.store.sorted_runs import LEAST, MOST, SortedRuns, Within, ordinals
+from fff.dataflow.store.sorted_runs import LEAST, MOST, SortedRuns, Within, hashes, ordinals
 from fff.policies import make_policy
 from fff.schema import Field
 from tests.dataflow.blocks import quick
 
-OPERATORS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
+OPERATORS = {
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "<>": np.not_equal,
+    "=": operator.eq,
+}
+BOUNDS = sorted(OPERATORS.keys() - {"<>", "="})
 edges = st.sampled_from([LEAST, LEAST + 1, -1, 0, 1, MOST - 1, MOST])
 wholes = st.one_of(st.none(), st.integers(-6, 6), edges)
 Row = tuple[int | None, int | None]
 rows = st.lists(st.tuples(wholes, wholes), max_size=25)
 
 
-def plan_of(predicates: list[Expr], kind: str = "bigint") -> BlockPlan:
+def plan_of(predicates: list[Expr], kind: str = "bigint", join: JoinKind = "inner") -> BlockPlan:
     fields = tuple(Field.of(name, kind) for name in "ab")
     return BlockPlan(
         tables=tuple(TablePlan(f"t.{name}", fields, scans=(ScanPlan("scan"),)) for name in "rs"),
-        aliases=tuple(AliasPlan(name, number, active=True) for number, name in enumerate("rs")),
+        aliases=(AliasPlan("r", 0, active=True), AliasPlan("s", 1, active=True, kind=join)),
         equalities=(),
-        predicates=tuple(Predicate(expr) for expr in predicates),
+        predicates=tuple(Predicate(expr, on=None if join == "inner" else 1) for expr in predicates),
         output=tuple(Column(alias, column) for alias in range(2) for column in range(2)),
     )
 
@@ -74,20 +86,30 @@ def joined(plan: BlockPlan, tables: list[list[Row]], page: int) -> list[tuple[ob
     return found
 
 
-def expected(predicates: list[tuple[int, str, int]], tables: list[list[Row]]) -> list[tuple[object, ...]]:
+def expected(
+    predicates: list[tuple[int, str, int]], tables: list[list[Row]], join: JoinKind = "inner"
+) -> list[tuple[object, ...]]:
     def holds(left: int | None, op: str, right: int | None) -> bool:
         return left is not None and right is not None and bool(OPERATORS[op](left, right))
 
+    matches = [
+        [s for s in tables[1] if all(holds(r[a], op, s[b]) for a, op, b in predicates)] for r in tables[0]
+    ]
+    none = (None, None)
     return [
         (*r, *s)
-        for r in tables[0]
-        for s in tables[1]
-        if all(holds(r[a], op, s[b]) for a, op, b in predicates)
+        for r, some in zip(tables[0], matches, strict=True)
+        for s in {
+            "inner": some,
+            "left": some or [none],
+            "semi": [none] if some else [],
+            "anti": [] if some else [none],
+        }[join]
     ]
 
 
 compares = st.lists(
-    st.tuples(st.integers(0, 1), st.sampled_from(sorted(OPERATORS)), st.integers(0, 1)),
+    st.tuples(st.integers(0, 1), st.sampled_from(BOUNDS), st.integers(0, 1)),
     min_size=1,
     max_size=3,
 )
@@ -113,6 +135,149 @@ def test_every_pair_within_the_bounds_is_found_once(
     plan = plan_of([And(tuple(exprs))] if together and len(exprs) > 1 else exprs)
     found = joined(plan, list(tables), page)
     assert sorted(found, key=repr) == sorted(expected(predicates, list(tables)), key=repr)
+
+
+@quick
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 1),
+            st.sampled_from(sorted(OPERATORS)),
+            st.integers(0, 1),
+            st.integers(0, 3),
+        ),
+        min_size=1,
+        max_size=3,
+    ),
+    st.tuples(rows, rows),
+    st.integers(1, 9),
+)
+def test_what_is_computed_has_bounds_and_what_fails_passes(
+    predicates: list[tuple[int, str, int, int]], tables: tuple[list[Row], list[Row]], page: int
+) -> None:
+    """On either side of a comparison, or on both: bit 0 adds to the row of r, bit 1 to that of s, which fails at the end."""
+
+    def side(alias: int, column: int, more: int) -> Expr:
+        plain = Column(alias, column)
+        args = (plain, Literal(1, pa.int64()))
+        return FunctionCall("add", args, pa.int64(), fails=True) if more >> alias & 1 else plain
+
+    def undropped(r: Row, s: Row) -> bool:
+        for a, op, b, more in predicates:
+            left, right = r[a], s[b]
+            if left is None or right is None:  # an addition behind it is not reached, or is NULL
+                if more >> 1 & 1 and right == MOST and left is None:
+                    return False
+                if more & 1 and left == MOST:
+                    continue
+                return False
+            sums = left + (more & 1), right + (more >> 1)
+            if max(sums) <= MOST and not OPERATORS[op](*sums):
+                return False
+        return True
+
+    exprs = [Compare(op, side(0, a, more), side(1, b, more)) for a, op, b, more in predicates]  # type: ignore[arg-type]
+    found = joined(plan_of(list(exprs)), list(tables), page)
+    expected = [(*r, *s) for r in tables[0] for s in tables[1] if undropped(r, s)]
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
+
+
+OUTER: list[JoinKind] = ["left", "semi", "anti"]
+
+
+@quick
+@given(
+    st.sampled_from(OUTER),
+    st.lists(
+        st.tuples(st.integers(0, 1), st.sampled_from(sorted(OPERATORS)), st.integers(0, 1)),
+        min_size=1,
+        max_size=3,
+    ),
+    st.tuples(rows, rows),
+    st.integers(1, 9),
+    st.sampled_from([(5, 0), (1 << 20, 0), (1 << 20, 1)]),
+)
+def test_right_sides_have_every_match_within_the_bounds(
+    join: JoinKind,
+    predicates: list[tuple[int, str, int]],
+    tables: tuple[list[Row], list[Row]],
+    page: int,
+    steps: tuple[int, int],
+) -> None:
+    plan = plan_of([Compare(op, Column(0, a), Column(1, b)) for a, op, b in predicates], join=join)  # type: ignore[arg-type]
+    with pytest.MonkeyPatch.context() as patching:
+        patching.setattr(right_sides, "PROBE_PAIRS", steps[0])
+        patching.setattr(right_sides, "_FARTHEST_FROM", steps[1])
+        found = joined(plan, list(tables), page)
+    assert sorted(found, key=repr) == sorted(expected(predicates, list(tables), join), key=repr)
+
+
+@pytest.mark.parametrize("join", ["inner", "left", "semi", "anti"])
+def test_equal_texts_that_begin_alike_are_told_apart(join: JoinKind, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a predicate, not a link: texts are equal by their hashes, not by their first eight bytes."""
+    evaluated = 0
+    passing = Selections.passing
+
+    def counted(self: Selections, predicate: int, batch: TupleBatch) -> object:
+        nonlocal evaluated
+        evaluated += len(batch)
+        return passing(self, predicate, batch)
+
+    monkeypatch.setattr(Selections, "passing", counted)
+    rng = random.Random(1)
+    texts = ["", "\u00e9", None, *(f"https://a.org/{number}" for number in range(90))]
+    tables: list[list[Row]] = [[(rng.choice(texts), None) for _ in range(100)] for _ in "rs"]  # type: ignore[misc]
+    plan = plan_of([Compare("=", Column(0, 0), Column(1, 0))], "string", join)
+    found = joined(plan, tables, 30)
+    assert sorted(found, key=repr) == sorted(expected([(0, "=", 0)], tables, join), key=repr)
+    assert evaluated < 600, "not 10,000"
+
+
+@quick
+@given(st.lists(st.one_of(st.none(), st.text(max_size=12))), st.integers(0, 3))
+def test_hashes_are_those_of_values(texts: list[str | None], offset: int) -> None:
+    numbers, valid = hashes(pa.array([None, "x", "", *texts], pa.string()).slice(offset))
+    whole, _ = hashes(pa.array(sorted({text for text in texts if text is not None}), pa.string()))
+    known = dict(zip(sorted({text for text in texts if text is not None}), whole.tolist(), strict=True))
+    got = [*numbers.tolist()][max(0, 3 - offset) :]
+    kept = texts[max(0, offset - 3) :]
+    assert len(set(known.values())) == len(known)
+    assert valid.tolist()[max(0, 3 - offset) :] == [text is not None for text in kept]
+    assert all(number == known[text] for number, text in zip(got, kept, strict=True) if text is not None)
+
+
+#: Of 150 rows each, by what ON says: those of the first table, those of the second.
+EXISTING: dict[str, tuple[list[tuple[int, str, int]], list[Row], list[Row]]] = {
+    "most match": ([(0, "<", 0)], [(n * 7 % 150, 0) for n in range(150)], [(n * 11 % 150, 0) for n in range(150)]),
+    "none matches": ([(0, ">", 0)], [(n, 0) for n in range(150)], [(n + 150, 0) for n in range(150)]),
+    "others": ([(0, "<>", 0)], [(n, 0) for n in range(150)], [(n, 0) for n in range(150)]),
+    "none overlaps": (
+        [(1, ">", 0), (0, "<", 1)],
+        [(3 * n + 1, 3 * n + 2) for n in range(150)],
+        [(3 * n, 3 * n + 1) for n in range(150)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("join", ["semi", "anti"])
+@pytest.mark.parametrize("case", EXISTING)
+@pytest.mark.parametrize("page", [20, 150])
+def test_whether_there_is_a_match_takes_few_pairs(
+    case: str, join: JoinKind, page: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = 0
+    agreeing = right_sides.RightSides._agreeing
+
+    def counted(*args: object) -> object:
+        nonlocal pairs
+        pairs += len(args[3])  # type: ignore[arg-type]
+        return agreeing(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(right_sides.RightSides, "_agreeing", counted)
+    predicates, *tables = EXISTING[case]
+    plan = plan_of([Compare(op, Column(0, a), Column(1, b)) for a, op, b in predicates], join=join)  # type: ignore[arg-type]
+    assert sorted(joined(plan, tables, page)) == sorted(expected(predicates, tables, join))  # type: ignore[arg-type]
+    assert pairs < 20 * 150, "not 22,500"
 
 
 #: Values in their order; some have the same integer.
@@ -199,13 +364,14 @@ def test_integers_stand_for_values_in_their_order(kind: pa.DataType, values: lis
 
 def test_runs_merge_and_stay_few() -> None:
     column = ArrowColumn(pa.int64())
-    runs = SortedRuns(column)
+    runs = SortedRuns(lambda rows: Evaluated(column.take(rows), None))
     rng = np.random.default_rng(2)
-    every = Within(0, np.array([LEAST]), np.array([MOST]))
+    every = Within.anything(1)
     for page in range(1, 200):
         column.append(pa.array(rng.integers(-99, 99, 10)))
+        runs.extend_to(column.length)
         assert runs.counts(every).tolist() == [10 * page]
-    assert len(runs._runs) <= 12
+    assert len(runs.runs) <= 12
     positions, found = runs.match(every)
     assert sorted(found.tolist()) == list(range(1990))
     assert set(positions.tolist()) == {0}

@@ -113,6 +113,8 @@ async def test_rows_without_spark(
     [
         ("SELECT r.id, s.w FROM r LEFT JOIN s ON r.x = s.x LIMIT 3", 1),
         ("SELECT r.id, s.w FROM s RIGHT JOIN r ON r.x = s.x LIMIT 3", 1),
+        ("SELECT * FROM (SELECT r.id, s.w FROM r LEFT JOIN s ON r.x = s.x) LIMIT 3", 1),
+        ("WITH p AS (SELECT r.id, s.w FROM r LEFT JOIN s ON r.x = s.x) SELECT id + 1 AS z FROM p LIMIT 3", 1),
         ("SELECT id FROM r LEFT ANTI JOIN s ON r.x = s.x LIMIT 3", 2),
         ("SELECT id FROM r WHERE NOT EXISTS (SELECT 1 FROM s WHERE r.x = s.x) LIMIT 3", 2),
         ("SELECT id FROM r LEFT SEMI JOIN s ON r.x = s.x LIMIT 3", 1),

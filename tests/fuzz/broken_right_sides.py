@@ -15,6 +15,7 @@ from fff.dataflow.routing.constraints import Constraints
 from fff.dataflow.routing.parking import Parking
 from fff.dataflow.routing.right_sides import Met, RightSides
 from fff.dataflow.routing.router import Router
+from fff.dataflow.store.sorted_runs import Candidates
 from fff.dataflow.store.stem import SteM
 from tests.fuzz.broken import Broken, around, method, nothing
 from tests.fuzz.generate import Knobs
@@ -22,6 +23,7 @@ from tests.fuzz.generate import Knobs
 RIGHT = Knobs(right=1.0, aliases=(1, 2, 2))
 LOOKED_UP = Knobs(right=1.0, aliases=(1, 2), scannable=0.0)
 SCANNED = Knobs(right=1.0, aliases=(1, 2), scannable=1.0, second_scan=0.0)
+UNLINKED = Knobs(right=1.0, unlinked=1.0, aliases=(1, 1, 2), max_rows=8)
 SEVERAL = Knobs(right=1.0, aliases=(2, 2), scannable=0.2)
 
 
@@ -148,6 +150,15 @@ def _gone_are_offered(self: ParkedGroup, keys: Any) -> Any:
     return self._index.match(keys)[1]
 
 
+def _first_shown_only(right: Callable[..., Any]) -> Callable[..., Any]:
+    """Who does not match the first candidate of a run is taken for one without a match."""
+    return lambda self, sought, most, each=None: right(self, sought, most, 1)
+
+
+def _first_run_only(right: Callable[..., None]) -> Callable[..., None]:
+    return lambda self, runs, within: right(self, runs[:1], within)
+
+
 BROKEN_RIGHT_SIDES: tuple[Broken, ...] = (
     Broken("told before EOT", "P44", around(Router, "_await", _asked_is_answered), RIGHT, {}, "I"),
     Broken("nobody waits for matches", "P44", method(Router, "_await", _never_told), LOOKED_UP, {}, "I7"),
@@ -216,6 +227,17 @@ BROKEN_RIGHT_SIDES: tuple[Broken, ...] = (
         RIGHT,
         {},
         "I",
+    ),
+    Broken(
+        "the first candidate decides",
+        "P44",
+        around(Candidates, "steps", _first_shown_only),
+        UNLINKED,
+        {},
+        "I",
+    ),
+    Broken(
+        "the first run decides", "P44", around(Candidates, "__init__", _first_run_only), UNLINKED, {}, "I"
     ),
     Broken("no row is the last row", "P44", around(ArrowColumn, "take", _last_row_for_none), RIGHT, {}, "I8"),
     Broken(

@@ -64,6 +64,7 @@ class Knobs:
     key: float = 0.2
     limit: float = 0.0
     right: float = 0.3  # share of instances with right sides of left, semi and anti joins
+    unlinked: float = 0.0  # share of these right sides that inequalities alone join
     max_rows: int = 6
 
 
@@ -301,8 +302,9 @@ class _Draft:
                 self.kinds.append([self.rng.choice(self.kinds[0]) for _ in range(3)])
             self.kinds_of.append(self.rng.choice(["left", "left", "semi", "anti"]))
             self.count += 1
-            self.links[alias] = list(self.draw_links(alias))
-            while self.chance(0.35):
+            unlinked = bool(self.knobs.unlinked) and self.chance(self.knobs.unlinked)
+            self.links[alias] = [] if unlinked else list(self.draw_links(alias))
+            while self.chance(0.75 if unlinked else 0.35):
                 expr = self.rng.choice([self.selection, self.comparison])(self.visible(alias))
                 if expr is not None:
                     self.on.append((expr, alias))

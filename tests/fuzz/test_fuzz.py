@@ -18,7 +18,7 @@ import pytest
 
 from fff.dataflow import arrays, missing, scans
 from fff.dataflow.plan.plan import BlockPlan
-from fff.dataflow.routing import router
+from fff.dataflow.routing import right_sides, router
 from fff.dataflow.store import domains, index, stem
 from fff.dataflow.store.stem import SteM
 from tests.fuzz.broken_probers import PROBERS
@@ -86,6 +86,15 @@ def test_who_waits_for_a_scan_goes_to_lookups_and_back() -> None:
         for run in found.runs(faults=0.0, both=False):
             changed = replace(run, stalls=0.3, fail_lookups=0.4, fail_scans=0.4 * (seed % 2), page_rows=1)
             verdict(found.instance, changed, play(found.instance, changed, make_core), found.expected)
+
+
+@pytest.mark.parametrize("count", [10, pytest.param(400, marks=pytest.mark.slow)])
+def test_right_sides_that_inequalities_join(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Candidates are shown step by step, in parts of a batch, of several runs (P44)."""
+    knobs = Knobs(right=1.0, unlinked=0.9, aliases=(1, 1, 2), max_rows=8)
+    for seed in range(FIRST, FIRST + count):
+        monkeypatch.setattr(right_sides, "PROBE_PAIRS", 5 if seed % 2 else 1 << 20)
+        check(case(seed, knobs), make_core, both=seed % 3 == 0)
 
 
 @pytest.mark.parametrize("count", [10, pytest.param(120, marks=pytest.mark.slow)])

@@ -43,7 +43,6 @@ ALONE = [
 #: With what keeps them whole.
 WHOLE = [
     "SELECT count(*) FROM r FULL JOIN u ON r.i = u.i", "SELECT r.i FROM r FULL JOIN u ON r.i = u.i ORDER BY 1",
-    "SELECT i FROM (SELECT 1 AS i) a FULL JOIN u USING (i)",
     "SELECT a.n FROM (SELECT i + 1 AS n FROM r) a FULL JOIN u ON a.n = u.i",  # NULLs of no declared type
     "SELECT r.i FROM r FULL JOIN u ON r.i = u.i AND rand() > 0.5", "SELECT r.i FROM r FULL JOIN u ON 1 / r.i = u.i",
     "SELECT * FROM u a FULL JOIN (SELECT l AS i FROM r) b USING (i)",  # of two types

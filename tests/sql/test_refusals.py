@@ -35,6 +35,8 @@ REFUSED = [
     ("SELECT s, count(*) FROM t GROUP BY 2", "2"),
     ("SELECT s, count(*) FROM t GROUP BY -1", "1"),
     ("SELECT * FROM t ORDER BY 6", "6"),
+    ("SELECT * FROM VALUES (1), (1, 2) AS q", "1, 2"),
+    ("SELECT * FROM VALUES (1, 2), (2, 3) AS q(a)", "a"),
     ("SELECT s, sum(k) FROM t GROUP BY 1 ORDER BY 3", "3"),
     ("SELECT s, k, sum(k) FROM t GROUP BY ROLLUP(1, 4)", "4"),
     ("SELECT s, sum(k) FROM t GROUP BY CUBE(s, 9)", "9"),

@@ -173,10 +173,11 @@ class Constraints:
         return tuple(number for number in self._shared[alias] if not self._masks[number] & outside)
 
     def bounds(self, span: int, alias: int) -> tuple[Bound, ...]:
-        """What these predicates say of single columns of the alias."""
+        """What these predicates, or those of its ON condition, say of single columns of the alias."""
         known = self._bounds.get((span, alias))
         if known is None:
-            known = self._bounds[span, alias] = bounds(self.plan, self.evaluable(span, alias), span, alias)
+            reading = self.pairing[alias] if alias in self.right else self.evaluable(span, alias)
+            known = self._bounds[span, alias] = bounds(self.plan, reading, span, alias)
         return known
 
     def near(self, span: int, alias: int) -> bool:

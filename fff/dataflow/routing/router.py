@@ -96,20 +96,34 @@ class Router(Parking):
         for group in self.parked.before(alias, SCAN):
             links = self.block.constraints.links(group.state.span, alias)
             keys = stem.numbers[links[0].own].view[rows] if links else np.zeros(len(rows), np.int64)
-            yield from self._wake_group(group, Move(alias), keys, rows)
+            yield from self._wake_group(
+                group,
+                Move(alias),
+                keys,
+                rows,
+                linked=bool(links) or alias not in self.block.constraints.right,
+            )
 
-    def _wake_group(self, group: ParkedGroup, move: Move, keys: Int64, rows: Int64) -> Iterator[None]:
-        """Concatenate rows with the tuples of a group that wait for their keys."""
+    def _wake_group(
+        self, group: ParkedGroup, move: Move, keys: Int64, rows: Int64, *, linked: bool = True
+    ) -> Iterator[None]:
+        """Concatenate rows with the tuples of a group that wait for their keys; not `linked`: all wait for a right side."""
         for number, part in enumerate(group.parts(keys, PROBE_PAIRS)):
             if number:
                 yield
-            positions, places = group.match_places(keys[part])
+            if linked:
+                positions, places = group.match_places(keys[part])
+                matches = rows[part][positions]
+            else:
+                places = group.alive()
             if not len(places):
                 continue
-            matches = rows[part][positions]
             if move.alias in self.block.constraints.right:
-                places, positions = np.unique(places, return_inverse=True)
-                going, matched = self._right_sides.meet(group.at(places), move.alias, positions, matches)
+                if linked:
+                    places, positions = np.unique(places, return_inverse=True)
+                    going, matched = self._right_sides.meet(group.at(places), move.alias, positions, matches)
+                else:
+                    going, matched = self._right_sides.meet_arrived(group.at(places), move.alias, rows[part])
                 if self._right_sides.stay(move.alias):
                     group.match_found(places[matched])
                 else:
@@ -218,8 +232,14 @@ class Router(Parking):
         hopeful = self._right_sides.hopeful(batch, alias)
         self._unmatched(batch.take(np.flatnonzero(~hopeful)), move)
         hopeless = len(batch) - int(np.count_nonzero(hopeful))
-        batch, positions, rows = self._matches(batch.take(np.flatnonzero(hopeful)), alias, urgent=urgent)
-        going, matched = self._right_sides.meet(batch, alias, positions, rows)
+        batch = batch.take(np.flatnonzero(hopeful))
+        if self._right_sides.stay(alias) or self.block.constraints.links(span, alias):
+            batch, positions, rows = self._matches(batch, alias, urgent=urgent)
+            going, matched = self._right_sides.meet(batch, alias, positions, rows)
+        else:
+            batch, rest, (going, matched) = self._right_sides.meet_stored(batch, alias)
+            if len(rest):
+                self.waiting.push(rest, urgent=urgent, back=True)
         going = self._passing(going, span, alias)
         self._count(batch, move)
         held = self.held.matches(batch, alias)

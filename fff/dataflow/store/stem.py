@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 from fff.dataflow.arrays import ArrowColumn, Bools, Growable, Int64, Spill, Spillable, spill_columns
+from fff.dataflow.plan.expressions import Evaluated, Expr, evaluate_rows
 from fff.dataflow.plan.extents import Coverage
 from fff.dataflow.plan.plan import TablePlan
 from fff.dataflow.store.domains import Domain
@@ -58,8 +60,8 @@ class SteM:
         self._passes = {alias: Growable(np.bool_) for alias in aliases} if len(aliases) > 1 else {}
         self.alias_rows = dict.fromkeys(aliases, 0)
         self._indexes: dict[int, NumberIndex] = {}
-        self._runs: dict[int, SortedRuns] = {}
-        self._widest: dict[tuple[int, int], tuple[int, int]] = {}  # by columns: of how many rows, and how far
+        self._runs: dict[tuple[Expr, bool], SortedRuns] = {}
+        self._widest: dict[tuple[Expr, Expr], tuple[int, int | None]] = {}  # of how many rows, and how far
         self._joint: dict[tuple[int, ...], JointIndex] = {}  # by columns
         self.complete = False  # EOT(true) is in: every row of the table has arrived
         self.coverage = Coverage()  # EOT of predicates: every row of these extents has arrived
@@ -218,22 +220,30 @@ class SteM:
             index = self._indexes[column] = NumberIndex(self.numbers[column])
         return index
 
-    def runs(self, column: int) -> SortedRuns:
-        """The column in sorted runs, made on first use."""
-        runs = self._runs.get(column)
+    def computed(self, expr: Expr, rows: Int64) -> Evaluated:
+        """An expression over columns of the table, at `rows`."""
+        return evaluate_rows(expr, lambda column: self.values(column.index, rows), len(rows))
+
+    def runs(self, expr: Expr, *, hashed: bool = False) -> SortedRuns:
+        """A column, or what is computed of some, in sorted runs, made on first use, of all rows that are here."""
+        runs = self._runs.get((expr, hashed))
         if runs is None:
-            runs = self._runs[column] = SortedRuns(self.columns[column])
+            runs = self._runs[expr, hashed] = SortedRuns(partial(self.computed, expr), hashed=hashed)
+        runs.extend_to(len(self))
         return runs
 
-    def widest(self, below: int, above: int) -> int:
-        """How far one column is below another at most, in any row; 0 where it never is."""
+    def widest(self, below: Expr, above: Expr) -> int | None:
+        """How far one value is below another at most, in any row; 0 where it never is, None where one fails on some row."""
         seen, most = self._widest.get((below, above), (0, 0))
-        if seen < len(self):
+        if seen < len(self) and most is not None:
             rows = np.arange(seen, len(self))
-            (low, known), (high, too) = (ordinals(self.columns[one].take(rows)) for one in (below, above))
+            both = [self.computed(one, rows) for one in (below, above)]
+            (low, known), (high, too) = (ordinals(one.values) for one in both)
             # In floating point, rounded up: the integers may be further apart than there are integers.
             apart = (high.astype(np.float64) - low.astype(np.float64))[known & too]
             most = max(most, math.ceil(float(apart.max(initial=0.0)) * (1 + 1e-9)) + 1)
+            if any(one.failed is not None and one.failed.rows.any() for one in both):
+                most = None
             self._widest[below, above] = len(self), most
         return most
 
@@ -249,7 +259,7 @@ class SteM:
     ) -> Int64:
         """For each prober an upper bound of its matches. `links` are (own column, numbers of the probers)."""
         if within is not None:
-            return self.runs(within.column).counts(within)
+            return self.runs(within.own, hashed=within.hashed).counts(within)
         if not links:
             return np.full(probes, len(self), np.int64)
         if len(links) == 1:
@@ -272,7 +282,7 @@ class SteM:
         """Pairs (prober position, row) that agree on every link; without a link every pair within the bounds."""
         assert not self.forgotten, "rows are probed that are gone"
         if within is not None:
-            return self.runs(within.column).match(within)
+            return self.runs(within.own, hashed=within.hashed).match(within)
         if not links:
             return np.repeat(np.arange(probes), len(self)), np.tile(np.arange(len(self)), probes)
         joint = self._joint.get(tuple(column for column, _ in links))

@@ -26,8 +26,9 @@ from fff.sql.syntax.statement import Node, Statement, TokenType, arg, exp, keywo
 
 @dataclass
 class Bounds:
-    """For SELECTs whose rows of FROM and WHERE are bounded, and tables joined to others, how many rows are enough."""
+    """For queries, SELECTs whose rows of FROM and WHERE are bounded, and tables joined to others, how many rows are enough."""
 
+    queries: dict[Query, int] = field(default_factory=dict)
     scopes: dict[SelectScope, int] = field(default_factory=dict)
     recursive: dict[Query, int] = field(default_factory=dict)  # rows of what recurs, of which each may be any
     sources: dict[Source, int] = field(default_factory=dict)
@@ -44,6 +45,8 @@ class Bounds:
             asked = wanted.get(query, [1 if isinstance(query.node.parent, exp.Exists) else None])
             known = [one for one in asked if one is not None]
             most = max(known) if known and len(known) == len(asked) else None
+            if most is not None:
+                row_bounds.queries[query] = most
             if query.recursive:
                 if most is not None:
                     row_bounds.recursive[query] = most

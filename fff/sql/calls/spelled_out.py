@@ -25,7 +25,6 @@ from fff.sql.syntax.statement import (
     Statement,
     TokenType,
     exp,
-    filled,
     identifier_span,
     quote,
     text_span,
@@ -33,6 +32,8 @@ from fff.sql.syntax.statement import (
 
 #: So many rows of a range become a table.
 MOST_ROWS = 100_000
+#: Behind a SELECT of one item and nothing else.
+_ENDS = frozenset({TokenType.R_PAREN, TokenType.SEMICOLON})
 
 
 def spelled_out(
@@ -64,20 +65,31 @@ def spelled_out(
 
 
 def _generated(statement: Statement) -> list[Edit]:
-    """What makes `SELECT * FROM explode(array(1, 2)) AS made(x)` of `SELECT explode(array(1, 2)) AS x`."""
-    tree, tokens = statement.tree, statement.tokens
-    if not isinstance(tree, exp.Select) or filled(tree) != {"expressions"} or len(tree.expressions) > 1:
-        return []
-    [item] = tree.expressions
-    made = item.unalias()
-    if type(made) is not exp.Explode or len(tokens) < 4 or tokens[2].token_type is not TokenType.L_PAREN:
-        return []
-    close = statement.closing(2)
-    behind = Span(tokens[close].end + 1, tokens[-1].end + 1)
-    return [
-        edit(Span(tokens[0].end + 1, tokens[1].start), " * FROM "),
-        edit(behind, f" AS made({quote(item.alias or 'col')})"),
-    ]
+    """What makes `SELECT * FROM explode(array(1, 2)) AS made(x)` of `SELECT explode(array(1, 2)) AS x`, wherever it stands alone."""
+    tokens, edits = statement.tokens, list[Edit]()
+    for at, token in enumerate(tokens[:-3]):
+        opens = tokens[at + 2].token_type is TokenType.L_PAREN
+        if token.token_type is not TokenType.SELECT or tokens[at + 1].text.lower() != "explode" or not opens:
+            continue
+        close = statement.closing(at + 2)
+        if any(_is_name(statement, inside) for inside in range(at + 3, close)):
+            continue  # of a column around it
+        end = next((n for n in range(close + 1, len(tokens)) if tokens[n].token_type in _ENDS), len(tokens))
+        named = tokens[close + 1 : end]
+        if named and named[0].token_type is TokenType.ALIAS:
+            named = named[1:]
+        if len(named) > 1 or (named and named[0].token_type not in {TokenType.VAR, TokenType.IDENTIFIER}):
+            continue
+        name = named[0].text if named else "col"
+        edits.append(edit(Span(token.end + 1, tokens[at + 1].start), " * FROM "))
+        edits.append(edit(Span(tokens[close].end + 1, tokens[end - 1].end + 1), f" AS made({quote(name)})"))
+    return edits
+
+
+def _is_name(statement: Statement, at: int) -> bool:
+    """Whether a token is a name, and not that of a function."""
+    named = statement.tokens[at].token_type in {TokenType.VAR, TokenType.IDENTIFIER}
+    return named and statement.tokens[at + 1].token_type is not TokenType.L_PAREN
 
 
 def _rows(statement: Statement, node: Node, params: Mapping[str, object]) -> pa.Table | None:
@@ -115,6 +127,10 @@ def _rows(statement: Statement, node: Node, params: Mapping[str, object]) -> pa.
             return pa.table({"id": pa.array(numbers[: MOST_ROWS + 1], LONG)})
         if type(made) is exp.Explode and isinstance(made.this, exp.Array) and made.this.expressions:
             return pa.table({"col": column(made.this.expressions)})
+        if type(made) is exp.Explode:
+            elements = translator.value(made.this).expr
+            if isinstance(elements, Literal) and pa.types.is_list(elements.type):
+                return pa.table({"col": pa.array(elements.value or [], elements.type.value_type)})
     except (LeftToSparkError, QueryError, ValueError, pa.ArrowException):  # a name, a step of 0, …
         return None
     return None

@@ -5,7 +5,7 @@
 
 A condition that AND alone connects drops a row where it is false and where it is NULL, which is what makes IN a semi join. So
 does NOT IN an anti join, but only where no NULL can be on either side: where conditions beside it are true of no NULL, of either.
-Both sides of IN are columns of one kind, so that `=` compares them as IN does. The subquery is over one table; of its select
+Both sides of IN are columns of one kind, or what is computed and a column of one type, so that `=` compares them as IN does. The subquery is over one table; of its select
 list EXISTS looks at nothing.
 """
 
@@ -23,6 +23,8 @@ from fff.sql.binder.names import parts_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText, conjoined
 from fff.sql.binder.spj_block import Condition
+from fff.sql.refusals.expressions import Expressions
+from fff.sql.refusals.kinds import letter_of
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit, edit
 from fff.sql.syntax.parse import parse_statement
@@ -37,6 +39,7 @@ from fff.sql.syntax.statement import (
     keyword,
     qualified,
     quote,
+    text_span,
 )
 
 #: What a SELECT behind IN or EXISTS may consist of, by the tree's names. One of each of its rows is as good as all.
@@ -45,8 +48,10 @@ _CLAUSES = frozenset({"expressions", "from", "where", "distinct"})
 _OF_ONE_ROW = frozenset({"expressions", "from", "joins", "where"})
 #: The words of a semi join.
 _SEMI_JOIN = frozenset({TokenType.LEFT, TokenType.SEMI, TokenType.JOIN})
+#: Letters of kinds that are one type, whose values `=` compares as IN does.
+_OF_ONE_TYPE = frozenset("byhildstTn")
 #: Comparisons that are NULL where one side is.
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Like, exp.ILike, exp.RegexpLike)
 
 
 @dataclass(frozen=True)
@@ -236,6 +241,9 @@ class _Meant:
     condition: Condition
     join: str
     pairs: tuple[tuple[Found, Found], ...]  # columns of both sides that IN compares
+    computed: tuple[tuple[str | Span, ...], Found] | None = (
+        None  # or what is computed, its names qualified, and a column
+    )
 
     @classmethod
     def of(
@@ -259,9 +267,12 @@ class _Meant:
             return cls(tree, scope, inner, condition, join, ())
         assert isinstance(node, exp.In), "EXISTS and IN have queries"
         pairs = _pairs(node.this, scope, inner)
-        if not pairs or not (wanted or _never_null(tree, scope, conditions, pairs, inner)):
+        computed = _computed(tree, scope, inner, condition) if wanted and not pairs else None
+        if computed is None and not (
+            pairs and (wanted or _never_null(tree, scope, conditions, pairs, inner))
+        ):
             return None
-        return cls(tree, scope, inner, condition, join, tuple(pairs))
+        return cls(tree, scope, inner, condition, join, tuple(pairs), computed)
 
     def subquery(self, text: SelectText, conditions: Sequence[Condition]) -> Iterator[Subquery]:
         """The subquery as a join, where every name in it is clear."""
@@ -276,9 +287,11 @@ class _Meant:
         if names is None or place is None or where is None or source.table is None:
             return
         around = any(self._is_around(column) for column in self.inner.columns)
-        if source.table.source and not (around or self.pairs):
+        if source.table.source and not (around or self.pairs or self.computed):
             return  # one row of it says all: it is a table of one row first (`fff.sql.nested.query_tables`)
         on: list[str | Span] = []
+        if self.computed is not None:
+            on += ["(", *self.computed[0], f") = {_column(self.computed[1], alias)}"]
         for left, right in self.pairs:
             on.append(f"{' AND ' if on else ''}{_column(left)} = {_column(right, alias)}")
         for condition in own:
@@ -371,6 +384,34 @@ def _pairs(left: Node, scope: SelectScope, inner: SelectScope) -> list[tuple[Fou
             return []
         pairs.append((pair[0], pair[1]))
     return pairs
+
+
+def _computed(
+    tree: QueryTree, scope: SelectScope, inner: SelectScope, condition: Condition
+) -> tuple[tuple[str | Span, ...], Found] | None:
+    """What is computed of columns in front of IN, its names qualified, and the column of its type that the query behind IN is of."""
+    node, items, statement = condition.node, inner.node.expressions, tree.statement
+    right = _plain_column(items[0].unalias(), inner) if len(items) == 1 else None
+    if right is None or right.source.scope is not inner or right.source.table is None:
+        return None
+    if condition.span is None or inner.region is None:
+        return None
+    first, behind = statement.token_at(condition.span.start), inner.region.first - 2
+    kind, end = Expressions(statement, tree.scopes).operand(first)
+    letter = letter_of(right.source.table.columns[right.index].type)
+    if not isinstance(node, exp.In) or end != behind or kind != letter or kind not in _OF_ONE_TYPE:
+        return None
+    text: list[str | Span] = []
+    at = condition.span.start
+    places = [(text_span(one), one) for one in node.this.find_all(exp.Column)]
+    for place, name in sorted(places, key=lambda one: 0 if one[0] is None else one[0].start):
+        column = _any_column(name, scope)
+        if column is None or column.source.scope is not scope or place is None:
+            return None
+        text += [Span(at, place.start), _column(column)]
+        at = place.end
+    text.append(Span(at, statement.tokens[behind - 1].end + 1))
+    return tuple(text), right
 
 
 def _plain_column(node: Node, scope: SelectScope) -> Found | None:

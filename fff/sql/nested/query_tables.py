@@ -16,6 +16,7 @@ from fff.catalog import Catalog, ScanMethod, Table
 from fff.errors import QueryError, Span
 from fff.sql.analysis.soundness import Doubts
 from fff.sql.binder.build_scopes import read_queries
+from fff.sql.binder.row_bounds import Bounds
 from fff.sql.binder.scopes import Found, Query, QueryTree, resolve
 from fff.sql.planner.plan import BlockQuery, BranchUnion, Feed, Prepared
 from fff.sql.scalars.typed import may_fail
@@ -39,12 +40,15 @@ class QueryTables:
     made: dict[str, Prepared] = field(default_factory=dict)
     packed: bool = False  # some joins were written as queries, so that the eddies run them
 
-    def replaced(self, text: Edited, catalog: Catalog, plan: Plan) -> tuple[Edited, Catalog]:
+    def replaced(
+        self, text: Edited, catalog: Catalog, plan: Plan, params: Mapping[str, object]
+    ) -> tuple[Edited, Catalog]:
         """The text with tables for queries, and the catalog with these. Raises QueryError."""
         tried: set[str] = set()
         while len(tried) < _MOST:
             tree = read_queries(parse_statement(text.sql), catalog)
-            step = next((one for one in _candidates(tree) if one.sql not in tried), None)
+            enough = Bounds.of(tree, params).queries
+            step = next((one for one in _candidates(tree, enough) if one.sql not in tried), None)
             if step is None:
                 break
             tried.add(step.sql)
@@ -130,8 +134,8 @@ class _Candidate:
         return self.inside, f"SELECT {columns} FROM {table.name}"  # noqa: S608 - names of ours
 
 
-def _candidates(tree: QueryTree) -> list[_Candidate]:
-    """Those that do more than to choose rows of tables, outermost first."""
+def _candidates(tree: QueryTree, enough: Mapping[Query, int]) -> list[_Candidate]:
+    """Those that do more than to choose rows of tables, outermost first, with a LIMIT where so many rows of them are enough."""
     candidates = []
     for query in tree.queries:
         shape = None if query is tree.root or query.recursive else _shape(tree, query)
@@ -155,6 +159,12 @@ def _candidates(tree: QueryTree) -> list[_Candidate]:
             start = tree.statement.tokens[min(one.region.first for one in query.branches if one.region)].start
             with_ = sql[inside.start : start]
         made = with_ + shape.format(sql[start : inside.end])
+        if (
+            query in enough
+            and shape == "{}"
+            and not filled(query.node.unnest()) & {"limit", "offset", "order"}
+        ):
+            made += f"\nLIMIT {enough[query]}"
         candidates.append(_Candidate(made, inside, whole))
     return candidates
 
@@ -228,7 +238,7 @@ def _is_worth_it(tree: QueryTree, query: Query) -> bool:
         return isinstance(node, exp.SetOperation)
     [scope] = query.branches
     if not scope.sources:
-        return False
+        return bool(sources)  # a row of constants in FROM
     if filled(node) - _PLAIN or scope.one_sided or scope.inner or not scope.joinable:
         return True
     if isinstance(parent, exp.In) and not all(

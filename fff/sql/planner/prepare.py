@@ -240,7 +240,7 @@ def _rewritten(
     with suppress(QueryError):
         before, text = text.sql, packed(text, catalog)
         made.packed = text.sql != before
-        text, catalog = made.replaced(text, catalog, plan)
+        text, catalog = made.replaced(text, catalog, plan, params)
         if made.made or made.packed:
             halves = halved(text, catalog)
             text = text if halves is None else halves

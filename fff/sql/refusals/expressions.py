@@ -64,6 +64,8 @@ _TYPES = {"integer": "i", "long": "l", "short": "h", "byte": "y", "real": "f", "
 }
 _SUFFIXES = {"l": "l", "s": "h", "y": "y", "d": "d", "f": "f", "bd": "m"}
 _OF_WORDS = {"date": "t", "timestamp": "T", "timestamp_ltz": "T", "timestamp_ntz": "n"}
+#: Functions of texts that are of other types where what they are given is.
+_PARTS = frozenset({"substring", "substr", "left", "concat", "lpad", "rpad", "reverse"})
 _MAKERS = {"map": "p", "struct": "r", "named_struct": "r"}
 _ORDINALS = ("first", "second", "third")
 _INTS, _LONGS = range(2**31), range(2**63)
@@ -108,6 +110,14 @@ class Expressions:
             if mistakes and end >= 0:
                 raise mistakes[0]
         return self._values[at]
+
+    def operand(self, at: int) -> tuple[str, int]:
+        """The kind of what stands before a comparison or a predicate, from a token on, and the token behind it; -1 as above."""
+        try:
+            kind, _, end = self._binary(at, _COMPARISON + 1, [])
+        except _BeyondError:
+            return UNKNOWN, -1
+        return kind, end
 
     def call(self, at: int) -> str:
         """The kind of a function's values, by the token of its name."""
@@ -378,6 +388,9 @@ class Expressions:
             if mistakes:
                 raise mistakes[0]
             return parts[0][0] if name == "nullif" else made
+        kinds = {kind for kind, _, _ in (parts if name == "concat" else parts[:1])}
+        if name in _PARTS and "s" in kinds and kinds <= {"s", "S"}:  # constants alone would be one
+            return "s"
         return VALUES.get((name, len(spans)), UNKNOWN)
 
     def _cast(self, form: str, part: Part, at: int) -> tuple[str, int]:

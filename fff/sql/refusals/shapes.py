@@ -32,6 +32,8 @@ def check_shapes(tree: QueryTree) -> None:
             _check_subquery(statement, query)
         for source in scope.sources:
             _check_renamed(statement, source)
+    for values in statement.tree.find_all(exp.Values):
+        _check_rows(statement, values)
 
 
 def _width_of(scope: SelectScope) -> int | None:
@@ -200,6 +202,23 @@ def _check_renamed(statement: Statement, source: Source) -> None:
         inner = source.query is not None and (source.query.renamed is None)
         width = _width(source.query) if inner and source.query is not None else None
     if width is not None and width != len(names):
+        raise _refused(
+            statement, names[0], f"{counted(len(names), 'column')} are named, of {counted(width, 'column')}"
+        )
+
+
+def _check_rows(statement: Statement, values: Node) -> None:
+    """The widths of rows that are written out, and the names behind them."""
+    rows = [(len(row.expressions) if isinstance(row, exp.Tuple) else 1, row) for row in values.expressions]
+    width = rows[0][0] if rows else 0
+    other = next(((wide, row) for wide, row in rows if wide != width), None)
+    if other is not None:
+        raise _refused(
+            statement, other[1], f"VALUES of {counted(width, 'column')} and {counted(other[0], 'column')}"
+        )
+    alias = values.args.get("alias")
+    names: Sequence[Node] = alias.columns if isinstance(alias, exp.TableAlias) else ()
+    if names and rows and len(names) != width:
         raise _refused(
             statement, names[0], f"{counted(len(names), 'column')} are named, of {counted(width, 'column')}"
         )
