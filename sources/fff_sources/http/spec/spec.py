@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from fff.schema import arrow_type
 from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.spec.client import Auth, Client, OAuth2, RateLimit
-from fff_sources.http.spec.cost import RequestCost
+from fff_sources.http.spec.cost import CountedDays, RequestCost
 from fff_sources.http.spec.model import (
     ONE_OR_MORE,
     AliasChoices,
@@ -242,6 +242,7 @@ class Endpoint(Spec):
     select: Annotated[Select, short_for("param")] | None = None
     sort: Sort | None = None
     on_response: list[OnResponse] = []
+    counts_as: Annotated[int, Field(ge=1)] | CountedDays = 1
 
     @property
     def record_is_row(self) -> bool:
