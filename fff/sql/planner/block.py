@@ -142,7 +142,9 @@ class BlockParts:
         if len(self.access.tables) != 1 or len(self.access.aliases) != 1 or self.residual:
             return False
         table = self.access.tables[0].table
-        last = None if first is None or first.nulls_first or not first.cut else Not(IsNull(first.column))
+        last = None  # NULL comes after all that counts
+        if first is not None and first.column is not None and first.cut and not first.nulls_first:
+            last = Not(IsNull(first.column))
         return all(
             one.where == "engine" and one.expr is not None and (one.expr == last or says_all(table, one.expr))
             for one in self.conjuncts

@@ -27,7 +27,7 @@ class DatabaseColumn:
     `value` is the SQL that reads it, as text where `parsed`; `wrong`, if anything, is true for values that
     are none of the type, which fail the reading. `compared` is what keys and conditions are compared with;
     without it the column takes neither. `cast` is the database's type of such keys and constants. `order` is
-    what rows are sorted by so that they come as Spark sorts what is read: numbers, times, texts by their bytes.
+    what rows are sorted by to come as Spark sorts what is read: numbers, times, texts by their bytes.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What requests cost, as a spec says it of a source, a table or an access method, and as how many they count."""
+"""What requests cost, as a spec says it of a source, a table or a way to it, and as how many they count."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RequestCost(Spec):
 
 
 class CountedDays(Spec):
-    """A request counts as one for every so many `days` begun, from the `first` to the `last`: key columns that are dates."""
+    """A request counts as one for every so many `days` begun, between two key columns that are dates."""
 
     first: str
     last: str
