@@ -42,6 +42,17 @@ class Qual:
             return bool(beyond or (self.value == other.value and not strict))
         return False
 
+    def ensures(self, operator: str, value: Any) -> bool:
+        """Whether whatever fulfils it, in the sense of SQL, fulfils `column operator value`, too."""
+        match operator:
+            case "<>" if self.operator == "<>":
+                return bool(self.value == value)
+            case ">" | ">=" | "<" | "<=" if self.operator in ("=", *(_UP if operator in _UP else _DOWN)):
+                beyond = self.value > value if operator in _UP else self.value < value
+                strict = operator in (">", "<") and self.operator != operator
+                return bool(beyond or (self.value == value and not strict))
+        return False
+
 
 @dataclass(frozen=True)
 class ChangesSince:

@@ -204,6 +204,8 @@ def cache_clear(
     return clear(source)
 
 
+Account = Annotated[str | None, option("--account NAME", "Which one, where the source has several.")]
+
 app.command()(mcp)
 app.command()(serve)
 app.command()(watch)
@@ -218,6 +220,7 @@ def login(
     device: Annotated[
         bool, option("--device", "With a code that is typed elsewhere, not in a browser here.")
     ] = False,
+    account: Account = None,
     listed: Annotated[bool, option("--list", "Tell which sources somebody is logged in to.")] = False,
     verbose: Verbose = False,
 ) -> int:
@@ -228,7 +231,7 @@ def login(
         return list_logins()
     if source is None:
         raise UsageError("which source?", hint="fff login SOURCE, or fff login --list")
-    return run_login(source, sources or (), device=device)
+    return run_login(source, sources or (), account=account, device=device)
 
 
 @app.command()
@@ -236,12 +239,13 @@ def login(
 def logout(
     source: Annotated[str, argument("SOURCE", "The source to log out of.")],
     sources: Sources = None,
+    account: Account = None,
     verbose: Verbose = False,
 ) -> int:
     """Forget what logging in to a source gave."""
     from fff_cli.commands.login import run_logout  # noqa: PLC0415
 
-    return run_logout(source, sources or ())
+    return run_logout(source, sources or (), account=account)
 
 
 @app.command()

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from fff.access.key_index import KeyNumbers
 from fff.catalog import LookupMethod, Page, ScanMethod, SourceAdapter, Table
-from fff.dataflow.arrays import Bools, ranks
+from fff.dataflow.arrays import Bools, Int64, ranks
 from fff.dataflow.plan.expressions import And, Expr, evaluate
 from fff.sql.planner.plan import FirstRows
 from fff.stats import AccessMeter
@@ -45,6 +45,7 @@ class OrderedPrefix:
             None
             if first.column is None
             else f"{'-' if first.falling else ''}{columns[first.column.index]}".lower()
+            + (" nulls first" if first.nulls_first else "")
         )
         pages = self._adapter.scan(table, method, columns, meter=meter, window=window)
         async with aclosing(cast("AsyncGenerator[Page]", pages)) as opened:
@@ -86,7 +87,7 @@ class _Read:
         self._known = 0  # keys so far
         self._first = first
         self._predicates = predicates
-        self._last: int | None = None  # value; of rows without one nothing is said
+        self._last: pa.Array | None = None  # value; of NULLs nothing is said where they are not to come first
         self._counted = 0  # rows that count
         self._at_last = 0  # of them, those with the last value: more of these may come
 
@@ -101,23 +102,28 @@ class _Read:
             self._counted += int(np.count_nonzero(self._counting(rows)))
             return True
         column = rows.column(self._first.column.index)
-        present = np.asarray(pc.is_valid(column))
-        values = np.asarray(_whole(column.drop_null()))
-        if self._first.falling:
-            values = ~values  # in the reverse order, like the negative ones, and never out of range
+        present = np.asarray(pc.is_valid(column)) | self._first.nulls_first
+        values = column.filter(pa.array(present))
         if not len(values):
             return True
-        beside = values if self._last is None else np.concatenate([[self._last], values])
-        if np.any(np.diff(beside) < 0):
+        before = self._last is not None
+        places = self._places(pa.concat_arrays([self._last, values]) if self._last is not None else values)
+        if np.any(np.diff(places) < 0):
             self.sorted = False
             return False
         counts = self._counting(rows)[present]
-        last = int(values[-1])
-        ties = int(np.count_nonzero(counts & (values == last)))
-        self._at_last = ties + (self._at_last if last == self._last else 0)
+        ties = int(np.count_nonzero(counts & (places[before:] == places[-1])))
+        self._at_last = ties + (self._at_last if before and places[0] == places[-1] else 0)
         self._counted += int(np.count_nonzero(counts))
-        self._last = last
+        self._last = values.slice(len(values) - 1)
         return True
+
+    def _places(self, values: pa.Array) -> Int64:
+        """Where values stand in the order, the same for those that are alike: NULL before all, NaN as the largest."""
+        ranks = np.asarray(pc.rank(values.drop_null(), tiebreaker="dense"), np.int64)
+        places = np.full(len(values), np.iinfo(np.int64).min)
+        places[np.asarray(values.is_valid())] = -ranks if self._first.falling else ranks
+        return places
 
     def _counting(self, rows: pa.RecordBatch) -> Bools:
         """Which rows fulfil the conditions and are there for the first time."""
@@ -138,10 +144,3 @@ class _Read:
         firsts = (numbers < 0) | ((numbers >= self._known) & (ranks(numbers) == 0))
         self._known = max(self._known, int(numbers.max()) + 1)
         return firsts
-
-
-def _whole(column: pa.Array) -> pa.Array:
-    """Integers, dates and times as 64-bit integers in the same order."""
-    if pa.types.is_date32(column.type):
-        column = column.cast(pa.int32())
-    return column.cast(pa.int64())

@@ -33,7 +33,8 @@ class KeyColumn:
 
     `sendable` are the operators that every request for the table can say beside its keys, each with the
     parameter that does (None: it is said in the source's own language). The source must then give at least
-    the rows for which the comparison is true in SQL. Unbound keys are from `parent`: source, table, column.
+    the rows for which the comparison is true in SQL; those alone where it is `exact`: it compares just what
+    is read, as SQL does, all but `like`. Unbound keys are from `parent`: source, table, column.
     """
 
     name: str
@@ -41,6 +42,7 @@ class KeyColumn:
     operators: tuple[str, ...] = ("=",)
     sendable: tuple[tuple[str, str | None], ...] = ()
     parent: tuple[str, str, str] | None = None
+    exact: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,8 @@ class Table:
     """A web table: its columns in order, and every way to reach its rows.
 
     What requests can be spared for is a statement's to say: `quals` hold for every row that it can use (the
-    rest may be left out of any answer), of a scan it takes no more than `rows_wanted` rows, and the first by
-    `sort` will do. Sources may ignore all three; pages say what order they come in.
+    rest may be left out of any answer), of a scan it takes no more than `rows_wanted` of the rows that fulfil
+    them, and the first by `sort` will do. Sources may ignore all three; pages say what order they come in.
     """
 
     source: str
@@ -106,7 +108,8 @@ class Table:
     wanted: Extent = ALL  # the rows that `quals` were made for, by their values as declared
     rows_wanted: int | None = None
     sortable: tuple[str, ...] = ()  # what scans can be asked to be sorted by, written as in `order`
-    sort: str | None = None  # one of these
+    sort: str | None = None  # one of these, `x nulls first` where NULL is to come before all else
+    sorts_exactly: bool = False  # as SQL does, texts by their bytes, NULL first or last as it is asked
     changes: ChangesSince | None = None  # how scans can be asked for what has changed alone
     notes: tuple[str, ...] = ()  # what whoever reads it should know beforehand, each a sentence
     function: bool = False  # the last column is its value, those before it are its arguments, in order

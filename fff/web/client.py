@@ -151,9 +151,9 @@ class WebClient:
                 self._fail(
                     req,
                     _Failed(
-                        f"{'the declared limit' if long.declared else 'the server'} asks to wait {long.seconds:.0f} s",
+                        long.reason,
                         again=False,
-                        hint="try again later, or allow the wait with client.retry.max_wait in the spec",
+                        hint=long.hint,
                     ),
                     attempt,
                 )
@@ -308,7 +308,7 @@ class WebClient:
         # Paid for before it queues: one that the budget has no request for takes no turn of the host's from others.
         meter.charge(req.source, req.table)
         try:
-            permit = await limiter.acquire(meter)
+            permit = await limiter.acquire(meter, req.units)
         except BaseException:
             meter.refund()
             raise

@@ -181,6 +181,7 @@ class Request:
     seconds: float | None = None  # left of `policy.total_timeout`, where attempts have used some of it up
     judge: Callable[[Response], Verdict | None] | None = None  # reads what a body says of its own answer
     yields: bool = False  # told to slow down it is not tried again: somebody else may ask instead
+    units: int = 1  # of requests that it counts as, where limits are declared
     fresh: bool = False  # over a new connection, since a kept one was closed by the server
 
     def but(self, **changed: object) -> Request:

@@ -113,6 +113,18 @@ def test_keys_that_tell_no_rows_apart_leave_the_file(
     assert (Path(file).read_bytes(), len(list(Path().glob(".*")))) == (before, 0)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_of_a_file_without_a_key_stay(desk: Desk, form: str) -> None:
+    file = f"x.{form}"
+    desk.rows = [(1, "one"), (2, None), (3, None)]
+    assert into(file) == 0
+    desk.rows = [(2, "two"), (4, "one")]
+    assert into(file, "--upsert", "name") == 0
+    assert sorted(rows_of(file), key=repr) == [("2", "two"), ("2", None), ("3", None), ("4", "one")]
+    assert into(file, "--upsert", "name") == 0, "NULL is like no other NULL, in later runs too"
+    assert len(rows_of(file)) == 4
+
+
 @pytest.mark.parametrize("form", FEW)
 def test_a_partial_result_is_not_added_unless_it_is_asked_for(
     desk: Desk, form: str, capfd: pytest.CaptureFixture[str]

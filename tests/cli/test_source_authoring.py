@@ -200,6 +200,7 @@ def test_what_cannot_be_imported_is_one_error(fff: Run, tmp_path: Path) -> None:
     for arguments, said in (
         (("x.json",), "no format that can be imported is to be seen in it"),
         (("x.json", "--from", "steampipe"), "--from steampipe: cannot be imported"),
+        (("x.json", "--from", "steampipe"), "--from openapi"),
         (("none.json",), "cannot be read"),
         (("x.json", "--count"), "is no folder"),
     ):

@@ -14,11 +14,13 @@ from fff.errors import SparkError
 from fff.federation import Federation
 from fff.spark.spool import Spool
 
+_NULLS = "nulls_first_on_asc_last_on_desc"  # as in Spark
+
 
 @cache
 def database() -> duckdb.DuckDBPyConnection:
     """One DuckDB for all tests: to start one takes twenty times as long as to ask it. Ask a cursor of it."""
-    one = duckdb.connect(":memory:", config={"threads": 1})
+    one = duckdb.connect(":memory:", config={"threads": 1, "default_null_order": _NULLS})
     one.execute("CREATE MACRO every(x) AS bool_and(x)")
     return one
 

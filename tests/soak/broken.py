@@ -79,7 +79,7 @@ def _more_at_once(patching: pytest.MonkeyPatch) -> None:
 
 
 def _never_waits(patching: pytest.MonkeyPatch) -> None:
-    patching.setattr(SlidingLimit, "delay", lambda self, now: 0.0)
+    patching.setattr(SlidingLimit, "delay", lambda self, now, units=1: 0.0)
 
 
 def _retry_at_once(patching: pytest.MonkeyPatch) -> None:

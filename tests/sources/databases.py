@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -45,6 +45,31 @@ CONDITIONS = (
     "name = 'Anna' AND tag = 'Anna'",
     "k > 9223372036854775806",
     "n < -2147483648 OR k = 3",
+)
+#: What is ordered and cut, and whether the database can be told all of it, LIMIT included.
+CUTS = (
+    ("SELECT k FROM {} ORDER BY k LIMIT 5", True),
+    ("SELECT k, x FROM {} ORDER BY k DESC, x LIMIT 5 OFFSET 3", True),
+    ("SELECT n FROM {} ORDER BY n LIMIT 7", True),
+    ("SELECT n FROM {} ORDER BY n NULLS LAST LIMIT 7", True),
+    ("SELECT n FROM {} ORDER BY n DESC NULLS FIRST LIMIT 7", True),
+    ("SELECT n FROM {} WHERE n IS NOT NULL AND k > 30 ORDER BY n LIMIT 7", True),
+    ("SELECT x FROM {} WHERE x >= 0.1 ORDER BY x DESC LIMIT 30", True),
+    ("SELECT x FROM {} ORDER BY x LIMIT 30", True),
+    ("SELECT name FROM {} ORDER BY name LIMIT 25", True),
+    ("SELECT name FROM {} WHERE tag = 'Anna' ORDER BY name DESC LIMIT 25", True),
+    ("SELECT k FROM {} WHERE n = 3 AND k <> 22 AND k BETWEEN 10 AND 90 ORDER BY k DESC LIMIT 4", True),
+    ("SELECT k FROM {} WHERE k > 9223372036854775806 ORDER BY k LIMIT 4", True),
+    ("SELECT k FROM {} WHERE k < -9223372036854775807 OR k < 3 ORDER BY k LIMIT 2", False),
+    ("SELECT name FROM {} WHERE name LIKE 'A%' ORDER BY name LIMIT 3", False),
+    ("SELECT n FROM {} WHERE n IN (1, 4) ORDER BY n DESC LIMIT 3", False),
+    ("SELECT k FROM {} WHERE name IS NULL ORDER BY k LIMIT 3", False),
+    ("SELECT k FROM {} WHERE n = 2 AND length(name) > 2 ORDER BY k DESC LIMIT 3", False),
+    ("SELECT n, k FROM {} ORDER BY n, k DESC LIMIT 3", False),
+    ("SELECT name, k FROM {} ORDER BY name DESC, k LIMIT 30", False),
+    ("SELECT n, count(*) AS c FROM {} GROUP BY n ORDER BY n LIMIT 3", False),
+    ("SELECT DISTINCT n FROM {} ORDER BY n DESC LIMIT 3", False),
+    ("SELECT a.k FROM {0} a JOIN {0} b ON a.k = b.n ORDER BY a.k LIMIT 3", False),
 )
 NAMES = (
     "Anna",
@@ -106,3 +131,13 @@ async def requests(federation: Federation, sql: str) -> dict[str, int]:
     _, execution = await run(federation, sql)
     assert execution.outcome.complete
     return {one.name: one.requests for one in execution.snapshot().access if one.requests}
+
+
+async def cut(federation: Federation, told: Callable[[], bool]) -> None:
+    """Hold every one of `CUTS` over `db.t` against the same over the frame `own`; `told`: whether a LIMIT was sent since."""
+    for sql, whole in CUTS:
+        expected = await answer(federation, sql.format("own"))
+        told()
+        assert await answer(federation, sql.format("db.t")) == expected, sql
+        assert told() == whole, sql
+        federation.reset()

@@ -15,8 +15,9 @@ import pytest
 from aiohttp import web
 
 from fff.errors import SourceError
+from tests.engine.duck import over_duck
 from tests.engine.site import run, until
-from tests.sources.databases import CONDITIONS, answer, opened, requests, rows_of_t
+from tests.sources.databases import CONDITIONS, answer, cut, opened, requests, rows_of_t
 from tests.sources.postgres import PASSWORD, USER, WRITTEN, PostgresServer, postgres_server
 from tests.web.serving import Serve
 
@@ -51,6 +52,9 @@ CREATE SCHEMA other;
 CREATE TABLE other."T; DROP" (id int);
 INSERT INTO other."T; DROP" VALUES (42);
 CREATE TABLE many AS SELECT i AS id, 'v' || i AS v FROM generate_series(1, 60000) i;
+CREATE TABLE odd (id int PRIMARY KEY, x float4, moment timestamp, price numeric(6,2));
+INSERT INTO odd VALUES (1, 'NaN', '2024-01-01 00:00:00.000001', 1.05), (2, 'Infinity', '2024-01-01 00:00:00.000002', 1),
+  (3, NULL, NULL, NULL), (4, -0.0, NULL, 1.06), (5, 8, NULL, NULL), (6, NULL, NULL, NULL);
 CREATE TABLE odd_times (id int, day date, amount numeric(5,1));
 INSERT INTO odd_times VALUES (1, '2024-01-01', 1), (2, 'infinity', 2), (3, '2024-01-03', 'NaN');
 """
@@ -99,7 +103,18 @@ async def test_tables_columns_and_keys_are_found(server: PostgresServer, tmp_pat
     async with opened(tmp_path, SPEC, DB=server.uri) as federation:
         await federation.discover("SELECT * FROM db.kinds, db.t, db.pairs, db.parent, db.parts, db.seen")
         tables = {one.name: one for one in federation.catalog.tables(offered=False) if one.source == "db"}
-    assert sorted(tables) == ["heir", "kinds", "many", "odd_times", "pairs", "parent", "parts", "seen", "t"]
+    assert sorted(tables) == [
+        "heir",
+        "kinds",
+        "many",
+        "odd",
+        "odd_times",
+        "pairs",
+        "parent",
+        "parts",
+        "seen",
+        "t",
+    ]
     assert {one.name: one.type for one in tables["kinds"].columns} == {
         "id": "string", "amount": "decimal(12,3)", "free": "string", "wide": "string", "day": "date",
         "at": "timestamp_ntz", "moment": "timestamp", "ok": "boolean", "half": "float", "code": "string",
@@ -189,6 +204,35 @@ async def test_no_more_is_read_than_limit_takes(server: PostgresServer, tmp_path
         assert len(await answer(federation, "SELECT v FROM db.many LIMIT 5")) == 5
         [asked] = said(server, since)
         assert re.search(r'SELECT CAST\("v" AS text\).*FROM "public"."many" LIMIT 5', asked)
+
+
+async def test_order_and_limit_go_along_where_they_mean_the_same(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    read = 0
+
+    def told() -> bool:
+        nonlocal read
+        since, read = read, len(server.log())
+        return any(re.search(r" LIMIT [0-9]+ \|", sql) for sql in said(server, since))
+
+    async with opened(tmp_path, SPEC, {"own": rows_of_t()}, DB=server.uri) as federation:
+        over_duck(federation)
+        await cut(federation, told)
+        for sql, expected in (
+            ("SELECT id FROM odd ORDER BY x DESC LIMIT 3", [(1,), (2,), (5,)]),
+            ("SELECT id FROM odd ORDER BY x LIMIT 2", [(3,), (6,)]),
+            ("SELECT id FROM odd WHERE x > 7 ORDER BY x LIMIT 2", [(2,), (5,)]),
+            ("SELECT id FROM odd WHERE x <= double('NaN') ORDER BY id LIMIT 3", [(1,), (2,), (4,)]),
+            (
+                "SELECT id FROM odd WHERE moment >= TIMESTAMP_NTZ'2024-01-01 00:00:00.000002' ORDER BY moment LIMIT 1",
+                [(2,)],
+            ),
+            ("SELECT id FROM odd WHERE price > 1.05 ORDER BY price DESC LIMIT 1", [(4,)]),
+        ):
+            told()
+            assert await answer(federation, sql) == expected, sql
+            assert told() == ("NaN" not in sql), sql
 
 
 async def test_schemas_and_tables_are_named(server: PostgresServer, tmp_path: Path) -> None:

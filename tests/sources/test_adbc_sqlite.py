@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,8 @@ from fff.web.client import WebClient
 from fff_sources.adbc import connection
 from fff_sources.adbc.asking import statement
 from fff_sources.load import lint, load_catalog
-from tests.sources.databases import CONDITIONS, answer, opened, requests, rows_of_t
+from tests.engine.duck import over_duck
+from tests.sources.databases import CONDITIONS, answer, cut, opened, requests, rows_of_t
 
 pytest.importorskip("adbc_driver_sqlite", reason="pip install 'fff[sqlite]'")
 
@@ -154,6 +156,38 @@ async def test_no_more_is_read_than_limit_takes(folder: Path) -> None:
         assert len(rows) == 5
         [access] = [one for one in execution.snapshot().access if one.requests]
         assert access.rows == 5
+
+
+async def test_order_and_limit_go_along_where_they_mean_the_same(folder: Path, monkeypatch: Any) -> None:
+    sent: list[str] = []
+
+    def spied(*args: Any, **kwargs: Any) -> Any:
+        asked = statement(*args, **kwargs)
+        sent.append("" if asked is None else asked.sql)
+        return asked
+
+    def told() -> bool:
+        texts, sent[:] = list(sent), []
+        return any(re.search(r" LIMIT [0-9]+\)$", sql) for sql in texts)
+
+    monkeypatch.setattr("fff_sources.adbc.source.statement", spied)
+    async with opened(folder, SPEC, {"own": rows_of_t()}) as federation:
+        over_duck(federation)
+        await cut(federation, told)
+
+
+async def test_texts_are_sorted_by_databases_that_have_them_in_utf_8(folder: Path) -> None:
+    for name, encoding in (("one", "UTF-8"), ("two", "UTF-16le")):
+        with sqlite3.connect(folder / f"data/{name}.db") as db:
+            db.execute(f"PRAGMA encoding = '{encoding}'")
+            db.execute('CREATE TABLE s (v TEXT COLLATE NOCASE, d DATE COLLATE NOCASE, "n nulls first" INT)')
+        db.close()
+    spec = "version: 1\nsources:\n"
+    spec += "".join(f"  {n}: {{type: adbc, driver: sqlite, uri: data/{n}.db}}\n" for n in ("one", "two"))
+    async with opened(folder, spec) as federation:
+        await federation.discover("SELECT * FROM one.s, two.s")
+        tables = [federation.catalog.find([name, "s"])[0] for name in ("one", "two")]
+    assert [table.sortable for table in tables] == [("v", "-v", "d", "-d"), ()]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from fff.errors import SourceError
+from fff.errors import SecretError, SourceError
+from fff_sources.http.request.token_store import logged_in
 from fff_sources.load import lint
 from tests.sources.reading import Reader
 from tests.web.serving import Serve
@@ -142,7 +143,9 @@ async def test_an_error_of_the_source_is_no_credentials_fault(serve: Serve, read
         ("[{type: bearer, token: a}]", "at least 2"),
         ("[{type: bearer, token: a}, {type: bearer, token: a}]", "credentials names one twice"),
         ("[{type: bearer, token: a}, {type: bearer, token: b}], auth: {type: bearer, token: c}", "one of the two"),
-        ("[{type: bearer, token: a}, {type: oauth2, access_token_url: 'http://x/t', client_id: b}]", "there is no 'oauth2'"),
+        ("[{type: bearer, token: a}, {type: oauth2, access_token_url: 'http://x/t', client_id: b}]", "where tokens come from"),
+        ("[{type: oauth2, access_token_url: 'http://x/t', client_id: b, refresh_token: c}, {type: oauth2, access_token_url: 'http://x/t', client_id: b, refresh_token: d}]", "`account` tells them apart"),
+        ("[{type: oauth2, access_token_url: 'http://x/t', client_id: b, refresh_token: c}, {type: oauth2, access_token_url: 'http://x/t', client_id: b, refresh_token: d, account: e}]", None),
         ("[{type: bearer, token: a}, {type: digest, username: a, password: b}]", None),
         ("[{type: bearer, token: a}, {type: bearer, tokn: b}]", "did you mean 'token'?"),
         ("[{type: bearer, token: a}, {type: api_key, name: k, api_key: b, location: query}]", None),
@@ -235,3 +238,94 @@ async def test_where_none_gets_a_token_it_is_an_error(serve: Serve, read: Read) 
         await reader.scan("t")
     assert "secret-" not in caught.value.render()
     assert max(granting.logins.values()) <= 2
+
+
+class Refreshing(Keyed):
+    """Tokens for refresh tokens, which rotate; rows say whose token asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refreshed: Counter[str] = Counter()
+        self.revoked: set[str] = set()
+
+    async def answer(self, request: web.Request) -> web.Response:
+        if request.path == "/token":
+            form = await request.post()
+            who = str(form["refresh_token"]).partition("-")[0]
+            self.refreshed[who] += 1
+            if who in self.revoked:
+                return web.json_response({"error": "invalid_grant"}, status=400)
+            number = self.refreshed[who]
+            granted = {"access_token": f"access-{who}-{number}", "refresh_token": f"{who}-again-{number}"}
+            return web.json_response(granted | {"expires_in": 3600})
+        if request.path == "/whose":
+            return web.json_response([{"id": request.headers["Authorization"].split("-")[1]}])
+        return await super().answer(request)
+
+
+def person(url: str, who: str, more: str = "") -> str:
+    start = f"refresh_token: '{who}-first'" if who != "nobody" else f"authorization_url: '{url}/authorize'"
+    return f"{{type: oauth2, access_token_url: '{url}/token', client_id: me, {start}{more}}}"
+
+
+async def test_logins_of_persons_are_shared_out_and_kept_apart(
+    serve: Serve, read: Read, tmp_path: Path
+) -> None:
+    granting = Refreshing()
+    url = (await serve(granting.answer)).url
+    people = ", ".join(person(url, who, f", account: {who}") for who in ("ann", "bob", "nobody"))
+    plain = spec(url)
+    start, end = plain.index("credentials: [") + len("credentials: ["), plain.index("], retry")
+    text = plain[:start] + people + plain[end:]
+    environ = {"XDG_CONFIG_HOME": str(tmp_path)}
+    for runs in (1, 2):
+        reader = read(text, **environ)
+        assert ids(await reader.scan("t", window=4)) == ROWS
+        assert granting.refreshed == {"ann": 1, "bob": 1}
+        assert set(granting.seen) == {"access-ann-1", "access-bob-1"}
+        assert sum(granting.seen.values()) == 12 * runs
+        (warning,) = reader.meter.warnings
+        assert "api: credential 3 of 3 is refused" in warning
+    kept = logged_in(tmp_path / "fff" / "logins")
+    assert {(token.account, token.refresh_token) for token in kept} == {
+        ("ann", "ann-again-1"),
+        ("bob", "bob-again-1"),
+    }
+    granting.bad = frozenset(granting.seen)
+    granting.revoked = {"ann"}
+    reader = read(text, **environ)
+    assert ids(await reader.scan("t")) == ROWS, (
+        "one whose login has ended gives way, in the middle of a run too"
+    )
+    assert any("credential 1 of 3 is refused" in warning for warning in reader.meter.warnings)
+
+
+async def test_where_nobody_is_logged_in_it_says_who_is_to(serve: Serve, read: Read, tmp_path: Path) -> None:
+    granting = Refreshing()
+    url = (await serve(granting.answer)).url
+    people = ", ".join(person(url, "nobody", f", account: {who}") for who in ("'c d'", "'c d e'"))
+    plain = spec(url)
+    start, end = plain.index("credentials: [") + len("credentials: ["), plain.index("], retry")
+    with pytest.raises(SecretError, match="nobody is logged in") as told:
+        await read(plain[:start] + people + plain[end:], XDG_CONFIG_HOME=str(tmp_path)).scan("t")
+    assert told.value.hint == "fff login api --account 'c d e'"
+
+
+async def test_accounts_of_one_client_have_logins_of_their_own(
+    serve: Serve, read: Read, tmp_path: Path
+) -> None:
+    granting = Refreshing()
+    url = (await serve(granting.answer)).url
+    text = f"""
+version: 1
+sources:
+  api:
+    client: {{base_url: '{url}', retry: {{max_attempts: 1}}}}
+    accounts: {{each: {{acme: {{auth: {person(url, "ann")}}}, globex: {{auth: {person(url, "bob")}}}}}}}
+    tables:
+      t: {{columns: {{id: string}}, scan: {{endpoint: whose}}}}
+"""
+    for _ in range(2):
+        rows = await read(text, XDG_CONFIG_HOME=str(tmp_path)).scan("t")
+        assert sorted((row["account"], row["id"]) for row in rows) == [("acme", "ann"), ("globex", "bob")]
+    assert granting.refreshed == {"ann": 1, "bob": 1}

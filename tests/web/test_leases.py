@@ -173,8 +173,8 @@ def test_what_a_dead_task_had_leased_comes_back() -> None:
         heard: list[list[Message]] = [[], []]
         one, other = (ceiling.enter("job", task, 2, heard[task].append) for task in range(2))
         for number in range(5):
-            one.receive(["ask", number, "host", policy])
-        other.receive(["ask", 7, "host", policy])
+            one.receive(["ask", number, "host", policy, 1])
+        other.receive(["ask", 7, "host", policy, 1])
         await asyncio.sleep(1)
         assert [message[:2] for message in heard[0]] == [["go", number] for number in range(4)]
         assert heard[1] == []

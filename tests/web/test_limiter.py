@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 
 import pytest
 
@@ -298,6 +299,43 @@ async def test_a_window_counts_what_another_source_has_sent() -> None:
     assert time.now == 0
     await gate.acquire(AccessMeter())
     assert time.now == 31
+
+
+async def test_a_window_holds_what_requests_count_as_whenever_it_begins() -> None:
+    rng, limit, per = random.Random(5), 7, 10.0
+    time = FakeTime()
+    gate = limiter(time, max_concurrency=10, max_wait=1e6, windows=(Window(limit, per), Window(40, 90.0)))
+    started: list[tuple[float, int]] = []
+    for _ in range(300):
+        units = rng.choice([1, 1, 2, 5, 7])
+        permit = await gate.acquire(AccessMeter(), units)
+        started.append((time.now, units))
+        time.now += rng.choice([0.0, 0.1, 0.7])  # under way
+        gate.release(permit)
+    for at, _ in started:
+        for most, seconds in ((limit, per), (40, 90.0)):
+            assert sum(units for begun, units in started if at <= begun < at + seconds) <= most
+    assert sum(units for _, units in started) / time.now > 0.8 * 40 / 90, "and no slower than it must be"
+
+
+async def test_what_counts_as_more_than_a_window_takes_is_refused_and_others_go_on() -> None:
+    time = FakeTime()
+    gate = limiter(time, max_concurrency=10, windows=(Window(3, 10),))
+    with pytest.raises(WaitTooLong, match="inf") as long:
+        await gate.acquire(AccessMeter(), 4)
+    assert long.value.reason == "the request counts as more than the declared limit takes"
+    await gate.acquire(AccessMeter(), 3)
+    assert time.now == 0
+
+
+async def test_a_rate_counts_units() -> None:
+    time = FakeTime()
+    gate = limiter(time, max_concurrency=10, fill_rate=2, bucket_size=4)
+    starts = []
+    for units in (4, 2, 1, 6, 1):
+        gate.release(await gate.acquire(AccessMeter(), units))
+        starts.append(time.now)
+    assert starts == pytest.approx([0, 1, 1.5, 3.5, 5])
 
 
 async def test_a_window_out_of_bounds_ends_the_query() -> None:

@@ -108,12 +108,27 @@ def narrowed(
             covering = each[0]
             for other in each[1:]:
                 covering |= other
-            key_quals = tuple(_quals(replace(key, name=field.name), field, covering))
+            key_quals = tuple(_quals(replace(key, name=field.name), field, covering, as_declared=key.exact))
             quals += key_quals
             if key_quals:
                 wanted[field.name] = _declared(covering, field.arrow)
         narrowed_tables[table.full_name] = replace(table, quals=in_order(quals), wanted=Extent.of(wanted))
     return narrowed_tables
+
+
+def says_all(table: Table, condition: Expr) -> bool:
+    """Whether requests for a narrowed table, the only one of its block, leave out every row that a condition rejects."""
+    match condition:
+        case And(items=items):
+            return all(says_all(table, item) for item in items)
+        case Compare(op="="):
+            return all(says_all(table, Compare(op, condition.left, condition.right)) for op in (">=", "<="))
+        case Compare(op=op, left=Column(index=index), right=Literal(value=value)) if value is not None:
+            name = table.columns[index].name.lower()
+            exact = {key.name.lower() for key in table.key_columns if key.exact}
+            mine = [qual for qual in table.quals if qual.column.lower() == name]
+            return name in exact and any(qual.ensures(op, value) for qual in mine)
+    return False
 
 
 # ------------------------------------------------------------------------------------------------- values of a column
@@ -260,7 +275,10 @@ def _quals(key: KeyColumn, field: Field, values: _Values, *, as_declared: bool =
             continue
         as_open = strict in operators and (end.open or loose not in operators)
         past = as_open and not end.open
-        value = end.value if as_declared and not past else _beyond(end.value, arrow, sign, past=past)
+        is_finite = not isinstance(end.value, float) or math.isfinite(end.value)
+        value = end.value
+        if not (as_declared and is_finite) or past:
+            value = _beyond(end.value, arrow, sign, past=past)
         if value is not None:
             operator: Operator = strict if as_open else loose  # type: ignore[assignment]  # one of the four above
             yield Qual(key.name, operator, value)

@@ -9,7 +9,7 @@ from itertools import count
 import pyarrow as pa
 
 from fff.catalog import LookupMethod, ScanMethod, Table
-from fff.dataflow.plan.expressions import Column, Compare, Expr, InList, Literal
+from fff.dataflow.plan.expressions import Column, Compare, Expr, InList, IsNull, Literal, Not
 from fff.dataflow.plan.plan import (
     AliasPlan,
     BlockPlan,
@@ -28,10 +28,10 @@ from fff.sql.analysis.cases import cases_of, united
 from fff.sql.analysis.conjuncts import Conjunct, classify, link_of, links_of
 from fff.sql.analysis.equalities import Equalities, Pins, pin, place
 from fff.sql.analysis.predicates import map_columns
-from fff.sql.analysis.pushdown import narrowed
+from fff.sql.analysis.pushdown import narrowed, says_all
 from fff.sql.binder.names import Relation, Scope
 from fff.sql.binder.spj_block import Condition, SourceBlock
-from fff.sql.planner.access_paths import Access, Binder, TableAccess, plan_access, spelled
+from fff.sql.planner.access_paths import Access, AliasAccess, Binder, TableAccess, plan_access, spelled
 from fff.sql.planner.plan import BlockQuery, Feed, FirstRows, KeyBinding, LookupBinding
 from fff.sql.syntax import params as parameters
 from fff.sql.syntax.literals import Constant
@@ -137,6 +137,28 @@ class BlockParts:
         keys = {name.lower() for method in table.lookups for name in method.keys}
         return field.type == "string" and field.name.lower() in keys
 
+    def told(self, first: FirstRows | None = None) -> bool:
+        """Whether a scan of its only table brings just the rows that fulfil its conditions, those that are wanted first."""
+        if len(self.access.tables) != 1 or len(self.access.aliases) != 1 or self.residual:
+            return False
+        table = self.access.tables[0].table
+        last = None  # NULL comes after all that counts
+        if first is not None and first.column is not None and first.cut and not first.nulls_first:
+            last = Not(IsNull(first.column))
+        return all(
+            one.where == "engine" and one.expr is not None and (one.expr == last or says_all(table, one.expr))
+            for one in self.conjuncts
+        )
+
+    def by_scan(self) -> BlockParts:
+        """The same with constants said to the only scan of its only table, where it can be told them all: a LIMIT goes along there."""
+        tables = self.access.tables
+        if not self.conjuncts or not self.told() or len(tables[0].table.usable_scans) != 1:
+            return self
+        scanned = replace(tables[0], scans=tables[0].table.usable_scans, lookups=())
+        access = Access((scanned,), (AliasAccess(active=True, seed=None),), ((),), self.access.order)
+        return replace(self, access=access)
+
     def any_column(self) -> list[Column]:
         """One column to count rows by, when a query needs none: one that is there anyway, else a narrow one."""
         used = [column for one in self.conjuncts if one.expr is not None for column in _columns(one.expr)]
@@ -181,8 +203,9 @@ class BlockParts:
             limit=0 if self.empty else limit,
         )
         # All rows of a scan count where there is nothing else to read and no condition: it need not bring more.
-        counts = len(plan.aliases) == 1 and not (plan.tables[0].lookups or plan.predicates or plan.equalities)
-        wanted = plan.limit if counts else None
+        counts = len(plan.aliases) == 1 and not (plan.tables[0].lookups or plan.equalities)
+        counts = counts and (not plan.predicates or self.told(first))
+        wanted = None if not counts else first.count if first is not None and first.cut else plan.limit
         return BlockQuery(
             plan=plan,
             tables=tuple(

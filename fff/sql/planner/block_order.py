@@ -83,6 +83,11 @@ class Draft:
             return list(self.ordered) or self.settled.any_column()
         return sorted(self._needed, key=place) or self.settled.any_column()
 
+    @property
+    def stops(self) -> bool:
+        """Whether a LIMIT stands behind it."""
+        return self.limit is not None or (self.above is not None and self.above.limit is not None)
+
     def need(self, columns: Sequence[Column]) -> None:
         """Have these declared columns in the output."""
         self._needed |= set(columns)
@@ -129,6 +134,8 @@ class Draft:
         # Keys from elsewhere leave out rows for conditions that are evaluated later: what is counted here may be among them.
         free = not self.keys and not self.settled.residual
         limit = self.limit if free else None
+        if free and self.stops:
+            self.parts = self.settled.by_scan()
         first = None
         if limit is not None:
             first = any_rows(self.settled, limit)

@@ -127,7 +127,8 @@ def _block(block: BlockQuery) -> list[str]:
         order = plan.field_of(block.first.column).name + (" DESC" if block.first.falling else "")
         rows = f"{block.first.count} {_plural(block.first.count, 'row')}"
         so = "is" if block.first.sort is None else "is asked for"
-        lines.append(f"stops once the first {rows} by {order} are there: the scan {so} in that order")
+        cut = " and for no more" if block.tables[0].rows_wanted is not None else ""
+        lines.append(f"stops once the first {rows} by {order} are there: the scan {so} in that order{cut}")
     return lines
 
 

@@ -154,13 +154,17 @@ class Feed:
 class FirstRows:
     """That a result takes so many rows of a table's only scan: any, or the first by a column by which that is ordered.
 
-    `sort`: what the scan is to be asked to be sorted by, where it does not come so.
+    `sort`: what the scan is to be asked to be sorted by, where it does not come so. `cut`: which of the rows
+    that are last alike come makes no difference, so that a scan that leaves out none of them by itself may end
+    after as many as there are to be.
     """
 
     column: Column | None
     count: int
     falling: bool = False
     sort: str | None = None
+    nulls_first: bool = False
+    cut: bool = False
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,10 @@ the last of them in x. So all that Spark could choose from is there, ties includ
 This rests on every condition being evaluated by the engine (none is left to Spark, and the source need not apply any),
 on rows that come once (one scan, no lookup), on rows without x coming last in the result, and on sources sorting x as
 Spark does: numbers, dates and times are sorted in one way everywhere, texts are not. That the scan does come in that
-order is checked as far as it is read.
+order is checked as far as it is read. Of a table that `sorts_exactly` all of this is known, wherever NULL goes.
+
+Which rows of those that are last alike in x come makes no difference where ORDER BY says nothing after x, or where x is
+the key: then the source may cut the scan itself, if what it is told leaves out all that conditions do.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ def first_rows(parts: BlockParts, above: Above) -> FirstRows | None:
     if not select.args.get("order"):
         return unordered
     [access] = parts.access.tables
-    ordered = select.args["order"].expressions[0]
+    ordered, *further = select.args["order"].expressions
     table = access.table
     if not isinstance(ordered, exp.Ordered) or not (table.order or table.sortable):
         return None
@@ -48,15 +51,20 @@ def first_rows(parts: BlockParts, above: Above) -> FirstRows | None:
     field = block.scope.field(column)
     by = f"{'-' if falling else ''}{field.name}"
     comes_so = bool(table.order) and table.order[0].lower() == by.lower()
-    if field.name.startswith("-") or not is_sorted_alike(field.arrow):  # `-x` means x, falling
+    exactly = table.sorts_exactly and not comes_so
+    if field.name.startswith("-") or not (exactly or is_sorted_alike(field.arrow)):  # `-x` means x, falling
         return None
     if not comes_so and by not in table.sortable:
         return None
     never_null = any(_rejects_null(one.expr, column) for one in parts.conjuncts if one.where == "engine")
-    never_null = never_null or field.name.lower() in {name.lower() for name in table.primary_key}
-    if ordered.args.get("nulls_first") and not never_null:
+    key = [name.lower() for name in table.primary_key]
+    never_null = never_null or field.name.lower() in key
+    nulls_first = bool(ordered.args.get("nulls_first")) and not never_null
+    if nulls_first and not exactly:
         return None
-    return FirstRows(column, count, falling, None if comes_so else by)
+    sort = None if comes_so else f"{by} nulls first" if nulls_first else by
+    cut = exactly and (not further or key == [field.name.lower()])
+    return FirstRows(column, count, falling, sort, nulls_first, cut)
 
 
 def any_rows(parts: BlockParts, count: int) -> FirstRows | None:

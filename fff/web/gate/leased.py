@@ -65,12 +65,12 @@ class LeaseLine:
         key = hmac.new(self._token, repr(host).encode(), "sha256").hexdigest()
         return LeasedLimiter(policy, self._clock, self, key)
 
-    async def ask(self, number: int, key: str, rules: Message | None) -> Message:
+    async def ask(self, number: int, key: str, rules: Message | None, units: int) -> Message:
         """The answer, once the request of that number may start. Raises LeaseLost."""
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
         try:
-            self.send(["ask", number, key, rules])
+            self.send(["ask", number, key, rules, units])
             return await answer
         except asyncio.CancelledError:
             self.send(["back", number, []])
@@ -171,13 +171,13 @@ class LeasedLimiter(HostLimiter):
         super().tighten(policy.shared(self._line.tasks))
         self.policy, self._rules_sent = policy, False
 
-    async def acquire(self, meter: AccessMeter) -> Permit:
+    async def acquire(self, meter: AccessMeter, units: int = 1) -> Permit:
         """See `HostLimiter`."""
         if self._line.lost is None:
             meter.gates[self] = meter.gates.get(self, 0) + 1
             self._queue += 1
             try:
-                return await self._leased(meter)
+                return await self._leased(meter, units)
             except LeaseLost:
                 pass
             finally:
@@ -186,14 +186,14 @@ class LeasedLimiter(HostLimiter):
                 if not meter.gates[self]:
                     del meter.gates[self]
         self._fall_back(meter)
-        return await super().acquire(meter)
+        return await super().acquire(meter, units)
 
-    async def _leased(self, meter: AccessMeter) -> Permit:
+    async def _leased(self, meter: AccessMeter, units: int) -> Permit:
         await self._line.open()
         rules = None if self._rules_sent else rules_of(self.policy)
         self._rules_sent = True
         number = self._line.next()
-        answer = await self._line.ask(number, self._key, rules)
+        answer = await self._line.ask(number, self._key, rules, units)
         if answer[0] == "long":
             raise WaitTooLong(answer[2], declared=answer[3])
         _, _, waited, successes, left = answer

@@ -91,7 +91,7 @@ class SharedCeiling:
 class LeasingTask:
     """What one task is told and tells.
 
-    It says `ask` (number, host, rules or none) and is answered `go` or `long`, the latter where its wait would be out of
+    It says `ask` (number, host, rules or none, as how many requests it counts) and is answered `go` or `long`, the latter where its wait would be out of
     bounds; `back` (number, what came of the request) when that is over or not wanted any more; `pause` (host, seconds);
     `bye` before it goes.
     """
@@ -107,9 +107,9 @@ class LeasingTask:
     def receive(self, message: Message) -> None:
         """Raises ValueError, KeyError where it makes no sense."""
         match message:
-            case ["ask", int(number), str(key), rules]:
+            case ["ask", int(number), str(key), rules, int(units)]:
                 limiter = self._ceiling.host(key, None if rules is None else policy_of(rules))
-                task = asyncio.get_running_loop().create_task(self._lease(number, limiter))
+                task = asyncio.get_running_loop().create_task(self._lease(number, limiter, units))
                 self._asking[number] = task
                 task.add_done_callback(lambda _: self._asking.pop(number, None))
             case ["back", int(number), [*outcomes]]:
@@ -127,10 +127,10 @@ class LeasingTask:
             self._back(number, ())
         self._ceiling.leave(*self._name, died=not self._done)
 
-    async def _lease(self, number: int, limiter: HostLimiter) -> None:
+    async def _lease(self, number: int, limiter: HostLimiter, units: int) -> None:
         meter = AccessMeter()
         try:
-            permit = await limiter.acquire(meter)
+            permit = await limiter.acquire(meter, units)
         except WaitTooLong as long:
             self._send(["long", number, long.seconds, long.declared])
         else:

@@ -10,6 +10,7 @@ one is admitted, the others follow.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,6 +35,20 @@ class WaitTooLong(Exception):  # noqa: N818 - internal; the client turns it into
         super().__init__(seconds)
         self.seconds = seconds
         self.declared = declared
+
+    @property
+    def reason(self) -> str:
+        """It in words."""
+        if math.isinf(self.seconds):
+            return "the request counts as more than the declared limit takes"
+        return f"{'the declared limit' if self.declared else 'the server'} asks to wait {self.seconds:.0f} s"
+
+    @property
+    def hint(self) -> str:
+        """What can be done."""
+        if math.isinf(self.seconds):
+            return "ask for less at once: the spec says what its requests count as, under counts_as"
+        return "try again later, or allow the wait with client.retry.max_wait in the spec"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +105,7 @@ class HostLimiter:
         self._in_flight = 0  # never above the limit at the moment a request starts
         self._paused_until = float("-inf")
         self._waiters: deque[asyncio.Future[Permit]] = deque()
+        self._units: dict[asyncio.Future[Permit], int] = {}  # of those that count as several requests
         self._timer: asyncio.Task[None] | None = None
         self._timer_at = 0.0
         self._serial = 0  # number of the newest request started
@@ -163,14 +179,21 @@ class HostLimiter:
         absent, of = self._absent
         return max(1, self._crowd.ceiling * (of - absent) // of)
 
-    async def acquire(self, meter: AccessMeter) -> Permit:
-        """Wait for leave to send. Raises WaitTooLong where the server's wait is out of bounds."""
+    async def acquire(self, meter: AccessMeter, units: int = 1) -> Permit:
+        """Wait for leave to send what counts as so many requests.
+
+        Raises WaitTooLong where the server's wait is out of bounds, or no window holds that many.
+        """
         now = self._clock.now()
-        if not self._waiters and self._obstacle(now)[0] is None:
-            return self._start(now)
-        self._check_wait(now)
+        if not self._waiters and self._obstacle(now, units)[0] is None:
+            return self._start(now, units)
+        if units > 1 and math.isinf(self._window_delay(now, units)):
+            raise WaitTooLong(math.inf, declared=True)
+        self._check_wait(now, units)
         waiter: asyncio.Future[Permit] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
+        if units > 1:
+            self._units[waiter] = units
         self._account(now)
         before = self.blocked.copy()
         meter.gates[self] = meter.gates.get(self, 0) + 1
@@ -184,6 +207,7 @@ class HostLimiter:
                 self.release(waiter.result())  # the place came in the moment of cancellation
             raise
         finally:
+            self._units.pop(waiter, None)
             self._account(self._clock.now())
             for cause, seconds in self.blocked.items():
                 if (waited := seconds - before.get(cause, 0.0)) > 0:
@@ -348,12 +372,12 @@ class HostLimiter:
         if self._pace.believed:
             self._crowd.forget()
 
-    def _check_wait(self, now: float) -> None:
+    def _check_wait(self, now: float, units: int = 1) -> None:
         """Raise WaitTooLong, here and for all who wait, where the server's wait is longer than the policy allows."""
         if self._paused_until <= now and not self._budgets and not self._windows:
             return
         ends = [self._paused_until, *(b.ends for b in self._budgets.values() if b.exhausted(self._in_flight))]
-        window = self._window_delay(now)
+        window = self._window_delay(now, units)
         if (wait := max(window, max(ends) - now)) <= self._max_wait:
             return
         too_long = WaitTooLong(wait, declared=wait == window)
@@ -365,22 +389,22 @@ class HostLimiter:
                 waiter.set_exception(too_long)
         raise too_long
 
-    def _start(self, now: float) -> Permit:
+    def _start(self, now: float, units: int = 1) -> Permit:
         for budget in self._budgets.values():
             budget.start()
         if self._bucket is not None:
-            self._bucket.start()
+            self._bucket.start(units)
         self._pace.start(now, self._even(now))
         self._in_flight += 1
         self._serial += 1
-        self._recent.append(now)
+        self._recent.extend([now] * units)
         for window in self._windows.values():
-            window.start(self._serial, now)
+            window.start(self._serial, now, units)
         self._flying.add(self._serial)
         self._first -= 1
         return Permit(self._serial, self._in_flight, now)
 
-    def _obstacle(self, now: float) -> tuple[Cause | None, float | None]:
+    def _obstacle(self, now: float, units: int = 1) -> tuple[Cause | None, float | None]:
         """Why nobody may start now, and after how many seconds that may change by itself."""
         if self._paused_until > now:
             return "throttled", self._paused_until - now
@@ -400,16 +424,16 @@ class HostLimiter:
                     self._saturate()
                     self._closed, self._refused = None, False
                 return "throttled", budget.ends - now
-        if self._bucket is not None and (delay := self._bucket.delay(now)) > 0:
+        if self._bucket is not None and (delay := self._bucket.delay(now, units)) > 0:
             return "rate", delay
-        if (delay := self._window_delay(now)) > 0:
+        if (delay := self._window_delay(now, units)) > 0:
             return "rate", delay
         if (delay := self._pace.delay(now, self._even(now))) > 0:
             return "rate", delay
         return None, None
 
-    def _window_delay(self, now: float) -> float:
-        return max([window.delay(now) for window in self._windows.values()]) if self._windows else 0.0
+    def _window_delay(self, now: float, units: int = 1) -> float:
+        return max([window.delay(now, units) for window in self._windows.values()]) if self._windows else 0.0
 
     def _even(self, now: float) -> float:
         return min([budget.even_rate(now) for budget in self._budgets.values()]) if self._budgets else 0.0
@@ -422,16 +446,17 @@ class HostLimiter:
             if self._waiters[0].done():  # cancelled while queueing
                 self._waiters.popleft()
                 continue
-            cause, delay = self._obstacle(now)
+            units = self._units.get(self._waiters[0], 1)
+            cause, delay = self._obstacle(now, units)
             if cause is not None:
                 try:
-                    self._check_wait(now)
+                    self._check_wait(now, units)
                 except WaitTooLong:
                     break
                 if delay is not None:
                     self._set_timer(now, delay)
                 break
-            self._waiters.popleft().set_result(self._start(now))
+            self._waiters.popleft().set_result(self._start(now, units))
         self._cause = cause if self._waiters else None
 
     def _set_timer(self, now: float, delay: float) -> None:

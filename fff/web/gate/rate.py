@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterable
 
 from fff.web.types import Window
@@ -10,6 +11,7 @@ from fff.web.types import Window
 _MARGIN = 0.99  # of what a server was seen to admit
 _SLACK = 0.02  # seconds by which timers come late, and which may be caught up
 _ARRIVAL = 1.0  # seconds that a request is on its way at most, connecting included
+_AHEAD = 8  # ends of requests that are looked at besides those that may be needed
 _NEAR = 0.93  # of the rate: what was admitted is as good as the rate
 _FAR = 0.7  # of the rate: what was admitted contradicts it
 _STEP = 0.02  # growth of a rate that nobody refused
@@ -49,21 +51,24 @@ class TokenBucket:
         """All that may go out at once has gone."""
         self._tokens, self._filled_at = 0.0, now
 
-    def delay(self, now: float) -> float:
-        """Seconds until the next request may start; 0 for now."""
+    def delay(self, now: float, units: int = 1) -> float:
+        """Seconds until the next request may start, which counts as so many; 0 for now."""
         rate, most = self.rate * self._share, max(1.0, self._burst * self._share)
         if self._filled_at is not None:
             self._tokens = min(most, self._tokens + (now - self._filled_at) * rate)
         self._filled_at = now
-        return 0.0 if self._tokens >= 1 - 1e-9 else (1 - self._tokens) / rate
+        needed = min(units, most)  # what is more than all that may go at once is made up for afterwards
+        return 0.0 if self._tokens >= needed - 1e-9 else (needed - self._tokens) / rate
 
-    def start(self) -> None:
+    def start(self, units: int = 1) -> None:
         """A request starts."""
-        self._tokens -= 1
+        self._tokens -= units
 
 
 class SlidingLimit:
     """A window of requests as the server sees them arrive: some time after they start, and before they are answered.
+
+    One may count as several (`units`). What counts as more than the window holds never starts.
 
     `sent`: when requests that count as well were started.
     """
@@ -73,6 +78,8 @@ class SlidingLimit:
         self._limit = window.limit
         # Requests that count -> from when on they no longer do, steady time.
         self._held: dict[int, float] = {}
+        self._units: dict[int, int] = {}  # of those that count as several
+        self._used = 0
         self._ends: list[tuple[float, int]] = []  # a heap of the same, with times that are no longer true
         for number, at in enumerate(sent):
             self._hold(-1 - number, at + _ARRIVAL)
@@ -81,9 +88,22 @@ class SlidingLimit:
         """So many of those who share it out use theirs by themselves."""
         self._limit = max(1, self._window.limit * (of - absent) // of)
 
-    def delay(self, now: float) -> float:
-        """Seconds until the next request may start; 0 for now."""
-        return 0.0 if self.left(now) > 0 else self._ends[0][0] - now
+    def delay(self, now: float, units: int = 1) -> float:
+        """Seconds until a request may start, or until so many at least have gone that it is time to look again; 0 for now."""
+        left = self.left(now)
+        if left >= units:
+            return 0.0
+        if units > self._limit:
+            return math.inf
+        if units == 1:
+            return self._ends[0][0] - now
+        end = now
+        for end, serial in heapq.nsmallest(2 * units + _AHEAD, self._ends):
+            if self._held.get(serial) == end:
+                left += self._units.get(serial, 1)
+                if left >= units:
+                    break
+        return end - now
 
     @property
     def each_s(self) -> float:
@@ -98,10 +118,13 @@ class SlidingLimit:
             end, serial = heapq.heappop(self._ends)
             if self._held.get(serial) == end:
                 del self._held[serial]
-        return self._limit - len(self._held)
+                self._used -= self._units.pop(serial, 1)
+        return self._limit - self._used
 
-    def start(self, serial: int, now: float) -> None:
+    def start(self, serial: int, now: float, units: int = 1) -> None:
         """A request starts."""
+        if units > 1:
+            self._units[serial] = units
         self._hold(serial, now + _ARRIVAL)
 
     def ended(self, serial: int, now: float) -> None:
@@ -110,6 +133,8 @@ class SlidingLimit:
             self._hold(serial, now)
 
     def _hold(self, serial: int, arrived: float) -> None:
+        if serial not in self._held:
+            self._used += self._units.get(serial, 1)
         self._held[serial] = arrived + self._window.per
         heapq.heappush(self._ends, (self._held[serial], serial))
 

@@ -51,17 +51,17 @@ def statement(
     rest = f"FROM {described.from_clause}"
     rest += f" WHERE {' AND '.join(conditions)}" if conditions else ""
     limit = None
-    if wanted.sort is not None and not names:
-        # Whoever asks for an order stops when it has enough, which may be more than so many rows.
-        rest += f" ORDER BY {_order(described.columns[wanted.sort.removeprefix('-')], wanted.sort)}"
-    elif not names:
-        limit = wanted.rows_wanted
+    if not names:
+        rest += "" if wanted.sort is None else f" ORDER BY {_order(described, wanted.sort)}"
+        # A qualifier that could not be said leaves rows in that do not count.
+        limit = wanted.rows_wanted if len(conditions) == len(wanted.quals) else None
     read = [described.columns[name] for name in columns]
     sql, skip = dialect.select(read, rest, limit)
     return DatabaseQuery(sql, values, read, skip)
 
 
-def _order(column: DatabaseColumn, by: str) -> str:
-    """An order that has NULL last, in words that an index takes where there is none."""
-    falling = " DESC" if by.startswith("-") else ""
-    return f"{column.compared}{falling}{'' if column.filled else ' NULLS LAST'}"
+def _order(described: DatabaseTable, sort: str) -> str:
+    """An order with NULL where it is to be, in words that an index takes where there is none."""
+    nulls = "NULLS FIRST" if sort.endswith(" nulls first") else "NULLS LAST"
+    column = described.columns[sort.removesuffix(" nulls first").removeprefix("-")]
+    return f"{column.order}{' DESC' if sort.startswith('-') else ''}{'' if column.filled else f' {nulls}'}"

@@ -26,7 +26,8 @@ class DatabaseColumn:
 
     `value` is the SQL that reads it, as text where `parsed`; `wrong`, if anything, is true for values that
     are none of the type, which fail the reading. `compared` is what keys and conditions are compared with;
-    without it the column takes neither. `cast` is the database's type of such keys and constants.
+    without it the column takes neither. `cast` is the database's type of such keys and constants. `order` is
+    what rows are sorted by to come as Spark sorts what is read: numbers, times, texts by their bytes.
     """
 
     name: str
@@ -36,7 +37,7 @@ class DatabaseColumn:
     compared: str = ""
     cast: str = ""
     operators: tuple[Operator, ...] = ()
-    sortable: bool = False
+    order: str = ""
     filled: bool = False  # never NULL
     parsed: bool = False
     key: int = 0  # its place in the primary key; 0: it is not in there
@@ -50,7 +51,7 @@ class DatabaseColumn:
             wrong="",
             compared="",
             operators=(),
-            sortable=False,
+            order="",
             parsed=True,
             key=0,
         )

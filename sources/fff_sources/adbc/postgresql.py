@@ -35,7 +35,8 @@ _IN_PATH = "pg_table_is_visible(c.oid) AND n.nspname NOT IN ('pg_catalog', 'info
 _COLUMNS = """SELECT CAST(n.nspname AS text) AS "schema", CAST(a.attname AS text) AS name,
   CAST(COALESCE(b.typname, t.typname) AS text) AS type,
   CASE WHEN b.oid IS NULL THEN a.atttypmod ELSE t.typtypmod END AS modifier,
-  a.attnotnull AS filled, COALESCE(co.collisdeterministic, true) AS is_deterministic,
+  a.attnotnull AND c.relkind <> 'f' AS filled, COALESCE(co.collisdeterministic, true) AS is_deterministic,
+  co.oid IN (950, 951) AS by_bytes, current_setting('server_encoding') AS encoding,
   COALESCE(array_position(CAST(i.indkey AS int2[]), a.attnum) - array_lower(CAST(i.indkey AS int2[]), 1) + 1, 0) AS pk
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -130,22 +131,22 @@ def _column(row: Mapping[str, object]) -> DatabaseColumn:
     this, text = quoted(name), _text(name)
     about: dict[str, Any] = {"key": row["pk"], "filled": bool(row["filled"])}
     if kind in _WHOLE:
-        about |= {"compared": this, "cast": "int8", "operators": ("=", "<>", *_RANGES), "sortable": True}
+        about |= {"compared": this, "cast": "int8", "operators": ("=", "<>", *_RANGES), "order": this}
         return DatabaseColumn(name, _WHOLE[kind], f"CAST({this} AS {kind})", **about)
     if kind in _FLOATS:
-        about |= {"compared": this, "cast": "float8", "operators": _RANGES}
+        about |= {"compared": this, "cast": "float8", "operators": _RANGES, "order": this}
         return DatabaseColumn(name, _FLOATS[kind], f"CAST({this} AS {kind})", **about)
     if kind in _TIMES:
         value = f"CASE WHEN isfinite({this}) THEN CAST({this} AS {kind}) END"
-        about |= {"compared": this, "cast": kind, "operators": _RANGES, "sortable": True}
+        about |= {"compared": this, "cast": kind, "operators": _RANGES, "order": this}
         return DatabaseColumn(name, _TIMES[kind], value, f"NOT isfinite({this})", **about)
     if kind == "bool":
-        about |= {"compared": this, "cast": kind, "operators": ("=",)}
+        about |= {"compared": this, "cast": kind, "operators": ("=",), "order": this}
         return DatabaseColumn(name, "boolean", f"CAST({this} AS bool)", **about)
     if kind == "numeric":
         digits = _decimal(int(str(row["modifier"])))
         if digits is not None:
-            about |= {"compared": this, "cast": kind, "operators": _RANGES, "parsed": True}
+            about |= {"compared": this, "cast": kind, "operators": _RANGES, "parsed": True, "order": this}
             value, wrong = f"CASE WHEN {this} <> 'NaN' THEN {text} END", f"{this} = 'NaN'"
             return DatabaseColumn(name, digits, value, wrong, **about)
     if kind == "bytea":
@@ -154,12 +155,11 @@ def _column(row: Mapping[str, object]) -> DatabaseColumn:
         about |= {"compared": this, "cast": kind, "operators": ("=",)}
         return DatabaseColumn(name, "string", text, **about)
     # Two values that the type takes for one may be two texts, and the other way round.
-    compared = this if kind in ("text", "varchar") else text
-    if not row["is_deterministic"]:
-        compared = f'{text} COLLATE "C"'
-    return DatabaseColumn(
-        name, "string", text, compared=compared, cast="text", operators=("=", "like"), **about
-    )
+    plain = this if kind in ("text", "varchar") else text
+    by_bytes = plain if row["by_bytes"] and plain == this else f'{plain} COLLATE "C"'
+    about |= {"compared": plain if row["is_deterministic"] else by_bytes, "cast": "text"}
+    about |= {"order": by_bytes if row["encoding"] == "UTF8" else "", "operators": ("=", "like")}
+    return DatabaseColumn(name, "string", text, **about)
 
 
 def _decimal(modifier: int) -> str | None:

@@ -160,6 +160,7 @@ class AdbcSource:
                     column.name,
                     operators=tuple(dict.fromkeys(("=", "in", *column.operators))),
                     sendable=tuple((operator, None) for operator in column.operators),
+                    exact=True,
                 )
                 for column in columns
                 if column.compared
@@ -171,8 +172,12 @@ class AdbcSource:
             max_in_flight=self._declared.max_concurrency,
             description=self._places[name].description,
             sortable=tuple(
-                by for column in columns if column.sortable for by in (column.name, f"-{column.name}")
+                by
+                for column in columns
+                if column.order and not column.name.endswith(" nulls first")
+                for by in (column.name, f"-{column.name}")
             ),
+            sorts_exactly=True,
         )
 
     # ----------------------------------------------------------------------------------------- access methods

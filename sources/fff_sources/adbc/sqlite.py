@@ -27,8 +27,8 @@ from fff_sources.datasette.asking import affinity, spark_type
 _SHOWN = """SELECT NULL AS "schema", name FROM pragma_table_list
 WHERE "schema" = 'main' AND type IN ('table', 'view', 'virtual') AND name NOT LIKE 'sqlite!_%' ESCAPE '!'
 ORDER BY name"""
-_COLUMNS = """SELECT c.name, c.type, c.pk, c."notnull" AS filled, t.type AS "table"
-FROM pragma_table_list AS t, pragma_table_xinfo(t.name) AS c
+_COLUMNS = """SELECT c.name, c.type, c.pk, c."notnull" AS filled, t.type AS "table", e.encoding
+FROM pragma_table_list AS t, pragma_table_xinfo(t.name) AS c, pragma_encoding AS e
 WHERE t."schema" = 'main' AND t.name = ? AND c.hidden <> 1 ORDER BY c.cid"""
 _WHOLE = 2**53  # up to which a double has every whole number
 #: Values of each type, which tell the driver what the rows below them are of.
@@ -63,10 +63,13 @@ class SqliteDialect:
         certain = not is_view and (is_rowid or all(row["filled"] for row in key))
         for row in rows:
             column = _column(str(row["name"]), str(row["type"]), is_table=not is_view)
+            if column.type == "string" and row["encoding"] != "UTF-8":  # texts are sorted by its bytes
+                column = replace(column, order="")
             part = int(str(row["pk"])) if certain else 0
             # Without an affinity 5 and '5' are two keys, and one text.
             part = part if affinity(str(row["type"])) in ("INTEGER", "TEXT", "REAL") else 0
-            column = replace(column, key=part, filled=bool(row["filled"]) or (is_rowid and bool(row["pk"])))
+            filled = not is_view and bool(row["filled"] or (is_rowid and row["pk"]))
+            column = replace(column, key=part, filled=filled)
             if column.name in types:
                 blob = types[column.name] == "binary"
                 text = f"CAST({quoted(column.name)} AS {'BLOB' if blob else 'TEXT'})"
@@ -122,7 +125,7 @@ def _column(name: str, declared: str, *, is_table: bool) -> DatabaseColumn:
         wrong = f"typeof({this}) NOT IN ('integer', 'null')"
         value = f"CASE typeof({this}) WHEN 'integer' THEN {this} END"
         return DatabaseColumn(
-            name, kind, value, wrong, this, operators=("=", "<>", "<", "<=", ">", ">="), sortable=True
+            name, kind, value, wrong, this, operators=("=", "<>", "<", "<=", ">", ">="), order=this
         )
     if kind == "double":
         wrong = (
@@ -130,12 +133,12 @@ def _column(name: str, declared: str, *, is_table: bool) -> DatabaseColumn:
             f"OR (typeof({this}) = 'integer' AND {this} NOT BETWEEN -{_WHOLE} AND {_WHOLE})"
         )
         value = f"CASE WHEN typeof({this}) IN ('integer', 'real') THEN CAST({this} AS REAL) END"
-        return DatabaseColumn(name, kind, value, wrong, this, operators=("<", "<=", ">", ">="))
-    # Only where all but blobs is text, what is compared is what is read.
-    is_text = is_table and affinity(declared) == "TEXT"
-    compared = f"{this} COLLATE BINARY" if is_text else f"CAST({this} AS TEXT)"
+        return DatabaseColumn(name, kind, value, wrong, this, operators=("<", "<=", ">", ">="), order=this)
+    # Only where all but blobs is text, what is compared is what is read. A cast keeps the column's collation.
     text = f"CAST({this} AS TEXT)"
-    return DatabaseColumn(name, "string", text, f"typeof({this}) = 'blob'", compared, operators=("=", "like"))
+    compared = f"{this if is_table and affinity(declared) == 'TEXT' else text} COLLATE BINARY"
+    wrong = f"typeof({this}) = 'blob'"
+    return DatabaseColumn(name, "string", text, wrong, compared, operators=("=", "like"), order=compared)
 
 
 def _arrow(column: DatabaseColumn) -> pa.DataType:

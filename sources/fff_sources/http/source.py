@@ -23,6 +23,7 @@ from fff_sources.http.fingerprint import fingerprint
 from fff_sources.http.paging.partitions import ScanPart, is_divisible
 from fff_sources.http.paging.windows import WindowsLeft, asking, windows_of, within
 from fff_sources.http.portal import together
+from fff_sources.http.request.auth import Authenticator
 from fff_sources.http.request.keys import Key, as_sent, carried, is_plain, quals_as_sent
 from fff_sources.http.spec import spec
 from fff_sources.http.spec.cost import cost_problems, price_of
@@ -372,6 +373,11 @@ class HttpSource:
         return replace(planned, table=narrowed)
 
     # ------------------------------------------------------------------------------------------- kept on disk
+
+    @property
+    def proofs(self) -> list[Authenticator]:
+        """Every credential that its requests take, those of its accounts where it has some."""
+        return [proof for http in self.accounts.values() or (self.http,) for proof in http.pool.proofs]
 
     def cache_ttl(self) -> float | None:
         """`client.cache.ttl`."""

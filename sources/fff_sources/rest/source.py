@@ -48,7 +48,7 @@ class RestSource(HttpSource):
         accounts = declared.accounts
         if accounts is not None:
             each = accounts.each.items()
-            self.accounts = {name: Exchange(one.client(declared.client), context) for name, one in each}
+            self.accounts = {name: Exchange(one.client(name, declared.client), context) for name, one in each}
         self._accounts = {} if accounts is None else {accounts.column: list(accounts.each)}
         for name in declared.tables:
             self._plan(name, None)

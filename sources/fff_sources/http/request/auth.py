@@ -124,6 +124,7 @@ class Authenticator:
             whose += (
                 self._secrets.fill(self._auth.access_token_url),
                 self._secrets.fill(self._auth.client_id),
+                *([] if self._auth.account is None else [self._auth.account]),
             )
         return TokenStore(self._logins, self._source, *whose)
 

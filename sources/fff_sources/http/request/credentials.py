@@ -12,6 +12,7 @@ from fff.stats import AccessMeter
 from fff.web.client import WebClient
 from fff.web.types import HostPolicy, Response
 from fff_sources.http.request.auth import Authenticator, Make
+from fff_sources.http.request.tokens import NotLoggedInError
 
 _REFUSED = frozenset({401, 403})
 _SLOW_DOWN = frozenset({429, 503})
@@ -51,6 +52,11 @@ class CredentialPool:
     def __len__(self) -> int:
         return len(self._members)
 
+    @property
+    def proofs(self) -> list[Authenticator]:
+        """All of them."""
+        return [one.proof for one in self._members]
+
     def answer(self, make: Make, policy: HostPolicy, meter: AccessMeter) -> Coroutine[None, None, Response]:
         """The answer to a request. Raises SourceError where no credential brings one."""
         if len(self._members) == 1:
@@ -67,6 +73,12 @@ class CredentialPool:
             member.taken += 1
             try:
                 response = await member.proof.answer(make, meter, yields=len(left) > 1)
+            except NotLoggedInError:
+                if len(left) == 1:
+                    raise
+                tried.append(member)
+                refused.append(member)
+                continue
             except SourceError as error:
                 busy = await self._is_busy(member, error, policy, meter)
                 if len(left) == 1 or not (busy or error.status in _REFUSED):
@@ -96,7 +108,10 @@ class CredentialPool:
         for one in members:
             try:
                 each.append((await self._free_in(one, policy, meter), one.taken, one.number, one))
-            except SourceError:  # it cannot log in: another one asks, and nobody tries that again
+            except (
+                SourceError,
+                NotLoggedInError,
+            ):  # it cannot log in: another one asks, and nobody tries that again
                 if one is members[-1] and not each:
                     raise
                 self._put_aside(one, meter)

@@ -182,7 +182,9 @@ class Requests:
         varies = planned.table.quals or access.words is not None or access.variant or access.variants
         if varies or endpoint.select or endpoint.body is not None or endpoint.body_paths:
             return None
-        if any("{" in text or "}" in text for text in texts) or endpoint.job is not None:
+        if not isinstance(endpoint.counts_as, int) or endpoint.job is not None:
+            return None
+        if any("{" in text or "}" in text for text in texts):
             return None
         before = len(request.params) - len(ask.params) - sum(key in access.params for key in access.keys)
         path = templates.pieces(self._secrets.fill(endpoint.path or ""))
@@ -272,6 +274,7 @@ class Requests:
             source=self._name,
             table=planned.table.name,
             memory=memory,
+            units=_units(access, keys),
         )
         if ask.url is None and not url.startswith(host.base_url) and not self._is_ours(url, host):
             self._keep_to_ourselves(request)
@@ -342,6 +345,14 @@ def _join(base_url: str, path: str) -> str:
     if path.startswith(_WHOLE):
         return path
     return f"{base_url.rstrip('/')}/{path.lstrip('/')}" if path else base_url
+
+
+def _units(access: HttpAccess, keys: Sequence[tuple[object, ...]]) -> int:
+    """As how many requests of declared limits one for these keys counts."""
+    counted = access.endpoint.counts_as
+    if isinstance(counted, int):
+        return counted
+    return sum(counted.units(dict(zip(access.keys, key, strict=True))) for key in keys)
 
 
 def _merged(own: object, theirs: object) -> object:

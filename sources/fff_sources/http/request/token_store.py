@@ -29,7 +29,8 @@ class StoredToken(Struct):
     access_token: str = ""
     refresh_token: str | None = None
     expires_at: float | None = None
-    in_keyring: bool = False  # and nothing but the source is here
+    account: str | None = None
+    in_keyring: bool = False  # and nothing but the source and the account is here
 
 
 class TokenStore:
@@ -60,7 +61,7 @@ class TokenStore:
         if (keyring := usable_keyring()) is not None:
             with contextlib.suppress(keyring.errors.KeyringError):
                 keyring.set_password(_SERVICE, self._user, encode(token).decode())
-                token = StoredToken(token.source, in_keyring=True)
+                token = StoredToken(token.source, account=token.account, in_keyring=True)
         replaced(self._file, encode(token))
 
     def forget(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,10 @@ _EARLY = 30.0  # seconds before its end that a token counts as run out
 _SHORT = 0.1  # or that part of a life, where that is less
 _SKEW = 30.0  # seconds that another clock may be behind, so that what begins now has begun there
 _NOT_GRANTED = frozenset({400, 401, 403})
+
+
+class NotLoggedInError(SecretError):
+    """A person has to log in, for the first time or again."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,8 @@ class Tokens:
         return self._granted(answer, auth.default_token_expiration, whose)
 
     async def _renewed(self, auth: client_spec.OAuth2, refused: str | None) -> Grant:
-        whose = json.dumps([self._fill(auth.access_token_url), self._fill(auth.client_id)])
+        parts = [self._fill(auth.access_token_url), self._fill(auth.client_id)]
+        whose = json.dumps([*parts, auth.account] if auth.account else parts)
         stored = self._store.load()
         if stored is not None:
             self._hide(stored.access_token)
@@ -110,21 +116,27 @@ class Tokens:
         refresh = (stored.refresh_token if stored else None) or self._rotated or declared
         if refresh is None:
             what = "nobody is logged in" if stored is None else "the login has ended"
-            raise SecretError(f"{self._source}: {what}", hint=f"fff login {self._source}")
+            raise NotLoggedInError(f"{self._whose(auth)}: {what}", hint=self._login(auth))
         form = {"grant_type": "refresh_token", "refresh_token": refresh} | self.client_form(auth)
         answer = await self._ask(auth.access_token_url, form, accept=_NOT_GRANTED)
         if isinstance(answer, _Refusal):
             again = self._store.load()
             if again is not None and again.access_token not in (refused, stored and stored.access_token):
                 return await self._renewed(auth, refused)  # another run has renewed it meanwhile
-            raise SecretError(
-                f"{self._source}: the login has ended: the token endpoint says {answer.error}",
-                hint=f"fff login {self._source}"
+            raise NotLoggedInError(
+                f"{self._whose(auth)}: the login has ended: the token endpoint says {answer.error}",
+                hint=self._login(auth)
                 if declared is None or stored is not None
                 else "get another refresh token for the spec",
             )
         self.keep(auth, answer, refresh)
         return self._granted(answer, auth.default_token_expiration, whose)
+
+    def _whose(self, auth: client_spec.OAuth2) -> str:
+        return f"{self._source}, account {auth.account}" if auth.account else self._source
+
+    def _login(self, auth: client_spec.OAuth2) -> str:
+        return f"fff login {self._source}{f' --account {shlex.quote(auth.account)}' if auth.account else ''}"
 
     def keep(self, auth: client_spec.OAuth2, answer: GrantedToken, refresh: str | None) -> None:
         """Keep what a token endpoint gave for later runs; `refresh`: the refresh token it may not have repeated."""
@@ -134,7 +146,9 @@ class Tokens:
         life = answer.expires_in or (auth.default_token_expiration if self._rotated else None)
         ends = None if life is None else time.time() + life
         try:
-            self._store.save(StoredToken(self._source, answer.access_token, self._rotated, ends))
+            self._store.save(
+                StoredToken(self._source, answer.access_token, self._rotated, ends, auth.account)
+            )
         except OSError as error:
             raise SecretError(
                 f"{self._source}: the login cannot be kept: {error.strerror}",

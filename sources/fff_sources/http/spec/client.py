@@ -47,13 +47,14 @@ class OAuth2(Spec):
     """A token on behalf of a person, renewed with a refresh token: one the spec names, or what `fff login` keeps.
 
     `fff login` gets it in the browser (`authorization_url`) or with a code typed elsewhere
-    (`device_authorization_url`).
+    (`device_authorization_url`). `account` tells the logins of several persons apart.
     """
 
     type: Literal["oauth2"]
     access_token_url: str
     client_id: str
     client_secret: str | None = None
+    account: str | None = None
     refresh_token: str | None = None
     authorization_url: str | None = None
     device_authorization_url: str | None = None
@@ -171,13 +172,6 @@ Auth = Annotated[
 ]
 
 
-#: Those that nobody has to log in for, so that a source may have several of them.
-Impersonal = Annotated[
-    Bearer | HttpBasic | ApiKey | OAuth2ClientCredentials | SessionLogin | Jwt | OAuth1 | AwsSigV4 | Digest,
-    Field(discriminator="type"),
-]
-
-
 class WindowSpec(Spec):
     """At most `limit` requests in any `per` seconds."""
 
@@ -259,7 +253,7 @@ class Client(Spec):
     headers: dict[str, Text] = {}
     params: Params = {}
     auth: Auth | None = None
-    credentials: Annotated[list[Impersonal], Field(min_length=2)] = []
+    credentials: Annotated[list[Auth], Field(min_length=2)] = []
     rate_limit: RateLimit = Field(default_factory=lambda: RateLimit.model_validate({}))
     retry: Retry = Field(default_factory=lambda: Retry.model_validate({}))
     timeout: Timeout = Field(default_factory=lambda: Timeout.model_validate({}))
@@ -275,4 +269,11 @@ class Client(Spec):
             raise ValueError("auth is one credential, credentials are several: one of the two will do")
         if len(set(map(repr, self.credentials))) < len(self.credentials):
             raise ValueError("credentials names one twice")
+        logins = [
+            (one.access_token_url, one.client_id, one.account)
+            for one in self.credentials
+            if isinstance(one, OAuth2)
+        ]
+        if len(set(logins)) < len(logins):
+            raise ValueError("credentials has two logins by one client: `account` tells them apart")
         return self

@@ -1,8 +1,9 @@
-"""What requests cost, as a spec says it of a source, a table or an access method."""
+"""What requests cost, as a spec says it of a source, a table or a way to it, and as how many they count."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -28,6 +29,19 @@ class RequestCost(Spec):
         if self.per_request is not None and (self.per_unit is not None or self.units is not None):
             raise ValueError("per_request is the whole price: it does not go with per_unit or units")
         return self
+
+
+class CountedDays(Spec):
+    """A request counts as one for every so many `days` begun, between two key columns that are dates."""
+
+    first: str
+    last: str
+    days: float = Field(gt=0)
+
+    def units(self, values: Mapping[str, Any]) -> int:
+        """As how many requests one counts for these dates."""
+        between: int = (values[self.last] - values[self.first]).days
+        return max(1, math.ceil((between + 1) / self.days))
 
 
 def price_of(*declared: RequestCost | None) -> Money | None:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from fff.schema import arrow_type
 from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.spec.client import Auth, Client, OAuth2, RateLimit
-from fff_sources.http.spec.cost import RequestCost
+from fff_sources.http.spec.cost import CountedDays, RequestCost
 from fff_sources.http.spec.model import (
     ONE_OR_MORE,
     AliasChoices,
@@ -242,6 +242,7 @@ class Endpoint(Spec):
     select: Annotated[Select, short_for("param")] | None = None
     sort: Sort | None = None
     on_response: list[OnResponse] = []
+    counts_as: Annotated[int, Field(ge=1)] | CountedDays = 1
 
     @property
     def record_is_row(self) -> bool:
@@ -435,20 +436,17 @@ class Account(Spec):
     auth: Auth | None = None
     rate_limit: RateLimit | None = None
 
-    @model_validator(mode="after")
-    def _needs_no_person(self) -> Account:
-        if isinstance(self.auth, OAuth2) and self.auth.refresh_token is None:
-            raise ValueError("an account needs a refresh_token: `fff login` logs in to a source once")
-        return self
-
-    def client(self, common: Client) -> Client:
-        """All of it, over what is said of all accounts."""
+    def client(self, name: str, common: Client) -> Client:
+        """All of it, over what is said of all accounts. What it logs in to by itself is called like the account."""
         own = {
             name: part
             for name in ("base_url", "auth", "rate_limit")
             if (part := getattr(self, name)) is not None
         }
         own |= {} if self.auth is None else {"credentials": []}
+        auth = self.auth or common.auth
+        if isinstance(auth, OAuth2) and auth.account is None and not {"auth", "base_url"}.isdisjoint(own):
+            own["auth"] = auth.model_copy(update={"account": name})
         both = {"headers": {**common.headers, **self.headers}, "params": {**common.params, **self.params}}
         return common.model_copy(update=own | both)
 

@@ -252,6 +252,13 @@ class _Check:
             hint = f"declare {name} among the keys, or as a required key column" if name else None
             self._add(path, f"nothing fills {{{name}}}", hint)
         self._sort((*path, "sort"), endpoint.sort)
+        counted = endpoint.counts_as
+        for name in () if isinstance(counted, int) else (counted.first, counted.last):
+            declared = (self._table.columns or {}).get(name)
+            if name not in filled or "lookups" not in path:
+                self._add((*path, "counts_as"), f"{name!r} is no key of a lookup")
+            elif declared is None or declared.type != "date":
+                self._add((*path, "counts_as"), f"{name!r} is no column of type date")
         params = self._sayable()
         for name in endpoint.body_paths.keys() - params:
             hint = f"parameters: {', '.join(sorted(params))}" if params else None
