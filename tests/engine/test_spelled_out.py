@@ -104,7 +104,7 @@ STATEMENTS = [
     (False, "SELECT k FROM r |> JOIN v USING (k) |> OFFSET 0"),
     (True, "FROM r |> JOIN v USING (k) |> AGGREGATE sum(n) AS m, count(v.n) GROUP BY b |> WHERE m > 1"),
     (True, "FROM r |> JOIN v USING (k) |> SELECT k, n |> ORDER BY n DESC |> LIMIT 2"),
-    (False, "FROM r |> EXTEND k + 1 AS z |> WHERE r.k > 0 |> EXTEND z * 2 AS y |> WHERE r.b IS NOT NULL"),
+    (True, "FROM r |> EXTEND k + 1 AS z |> WHERE r.k > 0 |> EXTEND z * 2 AS y |> WHERE r.b IS NOT NULL"),
     (
         True,
         "WITH RECURSIVE f(z) AS (SELECT 1 UNION ALL SELECT z + 1 FROM f WHERE z < 4) SELECT f.z, v.n FROM f JOIN v ON v.k = f.z",

@@ -26,7 +26,13 @@ def check(seed: int, spark: SparkEngine) -> str:
         prepared = prepare(sql, sources)
     except InfeasibleQuery:
         return "infeasible"
-    expected, got = spark.run_over(sql, data), shapes.Run(prepared, data, spark).result()
+    try:
+        expected = spark.run_over(sql, data)
+    except SparkError as error:
+        if "[MISSING_ATTRIBUTES." not in str(error):
+            raise
+        return "no answer"  # its analyser gives two columns one number, which it calls a mistake of its own
+    got = shapes.Run(prepared, data, spark).result()
     assert got.column_names == expected.column_names, (seed, sql)
     assert shapes.bag(got) == shapes.bag(expected), (seed, sql, prepared.upper and prepared.upper.sql)
     if any(block.feeds for block in prepared.blocks):
