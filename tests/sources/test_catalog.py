@@ -122,7 +122,7 @@ def test_a_misspelt_table_is_suggested_by_the_index_and_no_spec_is_read(
     assert read == []
 
 
-@pytest.mark.parametrize("name", every(4, NAMES))
+@pytest.mark.parametrize("name", every(8, NAMES))
 def test_every_table_has_a_test_query_that_can_be_run(federation: Federation, name: str) -> None:
     used = set()
     for sql in declared(name)["tests"]:
