@@ -21,6 +21,7 @@ import hypothesis
 import pytest
 
 from fff.spark.session import SparkEngine
+from fff_sources.demo.process import DemoServer
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -51,8 +52,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Half a million objects that stay, in each worker, need not be looked through again and again."""
+    """Half a million objects that stay, in each worker, need not be looked through again and again; others seldom."""
     gc.enable()
+    gc.set_threshold(10_000, 10, 100)
     gc.freeze()
     atexit.register(gc.unfreeze)  # libraries complain of what is left at the end of a process
 
@@ -148,6 +150,13 @@ def shared_folder() -> Path:
     if not folder.is_dir():
         pytest.skip("../shared, with recordings and tools, is not there")
     return folder
+
+
+@pytest.fixture(scope="session")
+def demo_url() -> Iterator[str]:
+    """One server of the demo's sources, which answer at once, for all tests that only read them."""
+    with DemoServer(delay_scale=0) as server:
+        yield server.base_url
 
 
 @pytest.fixture(scope="session")
