@@ -6,9 +6,11 @@ import atexit
 import functools
 import gc
 import importlib.metadata
+import itertools
 import logging
 import os
 import random
+import re
 import signal
 import sys
 import threading
@@ -28,6 +30,8 @@ PROJECT = Path(__file__).resolve().parent.parent
 #: Seconds after which one phase of a test is given up. Far above what any takes, far below what a stuck run costs.
 PATIENCE = 300
 PATIENCE_SLOW = 1800
+
+NUMBERS = itertools.count()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -127,6 +131,15 @@ def _bounded(item: pytest.Item):
 def project() -> Path:
     """The folder of the checkout."""
     return PROJECT
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of the test's own. Pytest's would look through those of all tests before, and renew a link to it."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    folder = tmp_path_factory.getbasetemp() / f"{name}{next(NUMBERS)}"
+    folder.mkdir(0o700)
+    return folder
 
 
 @pytest.fixture
