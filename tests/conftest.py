@@ -27,7 +27,7 @@ from fff_sources.demo.process import DemoServer
 
 PROJECT = Path(__file__).resolve().parent.parent
 
-#: Seconds after which one phase of a test is given up. Far above what any takes, far below what a stuck run costs.
+#: Seconds after which a test is given up. Far above what any takes, far below what a stuck run costs.
 PATIENCE = 300
 PATIENCE_SLOW = 1800
 
@@ -90,26 +90,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_setup(item: pytest.Item):
-    return (yield from _bounded(item))
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item):
-    return (yield from _bounded(item))
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item: pytest.Item):
-    return (yield from _bounded(item))
-
-
-def _bounded(item: pytest.Item):
+def pytest_runtest_protocol(item: pytest.Item):
     """Fail a test that is stuck, with what every thread was doing: a run that only ends says nothing."""
     if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
         return (yield)
+    patience = PATIENCE if item.get_closest_marker("slow") is None else PATIENCE_SLOW
 
     def give_up(_number: int, _frame: object) -> None:
+        signal.alarm(patience)  # what tidies up may be stuck as well
         names = {thread.ident: thread.name for thread in threading.enumerate()}
         stacks = [
             f"{names.get(ident, '?')}:\n{''.join(traceback.format_stack(frame))}"
@@ -117,7 +105,6 @@ def _bounded(item: pytest.Item):
         ]
         pytest.fail("stuck\n" + "\n".join(stacks), pytrace=False)
 
-    patience = PATIENCE if item.get_closest_marker("slow") is None else PATIENCE_SLOW
     before = signal.signal(signal.SIGALRM, give_up)
     signal.alarm(patience)
     try:
