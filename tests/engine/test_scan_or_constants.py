@@ -58,13 +58,13 @@ async def requests(
     ("rows", "page", "keys", "step", "expected"),
     [
         pytest.param(300, 1000, 5000, 1, (1, 0), id="one page holds all"),
-        pytest.param(300, 100, 1000, 1, (3, 0), id="three pages hold all"),
+        pytest.param(300, 100, 1000, 1, (3, 0), id="three pages hold all", marks=pytest.mark.slow),
         pytest.param(300, 1000, 1, 1, (0, 1), id="one constant"),
-        pytest.param(300, 1000, 3, 1, (0, 3), id="three constants"),
+        pytest.param(300, 1000, 3, 1, (0, 3), id="three constants", marks=pytest.mark.slow),
         pytest.param(1000, 1, 50, 20, (1, 50), id="a thousand pages"),
         pytest.param(520, 10, 50, 10, (1, 50), id="more pages left than keys"),
         pytest.param(500, 10, 50, 10, (50, 0), id="one page fewer left than keys"),
-        pytest.param(480, 10, 50, 10, (48, 0), id="fewer pages than keys"),
+        pytest.param(480, 10, 50, 10, (48, 0), id="fewer pages than keys", marks=pytest.mark.slow),
         pytest.param(0, 10, 50, 1, (1, 0), id="nothing there"),
     ],
 )
