@@ -6,9 +6,11 @@ import atexit
 import functools
 import gc
 import importlib.metadata
+import itertools
 import logging
 import os
 import random
+import re
 import signal
 import sys
 import threading
@@ -21,12 +23,15 @@ import hypothesis
 import pytest
 
 from fff.spark.session import SparkEngine
+from fff_sources.demo.process import DemoServer
 
 PROJECT = Path(__file__).resolve().parent.parent
 
-#: Seconds after which one phase of a test is given up. Far above what any takes, far below what a stuck run costs.
+#: Seconds after which a test is given up. Far above what any takes, far below what a stuck run costs.
 PATIENCE = 300
 PATIENCE_SLOW = 1800
+
+NUMBERS = itertools.count()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -51,8 +56,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Half a million objects that stay, in each worker, need not be looked through again and again."""
+    """Half a million objects that stay, in each worker, need not be looked through again and again; others seldom."""
     gc.enable()
+    gc.set_threshold(10_000, 10, 100)
     gc.freeze()
     atexit.register(gc.unfreeze)  # libraries complain of what is left at the end of a process
 
@@ -84,26 +90,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_setup(item: pytest.Item):
-    return (yield from _bounded(item))
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item):
-    return (yield from _bounded(item))
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item: pytest.Item):
-    return (yield from _bounded(item))
-
-
-def _bounded(item: pytest.Item):
+def pytest_runtest_protocol(item: pytest.Item):
     """Fail a test that is stuck, with what every thread was doing: a run that only ends says nothing."""
     if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
         return (yield)
+    patience = PATIENCE if item.get_closest_marker("slow") is None else PATIENCE_SLOW
 
     def give_up(_number: int, _frame: object) -> None:
+        signal.alarm(patience)  # what tidies up may be stuck as well
         names = {thread.ident: thread.name for thread in threading.enumerate()}
         stacks = [
             f"{names.get(ident, '?')}:\n{''.join(traceback.format_stack(frame))}"
@@ -111,7 +105,6 @@ def _bounded(item: pytest.Item):
         ]
         pytest.fail("stuck\n" + "\n".join(stacks), pytrace=False)
 
-    patience = PATIENCE if item.get_closest_marker("slow") is None else PATIENCE_SLOW
     before = signal.signal(signal.SIGALRM, give_up)
     signal.alarm(patience)
     try:
@@ -125,6 +118,15 @@ def _bounded(item: pytest.Item):
 def project() -> Path:
     """The folder of the checkout."""
     return PROJECT
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of the test's own. Pytest's would look through those of all tests before, and renew a link to it."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    folder = tmp_path_factory.getbasetemp() / f"{name}{next(NUMBERS)}"
+    folder.mkdir(0o700)
+    return folder
 
 
 @pytest.fixture
@@ -148,6 +150,13 @@ def shared_folder() -> Path:
     if not folder.is_dir():
         pytest.skip("../shared, with recordings and tools, is not there")
     return folder
+
+
+@pytest.fixture(scope="session")
+def demo_url() -> Iterator[str]:
+    """One server of the demo's sources, which answer at once, for all tests that only read them."""
+    with DemoServer(delay_scale=0) as server:
+        yield server.base_url
 
 
 @pytest.fixture(scope="session")

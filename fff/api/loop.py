@@ -15,6 +15,15 @@ from fff.errors import UsageError
 _T = TypeVar("_T")
 
 
+def run_apart(coroutine: Coroutine[Any, Any, _T]) -> _T:
+    """Its outcome, by a thread of its own: this one may be a notebook's, which has a loop that runs."""
+    loop = LoopThread()
+    try:
+        return loop.run(coroutine)
+    finally:
+        loop.stop()
+
+
 class LoopThread:
     """Runs coroutines for other threads until it is stopped. Methods may be called from any thread.
 

@@ -12,7 +12,7 @@ import json
 import math
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -73,12 +73,10 @@ class TableHistory:
 
     Args:
         folder: where; None: nothing outlives the process.
-        clock: seconds of the wall clock.
     """
 
-    def __init__(self, folder: Path | None = None, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
-        self._clock = clock
         self._key: bytes | None = None
         self._known: dict[str, TableFacts] | None = None
         self._new: dict[str, TableFacts] = {}
@@ -135,7 +133,7 @@ class TableHistory:
         known: Mapping[str, MethodFacts] = {} if before is None else before.methods
         counts: Mapping[str, int] = {} if before is None else before.distinct
         self._new[name] = TableFacts(
-            opened.table.full_name, self._clock(), {**known, **methods}, {**counts, **distinct}
+            opened.table.full_name, time.time(), {**known, **methods}, {**counts, **distinct}
         )
 
     def save(self) -> None:

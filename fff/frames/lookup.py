@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 
-from fff.api.loop import LoopThread
+from fff.api.loop import run_apart
 from fff.errors import UsageError
 from fff.frames.asking import KeyQuestion, discovered_table
 from fff.frames.attempts import ATTEMPTS
@@ -92,8 +92,7 @@ def lookup(
     ceiling = ceiling_of(frame.sparkSession)
 
     async def plan() -> tuple[KeyQuestion, Table]:
-        federation = open_federation(sources, cache=False)
-        try:
+        async with open_federation(sources, cache=False) as federation:
             described = await discovered_table(federation, table)
             named = [_named(name, [one.name for one in described.columns], table) for name in pairs.values()]
             wanted = _wanted(described, named, columns)
@@ -105,14 +104,8 @@ def lookup(
             )  # fmt: skip
             question.check(federation.catalog.adapter_of(described), described, arrow_schema(keys.schema))
             return question, described
-        finally:
-            await federation.close()
 
-    loop = LoopThread()  # this may be a notebook, whose thread has a loop that runs
-    try:
-        question, described = loop.run(plan())
-    finally:
-        loop.stop()
+    question, described = run_apart(plan())
     more = (*question.columns, MISSING_COLUMN) if missing == "column" else question.columns
     both = {name.lower() for name in frame.columns} & {name.lower() for name in more}
     if both:

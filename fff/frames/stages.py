@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fff.api.loop import LoopThread
+from fff.api.loop import run_apart
 from fff.dataflow.plan.expressions import columns_of
 from fff.errors import QueryError, UsageError
 from fff.frames.asking import quoted_name
@@ -83,8 +83,7 @@ def read(
         raise UsageError("sources are files and folders here, which the tasks find in the same place")
 
     async def plan() -> list[ReadStage]:
-        federation = open_federation(sources, cache=False)
-        try:
+        async with open_federation(sources, cache=False) as federation:
             await federation.discover(text)
             prepared = federation.prepare(text, params)
             if len(prepared.blocks) != 1:
@@ -92,14 +91,8 @@ def read(
                     "only tables of one FROM clause are read stage by stage", sql=text, hint=_HINT
                 )
             return stages_of(text, prepared.only_block)
-        finally:
-            await federation.close()
 
-    loop = LoopThread()  # this may be a notebook, whose thread has a loop that runs
-    try:
-        stages = loop.run(plan())
-    finally:
-        loop.stop()
+    stages = run_apart(plan())
     rows: dict[str, Any] = {}
     for stage in stages:
         if stage.keys is None:

@@ -1,6 +1,7 @@
-"""100,000 rows enriched by 25,000 keys on a cluster, and an executor that is killed: a program of its own.
+"""Rows enriched by a fourth as many keys on a cluster, and an executor that is killed: a program of its own.
 
-Arguments: the master, where `standalone` starts one with a worker for four executors; the declared rate, if it shall be another.
+Arguments: the master, where `standalone` starts one with a worker for four executors; the declared rate and
+the number of keys, if they shall be others.
 Prints what was measured, and `good` where all is right.
 """
 
@@ -27,7 +28,7 @@ from pyspark.sql import DataFrame, SparkSession
 import fff
 from tests.api.ceiling_program import PLACES, Town, published
 
-ROWS, KEYS, TASKS, RATE, FLYING = 100_000, 25_000, 4, 250, 32
+KEYS, TASKS, RATE, FLYING = 25_000, 4, 250, 32
 KILLED_AT = 1_000  # requests, of as many keys as make it twice as many
 
 
@@ -67,16 +68,16 @@ def enrich(session: SparkSession, spec: Path, rows: int, keys: int, tasks: int =
     assert tuple(counted) == (rows, rows), counted
 
 
-def keeps_the_rate(session: SparkSession, rate: int) -> None:
+def keeps_the_rate(session: SparkSession, rate: int, keys: int) -> None:
     town = Counted()
     with published(town, fill_rate=rate, bucket_size=2 * TASKS, max_concurrency=FLYING) as spec:
-        enrich(session, spec, ROWS, KEYS)
-    assert len(town.keys) == town.keys.total() == KEYS, town.keys.most_common(3)
+        enrich(session, spec, 4 * keys, keys)
+    assert len(town.keys) == town.keys.total() == keys, town.keys.most_common(3)
     took = town.at[-1] - town.at[0]
-    used = KEYS / (took * rate)
+    used = keys / (took * rate)
     busiest = busiest_second(town.at)
     late = os.getloadavg()[0] > 2 * (os.cpu_count() or 1) + TASKS
-    print(f"{KEYS} requests in {took:.1f} s: {used:.3f} of {rate} a second, {busiest} in the busiest; load {os.getloadavg()[0]:.0f}", flush=True)  # fmt: skip
+    print(f"{keys} requests in {took:.1f} s: {used:.3f} of {rate} a second, {busiest} in the busiest; load {os.getloadavg()[0]:.0f}", flush=True)  # fmt: skip
     assert busiest <= rate + 2 * TASKS + FLYING, "those in flight may come late, together"
     assert used >= 0.95 or late, "others leave this machine no time"
 
@@ -147,9 +148,9 @@ def session_on(master: str, folder: Path) -> Iterator[SparkSession]:
         yield session
 
 
-def main(master: str, rate: str = str(RATE)) -> None:
+def main(master: str, rate: str = str(RATE), keys: str = str(KEYS)) -> None:
     with tempfile.TemporaryDirectory() as folder, session_on(master, Path(folder)) as session:
-        keeps_the_rate(session, int(rate))
+        keeps_the_rate(session, int(rate), int(keys))
         survives_a_kill(session, Path(folder))
     print("good")
 

@@ -22,18 +22,18 @@ pytestmark = [
 
 
 @pytest.mark.parametrize(
-    ("program", "master"),
+    ("program", "arguments"),
     [
-        ("cluster_program", "local-cluster[2,1,1024]"),
-        ("stages_program", "local-cluster[2,1,1024]"),
-        ("ceiling_program", "local[4]"),
-        ("enriching_program", "local-cluster[4,1,1024]"),
-        ("enriching_program", "standalone"),
+        ("cluster_program", ["local-cluster[2,1,1024]"]),
+        ("stages_program", ["local-cluster[2,1,1024]"]),
+        ("ceiling_program", ["local[4]"]),
+        ("enriching_program", ["local-cluster[4,1,1024]", "250", "10000"]),
+        ("enriching_program", ["standalone", "250", "10000"]),
     ],
 )
-def test_a_job_asks_for_each_key_once_and_keeps_one_ceiling(program: str, master: str) -> None:
+def test_a_job_asks_for_each_key_once_and_keeps_one_ceiling(program: str, arguments: list[str]) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", f"tests.api.{program}", master],
+        [sys.executable, "-m", f"tests.api.{program}", *arguments],
         env=os.environ | {"PYSPARK_PYTHON": sys.executable},
         cwd=ROOT, capture_output=True, text=True, timeout=900, check=False,
     )  # fmt: skip

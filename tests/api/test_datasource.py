@@ -237,6 +237,10 @@ reader = lambda: spark.read.format("fff").option("sources", spec)
 plain = reader().option("query", "SELECT a, b FROM r WHERE a < :n").option("param.n", "42").load()
 assert plain.dtypes == [("a", "int"), ("b", "string")], plain.dtypes
 assert plain.groupBy("b").count().count() == 5
+if register:  # that it is known is what differs
+    spark.stop()
+    print("good")
+    sys.exit()
 divided = reader().option("partitions", 4).load("web.r")
 assert divided.rdd.getNumPartitions() == 4
 assert sorted(row.a for row in divided.collect()) == list(range(95))

@@ -86,7 +86,7 @@ def test_without_a_price_there_is_a_bill_of_requests_alone(publish: Publish, sit
     assert bill == {"source": "web", "requests": PAGES + 40, "cost": None, "currency": None}
 
 
-@pytest.mark.parametrize("prefer", every(2, ["fast", "balanced", "cheap"]))
+@pytest.mark.parametrize("prefer", every(3, ["fast", "balanced", "cheap"]))
 @pytest.mark.parametrize("refused", [0.0, 0.3])
 @pytest.mark.parametrize("budget", every(2, ["0.05", "0.1", "0.301"]))
 def test_a_budget_is_never_exceeded_and_used_up_to_the_last_request(

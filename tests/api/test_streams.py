@@ -69,7 +69,7 @@ class Told:
         )
 
 
-@pytest.mark.parametrize("count", [30, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [10, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("late", [0, 1, 3])
 def test_each_change_comes_once_over_cuts_restarts_and_batches_read_again(late: int, count: int) -> None:
     changes = ChangesSince("a", "since", lookback=late)

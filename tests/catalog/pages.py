@@ -9,6 +9,7 @@ test of the spec, or, where that asks one source alone, the sample that joins it
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ _FRESH = {
 }
 
 
+@cache
 def heads(source: str) -> dict[str, list[str]]:
     """What the head of a spec says, by the word before the colon."""
     head = (BUNDLED / f"{source}.yaml").read_text(encoding="utf-8").split("version:")[0]
@@ -44,6 +46,7 @@ def heads(source: str) -> dict[str, list[str]]:
     return found
 
 
+@cache
 def declared(source: str) -> dict[str, Any]:
     """The source as its spec has it."""
     data: dict[str, Any] = read_document(BUNDLED / f"{source}.yaml").data["sources"][source]

@@ -15,9 +15,9 @@ from tests.web.serving import FakeTime, Serve, serve
 __all__ = ["serve"]
 
 SOURCES = sorted(file.stem for file in ANSWERS.glob("*.yaml"))
-#: The first of every other source, and the others, which take their time.
+#: The first of every fourth source, and the others, which take their time.
 CASES = [
-    pytest.param(source, number, marks=[pytest.mark.slow] * (number > 1 or at % 2), id=f"{source} {number}")
+    pytest.param(source, number, marks=[pytest.mark.slow] * (number > 1 or at % 4), id=f"{source} {number}")
     for at, source in enumerate(SOURCES)
     for number in range(1, count_of(source) + 1)
 ]

@@ -17,6 +17,7 @@ from aiohttp import web
 
 from fff_cli.app import run as fff
 from fff_cli.output.readback import read_back
+from tests.sampling import every
 from tests.web.serving import serving_beside
 
 Row = dict[str, Any]
@@ -113,7 +114,7 @@ def test_keys_that_tell_no_rows_apart_leave_the_file(
     assert (Path(file).read_bytes(), len(list(Path().glob(".*")))) == (before, 0)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", every(2, FORMS))
 def test_rows_of_a_file_without_a_key_stay(desk: Desk, form: str) -> None:
     file = f"x.{form}"
     desk.rows = [(1, "one"), (2, None), (3, None)]
@@ -125,7 +126,7 @@ def test_rows_of_a_file_without_a_key_stay(desk: Desk, form: str) -> None:
     assert len(rows_of(file)) == 4
 
 
-@pytest.mark.parametrize("form", FEW)
+@pytest.mark.parametrize("form", every(2, FEW))
 def test_a_partial_result_is_not_added_unless_it_is_asked_for(
     desk: Desk, form: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -166,7 +167,7 @@ def test_columns_that_do_not_fit_are_told_before_anything_is_asked(
     assert desk.asked == 0
 
 
-@pytest.mark.parametrize("form", ["parquet", "sqlite", "duckdb"])
+@pytest.mark.parametrize("form", every(2, ["parquet", "sqlite", "duckdb"]))
 def test_types_that_do_not_fit_are_told_before_anything_is_asked(
     desk: Desk, form: str, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from fff.stats import AccessStats, RunOutcome, bills
 from fff_cli import app
 from fff_cli.run.account import accounts, bill_text, closing_lines
 from fff_sources.demo import SPEC
-from fff_sources.demo.process import DemoServer
 
 JOIN = "SELECT C.zip FROM Crime C JOIN Demographics D ON C.zip = D.zip"
 
@@ -22,22 +21,16 @@ JOIN = "SELECT C.zip FROM Crime C JOIN Demographics D ON C.zip = D.zip"
 Command = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture(scope="module")
-def base_url() -> Iterator[str]:
-    with DemoServer(delay_scale=0) as server:
-        yield server.base_url
-
-
 @pytest.fixture
 def command(
-    base_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    demo_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> Command:
     spec = yaml.safe_load(Path(SPEC).read_text())
     spec["sources"]["demo"]["cost"] = {"per_request": 0.002, "currency": "USD"}
     file = tmp_path / "priced.yaml"
     file.write_text(json.dumps(spec))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("FFF_DEMO_BASE_URL", base_url)
+    monkeypatch.setenv("FFF_DEMO_BASE_URL", demo_url)
     monkeypatch.setenv("FFF_SOURCES", str(file))
 
     def run(*arguments: str) -> tuple[int, str, str]:

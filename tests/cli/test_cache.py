@@ -12,23 +12,16 @@ from fff_cli.app import run
 from fff_cli.options.arguments import QueryArguments
 from fff_cli.options.cache import cache_of
 from fff_sources.demo import SPEC
-from fff_sources.demo.process import DemoServer
 from tests.cli.terminal import REAL, environment
 
 SQL = "SELECT crimeRating FROM Crime WHERE zip IN ('94705', '94700', 'nowhere')"
 
 
-@pytest.fixture(scope="module")
-def base_url():
-    with DemoServer(delay_scale=0) as server:
-        yield server.base_url
-
-
 @pytest.fixture
-def home(base_url, tmp_path, monkeypatch):
+def home(demo_url, tmp_path, monkeypatch):
     """A home folder, under which the cache is."""
     monkeypatch.setenv("FFF_SOURCES", str(SPEC))
-    monkeypatch.setenv("FFF_DEMO_BASE_URL", base_url)
+    monkeypatch.setenv("FFF_DEMO_BASE_URL", demo_url)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.chdir(tmp_path)

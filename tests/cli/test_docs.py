@@ -11,7 +11,6 @@ import pytest
 
 from benchmarks.screens import COMMANDS, SCREENS, SIZES, THEMES, screens
 from fff_sources.demo import SPEC
-from fff_sources.demo.process import DemoServer
 from tests.cli.blocks import Block, blocks, commands
 from tests.cli.terminal import ROOT, environment
 
@@ -19,14 +18,8 @@ PAGES = ("README.md", "docs/cli.md", "docs/shell.md")
 RUN = [block for block in blocks(PAGES) if block.mark.startswith("run")]
 
 
-@pytest.fixture(scope="module")
-def base_url():
-    with DemoServer(delay_scale=0) as server:
-        yield server.base_url
-
-
 @pytest.fixture
-def shell(base_url, tmp_path):
+def shell(demo_url, tmp_path):
     """Run a command line where the demo sources are up and `fff` is this working copy's."""
     tools, work = tmp_path / "bin", tmp_path / "work"
     tools.mkdir()
@@ -34,7 +27,7 @@ def shell(base_url, tmp_path):
     fff = tools / "fff"
     fff.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m fff_cli "$@"\n')
     fff.chmod(0o755)
-    environ = environment(FFF_DEMO_BASE_URL=base_url, FFF_SOURCES=str(SPEC), LC_ALL="C.UTF-8")
+    environ = environment(FFF_DEMO_BASE_URL=demo_url, FFF_SOURCES=str(SPEC), LC_ALL="C.UTF-8")
     environ["PATH"] = f"{tools}:{environ['PATH']}"
 
     def run(command: str, folder: Path = work) -> subprocess.CompletedProcess[str]:

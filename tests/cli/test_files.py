@@ -28,7 +28,7 @@ def content(path, form):
 SAID = "the partial result is in {!r}"
 
 
-@pytest.mark.parametrize("form", every(3, FORMATS))
+@pytest.mark.parametrize("form", every(5, FORMATS))
 def test_a_partial_result_takes_no_whole_ones_place(form, tmp_path):
     target, beside = tmp_path / "out", tmp_path / "out.partial"
     target.write_text("old")

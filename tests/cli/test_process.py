@@ -50,7 +50,7 @@ def test_sql_comes_from_files_and_standard_input(tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
-    every_row(2, [
+    every_row(4, [
         (("query", "select wrong"), 1, "error: no column wrong\n  1 | select wrong\n             ^^^^^\n  did you mean right?\n"),
         (("query", "fail"), 4, "error: demo.Crime: HTTP 503 after 5 attempts (http://x/y)\n"),
         (("query", "bug"), 1, "internal error: InvariantError: illegal move; -v shows where\n"),
@@ -507,8 +507,7 @@ def test_no_color_and_columns_are_obeyed():
     "form",
     [
         "table",
-        "json",
-        *(pytest.param(form, marks=pytest.mark.slow) for form in ("csv", "ndjson", "markdown")),
+        *(pytest.param(form, marks=pytest.mark.slow) for form in ("json", "csv", "ndjson", "markdown")),
     ],
 )
 def test_source_text_cannot_drive_the_terminal(form):

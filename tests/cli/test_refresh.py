@@ -88,7 +88,7 @@ def written(file: str, *more: str, sql: str = SQL) -> int:
     return fff(["query", sql, "-s", "fff.yaml", "-O", file, "--refreshable", *more])
 
 
-@pytest.mark.parametrize("form", every(3, ["csv", "tsv", "json", "parquet", "ndjson", "arrow", "sqlite"]))
+@pytest.mark.parametrize("form", every(4, ["csv", "tsv", "json", "parquet", "ndjson", "arrow", "sqlite"]))
 def test_a_file_becomes_what_the_statement_gives_now_and_changes_are_told(
     here: Path, capfd: pytest.CaptureFixture[str], form: str
 ) -> None:

@@ -34,7 +34,6 @@ def seen(terminal: Terminal, emulator: Emulator, *wanted: str) -> str:
 @pytest.mark.parametrize(
     ("columns", "lines", "scene", "words"),
     [
-        (100, 30, "failing", ("Crime.scan                failed", "missing demo.Crime: HTTP 503 after 5")),
         (40, 15, "forty", ("T0.scan", "37 more access methods: 37 running, …")),
         *(
             pytest.param(*one, marks=pytest.mark.slow)
@@ -45,6 +44,12 @@ def seen(terminal: Terminal, emulator: Emulator, *wanted: str) -> str:
                 ),
                 (40, 15, "throttled", ("FEC.scan          throttled, on in 12 s", "waiting for")),
                 (100, 30, "throttled", ("FEC.scan                  throttled, on in 12 s", "waiting for")),
+                (
+                    100,
+                    30,
+                    "failing",
+                    ("Crime.scan                failed", "missing demo.Crime: HTTP 503 after 5"),
+                ),
                 (40, 15, "failing", ("Crime.scan      failed", "missing demo.Crime: HTTP 503")),
                 (100, 30, "forty", ("T0.scan", "more access methods:")),
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,23 +11,16 @@ from aiohttp import web
 
 from fff_cli.app import run
 from fff_sources.demo import SPEC
-from fff_sources.demo.process import DemoServer
 from tests.web.serving import serving_beside
 
 Run = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture(scope="module")
-def base_url() -> Iterator[str]:
-    with DemoServer(delay_scale=0) as server:
-        yield server.base_url
-
-
 @pytest.fixture
 def fff(
-    base_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    demo_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> Run:
-    monkeypatch.setenv("FFF_DEMO_BASE_URL", base_url)
+    monkeypatch.setenv("FFF_DEMO_BASE_URL", demo_url)
     monkeypatch.chdir(tmp_path)
 
     def command(*arguments: str) -> tuple[int, str, str]:
@@ -39,8 +32,8 @@ def fff(
     return command
 
 
-def test_from_url_to_tested_spec(fff: Run, base_url: str, tmp_path: Path) -> None:
-    code, out, err = fff("init", f"{base_url}/crime", "--name", "town", "-O", "fff.yaml")
+def test_from_url_to_tested_spec(fff: Run, demo_url: str, tmp_path: Path) -> None:
+    code, out, err = fff("init", f"{demo_url}/crime", "--name", "town", "-O", "fff.yaml")
     assert (code, out) == (0, "")
     assert "wrote fff.yaml; next: fff source lint fff.yaml && fff source test fff.yaml" in err
     text = (tmp_path / "fff.yaml").read_text()
@@ -55,7 +48,7 @@ def test_from_url_to_tested_spec(fff: Run, base_url: str, tmp_path: Path) -> Non
         "ok    town.crime.lookup[zip]",
     ]
     assert err.strip() == "3 tried, 0 failed, 0 to look at"
-    code, _, err = fff("init", f"{base_url}/crime", "-O", "fff.yaml")
+    code, _, err = fff("init", f"{demo_url}/crime", "-O", "fff.yaml")
     assert code == 2
     assert err.startswith("error: fff.yaml exists already\n")
 
@@ -111,8 +104,8 @@ def test_wrong_specs_and_sources_that_are_away(
     assert fff("test", "s.yaml", "--table", "FEC")[0] == 4
 
 
-def test_a_secret_is_told_by_its_variable_only(fff: Run, base_url: str) -> None:
-    code, out, err = fff("init", f"{base_url}/fec?page=1&api_key=geheim", "--name", "s")
+def test_a_secret_is_told_by_its_variable_only(fff: Run, demo_url: str) -> None:
+    code, out, err = fff("init", f"{demo_url}/fec?page=1&api_key=geheim", "--name", "s")
     assert code == 0
     assert "geheim" not in out + err
     assert 'api_key: "${env:S_API_KEY}"' in out
@@ -131,9 +124,9 @@ def test_a_secret_is_told_by_its_variable_only(fff: Run, base_url: str) -> None:
     ],
 )
 def test_what_init_refuses(
-    fff: Run, base_url: str, arguments: tuple[str, ...], code: int, message: str
+    fff: Run, demo_url: str, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
-    found, out, err = fff("init", *(part.replace("{url}", base_url) for part in arguments))
+    found, out, err = fff("init", *(part.replace("{url}", demo_url) for part in arguments))
     assert (found, out) == (code, "")
     assert err.startswith("error: ")
     assert message in err

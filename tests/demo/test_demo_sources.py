@@ -21,12 +21,6 @@ def get(url: str) -> object:
         return json.load(answer)
 
 
-@pytest.fixture(scope="module")
-def server():
-    with DemoServer(delay_scale=0) as running:
-        yield running
-
-
 def test_the_same_seed_gives_the_same_rows():
     assert generate(7, 500, 50) == generate(7, 500, 50)
     assert generate(7, 500, 50) != generate(8, 500, 50)
@@ -62,45 +56,43 @@ def test_the_demo_query_has_groups_for_every_state_and_loses_rows_to_the_inner_j
     assert 15_000 < joined < 20_000
 
 
-def test_pages_of_contributions_hold_every_row_once(server):
-    first = get(f"{server.base_url}/fec")
+def test_pages_of_contributions_hold_every_row_once(demo_url):
+    first = get(f"{demo_url}/fec")
     rows = [
-        row
-        for page in range(1, first["pages"] + 1)
-        for row in get(f"{server.base_url}/fec?page={page}")["results"]
+        row for page in range(1, first["pages"] + 1) for row in get(f"{demo_url}/fec?page={page}")["results"]
     ]
     assert rows == generate().fec
-    assert get(f"{server.base_url}/fec?page=999")["results"] == []
+    assert get(f"{demo_url}/fec?page=999")["results"] == []
 
 
-def test_the_crime_scan_ends_and_agrees_with_the_lookups(server):
+def test_the_crime_scan_ends_and_agrees_with_the_lookups(demo_url):
     rows, cursor = [], ""
     while cursor is not None:
-        page = get(f"{server.base_url}/crime?after={cursor}")
+        page = get(f"{demo_url}/crime?after={cursor}")
         rows += page["results"]
         cursor = page["next"]
     assert len(rows) == len({row["zip"] for row in rows}) == len(generate().crime)
-    assert get(f"{server.base_url}/crime/{rows[0]['zip']}") == rows[0]
+    assert get(f"{demo_url}/crime/{rows[0]['zip']}") == rows[0]
 
 
 @pytest.mark.parametrize(
     ("path", "status"), [("demographics/00000", 404), ("crime/00000", 404), ("fec?page=x", 400)]
 )
-def test_unknown_keys_and_bad_pages_have_their_status(server, path, status):
+def test_unknown_keys_and_bad_pages_have_their_status(demo_url, path, status):
     with pytest.raises(urllib.error.HTTPError) as caught:
-        get(f"{server.base_url}/{path}")
+        get(f"{demo_url}/{path}")
     with caught.value as error:
         assert error.code == status
 
 
-def test_stats_count_requests(server):
-    before = get(f"{server.base_url}/_stats")["requests"].get("demographics", 0)
-    get(f"{server.base_url}/demographics/{generate().demographics[0]['zip']}")
-    assert get(f"{server.base_url}/_stats")["requests"]["demographics"] == before + 1
+def test_stats_count_requests(demo_url):
+    before = get(f"{demo_url}/_stats")["requests"].get("demographics", 0)
+    get(f"{demo_url}/demographics/{generate().demographics[0]['zip']}")
+    assert get(f"{demo_url}/_stats")["requests"]["demographics"] == before + 1
 
 
-def test_a_taken_port_is_a_usage_error(server):
-    port = int(server.base_url.rsplit(":", 1)[1])
+def test_a_taken_port_is_a_usage_error(demo_url):
+    port = int(demo_url.rsplit(":", 1)[1])
     with pytest.raises(UsageError, match=f"cannot listen on port {port}"), DemoServer(port=port):
         pass
 

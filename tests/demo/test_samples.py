@@ -15,7 +15,6 @@ from fff.federation import Federation, RunOptions
 from fff.web.client import WebClient
 from fff_sources.demo import QUERY, SPEC
 from fff_sources.demo.data import generate
-from fff_sources.demo.process import DemoServer
 from fff_sources.load import load_catalog
 
 FOLDER = Path(__file__).parent.parent.parent / "sample_queries"
@@ -66,9 +65,9 @@ def in_order(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     )
 
 
-async def run_all(names: set[str], base_url: str) -> dict[str, Ran]:
+async def run_all(names: set[str], demo_url: str) -> dict[str, Ran]:
     client, ran = WebClient(), {}
-    catalog = load_catalog([SPEC], environ={"FFF_DEMO_BASE_URL": base_url}, cwd=Path(), client=client)
+    catalog = load_catalog([SPEC], environ={"FFF_DEMO_BASE_URL": demo_url}, cwd=Path(), client=client)
     async with Federation(catalog, client) as federation:
         for name in sorted(names):
             execution = federation.execute(
@@ -83,19 +82,13 @@ async def run_all(names: set[str], base_url: str) -> dict[str, Ran]:
 
 
 @pytest.fixture(scope="module")
-def base_url():
-    with DemoServer(delay_scale=0) as server:
-        yield server.base_url
+def plain(demo_url) -> dict[str, Ran]:
+    return asyncio.run(run_all(set(SAMPLES) - NEEDS_SPARK, demo_url))
 
 
 @pytest.fixture(scope="module")
-def plain(base_url) -> dict[str, Ran]:
-    return asyncio.run(run_all(set(SAMPLES) - NEEDS_SPARK, base_url))
-
-
-@pytest.fixture(scope="module")
-def aggregated(base_url) -> dict[str, Ran]:
-    return asyncio.run(run_all(NEEDS_SPARK, base_url))
+def aggregated(demo_url) -> dict[str, Ran]:
+    return asyncio.run(run_all(NEEDS_SPARK, demo_url))
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from tests.sampling import every
 from tests.web.serving import Serve
 
 
-@pytest.mark.parametrize("sql", every(2, SHAPES))
+@pytest.mark.parametrize("sql", every(3, SHAPES))
 async def test_any_shape_gives_the_rows_of_the_full_tables(serve: Serve, tmp_path: Path, sql: str) -> None:
     rng = random.Random(sql)
     for policy in ("naive", "rank"):

@@ -73,7 +73,7 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize(("sql", "pages", "rows"), every_row(2, STATEMENTS))
+@pytest.mark.parametrize(("sql", "pages", "rows"), every_row(3, STATEMENTS))
 async def test_pages_that_are_read(
     serve: Serve, tmp_path: Path, sql: str, pages: int | range, rows: list[Row] | None
 ) -> None:

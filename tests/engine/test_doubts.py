@@ -18,6 +18,7 @@ from fff.sql.syntax.parse import parse_statement
 from tests.engine.duck import over_duck
 from tests.engine.joins import INTS, LEFT, lookup_only, mixed, oracle, random_site, two
 from tests.engine.site import Site, access, federated, rows_of, run, until
+from tests.sampling import every
 from tests.web.serving import Serve
 
 
@@ -213,11 +214,12 @@ _GROUPS = [
 ]
 
 
-async def test_bounds_hold_whatever_fails(serve: Serve, tmp_path: Path) -> None:
+@pytest.mark.parametrize("runs", every(2, [12, 24]))
+async def test_bounds_hold_whatever_fails(serve: Serve, tmp_path: Path, runs: int) -> None:
     """Against DuckDB over all rows: no group that is not there, and each number on its side of the true one."""
     rng = random.Random(7)
     lower = 0
-    for number in range(24):
+    for number in range(runs):
         site = random_site(rng)
         fault = rng.choice([("r", "scan@4"), ("t", "scan@8"), ("s", str(rng.randrange(6))), ("r", "scan@12")])
         site.faults[fault] = rng.choice([500, "garbage"])
@@ -236,7 +238,7 @@ async def test_bounds_hold_whatever_fails(serve: Serve, tmp_path: Path) -> None:
             assert x is None or x <= true_x
             assert y is None or y >= true_y
             lower += n < true_n or x != true_x or y != true_y
-    assert lower >= 10, "else nothing was put to the proof"
+    assert lower >= runs // 3, "else nothing was put to the proof"
 
 
 async def test_a_partial_result_tells_its_bounds_with_its_columns(serve: Serve, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tests.sampling import every
 from tests.web.serving import Serve
 
 
-@pytest.mark.parametrize("semantics", ["parked", "paper"])
+@pytest.mark.parametrize("semantics", every(2, ["parked", "paper"]))
 @pytest.mark.parametrize("policy", POLICIES)
 async def test_one_request_per_distinct_key(
     serve: Serve, tmp_path: Path, policy: str, semantics: str
@@ -87,7 +87,7 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("sql", every(2, SHAPES))
+@pytest.mark.parametrize("sql", every(4, SHAPES))
 async def test_shapes_of_joins_over_competing_access_methods(serve: Serve, tmp_path: Path, sql: str) -> None:
     rng = random.Random(sql)
 

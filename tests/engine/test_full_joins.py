@@ -8,12 +8,13 @@ import pytest
 
 from tests.engine.joins import oracle, sparkless
 from tests.engine.site import run
+from tests.sampling import every_row
 from tests.web.serving import Serve
 
 
 @pytest.mark.parametrize(
     ("sql", "scans"),
-    [
+    every_row(2, [
         ("SELECT r.a, s.b FROM web.r FULL JOIN web.s ON r.b = s.a", {"r": 10, "s": 4}),
         ("SELECT * FROM web.r FULL OUTER JOIN web.s USING (a)", {"r": 10, "s": 4}),
         ("SELECT r.a, s.b FROM web.r FULL JOIN web.s ON r.b = s.a AND r.a > s.b WHERE r.a IS NULL OR r.a % 2 = 1", {"r": 10, "s": 4}),
@@ -22,7 +23,7 @@ from tests.web.serving import Serve
         ("SELECT r.a, t.a FROM web.r FULL JOIN web.t ON r.b = t.a", {"r": 10, "t": 2}),
         ("SELECT x.a, y.a FROM web.s x FULL JOIN web.s y ON x.a = y.b", {"s": 4}),
         ("SELECT r.a, s.b FROM web.r FULL JOIN web.s ON r.b = s.a WHERE s.b IS NULL AND r.a IS NOT NULL", {"r": 10, "s": 4}),
-    ],
+    ]),
 )  # fmt: skip
 async def test_each_table_is_read_once(serve: Serve, tmp_path: Path, sql: str, scans: dict[str, int]) -> None:
     async with sparkless(serve, tmp_path) as (federation, site):

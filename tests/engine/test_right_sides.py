@@ -55,7 +55,7 @@ US = {n: [u for m, u in T if m == n] for n in range(3)}
 
 @pytest.mark.parametrize(
     ("sql", "expected", "keys"),
-    every_row(2, [
+    every_row(4, [
         ("SELECT id, w FROM r LEFT JOIN s ON r.x = s.x", [(i, W.get(x)) for i, x, _ in R], len(KEYS)),
         (
             "SELECT id, w FROM r LEFT OUTER JOIN s ON r.x = s.x AND r.v = 1 AND s.n > 0",
@@ -110,21 +110,27 @@ async def test_rows_without_spark(
 
 @pytest.mark.parametrize(
     ("sql", "pages"),
-    [
-        ("SELECT r.id, s.w FROM r LEFT JOIN s ON r.x = s.x LIMIT 3", 1),
-        ("SELECT r.id, s.w FROM s RIGHT JOIN r ON r.x = s.x LIMIT 3", 1),
-        ("SELECT * FROM (SELECT r.id, s.w FROM r LEFT JOIN s ON r.x = s.x) LIMIT 3", 1),
-        ("WITH p AS (SELECT r.id, s.w FROM r LEFT JOIN s ON r.x = s.x) SELECT id + 1 AS z FROM p LIMIT 3", 1),
-        ("SELECT id FROM r LEFT ANTI JOIN s ON r.x = s.x LIMIT 3", 2),
-        ("SELECT id FROM r WHERE NOT EXISTS (SELECT 1 FROM s WHERE r.x = s.x) LIMIT 3", 2),
-        ("SELECT id FROM r LEFT SEMI JOIN s ON r.x = s.x LIMIT 3", 1),
-        ("SELECT id FROM r WHERE x IN (SELECT x FROM s) LIMIT 3", 1),
-        ("SELECT id FROM r WHERE x IN (SELECT x FROM q) LIMIT 3", 1),
-        ("SELECT id FROM r WHERE EXISTS (SELECT * FROM s WHERE s.x = r.x AND s.n < 2) LIMIT 3", 1),
-        ("SELECT id FROM r LEFT JOIN s ON r.x = s.x WHERE w IS NULL OR n = 1 LIMIT 3", 1),
-        ("SELECT id, w FROM r LEFT JOIN s ON r.x = s.x AND false LIMIT 3", 1),
-        ("SELECT id FROM r WHERE v % 2 = 0 LIMIT 3", 1),
-    ],
+    every_row(
+        2,
+        [
+            ("SELECT r.id, s.w FROM r LEFT JOIN s ON r.x = s.x LIMIT 3", 1),
+            ("SELECT r.id, s.w FROM s RIGHT JOIN r ON r.x = s.x LIMIT 3", 1),
+            ("SELECT * FROM (SELECT r.id, s.w FROM r LEFT JOIN s ON r.x = s.x) LIMIT 3", 1),
+            (
+                "WITH p AS (SELECT r.id, s.w FROM r LEFT JOIN s ON r.x = s.x) SELECT id + 1 AS z FROM p LIMIT 3",
+                1,
+            ),
+            ("SELECT id FROM r LEFT ANTI JOIN s ON r.x = s.x LIMIT 3", 2),
+            ("SELECT id FROM r WHERE NOT EXISTS (SELECT 1 FROM s WHERE r.x = s.x) LIMIT 3", 2),
+            ("SELECT id FROM r LEFT SEMI JOIN s ON r.x = s.x LIMIT 3", 1),
+            ("SELECT id FROM r WHERE x IN (SELECT x FROM s) LIMIT 3", 1),
+            ("SELECT id FROM r WHERE x IN (SELECT x FROM q) LIMIT 3", 1),
+            ("SELECT id FROM r WHERE EXISTS (SELECT * FROM s WHERE s.x = r.x AND s.n < 2) LIMIT 3", 1),
+            ("SELECT id FROM r LEFT JOIN s ON r.x = s.x WHERE w IS NULL OR n = 1 LIMIT 3", 1),
+            ("SELECT id, w FROM r LEFT JOIN s ON r.x = s.x AND false LIMIT 3", 1),
+            ("SELECT id FROM r WHERE v % 2 = 0 LIMIT 3", 1),
+        ],
+    ),
 )
 async def test_a_limit_stops_requests(serve: Serve, tmp_path: Path, sql: str, pages: int) -> None:
     """As few pages as hold the rows, and what lookups are answered and under way then; not the other 39 pages."""
@@ -141,14 +147,14 @@ async def test_a_limit_stops_requests(serve: Serve, tmp_path: Path, sql: str, pa
 
 @pytest.mark.parametrize(
     ("sql", "certain"),
-    [
+    every_row(2, [
         ("SELECT id, w FROM r LEFT JOIN s ON r.x = s.x", [(i, W.get(x)) for i, x, _ in R if x not in {2, 12}]),
         ("SELECT id FROM r LEFT ANTI JOIN s ON r.x = s.x", [(i,) for i, x, _ in R if x not in W and x != 12]),
         ("SELECT id FROM r LEFT SEMI JOIN s ON r.x = s.x", [(i,) for i, x, _ in R if x in W and x != 2]),
         ("SELECT id FROM r WHERE x IN (SELECT x FROM s)", [(i,) for i, x, _ in R if x in W and x != 2]),
         ("SELECT id FROM r WHERE NOT EXISTS (SELECT 1 FROM s WHERE x = r.x)", [(i,) for i, x, _ in R if x not in W and x != 12]),
         ("SELECT id, w FROM s RIGHT JOIN r USING (x)", [(i, W.get(x)) for i, x, _ in R if x not in {2, 12}]),
-    ],
+    ]),
 )  # fmt: skip
 async def test_a_lookup_that_fails_proves_nothing(
     serve: Serve, tmp_path: Path, sql: str, certain: list[Row]

@@ -11,6 +11,7 @@ import pytest
 from fff.federation import RunOptions
 from fff.sql.planner.explain import explain
 from tests.engine.site import Row, Site, access, federated, rows_of, run
+from tests.sampling import every, every_row
 from tests.web.serving import Serve
 
 TYPES = {"a": "int", "b": "int"}
@@ -57,13 +58,13 @@ async def requests(
     ("rows", "page", "keys", "step", "expected"),
     [
         pytest.param(300, 1000, 5000, 1, (1, 0), id="one page holds all"),
-        pytest.param(300, 100, 1000, 1, (3, 0), id="three pages hold all"),
+        pytest.param(300, 100, 1000, 1, (3, 0), id="three pages hold all", marks=pytest.mark.slow),
         pytest.param(300, 1000, 1, 1, (0, 1), id="one constant"),
-        pytest.param(300, 1000, 3, 1, (0, 3), id="three constants"),
+        pytest.param(300, 1000, 3, 1, (0, 3), id="three constants", marks=pytest.mark.slow),
         pytest.param(1000, 1, 50, 20, (1, 50), id="a thousand pages"),
         pytest.param(520, 10, 50, 10, (1, 50), id="more pages left than keys"),
         pytest.param(500, 10, 50, 10, (50, 0), id="one page fewer left than keys"),
-        pytest.param(480, 10, 50, 10, (48, 0), id="fewer pages than keys"),
+        pytest.param(480, 10, 50, 10, (48, 0), id="fewer pages than keys", marks=pytest.mark.slow),
         pytest.param(0, 10, 50, 1, (1, 0), id="nothing there"),
     ],
 )
@@ -93,7 +94,7 @@ async def test_fewest_requests_win(
 
 @pytest.mark.parametrize(
     ("rows", "keys", "pages", "lookups"),
-    [(7, 1000, 2, 0), (38, 1000, 5, 0), (5000, 50, 6, 50), (5000, 12, 3, 12)],
+    every_row(2, [(7, 1000, 2, 0), (38, 1000, 5, 0), (5000, 50, 6, 50), (5000, 12, 3, 12)]),
 )
 async def test_a_scan_that_tells_no_total_is_tried_for_a_few_pages(
     serve: Serve, tmp_path: Path, *, rows: int, keys: int, pages: int, lookups: int
@@ -106,7 +107,7 @@ async def test_a_scan_that_tells_no_total_is_tried_for_a_few_pages(
 
 @pytest.mark.parametrize(
     ("rows", "keys", "step", "pages", "lookups"),
-    [(200, 5000, 1, 20, 0), (500, 50, 10, 50, 0), (520, 50, 10, 1, 50), (2000, 6, 1, 1, 6)],
+    every_row(2, [(200, 5000, 1, 20, 0), (500, 50, 10, 50, 0), (520, 50, 10, 1, 50), (2000, 6, 1, 1, 6)]),
 )
 async def test_a_scan_may_tell_its_pages_instead_of_its_rows(
     serve: Serve, tmp_path: Path, *, rows: int, keys: int, step: int, pages: int, lookups: int
@@ -128,7 +129,7 @@ async def test_speed_may_cost_requests(serve: Serve, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", [500, "garbage"])
-@pytest.mark.parametrize("at", ["scan", "scan@20"])
+@pytest.mark.parametrize("at", every(2, ["scan", "scan@20"]))
 async def test_constants_are_asked_for_where_the_scan_fails(
     serve: Serve, tmp_path: Path, fault: int | str, at: str
 ) -> None:

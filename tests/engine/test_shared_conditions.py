@@ -10,6 +10,7 @@ import pytest
 
 from tests.engine.duck import over_duck
 from tests.engine.site import Row, Site, access, federated, run
+from tests.sampling import every
 from tests.web.serving import Serve
 
 LINE = {"o": "int", "pk": "int", "quantity": "int", "mode": "string"}
@@ -21,7 +22,7 @@ SQL = """SELECT count(*), sum(quantity) FROM line, part WHERE
     OR (k = pk AND brand = 'b3' AND quantity >= 20 AND quantity <= 30 AND size BETWEEN 1 AND 15 AND mode IN ('AIR', 'REG'))"""
 
 
-@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize("keyed", every(2, [False, True]))
 async def test_the_benchmarks_query(serve: Serve, tmp_path: Path, keyed: bool) -> None:
     rng = random.Random(4)
     line: list[Row] = [

@@ -13,6 +13,7 @@ from fff.errors import QueryError
 from fff.federation import Federation, RunOptions
 from tests.engine.joins import INTS, oracle
 from tests.engine.site import Site, access, federated, rows_of, run, until
+from tests.sampling import every_row
 from tests.web.serving import Serve
 
 SITE = {
@@ -36,24 +37,27 @@ async def sparkless(serve: Serve, folder: Path) -> AsyncIterator[tuple[Federatio
 
 @pytest.mark.parametrize(
     ("sql", "pages"),
-    [
-        ("SELECT a + 1, b AS c FROM web.r WHERE b % 5 = 3", 40),
-        ("SELECT a > 0 AS inhabited FROM web.r LIMIT 12", 3),
-        ("SELECT a + 1 AS n FROM web.r WHERE b > 3 LIMIT 3", 3),
-        ("SELECT a FROM web.r WHERE a % 2 = 1 LIMIT 3", 2),
-        ("SELECT a FROM web.r WHERE a + 1 > 5 LIMIT 3", 2),
-        ("SELECT DISTINCT b FROM web.r LIMIT 3", 2),
-        ("SELECT DISTINCT b FROM web.r LIMIT 2 OFFSET 1", 2),
-        ("SELECT DISTINCT b + 1 AS n FROM web.r WHERE a > 15 LIMIT 5", 4),
-        ("SELECT DISTINCT b FROM web.r", 40),
-        ("SELECT a FROM web.r UNION ALL SELECT a FROM web.s LIMIT 4", 3),
-        ("SELECT a FROM web.r UNION ALL SELECT b + 1 FROM web.s", 45),
-        ("SELECT b FROM web.r UNION SELECT 7 LIMIT 3", 2),
-        ("SELECT 9 AS a UNION ALL SELECT a FROM web.r LIMIT 1", 0),
-        ("SELECT 1", 0),
-        ("SELECT 1 + 1 AS two", 0),
-        ("SELECT a FROM web.r LIMIT 0", 0),
-    ],
+    every_row(
+        2,
+        [
+            ("SELECT a + 1, b AS c FROM web.r WHERE b % 5 = 3", 40),
+            ("SELECT a > 0 AS inhabited FROM web.r LIMIT 12", 3),
+            ("SELECT a + 1 AS n FROM web.r WHERE b > 3 LIMIT 3", 3),
+            ("SELECT a FROM web.r WHERE a % 2 = 1 LIMIT 3", 2),
+            ("SELECT a FROM web.r WHERE a + 1 > 5 LIMIT 3", 2),
+            ("SELECT DISTINCT b FROM web.r LIMIT 3", 2),
+            ("SELECT DISTINCT b FROM web.r LIMIT 2 OFFSET 1", 2),
+            ("SELECT DISTINCT b + 1 AS n FROM web.r WHERE a > 15 LIMIT 5", 4),
+            ("SELECT DISTINCT b FROM web.r", 40),
+            ("SELECT a FROM web.r UNION ALL SELECT a FROM web.s LIMIT 4", 3),
+            ("SELECT a FROM web.r UNION ALL SELECT b + 1 FROM web.s", 45),
+            ("SELECT b FROM web.r UNION SELECT 7 LIMIT 3", 2),
+            ("SELECT 9 AS a UNION ALL SELECT a FROM web.r LIMIT 1", 0),
+            ("SELECT 1", 0),
+            ("SELECT 1 + 1 AS two", 0),
+            ("SELECT a FROM web.r LIMIT 0", 0),
+        ],
+    ),
 )
 async def test_rows_leave_as_they_are_found(serve: Serve, tmp_path: Path, sql: str, pages: int) -> None:
     async with sparkless(serve, tmp_path) as (federation, site):

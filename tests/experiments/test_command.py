@@ -63,6 +63,12 @@ def registered(monkeypatch):
     monkeypatch.setattr(experiments, "MODULES", (module.__name__,))
 
 
+@pytest.fixture
+def undrawn(monkeypatch):
+    """No plots, which take a second."""
+    monkeypatch.setattr(plotting, "draw", lambda *_: None)
+
+
 @pytest.mark.usefixtures("registered")
 class TestCommand:
     @pytest.mark.slow
@@ -99,7 +105,7 @@ class TestCommand:
         assert "2 of 3 experiments pass; failed: X3" in shown.err
         assert json.loads((tmp_path / "X3.json").read_text())["passed"] is False
 
-    def test_seeds_are_counted_and_most_must_hold(self, tmp_path, capsys):
+    def test_seeds_are_counted_and_most_must_hold(self, tmp_path, capsys, undrawn):
         assert run(["experiment", "X1", "--seed", "4", "--seeds", "5", "-O", str(tmp_path)]) == 0
         out = capsys.readouterr().out
         assert out.count("holds with 5 of 5 seeds") == out.count("holds with 3 of 5 seeds") == 1
@@ -111,7 +117,7 @@ class TestCommand:
         assert told["other_seeds"] == {"5": [True, False], "6": [True, False]}
         assert "| FAIL | 1 of 3 |" in (tmp_path / "X1.md").read_text()
 
-    def test_negative_controls_are_told_by_claim(self, tmp_path, capsys):
+    def test_negative_controls_are_told_by_claim(self, tmp_path, capsys, undrawn):
         assert run(["experiment", "X1", "--controls", "-O", str(tmp_path)]) == 0
         out = capsys.readouterr().out
         assert "      fails under broken\n" in out
@@ -133,7 +139,7 @@ class TestCommand:
         assert "CANNOT FAIL  faster\n" in capsys.readouterr().out
         assert json.loads((tmp_path / "X1.json").read_text())["cannot_fail"] == ["faster"]
 
-    def test_a_size_is_told(self, tmp_path):
+    def test_a_size_is_told(self, tmp_path, undrawn):
         assert run(["experiment", "X1", "--scale", "0.5", "-O", str(tmp_path)]) == 0
         assert json.loads((tmp_path / "X1.json").read_text())["scale"] == 0.5
         assert "at 0.5 of the full size" in (tmp_path / "X1.md").read_text()

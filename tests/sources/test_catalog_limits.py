@@ -45,7 +45,7 @@ def test_every_stated_limit_is_driven_through() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] if number % 2 or min(stated)[0] > 1000 else [])
+        pytest.param(name, marks=[pytest.mark.slow] if number % 4 or min(stated)[0] > 1000 else [])
         for number, (name, stated) in enumerate(STATED.items())
         if stated
     ],

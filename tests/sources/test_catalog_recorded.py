@@ -14,6 +14,7 @@ import pytest
 from aiohttp import web
 
 from tests.real.running import get, tool
+from tests.sampling import every
 from tests.sources.bundled import rows_of
 from tests.web.serving import Serve, serve
 
@@ -107,7 +108,7 @@ def replay(shared_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield url
 
 
-@pytest.mark.parametrize("name", APIS)
+@pytest.mark.parametrize("name", every(2, APIS))
 def test_a_bundled_source(replay: str, shared_folder: Path, name: str) -> None:
     api = APIS[name]
     get(f"{replay}/_reset")

@@ -9,6 +9,7 @@ import pytest
 from aiohttp import web
 
 from fff.errors import SourceError
+from tests.sampling import every
 from tests.sources.reading import Reader
 from tests.web.serving import Serve
 
@@ -111,7 +112,7 @@ def paged(paginator: str, url: str) -> str:
     )
 
 
-@pytest.mark.parametrize("window", [1, 4])
+@pytest.mark.parametrize("window", every(2, [1, 4]))
 @pytest.mark.parametrize(
     ("paginator", "count"),
     [

@@ -199,7 +199,7 @@ def handler(way: Way) -> Callable[[web.Request], Any]:
     return answer
 
 
-@pytest.mark.parametrize("name", every(2, FOLLOWED))
+@pytest.mark.parametrize("name", every(4, FOLLOWED))
 async def test_followed(serve: Serve, read: Read, name: str) -> None:
     way = FOLLOWED[name]
     served = await serve(handler(way))

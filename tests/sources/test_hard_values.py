@@ -110,7 +110,7 @@ def written(form: str, records: list[dict[str, Any]]) -> str:
 
 
 @pytest.mark.parametrize("form", ["json", "ndjson", "csv"])
-@pytest.mark.parametrize("case", every(3, VALUES), ids=lambda case: f"{case[0]}-{case[1]!s:.20}")
+@pytest.mark.parametrize("case", every(6, VALUES), ids=lambda case: f"{case[0]}-{case[1]!s:.20}")
 async def test_every_type_in_every_format(
     serve: Serve, read: Read, form: str, case: tuple[str, Any, Any]
 ) -> None:

@@ -305,7 +305,7 @@ def mutated(dice: random.Random, node: Any, depth: int = 0) -> Any:
 @pytest.mark.parametrize("kind", list(FRAMES))
 def test_random_documents_end_in_a_spec_or_in_one_of_our_errors(kind: str) -> None:
     imported = 0
-    for seed in range(120):
+    for seed in range(60):
         document = mutated(random.Random(f"{kind}{seed}"), FRAMES[kind])
         try:
             found = import_document(json.dumps(document), "fuzz", shown="fuzz", kind=kind)
@@ -315,7 +315,7 @@ def test_random_documents_end_in_a_spec_or_in_one_of_our_errors(kind: str) -> No
             raise AssertionError(f"seed {seed}: {document}") from error
         imported += 1
         assert found.report.written
-    assert imported > 10
+    assert imported > 5
 
 
 def test_a_folder_is_counted(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from fff_cli.output.streams import FORMATS
 from fff_cli.output.table import Screen
 from fff_sources.authoring.sampling.shape import step
 from fff_sources.http.response.jsonpath import Step, parse_path, quoted
+from tests.sampling import every
 from tests.sources.reading import Reader
 from tests.web.serving import Serve
 
@@ -105,7 +106,7 @@ def test_a_path_can_be_written_to_any_name(name: str) -> None:
     assert parse_path(step("$", name)).steps == (Step("name", name),)
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", every(3, FORMATS))
 async def test_every_format_writes_them(serve: Serve, read: Read, tmp_path: Path, form: str) -> None:
     reader = read(source(await served(serve, ROWS)))
     await reader.catalog.discover([reader.table("objects")])

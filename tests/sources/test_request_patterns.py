@@ -33,7 +33,7 @@ def spec(url: str, lookup: str, client: str) -> str:
 @pytest.mark.parametrize(
     "lookup",
     every(
-        2,
+        4,
         [
             "{keys: [k], endpoint: t}",
             "{keys: [k], endpoint: '/t/{k}'}",

@@ -88,7 +88,7 @@ ANSWERS: dict[str, Answer] = {
 }
 
 
-@pytest.mark.parametrize("auth", every(2, AUTHS))
+@pytest.mark.parametrize("auth", every(4, AUTHS))
 @pytest.mark.parametrize("what", ANSWERS)
 async def test_no_error_tells_a_secret(
     serve: Serve, read: Read, auth: str, what: str, logged: list[logging.LogRecord]

@@ -17,6 +17,7 @@ from fff.spark.session import _SHARED, SparkEngine
 from fff.spark.spool import Spool
 from fff.spark.start.jvm import CONNECTION_LOST, GatewayJVM
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
+from tests.sampling import every, every_row
 
 pytestmark = pytest.mark.spark
 
@@ -77,7 +78,7 @@ def everything() -> pa.Table:
     return pa.table([pa.array(values, kind) for kind, values in TYPES.values()], schema=SCHEMA)
 
 
-@pytest.fixture(params=["memory", "files"])
+@pytest.fixture(params=every(2, ["memory", "files"]))
 def spool(request: pytest.FixtureRequest) -> Iterator[Spool]:
     """Every type, handed over in memory and through files."""
     with Spool(SCHEMA, file_rows=2 if request.param == "files" else 1000) as spool:
@@ -98,6 +99,7 @@ def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
+@pytest.mark.slow
 def test_an_empty_input_has_its_types(spark: SparkEngine) -> None:
     with Spool(SCHEMA) as empty:
         result = spark.run("SELECT * FROM v", "v", empty)
@@ -109,7 +111,7 @@ def test_an_empty_input_has_its_types(spark: SparkEngine) -> None:
     assert result.schema.types == [pa.int64(), pa.int64(), pa.decimal128(38, 10), pa.decimal128(19, 2)]
 
 
-@pytest.mark.parametrize("file_rows", [10_000, 100])
+@pytest.mark.parametrize("file_rows", every(2, [100, 10_000]))
 def test_grouping_having_and_order(spark: SparkEngine, file_rows: int) -> None:
     schema = pa.schema([("k", pa.string()), ("v", pa.int64())])
     with Spool(schema, file_rows=file_rows) as spool:
@@ -138,7 +140,7 @@ def test_grouping_having_and_order(spark: SparkEngine, file_rows: int) -> None:
 def test_rows_that_came_later_are_seen_by_the_next_query(spark: SparkEngine) -> None:
     schema = pa.schema([("v", pa.int64())])
     with Spool(schema, file_rows=10) as spool:
-        for total in (7, 14, 35):
+        for total in (7, 35):
             while spool.rows < total:
                 spool.append(pa.RecordBatch.from_pydict({"v": [1] * 7}, schema=schema))
             assert spark.run("SELECT sum(v) AS s FROM v", "v", spool).to_pylist() == [{"s": total}]
@@ -194,7 +196,7 @@ def test_the_session_speaks_utc_and_ansi(spark: SparkEngine) -> None:
 
 @pytest.mark.parametrize(
     ("sql", "message"),
-    [
+    every_row(4, [
         (
             "SELECT nope FROM v",
             "UNRESOLVED_COLUMN.WITH_SUGGESTION] A column, variable, or function parameter with name `nope`",
@@ -207,8 +209,8 @@ def test_the_session_speaks_utc_and_ansi(spark: SparkEngine) -> None:
         ("SELECT x + 9223372036854775807 FROM v", "ARITHMETIC_OVERFLOW"),
         ("SELECT raise_error('boo') FROM v", "USER_RAISED_EXCEPTION] boo"),
         ("SELECT sum(CAST(x AS string) > 'a') FROM v", "DATATYPE_MISMATCH"),
-    ],
-)
+    ]),
+)  # fmt: skip
 def test_errors_are_sparks_own_first_line(
     spark: SparkEngine, sql: str, message: str, capfd: pytest.CaptureFixture[str]
 ) -> None:

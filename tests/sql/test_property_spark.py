@@ -287,7 +287,7 @@ def test_broken_numbers_of_values_are_caught(
 def test_many_conditions(spark: SparkEngine) -> None:
     """In samples of their own tables, so that a failure is quick to repeat: the seed printed is that of the sample."""
     size = 2_000
-    for number in range(-(-int(os.environ.get("FFF_FUZZ_COUNT", "3000")) // size)):
+    for number in range(-(-int(os.environ.get("FFF_FUZZ_COUNT", "2000")) // size)):
         Sample(fresh_seed() + number, size).check(spark)
 
 

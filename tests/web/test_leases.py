@@ -19,6 +19,7 @@ from fff.web.clock import Clock
 from fff.web.gate.leased import LeaseLine, LeaseWire
 from fff.web.gate.leases import LeasingTask, Message, SharedCeiling
 from fff.web.types import HostPolicy, Request, Window
+from tests.sampling import every
 from tests.web import simulated
 from tests.web.simulated import FixedWindow, SimulatedServer
 
@@ -129,7 +130,7 @@ def full(server: SimulatedServer, rate: float, since: float) -> float:
     return (len(at) - 1) / ((at[-1] - at[0]) * rate)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", every(2, range(4)))
 def test_unequal_tasks_use_all_that_is_declared_and_never_more(seed: int) -> None:
     rng = random.Random(seed)
     rate = rng.choice([20.0, 50.0, 90.0])

@@ -18,7 +18,7 @@ import pytest
 from fff.stats import AccessMeter
 from fff.web.transport import Outgoing, RawResponse
 from fff.web.types import HostPolicy
-from tests.sampling import every
+from tests.sampling import every, every_row
 from tests.web import simulated
 from tests.web.simulated import EPOCH, Bucket, FixedWindow, Limit, SimulatedServer, SlidingWindow, Tell, drive
 
@@ -159,10 +159,11 @@ RULES: dict[str, Callable[[], Limit]] = {
 
 @pytest.mark.parametrize(
     ("rule", "tell"),
-    [(rule, simulated.retry_after) for rule in RULES]
-    + [
-        (rule, simulated.nothing) for rule in RULES if "long" not in rule
-    ],  # which is given up on after five attempts
+    every_row(
+        3,
+        [(rule, simulated.retry_after) for rule in RULES]
+        + [(rule, simulated.nothing) for rule in RULES if "long" not in rule],
+    ),  # which is given up on after five attempts
 )
 def test_limits_are_used_as_by_hand_with_fewer_refusals(rule: str, tell: Tell) -> None:
     script, server = (SimulatedServer(RULES[rule](), tell=tell) for _ in range(2))

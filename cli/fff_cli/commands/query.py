@@ -437,10 +437,6 @@ class ScriptRun:
             if snapshot.spark.used and self._options.spark_log is not None:
                 say(f"  Spark's log is in {self._options.spark_log}")
 
-    def write_reports(self) -> None:
-        """Write `--report`: the account of the last statement, or a list for a script. Raises UsageError."""
-        self.reports.write()
-
 
 def forewarn(federation: Federation, prepared: Sequence[Prepared], budget: Budget | None) -> list[str]:
     """What is known, before anything is sent, that some statements will not have within a budget."""

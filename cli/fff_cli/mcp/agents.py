@@ -16,12 +16,12 @@ from fff.errors import SecretError, SourceError, UsageError
 from fff_cli.commands.source import find
 from fff_cli.mcp.replies import (
     ExplainReply,
+    MissingPart,
     QueryReply,
     TableDescription,
     TablesFound,
     description_of,
     json_rows,
-    missing_part,
     table_line,
 )
 
@@ -196,7 +196,10 @@ class Agents:
         return QueryReply(
             complete=result.complete,
             reason="" if result.complete else report["reason"] or "",
-            missing=[missing_part(one) for one in result.missing],
+            missing=[
+                MissingPart(table=one.table, predicate=one.predicate, reason=one.reason)
+                for one in result.missing
+            ],
             bounds=list(result.outcome.bounds),
             within=list(result.outcome.within),
             cut=len(rows) < len(result),

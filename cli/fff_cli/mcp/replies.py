@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from fff.catalog import Table
-from fff.stats import Missing
 from fff_cli.commands.source import access_names, called_as
 from fff_cli.output.values import is_nested, texts
 
@@ -132,11 +131,6 @@ def description_of(table: Table) -> TableDescription:
         access=access_names(table),
         called_as=called_as(table) if table.function else "",
     )
-
-
-def missing_part(missing: Missing) -> MissingPart:
-    """A missing part for JSON."""
-    return MissingPart(table=missing.table, predicate=missing.predicate, reason=missing.reason)
 
 
 def json_rows(table: ArrowTable) -> list[list[Any]]:

@@ -33,27 +33,27 @@ def is_terminal(stream: IO[str] | None) -> bool:
         return False
 
 
-def can_draw(environ: Mapping[str, str] = os.environ) -> bool:
+def can_draw() -> bool:
     """Whether standard error can show a live view: a terminal that can move its cursor."""
-    return is_terminal(sys.stderr) and environ.get("TERM", "") not in ("", "dumb", "unknown")
+    return is_terminal(sys.stderr) and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
 
 
-def output_screen(environ: Mapping[str, str] = os.environ) -> Screen | None:
+def output_screen() -> Screen | None:
     """The terminal that standard output is, or None when it is a pipe or a file."""
     if not is_terminal(sys.stdout):
         return None
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
-    plain = environ.get("TERM", "") == "dumb" or bool(environ.get("NO_COLOR"))
+    plain = os.environ.get("TERM", "") == "dumb" or bool(os.environ.get("NO_COLOR"))
     return Screen(
         width=max(LEAST_WIDTH, terminal_size(sys.stdout)[0]), unicode=encoding == "utf8", color=not plain
     )
 
 
-def error_screen(environ: Mapping[str, str] = os.environ) -> Screen | None:
+def error_screen() -> Screen | None:
     """The terminal that standard error is, where it can show more than plain text; else None."""
-    if not can_draw(environ):
+    if not can_draw():
         return None
-    return Screen(max(LEAST_WIDTH, terminal_size(sys.stderr)[0]), color=not environ.get("NO_COLOR"))
+    return Screen(max(LEAST_WIDTH, terminal_size(sys.stderr)[0]), color=not os.environ.get("NO_COLOR"))
 
 
 def terminal_size(stream: IO[str]) -> tuple[int, int]:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, cast
 
 from fff_cli.output.console import LESS, pager, terminal_size
@@ -27,12 +27,9 @@ class PagedOutput:
     `StandardOutput`.
     """
 
-    def __init__(
-        self, before_write: Callable[[], None] = lambda: None, environ: Mapping[str, str] = os.environ
-    ) -> None:
+    def __init__(self, before_write: Callable[[], None] = lambda: None) -> None:
         self.out: BinaryIO = cast("BinaryIO", tempfile.TemporaryFile("w+b"))  # noqa: SIM115 - closed by `drop`
         self._before_write = before_write
-        self._environ = environ
 
     def flush(self) -> None:
         """Nobody sees it yet."""
@@ -41,9 +38,9 @@ class PagedOutput:
         """Show it; what the pager has to say is None."""
         del aside, whole
         self._before_write()
-        command = pager(self._environ) if self._is_long() else []
+        command = pager() if self._is_long() else []
         self.out.seek(0)
-        if not (command and _shown_by(command, self.out, self._environ)):
+        if not (command and _shown_by(command, self.out)):
             plain = StandardOutput()
             while piece := self.out.read(_COPY_BYTES):
                 plain.out.write(piece)
@@ -68,12 +65,12 @@ class PagedOutput:
         return False
 
 
-def _shown_by(command: list[str], text: BinaryIO, environ: Mapping[str, str]) -> bool:
+def _shown_by(command: list[str], text: BinaryIO) -> bool:
     """Let a pager show this; False where it cannot be run. Ctrl-C is the pager's, Ctrl-Z everybody's."""
     text.seek(0)
     text.flush()  # what was read ahead of that is forgotten: the pager moves the file's place as it likes
     try:
-        shown = subprocess.Popen(command, stdin=text, env={"LESS": LESS, **environ})  # noqa: S603 - the user's own
+        shown = subprocess.Popen(command, stdin=text, env={"LESS": LESS, **os.environ})  # noqa: S603 - the user's own
     except OSError as error:
         sys.stderr.write(f"warning: cannot run the pager {command[0]!r}: {error.strerror}\n")
         return False

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 
 from fff import opening
-from fff.access.disk.policy import row_cache
 from fff.budget import Budget
 from fff.catalog import Catalog
 from fff.errors import UsageError
@@ -54,11 +53,6 @@ async def read_anew(
         return catalog
 
     await federation.read_anew(load)
-
-
-def cache_anew(federation: Federation, environ: Mapping[str, str], *, enabled: bool | None) -> None:
-    """Keep what sources answer from now on, or not, or (None) as each source's spec says."""
-    federation.use_cache(row_cache(environ, enabled=enabled))
 
 
 async def discover_all(federation: Federation, texts: Sequence[str], budget: Budget | None = None) -> None:

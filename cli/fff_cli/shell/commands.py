@@ -308,18 +308,10 @@ def _edited(editor: str, before: str) -> list[Item]:
         Path(name).unlink(missing_ok=True)
 
 
-def _number(text: str) -> float | None:
+def _above_zero(text: str, kind: Callable[[str], float]) -> float | None:
     if text.lower() == "off":
         return None
-    if not (number := float(text)) > 0:
-        raise ValueError(text)
-    return number
-
-
-def _whole(text: str) -> int | None:
-    if text.lower() == "off":
-        return None
-    if not (number := int(text)) > 0:
+    if not (number := kind(text)) > 0:
         raise ValueError(text)
     return number
 
@@ -338,8 +330,8 @@ def _prefer(text: str) -> str:
 
 #: What `\set` sets of the options of a run: how it is read, and what it may be.
 _SETTINGS: dict[str, tuple[Callable[[str], object], str]] = {
-    "deadline": (_number, "a number of seconds above 0, or off"),
-    "max-requests": (_whole, "a whole number above 0, or off"),
+    "deadline": (lambda text: _above_zero(text, float), "a number of seconds above 0, or off"),
+    "max-requests": (lambda text: _above_zero(text, int), "a whole number above 0, or off"),
     "memory-limit": (
         lambda text: None if text.lower() == "half" else size_option(text),
         "a size such as 512MB, or half: of the machine's",

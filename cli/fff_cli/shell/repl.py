@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 import traceback
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from importlib.metadata import version
 
@@ -33,12 +33,12 @@ DEEPEST_FILE = 16  # files that run files
 PROMPT, CONTINUATION = "fff> ", "...> "
 
 
-def run_shell(arguments: QueryArguments, *, environ: Mapping[str, str] = os.environ) -> int:
+def run_shell(arguments: QueryArguments) -> int:
     """Run a session; 0 on a terminal, else the exit code of the first statement that failed."""
     progress = choose_progress(arguments)
     interrupts = SessionInterrupts()
     try:
-        return asyncio.run(_session(arguments, progress, interrupts, environ))
+        return asyncio.run(_session(arguments, progress, interrupts))
     except FFFError as error:
         if arguments.verbose:
             traceback.print_exc()
@@ -53,9 +53,7 @@ def run_shell(arguments: QueryArguments, *, environ: Mapping[str, str] = os.envi
         return interrupts.exit_code
 
 
-async def _session(
-    arguments: QueryArguments, progress: Progress, interrupts: SessionInterrupts, environ: Mapping[str, str]
-) -> int:
+async def _session(arguments: QueryArguments, progress: Progress, interrupts: SessionInterrupts) -> int:
     from fff_cli.run.federation import open_federation  # noqa: PLC0415 - engine and sources, only now
 
     arguments.check_spark()
@@ -64,25 +62,25 @@ async def _session(
     params = parse_params(arguments.params)
     with interrupts.watching():
         async with open_federation(
-            arguments.sources, environ=environ, **(cache_of(arguments) | {"keep": True})
+            arguments.sources, environ=os.environ, **(cache_of(arguments) | {"keep": True})
         ) as federation:
             if typing and arguments.pager is None:
                 arguments = replace(arguments, pager=True)
             session = ShellSession(
-                federation, arguments, progress, interrupts, ShellOutput(chosen), params, environ=environ
+                federation, arguments, progress, interrupts, ShellOutput(chosen), params, environ=os.environ
             )
             interrupts.emergency += [
                 lambda: session.progress.clear(),  # noqa: PLW0108 - whichever it is then
                 remove_folders,
             ]
             try:
-                code = await (_typed(session, environ) if typing else _piped(session))
+                code = await (_typed(session) if typing else _piped(session))
             finally:
                 interrupts.leave(0 if typing else ABORTED)
     return code
 
 
-async def _typed(session: ShellSession, environ: Mapping[str, str]) -> int:
+async def _typed(session: ShellSession) -> int:
     r"""Do what is typed, whatever fails, until Ctrl-D or `\q`."""
     if not session.arguments.quiet:
         count = len(list(session.federation.catalog.tables(offered=False)))  # the user's own
@@ -90,8 +88,8 @@ async def _typed(session: ShellSession, environ: Mapping[str, str]) -> int:
         say(f"fff {version('fff')}, {tables}; \\? lists commands, \\q leaves")
     if not session.arguments.verbose:  # which lets Spark log: a Spark of the session's own
         session.federation.warm_up(session.arguments.run)  # while the person reads and types
-    plain = environ.get("TERM", "") in ("", "dumb", "unknown")
-    async for items in _lines_typed(session) if plain else _edited(session, environ):
+    plain = session.environ.get("TERM", "") in ("", "dumb", "unknown")
+    async for items in _lines_typed(session) if plain else _edited(session):
         for item in items:
             try:
                 await _do(session, item)
@@ -102,12 +100,14 @@ async def _typed(session: ShellSession, environ: Mapping[str, str]) -> int:
     return 0
 
 
-async def _edited(session: ShellSession, environ: Mapping[str, str]) -> AsyncIterator[list[Item]]:
+async def _edited(session: ShellSession) -> AsyncIterator[list[Item]]:
     from fff_cli.shell.editor import Editor  # noqa: PLC0415 - only a terminal pays for the line editor
     from fff_cli.shell.history import history_file  # noqa: PLC0415
 
     catalog = session.federation.catalog
-    editor = Editor(lambda text, cursor: suggestions(text, cursor, catalog, ARGUMENTS), history_file(environ))
+    editor = Editor(
+        lambda text, cursor: suggestions(text, cursor, catalog, ARGUMENTS), history_file(session.environ)
+    )
     unfinished = ""  # a statement that a command came into
     while True:
         try:

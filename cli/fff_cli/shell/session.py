@@ -71,7 +71,7 @@ class ShellSession:
 
     async def _run(self, run: SessionRun, prepared: Prepared) -> int:
         code = await run.statement(self.federation, prepared)
-        run.write_reports()
+        run.reports.write()
         return code
 
     def pages(self) -> Target:
@@ -100,9 +100,9 @@ class ShellSession:
             if name == "live":
                 self.progress = choose_progress(self.arguments)
             if name == "cache":
-                from fff_cli.run.federation import cache_anew  # noqa: PLC0415 - engine and sources, only now
+                from fff.access.disk.policy import row_cache  # noqa: PLC0415 - engine and sources, only now
 
-                cache_anew(self.federation, self.environ, enabled=self.arguments.cache)
+                self.federation.use_cache(row_cache(self.environ, enabled=self.arguments.cache))
             return
         if name == "on_source_error":
             changed["hold_rows"] = value == "fail"

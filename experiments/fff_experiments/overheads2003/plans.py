@@ -43,16 +43,7 @@ def count(results: Iterable[object]) -> int:
 
 def hash_joins(tables: Sequence[Sequence[Row]]) -> Iterator[tuple[Row, ...]]:
     """Base: hash tables over all tables but the first, which probes them in turn."""
-    built: list[dict[Value, Row]] = [{row[0]: row for row in table} for table in tables[1:]]
-    for row in tables[0]:
-        partial = [row]
-        for one in built:
-            match = one.get(row[0])
-            if match is None:
-                break
-            partial.append(match)
-        else:
-            yield tuple(partial)
+    return index_joins(tables, [{row[0]: row for row in table} for table in tables[1:]])
 
 
 def symmetric_hash_joins(tables: Sequence[Sequence[Row]]) -> Iterator[tuple[Row, ...]]:

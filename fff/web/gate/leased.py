@@ -48,9 +48,8 @@ class LeaseLine:
         token: proves that this is a task of theirs; keys of hosts are hashed with it.
     """
 
-    def __init__(self, connect: Connect, tasks: int, token: bytes, clock: Clock | None = None) -> None:
+    def __init__(self, connect: Connect, tasks: int, token: bytes) -> None:
         self.tasks = tasks
-        self._clock = clock or Clock()
         self.lost: str | None = None  # why there are static shares
         self.reached = False
         self._connect = connect
@@ -63,7 +62,7 @@ class LeaseLine:
     def limiter(self, host: tuple[str, str], policy: HostPolicy) -> LeasedLimiter:
         """The gate of a host and of who asks, which stay unknown to whoever leases."""
         key = hmac.new(self._token, repr(host).encode(), "sha256").hexdigest()
-        return LeasedLimiter(policy, self._clock, self, key)
+        return LeasedLimiter(policy, Clock(), self, key)
 
     async def ask(self, number: int, key: str, rules: Message | None, units: int) -> Message:
         """The answer, once the request of that number may start. Raises LeaseLost."""

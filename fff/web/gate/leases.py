@@ -42,8 +42,7 @@ class SharedCeiling:
     that has died, where it cannot be told whether it comes again, does not.
     """
 
-    def __init__(self, clock: Clock | None = None) -> None:
-        self._clock = clock or Clock()
+    def __init__(self) -> None:
         self._hosts: dict[str, HostLimiter] = {}
         self._jobs: dict[str, _Job] = {}
 
@@ -70,7 +69,7 @@ class SharedCeiling:
     def host(self, key: str, policy: HostPolicy | None) -> HostLimiter:
         """The limiter of a host and credential; `policy` where a task has not told it before. Raises KeyError."""
         if key not in self._hosts and policy is not None:
-            self._hosts[key] = HostLimiter(policy, self._clock)
+            self._hosts[key] = HostLimiter(policy, Clock())
             self._hold_back()
         elif policy is not None:
             self._hosts[key].tighten(policy)

@@ -107,9 +107,9 @@ _PARAM = re.compile(rf";\s*([\w*-]+)\s*(?:=\s*({_VALUE}))?")
 _MEANS_NEXT = re.compile(r"""\brel\s*=\s*["']?(?:[^"',;]*\s)?next\b""", re.IGNORECASE)
 
 
-def link_next(header: str, relation: str = "next") -> str | None:
-    """The target of rel="next" (or another relation) in a Link header (RFC 8288), or None."""
-    link = _link_of(header, relation) if header else None
+def link_next(header: str) -> str | None:
+    """The target of rel="next" in a Link header (RFC 8288), or None."""
+    link = _link_of(header, "next") if header else None
     return None if link is None else link[0]
 
 
