@@ -8,7 +8,7 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from fff.api.result import RecordBatch
 from fff.api.run import BackgroundRun
 from fff.budget import Budget, Money
 from fff.errors import QueryError, SourceError, Span, UsageError
-from fff.federation import Execution, Federation
+from fff.federation import Execution, Federation, Prepared
 from fff.options import RunOptions
 from fff.result.report import make_report
 from fff.sql import split_statements
@@ -325,6 +325,10 @@ class Queries:
         """All that are under way."""
         return list(self._running.values())
 
+    def _beside_others(self, prepared: Prepared, budget: Budget | None) -> AbstractAsyncContextManager[None]:
+        """Who has a budget pays for its requests alone."""
+        return self.federation.gathered(prepared) if budget is None else contextlib.nullcontext()
+
     @asynccontextmanager
     async def begun(
         self, client: str, asked: AskedQuery, *, refresh: bool = False
@@ -351,10 +355,11 @@ class Queries:
                 ) from error
             prepared = self.federation.prepare(asked.sql, asked.params, asked.options.prioritize)
             options = replace(asked.options, refresh=refresh)
-            query.execution = self.federation.execute(prepared, options, budget)
-            if query.stopped:
-                query.execution.interrupt()
-            yield query
+            async with self._beside_others(prepared, budget):
+                query.execution = self.federation.execute(prepared, options, budget)
+                if query.stopped:
+                    query.execution.interrupt()
+                yield query
         except QueryError as error:
             asked.place(error)
             raise
