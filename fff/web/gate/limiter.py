@@ -18,7 +18,7 @@ from typing import Literal
 from fff.stats import AccessMeter
 from fff.web.clock import Clock
 from fff.web.gate.concurrency import Crowd
-from fff.web.gate.rate import Pace, SlidingLimit, TokenBucket
+from fff.web.gate.rate import ARRIVAL_S, Pace, SlidingLimit, TokenBucket
 from fff.web.gate.rate_limit_headers import Quota, Remaining
 from fff.web.types import HostPolicy
 
@@ -74,16 +74,18 @@ class HostLimiter:
     """The gate of one host and credential. `acquire` before sending, `release` after, exactly once each.
 
     In between at most one of `admitted`, `refused` and `unanswered`, preceded by `observe` where the answer tells of quotas.
+    `arrival`: seconds until a request has arrived, at most, which is what declared windows count.
     """
 
-    def __init__(self, policy: HostPolicy, clock: Clock) -> None:
+    def __init__(self, policy: HostPolicy, clock: Clock, *, arrival: float = ARRIVAL_S) -> None:
         self.policy = policy  # the newest one applied
         self._clock = clock
         self._max_wait = policy.max_wait
         self._crowd = Crowd(policy.max_concurrency)
         self._absent = (0, 1)  # of how many who share it out, how many use theirs by themselves
         self._bucket = _bucket(policy)
-        self._windows = {window: SlidingLimit(window) for window in policy.windows}
+        self._arrival = arrival
+        self._windows = {window: SlidingLimit(window, arrival=arrival) for window in policy.windows}
         self._recent: deque[float] = deque(maxlen=_REMEMBERED)  # when requests started
         self._pace = Pace()
         self._budgets: dict[str, Remaining] = {}
@@ -142,7 +144,7 @@ class HostLimiter:
         self._crowd.tighten(policy.max_concurrency)
         for window in policy.windows:
             if window not in self._windows:
-                self._windows[window] = SlidingLimit(window, self._recent)
+                self._windows[window] = SlidingLimit(window, self._recent, self._arrival)
         bucket = _bucket(policy)
         if self._bucket is None:
             self._bucket = bucket
@@ -230,6 +232,14 @@ class HostLimiter:
         if self._saturated and not self._later(self._wave):
             self._first = max(self._first, 1)
         self._pump(now)
+
+    def unspent(self, permit: Permit) -> None:
+        """In place of `release`: the request was not sent, and others may start for it."""
+        if self._bucket is not None:
+            self._bucket.unspent(permit.started, self._clock.now())
+        for window in self._windows.values():
+            window.unspent(permit.serial)
+        self.release(permit)
 
     def observe(self, permit: Permit, quotas: Sequence[Quota]) -> None:
         """The answer tells what is left of the server's quotas."""
@@ -369,7 +379,7 @@ class HostLimiter:
         for budget in self._budgets.values():
             budget.start()
         if self._bucket is not None:
-            self._bucket.start()
+            self._bucket.start(now)
         self._pace.start(now, self._even(now))
         self._in_flight += 1
         self._serial += 1
