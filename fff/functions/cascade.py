@@ -22,8 +22,9 @@ import numpy as np
 
 from fff.errors import UsageError
 
-#: The share of a proxy's verdicts that the oracle gives in its place.
-AUDITED = 0.2
+#: Shares of a proxy's verdicts that the oracle gives in its place: the least with which the bound holds, so that fewer are
+#: as more trues are known. Few trues need many audits, which is still less than asking the oracle for all.
+AUDITED = (0.1, 0.2, 0.3, 0.4, 0.5)
 #: Of the errors that may be made, the share that thresholds aim at; the rest is for not knowing their number.
 _AIM = 0.4
 #: So many verdicts of the oracle come before the first of the proxy; thresholds change when there are so much
@@ -67,6 +68,7 @@ class Judging:
     """
 
     scores: Sequence[float | None]
+    share: Mapping[bool, float]  # of the verdicts true and false that are audited
     believed: dict[int, bool] = field(default_factory=dict)
     audited: dict[int, bool] = field(default_factory=dict)
 
@@ -92,6 +94,11 @@ class Cascade:
         #: Of the proxy's verdicts, true and false: those on their way, errors that audits have found, and how
         #: many wrong ones have been given at most.
         self._waiting, self._found, self._wrong = ({True: 0, False: 0} for _ in range(3))
+        self._share = {True: AUDITED[-1], False: AUDITED[-1]}  # that is audited
+        self._least = {
+            True: AUDITED[-1],
+            False: AUDITED[-1],
+        }  # of those shares, among which verdicts were given
         self._known: list[
             tuple[float, bool, float]
         ] = []  # score, the oracle's verdict, for how many it stands
@@ -99,18 +106,19 @@ class Cascade:
 
     def decide(self, scores: Sequence[float | None]) -> Judging:
         """Who judges tuples of arguments of these scores, None where the proxy gave none."""
-        judging = Judging(scores)
+        judging = Judging(scores, dict(self._share))
         for place, score in enumerate(scores):
             if score is None or self._false_to < score < self._true_from or math.isnan(score):
                 continue
             side = score >= self._true_from
             if not self._holds({**self._waiting, side: self._waiting[side] + 1}, self._found, self._trues):
                 continue
-            if self._coins.random() < AUDITED:
+            if self._coins.random() < self._share[side]:
                 judging.audited[place] = side
             else:
                 judging.believed[place] = side
                 self._waiting[side] += 1
+                self._least[side] = min(self._least[side], self._share[side])
         return judging
 
     def holds(self, judging: Judging, heard: Mapping[int, bool]) -> bool:
@@ -127,11 +135,21 @@ class Cascade:
         self._trues += sum(heard.values()) + sum(believed.values())
         for place, verdict in heard.items():
             score = judging.scores[place]
-            stands_for = 1 / AUDITED if believed and place in judging.audited else 1.0
+            side = judging.audited.get(place)
+            stands_for = 1 / judging.share[side] if believed and side is not None else 1.0
             if score is not None:
                 self._known.append((score, verdict, stands_for))
         if len(self._known) >= self._learn_at:
             self._learn()
+        self._share = {side: self._least_share(side) for side in (True, False)}
+
+    def _least_share(self, side: bool) -> float:
+        """What has to be audited of a side's verdicts from now on, so that one more error found stops nothing."""
+        may_be = self._wrong_trues * self._trues if side else self._misses(self._trues, self._wrong[True])
+        for share in AUDITED:
+            if most_unseen(self._found[side] + 1, self._chance, share) <= may_be:
+                return share
+        return AUDITED[-1]
 
     def fail(self, judging: Judging) -> None:
         """The oracle brought nothing, so no verdict is given. Audits count as if they had found errors."""
@@ -150,16 +168,20 @@ class Cascade:
     def _most_wrong(self, believed: Mapping[bool, int], errors: Mapping[bool, int]) -> dict[bool, int]:
         """How many wrong verdicts have been given at most if so many more are. What held before holds on."""
         return {
-            side: min(self._wrong[side] + believed[side], most_unseen(errors[side], self._chance))
+            side: min(
+                self._wrong[side] + believed[side],
+                most_unseen(errors[side], self._chance, self._least[side]),
+            )
             for side in (True, False)
         }
 
     def _holds(self, believed: Mapping[bool, int], errors: Mapping[bool, int], trues: int) -> bool:
         wrong = self._most_wrong(believed, errors)
-        missed = wrong[False] * (1 - self._wrong_falses)
-        return wrong[True] <= self._wrong_trues * trues and missed <= self._wrong_falses * (
-            trues - wrong[True]
-        )
+        return wrong[True] <= self._wrong_trues * trues and wrong[False] <= self._misses(trues, wrong[True])
+
+    def _misses(self, trues: int, wrong: int) -> float:
+        """How many verdicts false may be wrong where so many are true, of which at most so many wrong."""
+        return self._wrong_falses * (trues - wrong) / (1 - self._wrong_falses)
 
     def _learn(self) -> None:
         """Set the thresholds by what is known, to leave the proxy all that may be; no score falls on both sides."""
@@ -188,16 +210,16 @@ def _last_within(scores: np.ndarray, errors: np.ndarray, most: float, none: floa
 
 
 @cache
-def most_unseen(errors: int, chance: float) -> int:
+def most_unseen(errors: int, chance: float, share: float) -> int:
     """How many errors no audit has seen, at most, where audits have found some; ever more with probability `chance`.
 
-    An audit finds each error with probability `AUDITED`. Who gets `b` for one that is not found, and
-    `a = 1 - (b - 1) (1 - AUDITED) / AUDITED` for one that is, plays a fair game, in which nobody ever has
-    1 / `chance` times the stake with a greater probability than `chance`. Several such at once are fair, too.
+    An audit finds each error with a probability of `share` at least, which may be another for each and be chosen by all that
+    was known before. Who gets `1 + bet share / (1 - share)` for one that is not found, and `1 - bet` for one that is, plays a
+    game that is fair for a probability of `share`, and no worse than fair for him who gets more where it is higher. So nobody
+    ever has 1 / `chance` times the stake with a greater probability than `chance`; several such games at once are fair, too.
     """
-    highest = 1 / (1 - AUDITED)
-    bets = 1 + (highest - 1) * np.array(_BETS)
-    lost = np.maximum(1 - (bets - 1) * (1 - AUDITED) / AUDITED, np.finfo(float).tiny)
+    bets = 1 + np.array(_BETS) * share / (1 - share)
+    lost = np.maximum(1 - np.array(_BETS), np.finfo(float).tiny)
     begun = np.log(_STAKES) + errors * np.log(lost)
 
     def is_likely(unseen: int) -> bool:
