@@ -27,6 +27,8 @@ from fff_cli.options.params import parse_params
 #: Ends that are kept, so that a client can ask how its query ended: the newest of all clients.
 _ENDS_KEPT = 200
 _CUT = "the reply was cut"
+#: From a deadline of so many seconds on a query waits for those that come in the same moment.
+_PATIENT_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -325,9 +327,12 @@ class Queries:
         """All that are under way."""
         return list(self._running.values())
 
-    def _beside_others(self, prepared: Prepared, budget: Budget | None) -> AbstractAsyncContextManager[None]:
-        """Who has a budget pays for its requests alone."""
-        return self.federation.gathered(prepared) if budget is None else contextlib.nullcontext()
+    def _beside_others(
+        self, prepared: Prepared, options: RunOptions, budget: Budget | None
+    ) -> AbstractAsyncContextManager[None]:
+        """Who has a budget pays for its requests alone, and who is in haste waits for nobody."""
+        in_haste = options.deadline is not None and options.deadline < _PATIENT_S
+        return contextlib.nullcontext() if budget or in_haste else self.federation.gathered(prepared)
 
     @asynccontextmanager
     async def begun(
@@ -355,7 +360,7 @@ class Queries:
                 ) from error
             prepared = self.federation.prepare(asked.sql, asked.params, asked.options.prioritize)
             options = replace(asked.options, refresh=refresh)
-            async with self._beside_others(prepared, budget):
+            async with self._beside_others(prepared, options, budget):
                 query.execution = self.federation.execute(prepared, options, budget)
                 if query.stopped:
                     query.execution.interrupt()
