@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from fff.federation import Federation
 from tests.api.serving import Answer, serving
 from tests.engine.site import Site
 
@@ -194,3 +195,19 @@ async def test_fifty_at_once_send_hardly_more_than_their_union(publish, shape: s
         _, [alone] = await sent_at_once(publish, Shape([related.statements[at]], 0))
         assert sorted(answers[at].json["rows"]) == sorted(alone.json["rows"])
     assert sent <= 1.1 * related.union, related
+
+
+async def test_who_is_in_haste_or_pays_alone_waits_for_nobody(publish, monkeypatch):
+    waited: list[str] = []
+    gathered = Federation.gathered
+
+    def noted(self, prepared):
+        waited.append(prepared.sql)
+        return gathered(self, prepared)
+
+    monkeypatch.setattr(Federation, "gathered", noted)
+    sql = "SELECT k FROM rows WHERE a < 5"
+    async with serving(publish(Counting({}), tables())) as client:
+        for more in ({"deadline": 5}, {"max_requests": 9}, {"deadline": 60}):
+            assert (await client.query(sql, **more)).json["complete"]
+    assert len(waited) == 1
