@@ -168,7 +168,7 @@ class Federation:
             self._store.expect(prepared, uses_of(self.catalog, prepared))
 
     def gathered(self, prepared: Prepared) -> AbstractAsyncContextManager[None]:
-        """Execute a statement inside of this, where many clients ask: what those of one moment share is asked for once."""
+        """Execute a statement inside of this where many ask: what those of one moment share is asked for once."""
         return self._store.gathered(prepared, uses_of(self.catalog, prepared))
 
     async def read_anew(self, load: Callable[[WebClient], Catalog]) -> None:

@@ -1,7 +1,8 @@
-"""Statements of many clients that begin in one moment wait for one another: what their ranges share is asked for once.
+"""Statements of many clients that begin in one moment wait for one another: what they share is asked for once.
 
-Alone, each range of a table is a scan of its own, and each half-empty batch of keys a request. So who is about to ask looks
-for a moment whether others come who want the same or what adjoins it; the moment ends when nobody has come during it.
+Alone, each range of a table is a scan of its own, and each half-empty batch of keys a request. So who is about
+to ask looks for a moment whether others come who want the same or what adjoins it; the moment ends when nobody
+has come during it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class _Group:
 
 
 class Gathering:
-    """The statements that are about to begin, and under which qualifiers each reads its tables once they have come."""
+    """The statements that are about to begin, and under which qualifiers each reads its tables with the others."""
 
     def __init__(self) -> None:
         self._group: _Group | None = None
@@ -64,14 +65,14 @@ class Gathering:
         return group
 
     def wider(self, statement: object, name: str, quals: Quals) -> Quals:
-        """The qualifiers under which those who came together read a table of a statement; its own where it came alone."""
+        """The qualifiers under which those who came together read a table; its own where one came alone."""
         return self._wider.get(id(statement), {}).get(name, quals)
 
 
 async def settled(count: Callable[[], int], enough: int | None = None) -> None:
     """Wait until a count has not risen for a moment, or is enough.
 
-    A look that comes late begins the moment anew: this process was busy, perhaps with those who are about to come.
+    A look that comes late begins the moment anew: this process was busy, perhaps with those who are to come.
     """
     now = asyncio.get_running_loop().time
     began = rose = looked = now()
@@ -88,7 +89,7 @@ async def settled(count: Callable[[], int], enough: int | None = None) -> None:
 
 
 def _wider(table: Table, group: Sequence[Table]) -> Quals:
-    """The qualifiers of a table with all of those of the group that make one range with it, directly or by others."""
+    """The qualifiers of a table with those of the group that make one range with it, directly or by others."""
     several = dict.fromkeys(one.quals for one in group if one.full_name == table.full_name)
     ranges: list[Quals] = []
     for quals in several:
@@ -100,7 +101,7 @@ def _wider(table: Table, group: Sequence[Table]) -> Quals:
 
 
 def _adjoin(table: Table, one: Quals, other: Quals) -> bool:
-    """Whether what is read under what both have in common is what is read under the one and the other, and no more."""
+    """Whether what both have in common lets in what the one and the other do, and no more."""
     both = common([one, other])
     if both in (one, other):
         return True

@@ -91,7 +91,7 @@ class AccessStore:
             self._columns.setdefault(name, set()).update(columns)
 
     def gathered(self, statement: object, uses: Sequence[Use]) -> AbstractAsyncContextManager[None]:
-        """Begin a statement with those that others begin in the same moment, if it asks for what is better asked together."""
+        """Begin a statement with those that others begin in the same moment, if one may gain by the other."""
         tables = {
             use.table.full_name: replace(use.table, quals=_quals_of(use.table.full_name, uses))
             for use in uses
@@ -100,7 +100,7 @@ class AccessStore:
         return self._gathering.joined(statement, list(tables.values()))
 
     def _gains(self, use: Use) -> bool:
-        """Whether one request may do for this reader of a table and another: for a wider range, or a fuller batch."""
+        """Whether one request may do for this reader of a table and another: a wider range, a fuller batch."""
         batched = any(method.batch_size > 1 for method in use.table.lookups)
         quals = use.table.quals
         held = self._holding(use.table.full_name, quals, set(use.columns), None)

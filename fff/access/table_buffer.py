@@ -26,7 +26,7 @@ _KEPT_PAGE_ROWS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class _Request:
-    """One of the requests that bring a block's keys: which of them, and `batch`, all that it is for (empty: not known)."""
+    """A request that brings some of a block's keys; `batch`: all that it is for, empty where that is not known."""
 
     reading: SharedPages
     mine: Sequence[Key]
@@ -370,7 +370,7 @@ class SharedSource:
 async def _answers(
     requests: Sequence[_Request], method: LookupMethod, columns: Sequence[str], count: int
 ) -> AsyncGenerator[Page]:
-    """The answers to requests, as whoever wants so many keys takes them: without rows of keys that others ask for."""
+    """The answers to requests, for one who wants so many keys: without rows of keys that others ask for."""
     for one in requests:
         one.reading.enter(one)
     try:

@@ -22,8 +22,8 @@ import numpy as np
 
 from fff.errors import UsageError
 
-#: Shares of a proxy's verdicts that the oracle gives in its place: the least with which the bound holds, so that fewer are
-#: as more trues are known. Few trues need many audits, which is still less than asking the oracle for all.
+#: Shares of a proxy's verdicts that the oracle gives in its place: the least with which the bound holds, so
+#: that fewer are as more trues are known. Few trues need many audits, still less than asking for all.
 AUDITED = (0.1, 0.2, 0.3, 0.4, 0.5)
 #: Of the errors that may be made, the share that thresholds aim at; the rest is for not knowing their number.
 _AIM = 0.4
@@ -144,7 +144,7 @@ class Cascade:
         self._share = {side: self._least_share(side) for side in (True, False)}
 
     def _least_share(self, side: bool) -> float:
-        """What has to be audited of a side's verdicts from now on, so that one more error found stops nothing."""
+        """What has to be audited of a side's verdicts from now on: one more error found stops nothing."""
         may_be = self._wrong_trues * self._trues if side else self._misses(self._trues, self._wrong[True])
         for share in AUDITED:
             if most_unseen(self._found[side] + 1, self._chance, share) <= may_be:
@@ -213,10 +213,10 @@ def _last_within(scores: np.ndarray, errors: np.ndarray, most: float, none: floa
 def most_unseen(errors: int, chance: float, share: float) -> int:
     """How many errors no audit has seen, at most, where audits have found some; ever more with probability `chance`.
 
-    An audit finds each error with a probability of `share` at least, which may be another for each and be chosen by all that
-    was known before. Who gets `1 + bet share / (1 - share)` for one that is not found, and `1 - bet` for one that is, plays a
-    game that is fair for a probability of `share`, and no worse than fair for him who gets more where it is higher. So nobody
-    ever has 1 / `chance` times the stake with a greater probability than `chance`; several such games at once are fair, too.
+    An audit finds each error with a probability `p` that may be another for each, be chosen by all that was
+    known before, and is `share` at least. Who gets `1 + bet p / (1 - p)` for one that is not found, and
+    `1 - bet` for one that is, plays a fair game, in which nobody ever has 1 / `chance` times the stake with a
+    greater probability than `chance`. Several such at once are fair, too. Taking `share` for `p` gives less.
     """
     bets = 1 + np.array(_BETS) * share / (1 - share)
     lost = np.maximum(1 - np.array(_BETS), np.finfo(float).tiny)

@@ -1,9 +1,9 @@
 """The gate of a host in a task whose requests are leased: see `leases` for who leases them.
 
-A lease is good for the moment in which it was given. A task that stands still for a while finds all that were given meanwhile
-at once, and if it spent them the host would get more within a second than is declared. So it gives back what comes late: by
-the time from asking to starting, less what whoever leases says that it held the request back, and less what the way there
-and back takes anyway. A steady delay does no harm.
+A lease is good for the moment in which it was given. A task that stands still for a while finds all that were
+given meanwhile at once, and if it spent them the host would get more within a second than is declared. So it
+gives back what comes late: by the time from asking to starting, less that for which whoever leases says that it
+held the request back, and less what the way there and back takes anyway. A steady delay does no harm.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from fff.web.types import HostPolicy
 
 _log = logging.getLogger("fff")
 
-#: Seconds that a lease may be late, or as long as one request takes of the rate: 2 % more in a second, or one more.
+#: Seconds that a lease may be late, or as many as the rate has for one request: 2 % more in a second, or one.
 _LATE_S = 0.02
-#: What the way takes is the quickest lease of so many seconds, once there were so many moments before this one; what comes
-#: in one moment may all have waited for it.
+#: What the way takes is the quickest lease of so many seconds, once there were so many moments before this one;
+#: what comes in one moment may all have waited for it.
 _LATELY_S, _MOMENTS, _MOMENT_S = 10.0, 3, 0.1
 
 
@@ -95,7 +95,7 @@ class LeaseLine:
             del self._waiting[number]
 
     def lateness(self, way: float) -> float:
-        """By how many seconds a lease comes later than it had to, which was on its way there and back for so many."""
+        """By how many seconds a lease comes later than it had to, which was on its way for `way` seconds."""
         now = self._clock.now()
         while self._ways and self._ways[0][0] < now - _LATELY_S:
             self._ways.popleft()

@@ -1,8 +1,9 @@
 """One ceiling for tasks that ask hosts side by side: each start of a request is a lease. No input or output, no secrets.
 
-A lease is for one request: it is given in the moment in which that may start, by the same limiter that a single process
-has, and for that moment: a task that had no time for it then gives it back unspent (see `leased`). So no window counts what may never be sent, nobody holds what another could use, and whatever a server says to one
-task (a refusal, what is left of a quota) holds for all of them.
+A lease is for one request: it is given in the moment in which that may start, by the same limiter that a single
+process has, and for that moment: a task that had no time for it then gives it back unspent (see `leased`). So no
+window counts what may never be sent, nobody holds what another could use, and whatever a server says to one task
+(a refusal, what is left of a quota) holds for all of them.
 """
 
 from __future__ import annotations
@@ -96,9 +97,9 @@ class SharedCeiling:
 class LeasingTask:
     """What one task is told and tells.
 
-    It says `ask` (number, host, rules or none) and is answered `go` or `long`, the latter where its wait would be out of
-    bounds; `late` (number) where it got to know of `go` too late to start; `back` (number, what came of the request) when
-    that is over or not wanted any more; `pause` (host, seconds); `bye` before it goes.
+    It says `ask` (number, host, rules or none) and is answered `go` or `long`, the latter where its wait would
+    be out of bounds; `late` (number) where it got to know of `go` too late to start; `back` (number, what came of
+    the request) when that is over or not wanted any more; `pause` (host, seconds); `bye` before it goes.
     """
 
     def __init__(self, ceiling: SharedCeiling, job: str, task: int, send: Send) -> None:
