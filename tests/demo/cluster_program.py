@@ -17,7 +17,7 @@ from tests.api.enriching_program import TASKS, session_on
 
 def main(master: str, spec: str) -> None:
     with tempfile.TemporaryDirectory() as folder, session_on(master, Path(folder)) as session:
-        rows = fff.read(QUERY, spark=session, sources=[spec], partitions=TASKS).collect()
+        rows = fff.read(QUERY, spark=session, sources=[Path(spec)], partitions=TASKS).collect()
         print(json.dumps([list(row) for row in rows]))
 
 
