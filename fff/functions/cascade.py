@@ -88,6 +88,7 @@ class Cascade:
     def __init__(self, proxy: Proxy) -> None:
         self._wrong_trues, self._wrong_falses = 1 - proxy.precision, 1 - proxy.recall
         self._chance = (1 - proxy.confidence) / 2
+        self._seed = proxy.seed
         self._coins = random.Random(proxy.seed)
         self._true_from, self._false_to = math.inf, -math.inf
         self._trues = 0  # verdicts given, by the oracle or the proxy
@@ -104,8 +105,11 @@ class Cascade:
         ] = []  # score, the oracle's verdict, for how many it stands
         self._learn_at = float(_FIRST)
 
-    def decide(self, scores: Sequence[float | None]) -> Judging:
-        """Who judges tuples of arguments of these scores, None where the proxy gave none."""
+    def decide(self, scores: Sequence[float | None], keys: Sequence[object] = ()) -> Judging:
+        """Who judges tuples of arguments of these scores, None where the proxy gave none.
+
+        By `keys`, the arguments, each has its coin, the same in every run: what audits have cost is kept then.
+        """
         judging = Judging(scores, dict(self._share))
         for place, score in enumerate(scores):
             if score is None or self._false_to < score < self._true_from or math.isnan(score):
@@ -113,7 +117,8 @@ class Cascade:
             side = score >= self._true_from
             if not self._holds({**self._waiting, side: self._waiting[side] + 1}, self._found, self._trues):
                 continue
-            if self._coins.random() < self._share[side]:
+            coins = random.Random(f"{self._seed} {keys[place]!r}") if keys else self._coins
+            if coins.random() < self._share[side]:
                 judging.audited[place] = side
             else:
                 judging.believed[place] = side
