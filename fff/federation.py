@@ -10,6 +10,7 @@ async with Federation(catalog, client) as federation:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -165,6 +166,10 @@ class Federation:
         """These will be executed, in this order or another: what one reads of a table is kept while others want it."""
         for prepared in statements:
             self._store.expect(prepared, uses_of(self.catalog, prepared))
+
+    def gathered(self, prepared: Prepared) -> AbstractAsyncContextManager[None]:
+        """Execute a statement inside of this where many ask: what those of one moment share is asked for once."""
+        return self._store.gathered(prepared, uses_of(self.catalog, prepared))
 
     async def read_anew(self, load: Callable[[WebClient], Catalog]) -> None:
         """Take the tables that `load` gives in place of those before; Spark, connections and the cache on disk stay.

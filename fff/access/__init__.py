@@ -6,6 +6,7 @@ Out: pages of rows for one block: shared with others > kept on disk > no more th
     checked        A source whose answers to lookups are checked
     disk/          Rows and coverage on disk, for later runs.
     first_rows     A scan that is read no further than LIMIT needs it
+    gathering      Statements of many clients that begin in one moment wait for one another
     key_index      Rows by key: numbers for keys of any columns, rows that have one of some keys
     local          Tables that no source holds: rows spelled out, values computed for keys
     patched        A table put together of what a session holds of it, and of the rest

@@ -46,7 +46,7 @@ class Patches(Generic[P]):
 
 def patches(table: Table, parts: Iterable[tuple[P, Quals]]) -> Patches[P] | None:
     """How a table under its qualifiers is put together of parts that were read under others; None: ask for all of it."""
-    wanted = _wanted(table)
+    wanted = wanted_extent(table)
     left, here = [wanted], []
     for part, quals in parts:
         held = certain(table, quals)
@@ -140,7 +140,7 @@ def _greatest(value: Any, arrow: ArrowType, *, strict: bool) -> Verge | None:
     return None
 
 
-def _wanted(table: Table) -> Extent:
+def wanted_extent(table: Table) -> Extent:
     """No less than the values that a table's qualifiers want: its bounds are no narrower than what they were made of."""
     sets: dict[str, ValueSet] = {}
     for qual in table.quals:
@@ -166,7 +166,7 @@ def _wanted(table: Table) -> Extent:
 
 def _requests_for(table: Table, left: Extent) -> list[tuple[Quals | None, Extent]]:
     """What is left, stretch by stretch, with the qualifiers to ask for it; None where the source cannot be told that."""
-    known = dict(_wanted(table).columns)
+    known = dict(wanted_extent(table).columns)
     sides = [(name, values) for name, values in left.columns if known.get(name) != values]
     if any(values.null for _, values in sides):
         return [(None, left)]

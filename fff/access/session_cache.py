@@ -11,10 +11,12 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from fff.access.checked import open_source
+from fff.access.gathering import Gathering
 from fff.access.patched import PatchedSource
 from fff.access.table_buffer import Key, TableBuffer
 from fff.budget import Budget
@@ -72,6 +74,7 @@ class AccessStore:
         self._quals: dict[str, Quals] = {}  # under which all of them find what they want
         self._left: Counter[str] = Counter()  # expected statements that have not begun, by table
         self._expected: list[object] = []
+        self._gathering = Gathering()
 
     @property
     def bytes(self) -> int:
@@ -86,6 +89,22 @@ class AccessStore:
             self._quals[name] = common([quals, self._quals[name]]) if self._left[name] else quals
             self._left[name] += 1
             self._columns.setdefault(name, set()).update(columns)
+
+    def gathered(self, statement: object, uses: Sequence[Use]) -> AbstractAsyncContextManager[None]:
+        """Begin a statement with those that others begin in the same moment, if one may gain by the other."""
+        tables = {
+            use.table.full_name: replace(use.table, quals=_quals_of(use.table.full_name, uses))
+            for use in uses
+            if use.eager and self._gains(use)
+        }
+        return self._gathering.joined(statement, list(tables.values()))
+
+    def _gains(self, use: Use) -> bool:
+        """Whether one request may do for this reader of a table and another: a wider range, a fuller batch."""
+        batched = any(method.batch_size > 1 for method in use.table.lookups)
+        quals = use.table.quals
+        held = self._holding(use.table.full_name, quals, set(use.columns), None)
+        return batched or bool(quals and held is None)
 
     def reset(self) -> None:
         """Forget everything. Running statements go on with what they have begun to read."""
@@ -107,6 +126,9 @@ class AccessStore:
             kept = self.keep or self._left[name] > 0
             quals = _quals_of(name, uses)
             buffer = self._holding(name, quals, needed, budget)
+            if buffer is None and budget is None:
+                quals = self._gathering.wider(statement, name, quals)
+                buffer = self._holding(name, quals, needed, budget)
             if buffer is None:
                 if not kept and len({use.block for use in mine}) < 2:
                     continue

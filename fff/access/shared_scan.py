@@ -80,11 +80,22 @@ class SharedPages:
             self.bytes -= _size(self._pages.popleft())
             self._first += 1
 
-    async def read(self, reader: Hashable) -> AsyncGenerator[Page]:
-        """Every page. Raises what fetching raised, after the pages that came before."""
+    def enter(self, reader: Hashable) -> None:
+        """A reader comes, who will `read`, or `leave`."""
         assert self.readable, "too late for the first page"
         assert reader not in self._readers, "one reader reads once"
         self._readers[reader] = 0
+
+    async def leave(self, reader: Hashable) -> None:
+        """A reader goes, or has gone."""
+        if reader in self._readers:
+            del self._readers[reader]
+            await self._left()
+
+    async def read(self, reader: Hashable, *, entered: bool = False) -> AsyncGenerator[Page]:
+        """Every page. Raises what fetching raised, after the pages that came before."""
+        if not entered:
+            self.enter(reader)
         try:
             while True:
                 at = self._readers[reader]
@@ -100,8 +111,7 @@ class SharedPages:
                 else:
                     break
         finally:
-            del self._readers[reader]
-            await self._left()
+            await self.leave(reader)
 
     async def _want(self, count: int) -> None:
         self._wanted = max(self._wanted, count)

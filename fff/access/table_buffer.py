@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Hashable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Hashable, Sequence
 from contextlib import aclosing
-from dataclasses import replace
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeAlias, cast
 
 import pyarrow as pa
 
+from fff.access.gathering import settled
 from fff.access.key_index import KeyIndex, rows_having
 from fff.access.shared_scan import SharedPages
 from fff.budget import Budget
@@ -21,6 +22,15 @@ Key: TypeAlias = tuple[object, ...]
 
 #: Rows of a page that is made of pages kept.
 _KEPT_PAGE_ROWS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class _Request:
+    """A request that brings some of a block's keys; `batch`: all that it is for, empty where that is not known."""
+
+    reading: SharedPages
+    mine: Sequence[Key]
+    batch: Sequence[Key] = ()
 
 
 class Keeper(Protocol):
@@ -45,7 +55,7 @@ class TableBuffer:
         self.table = table
         self.adapter = adapter
         self.columns = columns
-        self.users: set[Hashable] = set()  # blocks of running statements that may read this table
+        self.users: set[tuple[Hashable, int]] = set()  # blocks of running statements that may read this table
         self.kept = False  # for later statements
         self.too_large = False
         self.fresh_until: float | None = None  # for statements that begin, by the clock of who owns it
@@ -55,6 +65,9 @@ class TableBuffer:
         self._scans: dict[tuple[str, Budget | None], SharedPages] = {}  # by scan and by who pays
         # None: also what has ended.
         self._lookups: dict[tuple[str, Budget | None], dict[Key, SharedPages]] = {}
+        self._filling: dict[
+            tuple[str, Key], tuple[SharedPages, list[Key]]
+        ] = {}  # batches with room, not yet sent
         self._whole: pa.Table | None = None  # all rows, once a scan has brought them and somebody asks by key
         self._indexes: dict[tuple[str, ...], KeyIndex] = {}
         self._bytes_of_lookups = 0
@@ -152,10 +165,52 @@ class TableBuffer:
                     readings.setdefault(reading, []).append(key)
         return readings
 
-    def ask(self, method: LookupMethod, keys: Sequence[Key], meter: AccessMeter) -> SharedPages:
-        """Ask the source for keys that nobody has asked for who draws on the same budget."""
-        pages = self.adapter.lookup(self.table, method, self.columns, keys, meter=meter)
-        place: tuple[str, Budget | None] = method.name, meter.budget
+    def ask(self, method: LookupMethod, keys: Sequence[Key], meter: AccessMeter) -> list[_Request]:
+        """Ask the source for keys that nobody has asked for who draws on the same budget.
+
+        Several statements that read the table at once fill batches together, where no budget pays for them.
+        """
+        statements = {statement for statement, _ in self.users}
+        if len(keys) >= method.batch_size or meter.budget is not None or len(statements) < 2:
+            pages = self.adapter.lookup(self.table, method, self.columns, keys, meter=meter)
+            return [_Request(self._reading(method, keys, meter.budget, pages), keys, keys)]
+        requests = []
+        while keys:
+            requests.append(self._fill(method, keys, meter))
+            keys = keys[len(requests[-1].mine) :]
+        return requests
+
+    def _fill(self, method: LookupMethod, keys: Sequence[Key], meter: AccessMeter) -> _Request:
+        """Add the first of the keys to a batch that has room."""
+        place = method.name, keys[0][: method.shared]
+        if place not in self._filling or not self._filling[place][0].readable:
+            batch: list[Key] = []
+            pages = self._filled(place, batch, method, meter)
+            self._filling[place] = self._reading(method, batch, None, pages), batch
+        reading, batch = self._filling[place]
+        mine = keys[: method.batch_size - len(batch)]
+        batch += mine
+        self._lookups.setdefault((method.name, None), {}).update(dict.fromkeys(mine, reading))
+        if len(batch) == method.batch_size:
+            del self._filling[place]
+        return _Request(reading, mine, batch)
+
+    async def _filled(
+        self, place: tuple[str, Key], batch: list[Key], method: LookupMethod, meter: AccessMeter
+    ) -> AsyncGenerator[Page]:
+        """The answer to a batch, once nobody adds to it any more."""
+        await settled(lambda: len(batch), method.batch_size)
+        if self._filling.get(place, (None, []))[1] is batch:
+            del self._filling[place]
+        pages = self.adapter.lookup(self.table, method, self.columns, batch, meter=meter)
+        async with aclosing(cast("AsyncGenerator[Page]", pages)) as opened:
+            async for page in opened:
+                yield page
+
+    def _reading(
+        self, method: LookupMethod, keys: Sequence[Key], budget: Budget | None, pages: AsyncIterator[Page]
+    ) -> SharedPages:
+        place: tuple[str, Budget | None] = method.name, budget
         known = self._lookups.setdefault(place, {})
         size = 0
 
@@ -296,25 +351,39 @@ class SharedSource:
             readings = self._buffer.answers(method, left, meter.budget)
             known = {key for some in readings.values() for key in some}
             if new := [key for key in left if key not in known]:
-                reading, some = self._buffer.ask(method, new, meter), new
-                whole = len(new) == len(
-                    keys
-                )  # else a row nobody asked for may be one that comes by another key
+                requests = self._buffer.ask(method, new, meter)
             else:
                 reading, some = next(iter(readings.items()))
-                whole = False
+                requests = [_Request(reading, some)]
                 meter.cached += len(some)
-            async with aclosing(
-                reading.read(object())
-            ) as pages:  # a block may read one answer more than once
-                async for page in pages:
-                    rows = page.rows if whole else rows_having(page.rows, method.keys, some)
-                    rows = rows.select(list(columns))
-                    unanswered = tuple(key for key in page.unanswered if key in some)
-                    truncated = None if page.unanswered and not unanswered else page.truncated
-                    yield Page(rows, truncated, page.total_rows, unanswered=unanswered)
-            done = set(some)
+            pages = _answers(requests, method, columns, len(keys))
+            async with aclosing(pages) as opened:
+                async for page in opened:
+                    yield page
+            done = {key for one in requests for key in one.mine}
             left = [key for key in left if key not in done]
 
     async def close(self) -> None:
         """Nothing of its own to release."""
+
+
+async def _answers(
+    requests: Sequence[_Request], method: LookupMethod, columns: Sequence[str], count: int
+) -> AsyncGenerator[Page]:
+    """The answers to requests, for one who wants so many keys: without rows of keys that others ask for."""
+    for one in requests:
+        one.reading.enter(one)
+    try:
+        for one in requests:
+            async with aclosing(one.reading.read(one, entered=True)) as pages:
+                async for page in pages:
+                    # Where others have a part, a row nobody asked for may be one that comes by another key.
+                    alone = len(one.batch) == len(one.mine) == count
+                    rows = page.rows if alone else rows_having(page.rows, method.keys, one.mine)
+                    rows = rows.select(list(columns))
+                    unanswered = tuple(key for key in page.unanswered if key in one.mine)
+                    truncated = None if page.unanswered and not unanswered else page.truncated
+                    yield Page(rows, truncated, page.total_rows, unanswered=unanswered)
+    finally:
+        for one in requests:
+            await one.reading.leave(one)

@@ -22,8 +22,9 @@ import numpy as np
 
 from fff.errors import UsageError
 
-#: The share of a proxy's verdicts that the oracle gives in its place.
-AUDITED = 0.2
+#: Shares of a proxy's verdicts that the oracle gives in its place: the least with which the bound holds, so
+#: that fewer are as more trues are known. Few trues need many audits, still less than asking for all.
+AUDITED = (0.1, 0.2, 0.3, 0.4, 0.5)
 #: Of the errors that may be made, the share that thresholds aim at; the rest is for not knowing their number.
 _AIM = 0.4
 #: So many verdicts of the oracle come before the first of the proxy; thresholds change when there are so much
@@ -67,6 +68,7 @@ class Judging:
     """
 
     scores: Sequence[float | None]
+    share: Mapping[bool, float]  # of the verdicts true and false that are audited
     believed: dict[int, bool] = field(default_factory=dict)
     audited: dict[int, bool] = field(default_factory=dict)
 
@@ -86,31 +88,42 @@ class Cascade:
     def __init__(self, proxy: Proxy) -> None:
         self._wrong_trues, self._wrong_falses = 1 - proxy.precision, 1 - proxy.recall
         self._chance = (1 - proxy.confidence) / 2
+        self._seed = proxy.seed
         self._coins = random.Random(proxy.seed)
         self._true_from, self._false_to = math.inf, -math.inf
         self._trues = 0  # verdicts given, by the oracle or the proxy
         #: Of the proxy's verdicts, true and false: those on their way, errors that audits have found, and how
         #: many wrong ones have been given at most.
         self._waiting, self._found, self._wrong = ({True: 0, False: 0} for _ in range(3))
+        self._share = {True: AUDITED[-1], False: AUDITED[-1]}  # that is audited
+        self._least = {
+            True: AUDITED[-1],
+            False: AUDITED[-1],
+        }  # of those shares, among which verdicts were given
         self._known: list[
             tuple[float, bool, float]
         ] = []  # score, the oracle's verdict, for how many it stands
         self._learn_at = float(_FIRST)
 
-    def decide(self, scores: Sequence[float | None]) -> Judging:
-        """Who judges tuples of arguments of these scores, None where the proxy gave none."""
-        judging = Judging(scores)
+    def decide(self, scores: Sequence[float | None], keys: Sequence[object] = ()) -> Judging:
+        """Who judges tuples of arguments of these scores, None where the proxy gave none.
+
+        By `keys`, the arguments, each has its coin, the same in every run: what audits have cost is kept then.
+        """
+        judging = Judging(scores, dict(self._share))
         for place, score in enumerate(scores):
             if score is None or self._false_to < score < self._true_from or math.isnan(score):
                 continue
             side = score >= self._true_from
             if not self._holds({**self._waiting, side: self._waiting[side] + 1}, self._found, self._trues):
                 continue
-            if self._coins.random() < AUDITED:
+            coins = random.Random(f"{self._seed} {keys[place]!r}") if keys else self._coins
+            if coins.random() < self._share[side]:
                 judging.audited[place] = side
             else:
                 judging.believed[place] = side
                 self._waiting[side] += 1
+                self._least[side] = min(self._least[side], self._share[side])
         return judging
 
     def holds(self, judging: Judging, heard: Mapping[int, bool]) -> bool:
@@ -127,11 +140,21 @@ class Cascade:
         self._trues += sum(heard.values()) + sum(believed.values())
         for place, verdict in heard.items():
             score = judging.scores[place]
-            stands_for = 1 / AUDITED if believed and place in judging.audited else 1.0
+            side = judging.audited.get(place)
+            stands_for = 1 / judging.share[side] if believed and side is not None else 1.0
             if score is not None:
                 self._known.append((score, verdict, stands_for))
         if len(self._known) >= self._learn_at:
             self._learn()
+        self._share = {side: self._least_share(side) for side in (True, False)}
+
+    def _least_share(self, side: bool) -> float:
+        """What has to be audited of a side's verdicts from now on: one more error found stops nothing."""
+        may_be = self._wrong_trues * self._trues if side else self._misses(self._trues, self._wrong[True])
+        for share in AUDITED:
+            if most_unseen(self._found[side] + 1, self._chance, share) <= may_be:
+                return share
+        return AUDITED[-1]
 
     def fail(self, judging: Judging) -> None:
         """The oracle brought nothing, so no verdict is given. Audits count as if they had found errors."""
@@ -150,16 +173,20 @@ class Cascade:
     def _most_wrong(self, believed: Mapping[bool, int], errors: Mapping[bool, int]) -> dict[bool, int]:
         """How many wrong verdicts have been given at most if so many more are. What held before holds on."""
         return {
-            side: min(self._wrong[side] + believed[side], most_unseen(errors[side], self._chance))
+            side: min(
+                self._wrong[side] + believed[side],
+                most_unseen(errors[side], self._chance, self._least[side]),
+            )
             for side in (True, False)
         }
 
     def _holds(self, believed: Mapping[bool, int], errors: Mapping[bool, int], trues: int) -> bool:
         wrong = self._most_wrong(believed, errors)
-        missed = wrong[False] * (1 - self._wrong_falses)
-        return wrong[True] <= self._wrong_trues * trues and missed <= self._wrong_falses * (
-            trues - wrong[True]
-        )
+        return wrong[True] <= self._wrong_trues * trues and wrong[False] <= self._misses(trues, wrong[True])
+
+    def _misses(self, trues: int, wrong: int) -> float:
+        """How many verdicts false may be wrong where so many are true, of which at most so many wrong."""
+        return self._wrong_falses * (trues - wrong) / (1 - self._wrong_falses)
 
     def _learn(self) -> None:
         """Set the thresholds by what is known, to leave the proxy all that may be; no score falls on both sides."""
@@ -188,16 +215,16 @@ def _last_within(scores: np.ndarray, errors: np.ndarray, most: float, none: floa
 
 
 @cache
-def most_unseen(errors: int, chance: float) -> int:
+def most_unseen(errors: int, chance: float, share: float) -> int:
     """How many errors no audit has seen, at most, where audits have found some; ever more with probability `chance`.
 
-    An audit finds each error with probability `AUDITED`. Who gets `b` for one that is not found, and
-    `a = 1 - (b - 1) (1 - AUDITED) / AUDITED` for one that is, plays a fair game, in which nobody ever has
-    1 / `chance` times the stake with a greater probability than `chance`. Several such at once are fair, too.
+    An audit finds each error with a probability `p` that may be another for each, be chosen by all that was
+    known before, and is `share` at least. Who gets `1 + bet p / (1 - p)` for one that is not found, and
+    `1 - bet` for one that is, plays a fair game, in which nobody ever has 1 / `chance` times the stake with a
+    greater probability than `chance`. Several such at once are fair, too. Taking `share` for `p` gives less.
     """
-    highest = 1 / (1 - AUDITED)
-    bets = 1 + (highest - 1) * np.array(_BETS)
-    lost = np.maximum(1 - (bets - 1) * (1 - AUDITED) / AUDITED, np.finfo(float).tiny)
+    bets = 1 + np.array(_BETS) * share / (1 - share)
+    lost = np.maximum(1 - np.array(_BETS), np.finfo(float).tiny)
     begun = np.log(_STAKES) + errors * np.log(lost)
 
     def is_likely(unseen: int) -> bool:

@@ -105,7 +105,7 @@ class ProxiedFunction:
 
         scores = await self._scores(table, keys, meter, batched=method.batch_size > 1)
         with meter.memory.turn() as before:
-            judging = cascade.decide(scores)
+            judging = cascade.decide(scores, keys)
             try:
                 heard = await hear(judging.asked)
                 await asyncio.shield(before)

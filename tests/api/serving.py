@@ -109,12 +109,14 @@ class ServerProcess:
 
 
 @contextlib.contextmanager
-def started(spec: Path, *arguments: str, token: str | None = TOKEN) -> Iterator[ServerProcess]:
+def started(
+    spec: Path, *arguments: str, token: str | None = TOKEN, only: str = "web"
+) -> Iterator[ServerProcess]:
     """`fff serve`, ready."""
     environ = {name: value for name, value in os.environ.items() if name != "FFF_SERVE_TOKEN"}
     environ |= {} if token is None else {"FFF_SERVE_TOKEN": token}
     where = () if "--socket" in arguments else ("--port", "0")
-    command = [*COMMAND, "serve", "-s", str(spec), "--only", "web", "--no-cache", *where, *arguments]
+    command = [*COMMAND, "serve", "-s", str(spec), "--only", only, "--no-cache", *where, *arguments]
     with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None

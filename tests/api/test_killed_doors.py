@@ -11,59 +11,126 @@ import subprocess
 import threading
 import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO
+from typing import Any
 
+import psycopg
 import pytest
 
 from tests.api.serving import COMMAND, TOKEN
 from tests.api.sites import JOIN, TABLES, site
 
+GROUPED = "SELECT s.b, count(*) FROM web.r JOIN web.s ON r.b = s.a GROUP BY s.b"
 PROTOCOL = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
 
 
-def ask_web(process: subprocess.Popen[str]) -> None:
-    """A query by HTTP that nobody waits for."""
+Process = subprocess.Popen[str]
+
+
+def nobody_waits_for(ask: Callable[[], object]) -> None:
+    """The server is killed before it answers."""
+
+    def until_it_is_killed() -> None:
+        with contextlib.suppress(OSError, http.client.HTTPException, psycopg.Error):
+            ask()
+
+    threading.Thread(target=until_it_is_killed, daemon=True).start()
+
+
+def post(url: str, body: Any, **headers: str) -> tuple[Any, str]:
+    """The headers of an answer, and its text."""
+    every = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json", **headers}
+    request = urllib.request.Request(url, json.dumps(body).encode(), every)
+    with urllib.request.urlopen(request, timeout=60) as reply:
+        return reply.headers, reply.read().decode()
+
+
+def told(process: Process, words: str) -> str:
+    """What the server says behind these words."""
     assert process.stderr is not None
-    url = process.stderr.readline().partition("served at ")[2].split()[0]
-    body = json.dumps({"sql": JOIN}).encode()
-    request = urllib.request.Request(f"{url}/v1/query", body, {"Authorization": f"Bearer {TOKEN}"})
+    for line in process.stderr:
+        if words in line:
+            return line.partition(words)[2].split()[0]
+    pytest.fail(f"it never said {words!r}")
+
+
+def ask_web(process: Process, sql: str) -> None:
+    """A query by HTTP."""
+    url = told(process, "served at ")
+    nobody_waits_for(lambda: post(f"{url}/v1/query", {"sql": sql}))
+
+
+def ask_postgres(process: Process, sql: str) -> None:
+    """A query by a client of PostgreSQL."""
+    port = told(process, "postgresql://").rpartition(":")[2].partition("/")[0]
+    url = f"postgresql://me:{TOKEN}@127.0.0.1:{port}/fff"
 
     def ask() -> None:
-        with contextlib.suppress(OSError, http.client.HTTPException):  # it was killed
-            urllib.request.urlopen(request, timeout=60).read()
+        with psycopg.connect(url, autocommit=True) as client:
+            client.execute(sql)
 
-    threading.Thread(target=ask, daemon=True).start()
+    nobody_waits_for(ask)
 
 
-def ask_agent(process: subprocess.Popen[str]) -> None:
+def calls(sql: str) -> list[dict[str, Any]]:
+    """What an agent says to have a query run."""
+    several = (
+        ("initialize", PROTOCOL),
+        ("notifications/initialized", {}),
+        ("tools/call", {"name": "query", "arguments": {"sql": sql}}),
+    )
+    return [
+        {"jsonrpc": "2.0", "method": method, "params": params} | ({} if "/init" in method else {"id": number})
+        for number, (method, params) in enumerate(several)
+    ]
+
+
+def ask_agent_over_http(process: Process, sql: str) -> None:
+    """A query by an agent that came by HTTP."""
+    url, accept = told(process, "served at "), {"Accept": "application/json, text/event-stream"}
+    begin, *rest = calls(sql)
+    headers, _ = post(url, begin, **accept)
+    session = accept | {"Mcp-Session-Id": headers["Mcp-Session-Id"]}
+
+    def ask() -> None:
+        for call in rest:
+            post(url, call, **session)
+
+    nobody_waits_for(ask)
+
+
+def ask_agent(process: Process, sql: str) -> None:
     """A query by an agent."""
-    to: IO[str] | None = process.stdin
-    assert to is not None
-    for number, (method, params) in enumerate(
-        (
-            ("initialize", PROTOCOL),
-            ("notifications/initialized", {}),
-            ("tools/call", {"name": "query", "arguments": {"sql": JOIN}}),
-        )
-    ):
-        call = {"jsonrpc": "2.0", "method": method, "params": params}
-        to.write(json.dumps(call if "/init" in method else call | {"id": number}) + "\n")
-        to.flush()
+    assert process.stdin is not None
+    for call in calls(sql):
+        process.stdin.write(json.dumps(call) + "\n")
+        process.stdin.flush()
 
 
-DOORS = {
+DOORS: dict[str, tuple[tuple[str, ...], Callable[[Process, str], None]]] = {
     "serve": (("serve", "--port", "0"), ask_web),
-    "postgres": (("serve", "--port", "0", "--postgres-port", "0"), ask_web),
+    "postgres": (("serve", "--port", "0", "--postgres-port", "0"), ask_postgres),
     "mcp": (("mcp",), ask_agent),
+    "mcp over http": (("mcp", "--http", "0"), ask_agent_over_http),
+    "serve, with Spark": (("serve", "--port", "0"), ask_web),
 }
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["told", "killed"])
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    "door", [pytest.param(name, marks=[pytest.mark.spark] * ("Spark" in name)) for name in DOORS]
+)
 def test_a_door_that_is_killed_leaves_nothing(publish, tmp_path: Path, door: str, number: int) -> None:
-    if door == "mcp":
+    if "mcp" in door:
         pytest.importorskip("mcp")
     if door == "postgres":
         pytest.importorskip("duckdb")
@@ -76,6 +143,7 @@ def test_a_door_that_is_killed_leaves_nothing(publish, tmp_path: Path, door: str
         "XDG_CACHE_HOME": str(cache),
         "TMPDIR": str(temporary),
         "FFF_SERVE_TOKEN": TOKEN,
+        "FFF_MCP_TOKEN": TOKEN,
     }
     arguments, ask = DOORS[door]
     with subprocess.Popen(
@@ -83,17 +151,18 @@ def test_a_door_that_is_killed_leaves_nothing(publish, tmp_path: Path, door: str
         env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         try:
-            ask(process)
-            until = time.monotonic() + 60
-            while not one.hanging.is_set():
-                assert process.poll() is None
-                assert time.monotonic() < until
-                time.sleep(0.01)
+            ask(process, GROUPED if "Spark" in door else JOIN)
+            until(one.hanging.is_set)
+            if "Spark" in door:
+                until(lambda: any(temporary.iterdir()))  # it has started
+            assert process.poll() is None
             process.send_signal(number)
             process.wait(60)
         finally:
             process.kill()
-    assert list(temporary.iterdir()) == []
+    until(
+        lambda: not any(temporary.iterdir())
+    )  # a JVM takes its own along, which outlives the server by a moment
     one.faults.clear()
     rows = cache / "fff" / "rows"
     rows.mkdir(parents=True, exist_ok=True)

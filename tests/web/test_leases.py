@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -27,9 +28,13 @@ AWAY = 0.001
 
 
 class ShortWire:
-    """Carries messages as JSON, after a moment."""
+    """Carries messages as JSON, after a moment; a task that stands still takes none meanwhile.
 
-    def __init__(self, ceiling: SharedCeiling, name: tuple[str, int, int], receive: Callable[..., None], ended: Callable[[], None]) -> None:  # fmt: skip
+    `stalls`: for how many seconds it does, and how many lie between the beginnings.
+    """
+
+    def __init__(self, ceiling: SharedCeiling, name: tuple[str, int, int], receive: Callable[..., None], ended: Callable[[], None], stalls: tuple[float, float] | None = None) -> None:  # fmt: skip
+        self._receive, self._stalls = receive, stalls
         self._lines: dict[Callable[..., None], deque[str]] = {}
         self._ended = ended
         self.task: LeasingTask | None = ceiling.enter(*name, lambda message: self._later(receive, message))
@@ -44,7 +49,12 @@ class ShortWire:
             if self.task is not None:
                 take(json.loads(text))
 
-        asyncio.get_running_loop().call_later(AWAY, arrive)
+        loop = asyncio.get_running_loop()
+        at = loop.time() + AWAY
+        if take is self._receive and self._stalls is not None:
+            still, every = self._stalls
+            at += max(0.0, still - at % every)
+        loop.call_at(at, arrive)
 
     def send(self, message: Message) -> None:
         if self.task is not None:
@@ -72,12 +82,16 @@ class Cluster:
     ceiling: SharedCeiling = field(default_factory=SharedCeiling)
     wires: dict[int, ShortWire] = field(default_factory=dict)
     meters: dict[int, AccessMeter] = field(default_factory=dict)
+    stalls: dict[int, float] = field(
+        default_factory=dict
+    )  # seconds for which a task stands still, again and again
 
     def client(self, task: int, *, reached: bool = True) -> WebClient:
         async def connect(receive: Callable[[Message], None], ended: Callable[[], None]) -> LeaseWire:
             if not reached:
                 raise OSError("nothing listens there")
-            wire = self.wires[task] = ShortWire(self.ceiling, ("job", task, self.tasks), receive, ended)
+            name = "job", task, self.tasks
+            wire = self.wires[task] = ShortWire(self.ceiling, name, receive, ended, self.stalls.get(task))
             return wire
 
         self.meters[task] = AccessMeter()
@@ -146,6 +160,59 @@ def test_unequal_tasks_use_all_that_is_declared_and_never_more(seed: int) -> Non
     assert len(server.admitted) == sum(counts)
     keeps(server, policy)
     assert full(server, rate, since=1.0) >= 0.95
+
+
+@pytest.mark.parametrize("rate", [5.0, 45.0, 150.0])
+@pytest.mark.parametrize(
+    "stalls",
+    [
+        {0: (0.7, 1.0)},
+        {0: (0.3, 0.5), 1: (1.3, 1.5), 2: (1.0, 3.0), 3: (0.1, 0.2)},
+        dict.fromkeys(range(4), (0.5, 1.0)),
+    ],
+)
+def test_tasks_that_stand_still_spend_no_leases_together_when_they_go_on(
+    rate: float, stalls: dict[int, tuple[float, float]]
+) -> None:
+    """However many of them were given meanwhile."""
+    server, policy = SimulatedServer(), HostPolicy(32, fill_rate=rate, bucket_size=8)
+    count = int(6 * rate)
+
+    async def main() -> None:
+        cluster = Cluster(server, 4, policy, stalls=stalls)
+        await asyncio.gather(*(cluster.ask(task, count // 4) for task in range(4)))
+
+    run(main)
+    assert len(server.admitted) == count // 4 * 4
+    keeps(server, policy, jitter=max(0.02, 1 / rate) + 1 / rate + 2 * AWAY + 0.005)
+    at = sorted(server.admitted)
+    busiest = max(sum(one <= later < one + 1 for later in at[place:]) for place, one in enumerate(at))
+    assert busiest <= 1.02 * rate + 8 + 2
+
+
+def test_a_way_that_is_long_all_the_time_makes_no_lease_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "AWAY", 0.15)
+    server, policy = SimulatedServer(), HostPolicy(32, fill_rate=45.0, bucket_size=8)
+
+    async def main() -> None:
+        cluster = Cluster(server, 4, policy)
+        await asyncio.gather(*(cluster.ask(task, 100) for task in range(4)))
+
+    run(main)
+    keeps(server, policy)
+    assert full(server, 45.0, since=2.0) >= 0.95
+
+
+def test_windows_are_kept_by_tasks_that_stand_still() -> None:
+    server, policy = SimulatedServer(), HostPolicy(32, windows=(Window(40, 2.0),))
+
+    async def main() -> None:
+        cluster = Cluster(server, 2, policy, stalls={0: (2.0, 2.5)})
+        await asyncio.gather(*(cluster.ask(task, 100) for task in range(2)))
+
+    run(main)
+    assert len(server.admitted) == 200
+    keeps(server, policy)
 
 
 def test_windows_and_places_are_kept_while_tasks_die_and_come_again() -> None:

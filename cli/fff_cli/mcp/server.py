@@ -61,6 +61,7 @@ async def _over_http(agents: Agents, port: int) -> None:
         app = _Guarded(server_of(agents).streamable_http_app(streamable_http_path=_PATH), token)
         config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", lifespan="on")
         listening = config.bind_socket()
+        listening.listen()  # before it is told: who comes now waits, and is not refused
         say(f"agents are served at http://127.0.0.1:{listening.getsockname()[1]}{_PATH} until Ctrl-C")
         say(f"Authorization: Bearer {'$' + TOKEN if TOKEN in os.environ else token}")
         await uvicorn.Server(config).serve(sockets=[listening])

@@ -8,7 +8,7 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from fff.api.result import RecordBatch
 from fff.api.run import BackgroundRun
 from fff.budget import Budget, Money
 from fff.errors import QueryError, SourceError, Span, UsageError
-from fff.federation import Execution, Federation
+from fff.federation import Execution, Federation, Prepared
 from fff.options import RunOptions
 from fff.result.report import make_report
 from fff.sql import split_statements
@@ -27,6 +27,8 @@ from fff_cli.options.params import parse_params
 #: Ends that are kept, so that a client can ask how its query ended: the newest of all clients.
 _ENDS_KEPT = 200
 _CUT = "the reply was cut"
+#: From a deadline of so many seconds on a query waits for those that come in the same moment.
+_PATIENT_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -325,6 +327,13 @@ class Queries:
         """All that are under way."""
         return list(self._running.values())
 
+    def _beside_others(
+        self, prepared: Prepared, options: RunOptions, budget: Budget | None
+    ) -> AbstractAsyncContextManager[None]:
+        """Who has a budget pays for its requests alone, and who is in haste waits for nobody."""
+        in_haste = options.deadline is not None and options.deadline < _PATIENT_S
+        return contextlib.nullcontext() if budget or in_haste else self.federation.gathered(prepared)
+
     @asynccontextmanager
     async def begun(
         self, client: str, asked: AskedQuery, *, refresh: bool = False
@@ -351,10 +360,11 @@ class Queries:
                 ) from error
             prepared = self.federation.prepare(asked.sql, asked.params, asked.options.prioritize)
             options = replace(asked.options, refresh=refresh)
-            query.execution = self.federation.execute(prepared, options, budget)
-            if query.stopped:
-                query.execution.interrupt()
-            yield query
+            async with self._beside_others(prepared, options, budget):
+                query.execution = self.federation.execute(prepared, options, budget)
+                if query.stopped:
+                    query.execution.interrupt()
+                yield query
         except QueryError as error:
             asked.place(error)
             raise

@@ -1,4 +1,10 @@
-"""The gate of a host in a task whose requests are leased: see `leases` for who leases them."""
+"""The gate of a host in a task whose requests are leased: see `leases` for who leases them.
+
+A lease is good for the moment in which it was given. A task that stands still for a while finds all that were
+given meanwhile at once, and if it spent them the host would get more within a second than is declared. So it
+gives back what comes late: by the time from asking to starting, less that for which whoever leases says that it
+held the request back, and less what the way there and back takes anyway. A steady delay does no harm.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +13,7 @@ import contextlib
 import dataclasses
 import hmac
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
@@ -19,6 +26,12 @@ from fff.web.gate.rate_limit_headers import Quota
 from fff.web.types import HostPolicy
 
 _log = logging.getLogger("fff")
+
+#: Seconds that a lease may be late, or as many as the rate has for one request: 2 % more in a second, or one.
+_LATE_S = 0.02
+#: What the way takes is the quickest lease of so many seconds, once there were so many moments before this one;
+#: what comes in one moment may all have waited for it.
+_LATELY_S, _MOMENTS, _MOMENT_S = 10.0, 3, 0.1
 
 
 class LeaseLost(Exception):  # noqa: N818 - internal; whoever waits for a lease goes on without
@@ -50,6 +63,7 @@ class LeaseLine:
 
     def __init__(self, connect: Connect, tasks: int, token: bytes) -> None:
         self.tasks = tasks
+        self._clock = Clock()
         self.lost: str | None = None  # why there are static shares
         self.reached = False
         self._connect = connect
@@ -57,12 +71,15 @@ class LeaseLine:
         self._wire: LeaseWire | None = None
         self._connecting = asyncio.Lock()
         self._number = 0
+        self._ways: deque[tuple[float, float]] = (
+            deque()
+        )  # by moment: its begin, seconds the quickest lease took
         self._waiting: dict[int, asyncio.Future[Message]] = {}
 
     def limiter(self, host: tuple[str, str], policy: HostPolicy) -> LeasedLimiter:
         """The gate of a host and of who asks, which stay unknown to whoever leases."""
         key = hmac.new(self._token, repr(host).encode(), "sha256").hexdigest()
-        return LeasedLimiter(policy, Clock(), self, key)
+        return LeasedLimiter(policy, self._clock, self, key)
 
     async def ask(self, number: int, key: str, rules: Message | None, units: int) -> Message:
         """The answer, once the request of that number may start. Raises LeaseLost."""
@@ -76,6 +93,18 @@ class LeaseLine:
             raise
         finally:
             del self._waiting[number]
+
+    def lateness(self, way: float) -> float:
+        """By how many seconds a lease comes later than it had to, which was on its way for `way` seconds."""
+        now = self._clock.now()
+        while self._ways and self._ways[0][0] < now - _LATELY_S:
+            self._ways.popleft()
+        begin, quickest = now, way
+        if self._ways and now - self._ways[-1][0] < _MOMENT_S:
+            begin, quickest = self._ways.pop()
+        usual = min(one for _, one in self._ways) if len(self._ways) >= _MOMENTS else 0.0
+        self._ways.append((begin, min(way, quickest)))
+        return way - usual
 
     def next(self) -> int:
         """A number for a request, below 0."""
@@ -189,21 +218,32 @@ class LeasedLimiter(HostLimiter):
 
     async def _leased(self, meter: AccessMeter, units: int) -> Permit:
         await self._line.open()
+        while True:
+            asked = self._clock.now()
+            number, answer = await self._ask(units)
+            if answer[0] == "long":
+                raise WaitTooLong(answer[2], declared=answer[3])
+            _, _, held, waited, successes, left = answer
+            for cause, seconds in waited.items():
+                self.blocked[cause] = self.blocked.get(cause, 0.0) + seconds
+                meter.waited[cause] = meter.waited.get(cause, 0.0) + seconds
+            meter.throttled_s += waited.get("throttled", 0.0)
+            self.successes = max(self.successes, successes)
+            self._left = left[0], left[1]
+            rate = self.policy.fill_rate
+            if rate is None or self._line.lateness(self._clock.now() - asked - held) <= max(
+                _LATE_S, 1 / rate
+            ):
+                self._outcomes[number] = []
+                return Permit(number, 1, self._clock.now())
+            self._line.send(["late", number])
+
+    async def _ask(self, units: int) -> tuple[int, Message]:
+        """The number of a request that wants to start, and the answer."""
         rules = None if self._rules_sent else rules_of(self.policy)
         self._rules_sent = True
         number = self._line.next()
-        answer = await self._line.ask(number, self._key, rules, units)
-        if answer[0] == "long":
-            raise WaitTooLong(answer[2], declared=answer[3])
-        _, _, waited, successes, left = answer
-        for cause, seconds in waited.items():
-            self.blocked[cause] = self.blocked.get(cause, 0.0) + seconds
-            meter.waited[cause] = meter.waited.get(cause, 0.0) + seconds
-        meter.throttled_s += waited.get("throttled", 0.0)
-        self.successes = max(self.successes, successes)
-        self._left = left[0], left[1]
-        self._outcomes[number] = []
-        return Permit(number, 1, self._clock.now())
+        return number, await self._line.ask(number, self._key, rules, units)
 
     def _fall_back(self, meter: AccessMeter) -> None:
         """From now on with the static share; where there were leases, as if all that is declared were just used up."""

@@ -1,8 +1,9 @@
 """One ceiling for tasks that ask hosts side by side: each start of a request is a lease. No input or output, no secrets.
 
-A lease is for one request: it is given in the moment in which that may start, by the same limiter that a single process
-has. So no window counts what may never be sent, nobody holds what another could use, and whatever a server says to one
-task (a refusal, what is left of a quota) holds for all of them.
+A lease is for one request: it is given in the moment in which that may start, by the same limiter that a single
+process has, and for that moment: a task that had no time for it then gives it back unspent (see `leased`). So no
+window counts what may never be sent, nobody holds what another could use, and whatever a server says to one task
+(a refusal, what is left of a quota) holds for all of them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from fff.web.gate.limiter import HostLimiter, Permit, WaitTooLong
 from fff.web.gate.rate_limit_headers import Quota
 from fff.web.types import HostPolicy, Window
 
+_ARRIVAL_S = 30.0  # until a request has arrived whose task stands still with the lease
 _JOBS = 1000  # that are remembered after their tasks have gone
 
 #: As JSON: its kind, then what it says.
@@ -43,6 +45,7 @@ class SharedCeiling:
     """
 
     def __init__(self) -> None:
+        self._clock = Clock()
         self._hosts: dict[str, HostLimiter] = {}
         self._jobs: dict[str, _Job] = {}
 
@@ -69,11 +72,15 @@ class SharedCeiling:
     def host(self, key: str, policy: HostPolicy | None) -> HostLimiter:
         """The limiter of a host and credential; `policy` where a task has not told it before. Raises KeyError."""
         if key not in self._hosts and policy is not None:
-            self._hosts[key] = HostLimiter(policy, Clock())
+            self._hosts[key] = HostLimiter(policy, self._clock, arrival=_ARRIVAL_S)
             self._hold_back()
         elif policy is not None:
             self._hosts[key].tighten(policy)
         return self._hosts[key]
+
+    def now(self) -> float:
+        """Seconds, steady."""
+        return self._clock.now()
 
     def close(self) -> None:
         """Stop all timers."""
@@ -90,9 +97,9 @@ class SharedCeiling:
 class LeasingTask:
     """What one task is told and tells.
 
-    It says `ask` (number, host, rules or none, as how many requests it counts) and is answered `go` or `long`, the latter where its wait would be out of
-    bounds; `back` (number, what came of the request) when that is over or not wanted any more; `pause` (host, seconds);
-    `bye` before it goes.
+    It says `ask` (number, host, rules or none, as how many requests it counts) and is answered `go` or `long`,
+    the latter where its wait would be out of bounds; `late` (number) where it got to know of `go` too late to start; `back` (number, what came of
+    the request) when that is over or not wanted any more; `pause` (host, seconds); `bye` before it goes.
     """
 
     def __init__(self, ceiling: SharedCeiling, job: str, task: int, send: Send) -> None:
@@ -113,6 +120,9 @@ class LeasingTask:
                 task.add_done_callback(lambda _: self._asking.pop(number, None))
             case ["back", int(number), [*outcomes]]:
                 self._back(number, outcomes)
+            case ["late", int(number)]:
+                limiter, permit = self._leases.pop(number)
+                limiter.unspent(permit)
             case ["pause", str(key), float() | int() as seconds]:
                 self._ceiling.host(key, None).pause(seconds)
             case ["bye"]:
@@ -129,12 +139,14 @@ class LeasingTask:
     async def _lease(self, number: int, limiter: HostLimiter, units: int) -> None:
         meter = AccessMeter()
         try:
+            began = self._ceiling.now()
             permit = await limiter.acquire(meter, units)
         except WaitTooLong as long:
             self._send(["long", number, long.seconds, long.declared])
         else:
             self._leases[number] = limiter, permit
-            self._send(["go", number, meter.waited, limiter.successes, limiter.left()])
+            held = self._ceiling.now() - began
+            self._send(["go", number, held, meter.waited, limiter.successes, limiter.left()])
 
     def _back(self, number: int, outcomes: Sequence[Message]) -> None:
         if number in self._asking:

@@ -19,7 +19,7 @@ from typing import Literal
 from fff.stats import AccessMeter
 from fff.web.clock import Clock
 from fff.web.gate.concurrency import Crowd
-from fff.web.gate.rate import Pace, SlidingLimit, TokenBucket
+from fff.web.gate.rate import ARRIVAL_S, Pace, SlidingLimit, TokenBucket
 from fff.web.gate.rate_limit_headers import Quota, Remaining
 from fff.web.types import HostPolicy
 
@@ -53,11 +53,12 @@ class WaitTooLong(Exception):  # noqa: N818 - internal; the client turns it into
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """Leave to send one request: its number, how many were in flight with it, and when it was given."""
+    """Leave to send one request: its number, how many were in flight with it, when it was given, as how many it counts."""
 
     serial: int
     level: int
     started: float
+    units: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +90,18 @@ class HostLimiter:
     """The gate of one host and credential. `acquire` before sending, `release` after, exactly once each.
 
     In between at most one of `admitted`, `refused` and `unanswered`, preceded by `observe` where the answer tells of quotas.
+    `arrival`: seconds until a request has arrived, at most, which is what declared windows count.
     """
 
-    def __init__(self, policy: HostPolicy, clock: Clock) -> None:
+    def __init__(self, policy: HostPolicy, clock: Clock, *, arrival: float = ARRIVAL_S) -> None:
         self.policy = policy  # the newest one applied
         self._clock = clock
         self._max_wait = policy.max_wait
         self._crowd = Crowd(policy.max_concurrency)
         self._absent = (0, 1)  # of how many who share it out, how many use theirs by themselves
         self._bucket = _bucket(policy)
-        self._windows = {window: SlidingLimit(window) for window in policy.windows}
+        self._arrival = arrival
+        self._windows = {window: SlidingLimit(window, arrival=arrival) for window in policy.windows}
         self._recent: deque[float] = deque(maxlen=_REMEMBERED)  # when requests started
         self._pace = Pace()
         self._budgets: dict[str, Remaining] = {}
@@ -158,7 +161,7 @@ class HostLimiter:
         self._crowd.tighten(policy.max_concurrency)
         for window in policy.windows:
             if window not in self._windows:
-                self._windows[window] = SlidingLimit(window, self._recent)
+                self._windows[window] = SlidingLimit(window, self._recent, self._arrival)
         bucket = _bucket(policy)
         if self._bucket is None:
             self._bucket = bucket
@@ -254,6 +257,14 @@ class HostLimiter:
         if self._saturated and not self._later(self._wave):
             self._first = max(self._first, 1)
         self._pump(now)
+
+    def unspent(self, permit: Permit) -> None:
+        """In place of `release`: the request was not sent, and others may start for it."""
+        if self._bucket is not None:
+            self._bucket.unspent(permit.started, permit.units, self._clock.now())
+        for window in self._windows.values():
+            window.unspent(permit.serial)
+        self.release(permit)
 
     def observe(self, permit: Permit, quotas: Sequence[Quota]) -> None:
         """The answer tells what is left of the server's quotas."""
@@ -393,7 +404,7 @@ class HostLimiter:
         for budget in self._budgets.values():
             budget.start()
         if self._bucket is not None:
-            self._bucket.start(units)
+            self._bucket.start(now, units)
         self._pace.start(now, self._even(now))
         self._in_flight += 1
         self._serial += 1
@@ -402,7 +413,7 @@ class HostLimiter:
             window.start(self._serial, now, units)
         self._flying.add(self._serial)
         self._first -= 1
-        return Permit(self._serial, self._in_flight, now)
+        return Permit(self._serial, self._in_flight, now, units)
 
     def _obstacle(self, now: float, units: int = 1) -> tuple[Cause | None, float | None]:
         """Why nobody may start now, and after how many seconds that may change by itself."""

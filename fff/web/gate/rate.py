@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections import deque
 from collections.abc import Iterable
 
 from fff.web.types import Window
 
 _MARGIN = 0.99  # of what a server was seen to admit
+_TAKEN_BACK_S = 3.0  # seconds within which a start that was none gives back what it took
 _SLACK = 0.02  # seconds by which timers come late, and which may be caught up
-_ARRIVAL = 1.0  # seconds that a request is on its way at most, connecting included
+ARRIVAL_S = 1.0  # seconds that a request is on its way at most, connecting included
 _AHEAD = 8  # ends of requests that are looked at besides those that may be needed
 _NEAR = 0.93  # of the rate: what was admitted is as good as the rate
 _FAR = 0.7  # of the rate: what was admitted contradicts it
@@ -35,34 +37,69 @@ class TokenBucket:
         self._tokens = burst
         self._share = 1.0
         self._filled_at: float | None = None
+        self._starts: deque[tuple[float, int]] = (
+            deque()
+        )  # of late: when requests started, as how many they count
+        self._before = 0.0, burst  # when that was, and what there was then
 
     def tighten(self, rate: float, burst: float) -> None:
         """Another source declares a lower rate for the same host."""
         self.rate, self._burst = rate, burst
         self._tokens = min(self._tokens, burst)
+        self._forget()
 
     def hold_back(self, absent: int, of: int, now: float) -> None:
         """So many of those who share it out use theirs by themselves."""
         self.delay(now)
         self._share = (of - absent) / of if absent < of else 1 / of
-        self._tokens = min(self._tokens, max(1.0, self._burst * self._share))
+        self._tokens = min(self._tokens, self._most)
+        self._forget()
 
     def use_up(self, now: float) -> None:
         """All that may go out at once has gone."""
         self._tokens, self._filled_at = 0.0, now
+        self._forget()
 
     def delay(self, now: float, units: int = 1) -> float:
         """Seconds until the next request may start, which counts as so many; 0 for now."""
-        rate, most = self.rate * self._share, max(1.0, self._burst * self._share)
         if self._filled_at is not None:
-            self._tokens = min(most, self._tokens + (now - self._filled_at) * rate)
+            self._tokens = self._later(self._filled_at, self._tokens, now)
         self._filled_at = now
-        needed = min(units, most)  # what is more than all that may go at once is made up for afterwards
-        return 0.0 if self._tokens >= needed - 1e-9 else (needed - self._tokens) / rate
+        needed = min(units, self._most)  # what is more than all that may go at once is made up for afterwards
+        lacking = needed - self._tokens
+        return 0.0 if lacking <= 1e-9 else lacking / (self.rate * self._share)
 
-    def start(self, units: int = 1) -> None:
-        """A request starts."""
+    def start(self, now: float, units: int = 1) -> None:
+        """A request starts, for which there was no delay."""
+        if not self._starts:
+            self._before = now, self._tokens
         self._tokens -= units
+        self._starts.append((now, units))
+        while self._starts[0][0] < now - _TAKEN_BACK_S:
+            at, units = self._starts.popleft()
+            self._before = at, self._later(*self._before, at) - units
+
+    def unspent(self, started: float, units: int, now: float) -> None:
+        """One that was to start then has not: there is what there would be if it had never been to."""
+        if (started, units) not in self._starts:
+            return
+        self._starts.remove((started, units))
+        at, tokens = self._before
+        for start, counted in self._starts:
+            at, tokens = start, self._later(at, tokens, start) - counted
+        self._tokens, self._filled_at = self._later(at, tokens, now), now
+
+    @property
+    def _most(self) -> float:
+        return max(1.0, self._burst * self._share)
+
+    def _later(self, at: float, tokens: float, now: float) -> float:
+        """What there is later if nobody starts."""
+        return min(self._most, tokens + (now - at) * self.rate * self._share)
+
+    def _forget(self) -> None:
+        """What has started before now has."""
+        self._starts.clear()
 
 
 class SlidingLimit:
@@ -70,11 +107,14 @@ class SlidingLimit:
 
     One may count as several (`units`). What counts as more than the window holds never starts.
 
-    `sent`: when requests that count as well were started.
+    Args:
+        sent: when requests that count as well were started.
+        arrival: seconds until a request that starts has arrived, at most.
     """
 
-    def __init__(self, window: Window, sent: Iterable[float] = ()) -> None:
+    def __init__(self, window: Window, sent: Iterable[float] = (), arrival: float = ARRIVAL_S) -> None:
         self._window = window
+        self._arrival = arrival
         self._limit = window.limit
         # Requests that count -> from when on they no longer do, steady time.
         self._held: dict[int, float] = {}
@@ -82,7 +122,7 @@ class SlidingLimit:
         self._used = 0
         self._ends: list[tuple[float, int]] = []  # a heap of the same, with times that are no longer true
         for number, at in enumerate(sent):
-            self._hold(-1 - number, at + _ARRIVAL)
+            self._hold(-1 - number, at + arrival)
 
     def hold_back(self, absent: int, of: int) -> None:
         """So many of those who share it out use theirs by themselves."""
@@ -125,7 +165,12 @@ class SlidingLimit:
         """A request starts."""
         if units > 1:
             self._units[serial] = units
-        self._hold(serial, now + _ARRIVAL)
+        self._hold(serial, now + self._arrival)
+
+    def unspent(self, serial: int) -> None:
+        """It has not started."""
+        if self._held.pop(serial, None) is not None:
+            self._used -= self._units.pop(serial, 1)
 
     def ended(self, serial: int, now: float) -> None:
         """It was answered, and so had arrived."""
