@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Hashable, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Protocol, TypeAlias
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ from fff.catalog import LookupMethod, Page, ScanMethod, SourceAdapter, Table
 from fff.limits import SCAN_WINDOW
 from fff.quals import Quals
 from fff.stats import AccessMeter
+from fff.structs import replace
 
 Key: TypeAlias = tuple[object, ...]
 

@@ -7,7 +7,6 @@ import collections
 import contextlib
 import random
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,6 +25,7 @@ from fff.policies import POLICIES
 from fff.schema import Field
 from fff.sql.planner.plan import FirstRows
 from fff.stats import AccessMeter
+from fff.structs import replace
 from tests.engine.duck import over_duck
 from tests.engine.joins import INTS, JOIN, SHAPES, lookup_only, mixed, oracle, random_site, two
 from tests.engine.site import access, federated, rows_of, run

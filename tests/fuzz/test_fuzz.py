@@ -10,7 +10,6 @@ import os
 import random
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from fff.dataflow.plan.plan import BlockPlan
 from fff.dataflow.routing import router
 from fff.dataflow.store import domains, index, stem
 from fff.dataflow.store.stem import SteM
+from fff.structs import replace
 from tests.fuzz.broken_probers import PROBERS
 from tests.fuzz.cases import Case, case
 from tests.fuzz.core import make_core, make_forgetting, make_merging, make_spilling

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from fff.errors import SourceError
 from fff.federation import Federation
 from fff.quals import Qual
+from fff.structs import replace
 from fff.web.client import WebClient
 from fff_sources.adbc import connection
 from fff_sources.adbc.asking import statement

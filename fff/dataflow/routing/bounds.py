@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -13,12 +12,12 @@ from fff.dataflow.arrays import Int64
 from fff.dataflow.plan.expressions import And, Column, Compare, Expr
 from fff.dataflow.plan.plan import BlockPlan
 from fff.dataflow.store.sorted_runs import LEAST, MOST, Within, exact, ordinals, sortable
+from fff.structs import Struct
 
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-@dataclass(frozen=True)
-class Bound:
+class Bound(Struct, frozen=True):
     """`own op other`: what a column of a row must be to one of a tuple."""
 
     own: int

@@ -6,14 +6,13 @@ probe searches a few.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from fff.dataflow.arrays import EMPTY, ArrowColumn, Bools, Int64
 from fff.dataflow.store.index import spread
+from fff.structs import Struct
 
 LEAST, MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
@@ -76,8 +75,7 @@ def _of_texts(values: pa.Array) -> Int64:
     return (prefixes ^ np.uint64(1 << 63)).view(np.int64)
 
 
-@dataclass(frozen=True)
-class Within:
+class Within(Struct, frozen=True):
     """For each prober the bounds, themselves included, between which a column of its matches must lie; a superset of them."""
 
     column: int

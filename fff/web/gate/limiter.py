@@ -12,10 +12,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from fff.stats import AccessMeter
+from fff.structs import Struct
 from fff.web.clock import Clock
 from fff.web.gate.concurrency import Crowd
 from fff.web.gate.rate import Pace, SlidingLimit, TokenBucket
@@ -36,8 +36,7 @@ class WaitTooLong(Exception):  # noqa: N818 - internal; the client turns it into
         self.declared = declared
 
 
-@dataclass(frozen=True, slots=True)
-class Permit:
+class Permit(Struct, frozen=True):
     """Leave to send one request: its number, how many were in flight with it, and when it was given."""
 
     serial: int
@@ -45,16 +44,14 @@ class Permit:
     started: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Doubt:
+class _Doubt(Struct, frozen=True):
     """A refusal that may be about its request alone: the number of that one, and when its wait is over."""
 
     serial: int
     until: float
 
 
-@dataclass(frozen=True, eq=False)
-class RetryAfterWait:
+class RetryAfterWait(Struct, frozen=True, eq=False):
     """One request's wait. Implements `Gate`."""
 
     until: float

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, TypeAlias
 
 from fff.errors import SecretError, SourceError
+from fff.structs import Struct
 from fff.web.types import Request, Response
 from fff_sources.http.request.assertions import signed
 from fff_sources.http.request.token_store import StoredToken, TokenStore
-from fff_sources.http.response.json import MalformedJSON, Struct, decode
+from fff_sources.http.response.json import MalformedJSON, decode
 from fff_sources.http.response.jsonpath import parse_path, value
 from fff_sources.http.spec import client as client_spec
 
@@ -28,8 +28,7 @@ _SKEW = 30.0  # seconds that another clock may be behind, so that what begins no
 _NOT_GRANTED = frozenset({400, 401, 403})
 
 
-@dataclass(frozen=True)
-class Grant:
+class Grant(Struct, frozen=True):
     """A token: the header that carries it, for how many seconds it may be used, and whose it is."""
 
     header: str
