@@ -14,10 +14,11 @@ import json
 import statistics
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks import engine, filters, lookups, memory, pages, reading, start, view, warm, writing
+from fff.structs import replace
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 ROUNDS = 3

@@ -13,9 +13,9 @@ import termios
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 
 from fff.stats import AccessStats, RoutingShare, Snapshot, SparkStats
+from fff.structs import replace
 from fff_cli.live.viewer import Live
 
 COLUMNS, LINES = 100, 30

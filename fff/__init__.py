@@ -23,7 +23,7 @@
     forecast/   what a statement will ask of its sources, before it is run
     options     how statements may be run; `budget` counts their requests and their money
     quals       conditions that requests may carry
-    schema, stats, errors, limits, version    what all parts share
+    schema, stats, structs, errors, limits, version    what all parts share
     dbapi/      DB-API 2 and SQLAlchemy over `fff.connect`
     display/    values as text and HTML
     frames/     frames of Spark and others beside web tables: `fff.lookup`, `fff.sql`

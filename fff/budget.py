@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from fff.errors import SourceError, UsageError
+from fff.structs import Struct
 
 _BYTES = re.compile(r"\s*(?P<number>[0-9]+(\.[0-9]+)?)\s*(?P<unit>[kmgt]?i?)b?\s*", re.IGNORECASE)
 _MONEY = re.compile(r"\s*(?P<amount>[0-9.eE+-]+)\s*(?P<currency>[A-Za-z]{1,16})?\s*")
 
 
-@dataclass(frozen=True)
-class Money:
+class Money(Struct, frozen=True):
     """An amount in a currency: a code such as USD, or any other unit that a source counts in, such as credits.
 
     `currency` is empty only of a budget that does not name one.

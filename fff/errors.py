@@ -16,7 +16,7 @@ Foreign exceptions (aiohttp, pyspark, sqlglot, pydantic) are turned into these a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fff.structs import Struct
 
 
 class FFFError(Exception):
@@ -43,8 +43,7 @@ _TOO_MANY = 429
 _SERVERS_FAULT = 500
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(Struct, frozen=True):
     """A place in the SQL text: character offsets, end exclusive."""
 
     start: int

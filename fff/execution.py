@@ -8,7 +8,6 @@ import secrets
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
@@ -37,6 +36,7 @@ from fff.sql.analysis.priorities import priority
 from fff.sql.analysis.soundness import AnswerBounds, causes_among
 from fff.sql.planner.plan import Prepared
 from fff.stats import MemoryStats, Missing, RunOutcome, Snapshot, SparkStats
+from fff.structs import replace
 
 if TYPE_CHECKING:
     from fff.access.semijoin_feed import KeyFeed

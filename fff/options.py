@@ -6,11 +6,12 @@ Imports nothing of the engine, so that whoever fills in options need not wait un
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from fff.budget import Money, parse_bytes
 from fff.errors import UsageError
+from fff.structs import Struct, replace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,8 +70,7 @@ class ConnectOptions(_Options, OpenOptions, total=False):
     spark_remote: str | None
 
 
-@dataclass(frozen=True)
-class RunOptions:
+class RunOptions(Struct, frozen=True):
     """How to run a statement. Nothing here changes a complete answer.
 
     Attributes:

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
+
+from fff.structs import Struct
 
 #: `since`: rows that have come or changed since then, as `ChangesSince` says; no condition of a statement.
 Operator = Literal["=", "<>", "<", "<=", ">", ">=", "like", "since"]
 
 
-@dataclass(frozen=True)
-class Qual:
+class Qual(Struct, frozen=True):
     """`column operator value`; NULL fulfils none. The value is of the column's type, for `like` an SQL pattern."""
 
     column: str
@@ -54,8 +54,7 @@ class Qual:
         return False
 
 
-@dataclass(frozen=True)
-class ChangesSince:
+class ChangesSince(Struct, frozen=True):
     """How a table can be asked for the rows that have come or changed since it was read.
 
     Attributes:

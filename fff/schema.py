@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import pyarrow as pa
+
+from fff.structs import Struct
 
 #: pyarrow ships no types; these names say what is meant without pretending to check it.
 ArrowType: TypeAlias = pa.DataType
@@ -49,8 +50,7 @@ _ELSEWHERE |= {"datetime": "timestamp", "number": "double", "float64": "double",
 _TEXT = re.compile(r"^(?:varchar|char)\(\s*\d+\s*\)$")
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(Struct, frozen=True):
     """A column as queries see it: its name, its Spark SQL type, and the Arrow type that carries it."""
 
     name: str

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, Protocol, final
 
 from fff.budget import Budget, Money
 from fff.display.html import SHOWN_ROWS, html_table
+from fff.structs import Struct
 
 
 @final
@@ -177,8 +178,7 @@ class AccessMeter:
 AccessState = Literal["waiting", "running", "throttled", "stalled", "complete", "stopped", "failed", "unused"]
 
 
-@dataclass(frozen=True)
-class AccessStats:
+class AccessStats(Struct, frozen=True):
     """One access method at one moment."""
 
     source: str
@@ -219,8 +219,7 @@ class AccessStats:
     currency: str | None = None
 
 
-@dataclass(frozen=True)
-class Bill:
+class Bill(Struct, frozen=True):
     """What one source was asked, and what that cost; `cost` is None where no price is stated."""
 
     source: str
@@ -243,8 +242,7 @@ def bills(access: Iterable[AccessStats]) -> list[Bill]:
     return [bill for bill in by_source.values() if bill.requests]
 
 
-@dataclass(frozen=True)
-class SteMStats:
+class SteMStats(Struct, frozen=True):
     """One State Module at one moment."""
 
     table: str
@@ -258,8 +256,7 @@ class SteMStats:
     conflicts: int = 0  # rows that differ from the row that had their declared key before
 
 
-@dataclass(frozen=True)
-class RoutingShare:
+class RoutingShare(Struct, frozen=True):
     """How many tuples of one TupleState went to one destination, how many came out of it, what it asked for."""
 
     state: str
@@ -270,8 +267,7 @@ class RoutingShare:
     requests: int = 0  # keys
 
 
-@dataclass(frozen=True)
-class Missing:
+class Missing(Struct, frozen=True):
     """A part of a table the answer does not rest on, and why."""
 
     table: str
@@ -285,16 +281,14 @@ class Missing:
         return int(count) if rest == MORE_KEYS else 1
 
 
-@dataclass(frozen=True)
-class WastedKeys:
+class WastedKeys(Struct, frozen=True):
     """Keys that a lookup can only have been asked for on behalf of rows that were thrown away; None: nobody knows."""
 
     lookup: str
     keys: int | None
 
 
-@dataclass(frozen=True)
-class FilterCost:
+class FilterCost(Struct, frozen=True):
     """What a condition cost that was left to Spark: it saw so many rows, and dropped some that had been fetched and joined."""
 
     text: str
@@ -304,8 +298,7 @@ class FilterCost:
     lookups: tuple[WastedKeys, ...] = ()
 
 
-@dataclass(frozen=True)
-class SparkStats:
+class SparkStats(Struct, frozen=True):
     """What Spark did for a run; times in seconds."""
 
     used: bool = False
@@ -318,8 +311,7 @@ class SparkStats:
     filters: tuple[FilterCost, ...] = ()  # as far as somebody wanted to know
 
 
-@dataclass(frozen=True)
-class MemoryStats:
+class MemoryStats(Struct, frozen=True):
     """Memory of a run, in bytes: what it may take, the most that was seen, and what went to files in all."""
 
     limit: int = 0
@@ -327,8 +319,7 @@ class MemoryStats:
     to_disk: int = 0
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """A frozen picture of a running query; the live view draws it and nothing else."""
 
     elapsed_s: float
@@ -381,8 +372,7 @@ class Snapshot:
         )
 
 
-@dataclass(frozen=True)
-class RunOutcome:
+class RunOutcome(Struct, frozen=True, dict=True):
     """How a run ended. `exit_code` and `report` are those of the contract.
 
     `doubts`: what in the statement may have made rows of a partial answer wrong, as LEFT JOIN; where there is nothing,
@@ -399,7 +389,7 @@ class RunOutcome:
     elapsed_s: float
     missing: tuple[Missing, ...]
     warnings: tuple[str, ...]
-    make_report: Callable[[], dict[str, Any]] = field(repr=False, compare=False)
+    make_report: Callable[[], dict[str, Any]]
     doubts: tuple[str, ...] = ()
     bounds: tuple[str, ...] = ()
     bounded: bool = False

@@ -56,9 +56,26 @@ LONGEST_MODULE = 500
 
 #: Libraries that several modules may import, and why.
 VOCABULARY = {
+    "msgspec": "value classes are its structs, and JSON is read into such",
     "numpy": "row numbers and key codes travel through the whole core as its arrays",
     "pyarrow": "rows travel from the first byte to the result as its batches",
 }
+
+#: What every statement loads. There a value class is a struct, unless its fields have one of the ways that structs lack.
+LOADED_BY_ALL = (
+    *(
+        "fff.access",
+        "fff.catalog",
+        "fff.dataflow",
+        "fff.forecast",
+        "fff.policies",
+        "fff.result",
+        "fff.runtime",
+        "fff.sql",
+    ),
+    *("fff.web", "fff_cli.live", "fff_cli.output", "fff_cli.run", "fff_sources.http"),
+)
+OF_DATACLASSES = {"init", "repr", "compare", "hash"}
 
 #: Modules that are programs of their own: they print to whoever started them and share no library's set-up with us.
 PROGRAMS = {
@@ -197,6 +214,19 @@ def test_the_pure_core_is_pure() -> None:
         }
         if impure:
             wrong[module.name] = sorted(impure)
+    assert not wrong, offenders(wrong)
+
+
+def test_what_every_statement_loads_makes_no_dataclasses_without_need() -> None:
+    wrong: dict[str, object] = {
+        f"{module.name}.{node.name}": "may be a struct (fff.structs)"
+        for module in modules()
+        if module.name.startswith(LOADED_BY_ALL)
+        for node in module.nodes
+        if isinstance(node, ast.ClassDef)
+        and any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list)
+        and not any(isinstance(part, ast.keyword) and part.arg in OF_DATACLASSES for part in ast.walk(node))
+    }
     assert not wrong, offenders(wrong)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from fff.structs import replace
 from fff_experiments.experiment import Experiment, Findings, TrialRequest
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from fff.access.remainder import wanted_extent
 from fff.catalog import Table
 from fff.quals import Quals, common, implied
+from fff.structs import replace
 
 #: A moment is so many looks, so many seconds apart, at which nobody has come.
 _LOOKS, _LOOK_S = 3, 0.005

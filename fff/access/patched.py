@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -17,6 +16,7 @@ from fff.catalog import LookupMethod, Page, ScanMethod, SourceAdapter, Table
 from fff.dataflow.plan.extents import Extent
 from fff.quals import Quals
 from fff.stats import AccessMeter
+from fff.structs import replace
 
 
 class PatchedSource:

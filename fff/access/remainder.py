@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import product
 from typing import Any, Generic, TypeVar
@@ -23,6 +22,7 @@ from fff.quals import Qual, Quals, in_order, tightest
 from fff.schema import ArrowType, Field
 from fff.sql.analysis.pushdown import quals_of
 from fff.stats import AccessMeter
+from fff.structs import Struct, replace
 
 P = TypeVar("P")
 
@@ -31,8 +31,7 @@ _MOST = 2
 _SECOND, _DAY = dt.timedelta(seconds=1), dt.timedelta(days=1)
 
 
-@dataclass(frozen=True)
-class Patches(Generic[P]):
+class Patches(Struct, Generic[P], frozen=True):
     """Parts that are here, each with the rows to take of it, and what to ask for."""
 
     here: tuple[tuple[P, Extent], ...]

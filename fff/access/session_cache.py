@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from fff.access.checked import open_source
@@ -23,6 +22,7 @@ from fff.budget import Budget
 from fff.catalog import Cacheable, SourceAdapter, Table
 from fff.limits import SCAN_WINDOW, SESSION_BYTES
 from fff.quals import Quals, common, implied
+from fff.structs import Struct, replace
 
 if TYPE_CHECKING:
     from fff.access.disk.policy import RowCache
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 _Place: TypeAlias = tuple[str, Quals]
 
 
-@dataclass(frozen=True)
-class Use:
+class Use(Struct, frozen=True):
     """That a block of a statement reads some columns of a table; `eager`: all of it, as far as is known."""
 
     block: int

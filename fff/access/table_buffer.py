@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Hashable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias, cast
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from fff.catalog import LookupMethod, Page, ScanMethod, SourceAdapter, Table
 from fff.limits import SCAN_WINDOW
 from fff.quals import Quals
 from fff.stats import AccessMeter
+from fff.structs import replace
 
 Key: TypeAlias = tuple[object, ...]
 

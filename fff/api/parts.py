@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fff.catalog import Catalog, Divisible, LookupMethod, Page, ScanMethod, SourceAdapter, Table
 from fff.errors import InvariantError
@@ -11,6 +11,7 @@ from fff.federation import Federation, Prepared
 from fff.quals import Quals
 from fff.sql.planner.plan import Cut
 from fff.stats import AccessMeter
+from fff.structs import replace
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, Unpack, cast
@@ -24,6 +23,7 @@ from fff.functions import Frame, Proxy, PythonFunction
 from fff.opening import Source, open_federation
 from fff.options import ConnectOptions, OpenOptions, RunOptions, StatementOptions, check_names
 from fff.schema import Field, result_field
+from fff.structs import replace
 from fff.web.client import WebClient
 
 #: Seconds between two snapshots of a stream, unless it is told otherwise.

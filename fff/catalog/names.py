@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import cast
 
 from fff.budget import Budget
 from fff.catalog.offers import Discovering, Listing, Naming, Priced, SourceAdapter, Table
 from fff.options import SpecText
 from fff.stats import AccessMeter
+from fff.structs import replace
 
 
 @dataclass

@@ -7,7 +7,6 @@ found through the entry-point group `fff.sources`.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
@@ -18,6 +17,7 @@ from fff.errors import SourceError
 from fff.quals import ChangesSince, Qual, Quals, text_of
 from fff.schema import Field
 from fff.stats import AccessMeter
+from fff.structs import Struct
 
 if TYPE_CHECKING:
     from fff.web.types import ResponseMemory
@@ -27,8 +27,7 @@ RecordBatch: TypeAlias = pa.RecordBatch
 Requirement = Literal["required", "optional", "any_of"]
 
 
-@dataclass(frozen=True)
-class KeyColumn:
+class KeyColumn(Struct, frozen=True):
     """A column a request can be given, and the operators the source applies to it.
 
     `sendable` are the operators that every request for the table can say beside its keys, each with the
@@ -45,8 +44,7 @@ class KeyColumn:
     exact: bool = False
 
 
-@dataclass(frozen=True)
-class ScanMethod:
+class ScanMethod(Struct, frozen=True):
     """One way to read a whole table, page by page.
 
     Several on one table compete (mirrors). `price` is that of a request, `limiter` as that of a lookup;
@@ -60,8 +58,7 @@ class ScanMethod:
     requests: int = 1
 
 
-@dataclass(frozen=True)
-class LookupMethod:
+class LookupMethod(Struct, frozen=True):
     """One index access: all rows having given values of `keys`. A request may carry up to `batch_size` keys.
 
     `limiter`: what holds its requests back (a host and who asks there, a pool of threads), by a name of the
@@ -82,8 +79,7 @@ class LookupMethod:
     shared: int = 0
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(Struct, frozen=True):
     """A web table: its columns in order, and every way to reach its rows.
 
     What requests can be spared for is a statement's to say: `quals` hold for every row that it can use (the
@@ -168,8 +164,7 @@ class Table:
         return tuple(method.price for method in methods if method.price is not None)
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(Struct, frozen=True):
     """Rows of one answer: the asked columns, in the asked order, in their declared Arrow types.
 
     `truncated` says why the answer is known not to hold every match (a page cap, a hit limit); such an

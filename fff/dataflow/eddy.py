@@ -10,7 +10,6 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -59,6 +58,7 @@ from fff.dataflow.scans import Scans
 from fff.dataflow.statistics import BlockStatistics, statistics
 from fff.dataflow.store.identity import Answer
 from fff.stats import Missing
+from fff.structs import Struct, field
 
 Semantics = Literal["parked", "paper"]
 #: What access modules tell: taken in one after the other, each once the rows before it have met all who wait for them.
@@ -66,8 +66,7 @@ _SOURCE_EVENTS: tuple[type, ...] = (ScanRows, ScanEnd, ScanCovered, ScanPartFail
 _SOURCE_EVENTS += (LookupRows, LookupEnd, LookupAnswers, LookupFailed)
 
 
-@dataclass(frozen=True)
-class EddyOptions:
+class EddyOptions(Struct, frozen=True):
     """How an eddy runs; none of it changes the answer.
 
     `route_size`: tuples routed together at most; 1 is the papers' eddy. `pick`: which waiting batch goes next (fuzzing);
@@ -95,7 +94,7 @@ class Eddy:
         plan: BlockPlan,
         policy: RoutingPolicy,
         rng: random.Random,
-        options: EddyOptions = EddyOptions(),
+        options: EddyOptions = EddyOptions(),  # noqa: B008 - which cannot be changed
     ) -> None:
         self.options = options
         self.block = Block(plan, all_fire=options.semantics == "paper", max_window=options.max_lookup_window)

@@ -6,7 +6,6 @@ Reads the router's waiting and parked tuples and changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -22,13 +21,13 @@ from fff.dataflow.plan.state import TupleState
 from fff.dataflow.routing.router import Router
 from fff.schema import ArrowType
 from fff.stats import MISSING
+from fff.structs import Struct
 
 #: Tuples whose priority `partial_rows` asks after; those beyond count as not prioritised.
 PRIORITIES_LOOKED_UP = 50_000
 
 
-@dataclass(frozen=True)
-class Pool:
+class Pool(Struct, frozen=True):
     """Tuples of one state that wait together; `at` gathers those at some positions below `size`."""
 
     state: TupleState

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -26,6 +25,7 @@ from fff.dataflow.store.assign_domains import wire
 from fff.dataflow.store.identity import Identity
 from fff.dataflow.store.sorted_runs import Within
 from fff.dataflow.store.stem import MAX_ALIASES, SteM
+from fff.structs import replace
 
 
 class Block:

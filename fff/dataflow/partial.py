@@ -8,7 +8,6 @@ kept nowhere, since the scanned rows will look for them. Nothing is routed, aske
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +20,10 @@ from fff.dataflow.plan.batch import TupleBatch
 from fff.dataflow.plan.expressions import Column
 from fff.dataflow.plan.state import TupleState, bits
 from fff.dataflow.routing.router import Router
+from fff.structs import Struct
 
 
-@dataclass(frozen=True)
-class PartialTuples:
+class PartialTuples(Struct, frozen=True):
     """Tuples that span the same aliases. They are no results: each may become none, one or many."""
 
     span: int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fff.dataflow.lookups.access import ScanModule, ScanState
 from fff.dataflow.lookups.methods import Method, Methods
@@ -13,10 +12,10 @@ from fff.dataflow.routing.flow import Passage
 from fff.dataflow.routing.router import Router
 from fff.dataflow.store.stem import SteM
 from fff.stats import RoutingShare, SteMStats
+from fff.structs import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class ScanStatistics:
+class ScanStatistics(Struct, frozen=True):
     """One scan."""
 
     name: str
@@ -31,8 +30,7 @@ class ScanStatistics:
     over_time: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LookupStatistics:
+class LookupStatistics(Struct, frozen=True):
     """One lookup method. `columns` are the ordinals of its key columns; keys are distinct ones."""
 
     name: str
@@ -57,8 +55,7 @@ class LookupStatistics:
         return not self.pending and not self.under_way
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(Struct, frozen=True):
     """Rows that differ from the one that had their declared key before: how many, the first such key, and where they do."""
 
     rows: int
@@ -66,8 +63,7 @@ class Conflict:
     columns: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TableStatistics:
+class TableStatistics(Struct, frozen=True):
     """The modules of one table of the plan. `complete`: every row of it has arrived."""
 
     complete: bool
@@ -78,8 +74,7 @@ class TableStatistics:
     lookups: tuple[LookupStatistics, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class BlockStatistics:
+class BlockStatistics(Struct, frozen=True):
     """A block at one moment. `tables` as in the plan; `results` are those found so far.
 
     `lacking`: it would have at most so many results more, were all rows here, if none came twice; None where nobody knows.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from fff.budget import Money
@@ -17,13 +16,13 @@ from fff.catalog import Cacheable, Catalog, LookupMethod, ScanMethod, Table
 from fff.display.counts import counted
 from fff.forecast.history import MethodFacts, TableFacts, TableHistory
 from fff.sql.planner.plan import BlockQuery, LookupBinding, Prepared
+from fff.structs import Struct
 
 #: By how much tables may have changed since they were seen, and answers may be faster or slower than then.
 _GROWTH, _PACE = 0.1, 2.0
 
 
-@dataclass(frozen=True)
-class Interval:
+class Interval(Struct, frozen=True):
     """From `low` to `high`; None: nobody knows how many."""
 
     low: float = 0.0
@@ -38,8 +37,7 @@ class Interval:
         return Interval(self.low * factor, None if self.high is None else self.high * factor)
 
 
-@dataclass(frozen=True)
-class AccessForecast:
+class AccessForecast(Struct, frozen=True):
     """What one access method will be asked, and what that rests on. `price` is that of a request."""
 
     source: str
@@ -52,8 +50,7 @@ class AccessForecast:
     rests_on: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Forecast:
+class Forecast(Struct, frozen=True):
     """What a statement will ask. Its access methods run side by side, or one after the other."""
 
     access: tuple[AccessForecast, ...]

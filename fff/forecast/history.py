@@ -13,7 +13,6 @@ import math
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from fff.quals import Quals
 from fff.runtime.block_run import RunningBlock
 from fff.runtime.driver import OpenTable
 from fff.stats import AccessMeter
+from fff.structs import Struct, asdict, field, to_builtins
 
 #: Tables that are remembered; those seen longest ago give way.
 REMEMBERED = 500
@@ -33,8 +33,7 @@ _VERSION = 1
 _NAME = "tables.json"
 
 
-@dataclass(frozen=True)
-class MethodFacts:
+class MethodFacts(Struct, frozen=True):
     """One access method, as a run has found it: `requests` for all rows of a scan, or for so many keys of a lookup."""
 
     requests: int
@@ -44,8 +43,7 @@ class MethodFacts:
     at_once: int
 
 
-@dataclass(frozen=True)
-class TableFacts:
+class TableFacts(Struct, frozen=True):
     """What is known of a table, or of the rows of it for which some qualifiers hold.
 
     `at`: when it was seen.
@@ -155,7 +153,7 @@ class TableHistory:
     def _write(self, folder: Path, known: dict[str, TableFacts]) -> None:
         """A whole file in the place of the one before."""
         with contextlib.suppress(OSError):
-            tables = {name: asdict(facts) for name, facts in known.items()}
+            tables = {name: to_builtins(facts) for name, facts in known.items()}
             draft = folder / f"{_NAME}.{secrets.token_hex(8)}.part"
             try:
                 with private(draft) as file:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ from fff.opening import open_federation
 from fff.options import RunOptions, SpecText
 from fff.sql.syntax.statement import quote
 from fff.stats import MORE_KEYS, AccessMeter, Missing
+from fff.structs import replace
 from fff.web.client import WebClient
 
 ArrowSchema: TypeAlias = pa.Schema

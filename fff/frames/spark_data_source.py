@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -22,6 +22,7 @@ from fff.frames.ceiling import CeilingAddress
 from fff.frames.spark_filters import narrowed, within
 from fff.spark.bridge import DataSource, DataSourceReader, InputPartition, arrow_schema, use_this_python
 from fff.spark.messages import one_message
+from fff.structs import replace
 
 if TYPE_CHECKING:
     from fff.frames.spark_stream import ChangesReader, StreamedTable

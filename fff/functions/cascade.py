@@ -15,12 +15,12 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
 
 from fff.errors import UsageError
+from fff.structs import Struct, field
 
 #: Shares of a proxy's verdicts that the oracle gives in its place: the least with which the bound holds, so
 #: that fewer are as more trues are known. Few trues need many audits, still less than asking for all.
@@ -35,8 +35,7 @@ _BETS = (1.0, 0.9, 0.75, 0.5, 0.25, 0.1)
 _STAKES = (0.4, 0.2, 0.15, 0.1, 0.1, 0.05)
 
 
-@dataclass(frozen=True, eq=False)
-class Proxy:
+class Proxy(Struct, frozen=True, eq=False):
     """A cheap function that scores what a Boolean function is called with; the higher, the likelier it is true.
 
     Among the different arguments that a statement has had verdicts for, at whatever moment it stops: of those
@@ -60,8 +59,7 @@ class Proxy:
                 raise UsageError(f"{name} of a proxy must be between 0 and 1, not {share!r}")
 
 
-@dataclass
-class Judging:
+class Judging(Struct):
     """Some tuples of arguments and who judges them: the proxy's verdicts that are believed, or audited, by place.
 
     About the other places the oracle is asked as well, but not for an audit.

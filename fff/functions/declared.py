@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from fff.catalog import LookupMethod, Table
 from fff.errors import UsageError
 from fff.functions.cascade import Proxy
 from fff.schema import Field, comparison_kind
 from fff.sql.syntax.spark_functions import name_problem
+from fff.structs import Struct
 
 #: The most arguments that one call may take together.
 MAX_BATCH = 10_000
 
 
-@dataclass(frozen=True, eq=False)
-class PythonFunction:
+class PythonFunction(Struct, frozen=True, eq=False):
     """A function that takes the given arguments by position; lists of them, and gives a list, where `batch_size` is over 1.
 
     `timeout` is in seconds, for one call. `retries` counts the calls after a first one that raised or took

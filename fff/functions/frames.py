@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from fff.catalog import ScanMethod, Table
 from fff.errors import UsageError
 from fff.schema import Field, nearest, spark_type
+from fff.structs import Struct
 
 #: Rows of one page.
 PAGE = 65_536
 
 
-@dataclass(frozen=True, eq=False)
-class Frame:
+class Frame(Struct, frozen=True, eq=False):
     """The rows of a frame as they were when it was registered, in types that FFF has."""
 
     name: str

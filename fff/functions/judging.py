@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -14,12 +13,12 @@ from fff.errors import SourceError
 from fff.functions.cascade import Cascade, Proxy
 from fff.functions.threads import called, error_line
 from fff.stats import AccessMeter
+from fff.structs import Struct
 
 Key = tuple[object, ...]
 
 
-@dataclass
-class _InTurn:
+class _InTurn(Struct):
     """A cascade, and the last of those who have decided and not yet given their verdicts."""
 
     cascade: Cascade

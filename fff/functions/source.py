@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import replace
 
 import pyarrow as pa
 
@@ -17,6 +16,7 @@ from fff.functions.frames import PAGE, Frame
 from fff.functions.judging import ProxiedFunction
 from fff.functions.threads import called, error_line
 from fff.stats import AccessMeter
+from fff.structs import replace
 from fff.web.client import WebClient
 
 #: The source's name.

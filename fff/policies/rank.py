@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from fff.dataflow.plan.moves import Move, Outcome
 from fff.dataflow.plan.state import TupleState
+from fff.structs import Struct, field
 
 PROBE_S = 20e-6  # seconds that a probe of a SteM is taken to cost
 REQUEST_S = 1e-3  # and a request that nobody has timed yet
@@ -24,8 +24,7 @@ EXPLORE = 0.02  # share of decisions that try a random move (ledger R7)
 REOPTIMIZE = 100  # tuples of one state routed between two decisions (S3's reoptimisation frequency)
 
 
-@dataclass
-class _FanOut:
+class _FanOut(Struct):
     taken: float = 0.0
     produced: float = 0.0
 
@@ -33,8 +32,7 @@ class _FanOut:
         return (self.produced + PRIOR * centre) / (self.taken + PRIOR)
 
 
-@dataclass
-class _Operator:
+class _Operator(Struct):
     """What a move does to tuples of any state, and what it costs."""
 
     fan_out: _FanOut = field(default_factory=_FanOut)

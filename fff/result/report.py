@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from fff.sql.analysis.soundness import AnswerBounds
 from fff.stats import Snapshot, bills
+from fff.structs import asdict
 from fff.version import __version__
 
 VERSION = 1

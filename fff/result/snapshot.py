@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -23,6 +22,7 @@ from fff.runtime.block_run import RunningBlock
 from fff.runtime.driver import Meters
 from fff.sql.planner.plan import Prepared
 from fff.stats import MISSING, AccessMeter, MemoryStats, Missing, RoutingShare, Snapshot, SparkStats
+from fff.structs import Struct, replace
 
 if TYPE_CHECKING:
     from fff.result.spark_sink import Current
@@ -35,8 +35,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _Rows = tuple[tuple[object, ...], ...]
 
 
-@dataclass(frozen=True)
-class _Sample:
+class _Sample(Struct, frozen=True):
     """The rows on display, and what is known about each."""
 
     columns: tuple[str, ...] = ()
@@ -49,8 +48,7 @@ class _Sample:
     under_way: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
-class Picture:
+class Picture(Struct, frozen=True, dict=True):
     """What a snapshot is made of."""
 
     prepared: Prepared

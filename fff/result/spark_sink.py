@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -27,6 +26,7 @@ from fff.spark.session import SparkEngine
 from fff.spark.spool import Spool
 from fff.sql.planner.plan import KeyQuery, UpperQuery
 from fff.stats import FilterCost, SparkStats, WastedKeys
+from fff.structs import Struct, replace
 
 _T = TypeVar("_T")
 
@@ -35,8 +35,7 @@ _T = TypeVar("_T")
 _TELLING_ROWS = 500_000
 
 
-@dataclass(frozen=True)
-class Current:
+class Current(Struct, frozen=True):
     """A result of the upper query: over all rows, or over those that were there when it was asked."""
 
     table: pa.Table

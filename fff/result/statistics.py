@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from fff.dataflow.lookups.access import ScanState
 from fff.dataflow.statistics import BlockStatistics, LookupStatistics, ScanStatistics
 from fff.runtime.driver import OpenTable
 from fff.stats import AccessMeter, AccessState, AccessStats, SteMStats
+from fff.structs import replace
 
 _SCAN_STATES: dict[ScanState, AccessState] = {
     ScanState.UNUSED: "unused",

@@ -11,7 +11,7 @@ import itertools
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import InitVar, dataclass, field
 from typing import cast
 
 import pyarrow as pa
@@ -49,6 +49,7 @@ from fff.errors import SourceError
 from fff.limits import ROUTE_SLICE_S, SCAN_WINDOW, SMALL_PAGE
 from fff.runtime.stall_detector import PageGaps
 from fff.stats import AccessMeter
+from fff.structs import replace
 
 
 class Meters:

@@ -9,7 +9,7 @@ import itertools
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -20,6 +20,7 @@ from fff.dataflow.plan.moves import Move, Offer, Outcome, ScanRace
 from fff.dataflow.plan.policy import PullingPolicy, RacingPolicy, RoutingPolicy
 from fff.dataflow.plan.state import TupleState
 from fff.stats import AccessMeter
+from fff.structs import Struct, asdict
 
 
 @dataclass(frozen=True)
@@ -131,8 +132,8 @@ def _exactly(value: object) -> str:
             return f"{len(stamps)} tuples of {state} {_digest(text)}"
         case tuple() | list():
             return f"[{' '.join(_exactly(part) for part in cast('Sequence[object]', value))}]"
-    if hasattr(value, "__dataclass_fields__"):
-        parts = [f"{f.name}={_exactly(getattr(value, f.name))}" for f in fields(value)]  # type: ignore[arg-type]
+    if isinstance(value, Struct):
+        parts = [f"{name}={_exactly(part)}" for name, part in asdict(value).items()]
         return f"{type(value).__name__}({' '.join(parts)})"
     return repr(value)
 

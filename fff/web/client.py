@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Coroutine, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import NoReturn
 from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit, urlunsplit
 
 from fff.errors import SourceError
 from fff.stats import AccessMeter
+from fff.structs import replace
 from fff.web.addresses import host_allowed, origin_of, port_of, without_user
 from fff.web.clock import Clock
 from fff.web.gate.breaker import Breaker

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+
+from fff.structs import Struct
 
 
 def _loop_time() -> float:
     return asyncio.get_running_loop().time()
 
 
-@dataclass(frozen=True)
-class Clock:
+class Clock(Struct, frozen=True):
     """Steady time, wall time and waiting; tests, replays and the simulation bring their own."""
 
     now: Callable[[], float] = _loop_time  # steady seconds

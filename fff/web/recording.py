@@ -13,11 +13,11 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from fff.errors import UsageError
+from fff.structs import replace
 from fff.web.client import WebClient
 from fff.web.clock import Clock
 from fff.web.redaction import Key, Scrubber, asks_for_token, key_of

@@ -15,7 +15,6 @@ import ssl
 import sys
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
@@ -26,6 +25,7 @@ import aiohttp
 from aiohttp.client_exceptions import UnixClientConnectorError
 from yarl import URL
 
+from fff.structs import Struct, field
 from fff.web.addresses import SOCKS, is_private_address, is_private_name
 from fff.web.body import ACCEPT_ENCODING, BodyError, BodyReader
 from fff.web.retry import is_whole
@@ -40,8 +40,7 @@ _UNSENDABLE = re.compile("[\r\n\0]")
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"})
 
 
-@dataclass(frozen=True)
-class Outgoing:
+class Outgoing(Struct, frozen=True):
     """A request as it goes over the wire: `url` and `headers` hold the credentials."""
 
     method: str
@@ -59,8 +58,7 @@ class Outgoing:
     fresh: bool = False  # over a new connection
 
 
-@dataclass(frozen=True)
-class RawResponse:
+class RawResponse(Struct, frozen=True):
     """What came back.
 
     Header names are lower case; repeated headers are joined by ", "; the body is decompressed.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from fff.catalog import SourceAdapter
 from fff.errors import SpecError
+from fff.structs import Struct
 from fff.web.client import WebClient
 from fff.web.secrets import Secrets
 from fff_sources.document import Document, KeyPath, texts
@@ -20,8 +20,7 @@ from fff_sources.trust import SpecStanding
 ADDRESS_VARIABLE = re.compile(r"FFF_[A-Z0-9_]+_BASE_URL")
 
 
-@dataclass(frozen=True)
-class SourceContext:
+class SourceContext(Struct, frozen=True):
     """Everything a source is made from. Its own part of the spec is `document.data["sources"][name]`."""
 
     name: str

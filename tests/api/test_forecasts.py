@@ -6,7 +6,6 @@ import json
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from fff.forecast.estimate import Forecast, Interval
 from fff.forecast.history import REMEMBERED, MethodFacts, TableFacts, TableHistory
 from fff.forecast.words import forecast_data, forecast_lines, over_budget
 from fff.opening import open_federation
+from fff.structs import to_builtins
 from tests.api.conftest import Publish
 from tests.engine.site import Site, access
 
@@ -217,7 +217,7 @@ def test_two_processes_keep_what_both_have_found(tmp_path: Path) -> None:
 
 def test_facts_come_back_as_they_were() -> None:
     facts = TableFacts("web.r", 5.0, {"scan": MethodFacts(20, 200, 0, 0.05, 4)}, {"b": 30})
-    assert TableFacts.read(json.loads(json.dumps(asdict(facts)))) == facts
+    assert TableFacts.read(json.loads(json.dumps(to_builtins(facts)))) == facts
 
 
 async def test_a_budget_that_cannot_do_is_told_beforehand(ask: Ask) -> None:

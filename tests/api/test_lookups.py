@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,6 +30,7 @@ from fff.frames.lookup import attempts_of
 from fff.frames.spark_data_source import Job
 from fff.opening import open_federation
 from fff.options import RunOptions, SpecText
+from fff.structs import replace
 from fff.web.types import HostPolicy, Window
 from tests.api.conftest import Publish
 from tests.api.sites import pages, tables

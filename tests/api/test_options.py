@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
-from dataclasses import fields
 from types import SimpleNamespace
 
 import pytest
@@ -14,19 +13,20 @@ import typer
 import fff
 from fff.frames.spark_data_source import _STATEMENT
 from fff.options import ConnectOptions, OpenOptions, RunOptions, StatementOptions
+from fff.structs import asdict
 from fff_cli import app
 from fff_cli.options.arguments import QueryArguments
 from tests.api.conftest import Publish
 from tests.engine.site import Site, access
 
-ENGINE = {field.name for field in fields(RunOptions)}
+ENGINE = set(RunOptions.__struct_fields__)
 
 
 def test_whoever_fills_them_in_calls_them_by_the_same_names() -> None:
     assert StatementOptions.__annotations__.keys() <= ENGINE
     assert ConnectOptions.__annotations__.keys() <= ENGINE | OpenOptions.__annotations__.keys()
     assert _STATEMENT.keys() <= StatementOptions.__annotations__.keys()
-    typed = {field.name for field in fields(QueryArguments)} | ENGINE
+    typed = {*QueryArguments.__struct_fields__} | ENGINE
     of_query = inspect.signature(app.query).parameters.keys() - {"context", "server"}
     assert inspect.signature(app.explain).parameters.keys() - {"analyze"} == of_query, (
         "as it was typed for query"
@@ -51,7 +51,7 @@ def test_what_a_command_is_given_reaches_the_engine(command: object, monkeypatch
     given: dict[str, object] = {}
 
     def noting(arguments: QueryArguments, **_: object) -> int:
-        given.update(vars(arguments.run))
+        given.update(asdict(arguments.run))
         return 7
 
     monkeypatch.setattr("fff_cli.commands.query.run_query", noting)
@@ -66,7 +66,7 @@ def test_what_a_command_is_given_reaches_the_engine(command: object, monkeypatch
     with pytest.raises(typer.Exit) as ended:
         command(**said, **context)  # type: ignore[operator]
     assert ended.value.exit_code == 7
-    assert given == vars(RunOptions(**said))  # type: ignore[arg-type]
+    assert given == asdict(RunOptions(**said))  # type: ignore[arg-type]
 
 
 def test_the_options_of_a_connection_hold_for_its_statements(publish: Publish) -> None:

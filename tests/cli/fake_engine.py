@@ -14,7 +14,6 @@ import os
 import sys
 import types
 from contextlib import asynccontextmanager, redirect_stdout
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -27,6 +26,7 @@ from fff.options import RunOptions
 from fff.schema import Field
 from fff.sql import Prepared, split_statements
 from fff.stats import AccessStats, Missing, RoutingShare, RunOutcome, Snapshot, SparkStats
+from fff.structs import asdict, replace
 
 ACCESS = (
     AccessStats("demo", "FEC", "scan", (), "FEC.scan", "running", requests=7, rows=7000, total_rows=20000, in_flight=1),
@@ -185,7 +185,7 @@ class Execution:
     def end(self, **fields: Any) -> None:
         ended = outcome(**fields)
         report = {"version": 1, "sql": " ".join([self.scene, *self.words]), "rows": ended.rows, "complete": ended.complete, "exit_code": ended.exit_code,
-                  "options": {name: str(value) for name, value in vars(self.options).items()} | self.session}  # fmt: skip
+                  "options": {name: str(value) for name, value in asdict(self.options).items()} | self.session}  # fmt: skip
         self.outcome = replace(ended, make_report=lambda: report)
 
     async def scene_rows(self):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
 from fff.stats import AccessStats, RunOutcome, bills
+from fff.structs import replace
 from fff_cli import app
 from fff_cli.run.account import accounts, bill_text, closing_lines
 from fff_sources.demo import SPEC

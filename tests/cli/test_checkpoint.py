@@ -12,7 +12,6 @@ import signal
 import stat
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from aiohttp import web
 from fff.access.disk.journal import Journal, JournaledClient
 from fff.errors import UsageError
 from fff.stats import AccessMeter
+from fff.structs import replace
 from fff.web.transport import Outgoing, RawResponse
 from fff.web.types import Credentials, Request
 from fff_cli.app import run as fff

@@ -6,13 +6,13 @@ import asyncio
 import datetime as dt
 import sys
 import termios
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
 from fff.errors import QueryError, UsageError
 from fff.stats import MISSING
+from fff.structs import replace
 from fff_cli.live import keys as keys_module
 from fff_cli.live import region as region_module
 from fff_cli.live import viewer as viewer_module

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 import re
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
 from fff.stats import MISSING as UNANSWERED
 from fff.stats import Missing, RoutingShare, SparkStats
+from fff.structs import replace
 from fff_cli.live.forecast import History, duration, share_done
 from fff_cli.live.frame import KEYS, frame
 from fff_cli.live.selection import View, arranged, identity, moved

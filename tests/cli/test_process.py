@@ -7,7 +7,6 @@ import json
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,6 +16,7 @@ from fff.errors import SourceError
 from fff.federation import RunOutcome
 from fff.result.report import make_report
 from fff.stats import AccessStats, Missing
+from fff.structs import replace
 from fff_cli.app import run as run_here
 from fff_cli.run.account import closing_lines
 from fff_cli.run.reports import Reports, bare

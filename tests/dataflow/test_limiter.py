@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from fff.dataflow.plan.events import Lookup
 from fff.dataflow.plan.moves import Move
+from fff.structs import replace
 from tests.dataflow.blocks import InTurn, block, table
 
 TO_A, TO_B = Move(1, 0), Move(2, 0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 
 from fff.dataflow.lookups.methods import LookupOptions
 from fff.dataflow.plan.events import (
@@ -23,6 +22,7 @@ from fff.dataflow.plan.events import (
 )
 from fff.dataflow.plan.moves import Move
 from fff.dataflow.plan.plan import LookupPlan
+from fff.structs import replace
 from tests.dataflow.blocks import Play, Scripted, Told, block, table
 
 Plays = Callable[..., Play]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,6 +23,7 @@ from fff.dataflow.plan.events import (
     TimePassed,
 )
 from fff.dataflow.plan.plan import BlockPlan, Seed
+from fff.structs import replace
 from tests.dataflow.blocks import Play, Scripted, Together, block, table
 
 Plays = Callable[..., Play]

@@ -6,7 +6,6 @@ import asyncio
 import collections
 import functools
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ from fff.errors import QueryError, SourceError, SparkError
 from fff.federation import Execution, RunOptions
 from fff.result.partial.final_groups import Settled
 from fff.sql.planner.plan import Prepared, UpperQuery
+from fff.structs import replace
 from tests.engine.duck import over_duck
 from tests.engine.joins import INTS, LEFT, SHAPES, lookup_only, mixed, oracle, random_site, two
 from tests.engine.site import access, federated, rows_of, run, until

@@ -6,7 +6,6 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ import pytest
 from fff.access.disk.codec import packed
 from fff.access.disk.index import KeptAnswer, Reply, ScanEntry
 from fff.access.disk.store import RowStore, opened
+from fff.structs import replace
 from tests.engine.cached import JOIN, World
 
 TABLE = ("web", "t")

@@ -6,7 +6,6 @@ import asyncio
 import collections
 import contextlib
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,6 +21,7 @@ from fff.errors import SourceError
 from fff.federation import RunOptions
 from fff.policies import POLICIES
 from fff.sql.planner.plan import FirstRows
+from fff.structs import replace
 from tests.engine.duck import over_duck
 from tests.engine.joins import INTS, JOIN, SHAPES, lookup_only, mixed, oracle, random_site, two
 from tests.engine.sharing import ALL, BY_A, ROWS, SCAN, TABLE, World, of, taken

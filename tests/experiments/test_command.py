@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sys
 import types
-from dataclasses import replace
 
 import pytest
 
 import fff_experiments as experiments
+from fff.structs import replace
 from fff_cli.app import run
 from fff_experiments import plotting, writing
 from fff_experiments.experiment import Check, Curve, Experiment, Findings, Panel, TrialRequest

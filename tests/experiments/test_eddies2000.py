@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 
 from fff.policies.windowed_lottery import WindowedLottery
+from fff.structs import replace
 from fff_experiments import experiments
 from fff_experiments.eddies2000 import delays, joins, selections
 from fff_experiments.eddies2000.setups import Chain, naive, spread, static, two_selections

@@ -219,7 +219,7 @@ class Secure:
 
     async def send(self, out: Outgoing) -> RawResponse:
         """Over the wire."""
-        from dataclasses import replace
+        from fff.structs import replace
 
         if out.url.startswith("http://faults.invalid"):
             self.in_the_open.append(out.url)

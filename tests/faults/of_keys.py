@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
+from fff.structs import replace
 from tests.faults.behaviour import LOOKUPS, Behaviour, instead, members, status
 from tests.faults.site import ROWS, Page, Row, Turn
 from tests.faults.wire import Reply

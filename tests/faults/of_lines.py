@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
+from fff.structs import replace
 from tests.faults.behaviour import Behaviour, with_body
 
 Change = Callable[[bytes], bytes]

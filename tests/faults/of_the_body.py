@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
+from fff.structs import replace
 from tests.faults.behaviour import (
     LOOKUPS,
     SCANS,

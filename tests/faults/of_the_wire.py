@@ -5,10 +5,10 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Callable
-from dataclasses import replace
 
 import brotli
 
+from fff.structs import replace
 from tests.faults.behaviour import Behaviour, replied, status, with_body
 from tests.faults.site import Turn
 from tests.faults.wire import Reply, chunked

@@ -6,7 +6,7 @@ What the oracle does not notice here, it would not notice in a real mistake eith
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,7 @@ from fff.dataflow.store.domains import Domain
 from fff.dataflow.store.identity import Answer, Identity
 from fff.dataflow.store.stem import ALIAS_BITS, SteM
 from fff.schema import Field
+from fff.structs import replace
 from tests.fuzz.cases import Case, case
 from tests.fuzz.generate import Instance, Knobs, sql_of
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from fff.dataflow.plan.events import ScanCovered, ScanPartFailed
 from fff.dataflow.plan.extents import Coverage, Extent, Stretch, ValueSet, Verge
 from fff.dataflow.routing.held import HeldParts
 from fff.dataflow.routing.parking import Parking
+from fff.structs import replace
 from tests.fuzz.broken import Broken, around
 from tests.fuzz.generate import Knobs
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from fff.structs import replace
 from tests.fuzz.broken import CHAINS, COMPETING, CYCLES, FLOATS, SELF_JOINS, WIDE
 from tests.fuzz.broken_right_sides import RIGHT
 

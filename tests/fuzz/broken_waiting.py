@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from fff.dataflow.routing.pruning import Pruning
 from fff.dataflow.routing.queue import WaitingTuples
 from fff.dataflow.routing.router import Router
 from fff.dataflow.scans import Scans
+from fff.structs import replace
 from tests.fuzz.broken import CHAINS, Broken, around, method, nothing
 from tests.fuzz.generate import Knobs
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
+from fff.structs import replace
 from tests.fuzz.generate import Instance, Knobs, generate
 from tests.fuzz.oracle import Bag, brute_force
 from tests.fuzz.world import Run, random_run

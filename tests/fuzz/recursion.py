@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from fff.dataflow.plan.expressions import Column, Expr, Literal
 from fff.dataflow.plan.plan import Recursion
+from fff.structs import replace
 from tests.fuzz.cases import Case
 from tests.fuzz.generate import Instance, Knobs, Row, generate, normal
 from tests.fuzz.oracle import Bag, brute_force

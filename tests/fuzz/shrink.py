@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 
+from fff.structs import replace
 from tests.fuzz.generate import Instance, feasible, sql_of
 from tests.fuzz.oracle import brute_force
 from tests.fuzz.world import MakeEddy, Run, Wrong, play, verdict

@@ -11,7 +11,6 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from fff.dataflow.plan.plan import BlockPlan
 from fff.dataflow.routing import right_sides, router
 from fff.dataflow.store import domains, index, stem
 from fff.dataflow.store.stem import SteM
+from fff.structs import replace
 from tests.fuzz.broken_probers import PROBERS
 from tests.fuzz.cases import Case, case
 from tests.fuzz.core import make_core, make_forgetting, make_merging, make_spilling

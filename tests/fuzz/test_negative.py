@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import pytest
 
 from fff.dataflow.plan.events import LookupEnd, ScanEnd, ScanRows, Start
 from fff.dataflow.plan.plan import BlockPlan
+from fff.structs import replace
 from tests.fuzz.broken import BROKEN, Broken, two_ways_in
 from tests.fuzz.broken_parts import BROKEN_PARTS
 from tests.fuzz.broken_probers import BROKEN_PROBERS

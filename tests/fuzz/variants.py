@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 
 from fff.dataflow.plan.expressions import Column
 from fff.dataflow.plan.plan import EqualityClass, LookupPlan, ScanPlan, TablePlan
 from fff.sql.analysis.predicates import map_columns
+from fff.structs import replace
 from tests.fuzz.generate import Instance
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 from fff.dataflow.plan.expressions import And, Column, Compare, Expr, InList, IsNull, Literal, Not, Or
 from fff.dataflow.plan.plan import BlockPlan
+from fff.structs import replace
 from tests.fuzz.generate import DOMAINS
 
 

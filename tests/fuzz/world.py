@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -42,6 +42,7 @@ from fff.dataflow.plan.events import (
 from fff.dataflow.plan.extents import Extent
 from fff.dataflow.plan.plan import BlockPlan
 from fff.stats import Missing
+from fff.structs import replace
 from tests.fuzz.generate import Instance, normal
 from tests.fuzz.oracle import Bag, arrow_rows, brute_force
 from tests.fuzz.watch import Watcher

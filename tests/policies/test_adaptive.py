@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 
@@ -20,6 +19,7 @@ from fff.policies.adaptive.policy import MANY, TOGETHER, Adaptive
 from fff.policies.adaptive.posterior import Beliefs
 from fff.policies.adaptive.scarcity import Scarcity
 from fff.policies.benefit import HIDDEN, Benefit, Worth
+from fff.structs import replace
 from tests.dataflow.blocks import Play, block, table
 from tests.policies.driving import NEW, A, B, drive
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 
@@ -13,6 +12,7 @@ from fff.dataflow.plan.plan import BlockPlan, LookupPlan, ScanPlan
 from fff.options import Preference
 from fff.policies.adaptive.beside import EXPLORE, SHARE
 from fff.policies.adaptive.policy import Adaptive
+from fff.structs import replace
 from tests.dataflow.blocks import block, table
 from tests.policies.driving import NEW
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -25,6 +24,7 @@ from fff.policies.adaptive.posterior import Beliefs
 from fff.policies.adaptive.prior import CALLS, TUPLES, Lesson, Level, Past
 from fff.policies.adaptive.session_memory import REMEMBERED, Memory, _put
 from fff.schema import Field
+from fff.structs import replace
 from tests.policies.driving import NEW, A, B, drive
 
 CHEAP_A = {A: 0.5, B: 0.5}, {A: 1.0, B: 30.0}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from fff.dataflow.plan.moves import ScanPace, ScanRace
@@ -11,6 +9,7 @@ from fff.dataflow.plan.plan import BlockPlan, ScanPlan
 from fff.options import Preference
 from fff.policies.adaptive.policy import Adaptive
 from fff.policies.adaptive.rival_scans import FORGOTTEN, TRIALS
+from fff.structs import replace
 from tests.dataflow.blocks import block, table
 
 MOST = 8

@@ -10,7 +10,7 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from fff.execution import RunOptions, RunOutcome
 from fff.federation import Federation
 from fff.policies import POLICIES
 from fff.simulation.loop import run
+from fff.structs import replace
 from fff.web.client import WebClient
 from fff.web.clock import Clock
 from fff_sources.adapter import SourceContext

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from fff.stats import RunOutcome
+from fff.structs import replace
 from tests.faults.site import Row
 from tests.simulation.faulty_web import oracle
 from tests.soak.day import Day

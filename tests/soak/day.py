@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from fff.dataflow.lookups.methods import LookupOptions
 from fff.options import RunOptions
 from fff.policies import POLICIES, PREFERENCES
+from fff.structs import replace
 from tests.faults.behaviour import Behaviour
 from tests.faults.behaviours import BEHAVIOURS
 from tests.faults.cells import Cell, Played, skipped, table_of

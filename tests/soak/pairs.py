@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from fff.dataflow.lookups.methods import LookupOptions
+from fff.structs import replace
 from tests.faults.cells import Cell
 from tests.simulation.faulty_web import ORDINARY
 from tests.soak.checks import problems

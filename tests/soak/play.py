@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from fff.federation import Federation
 from fff.options import PREFERENCES
 from fff.runtime import block_run, memory
 from fff.stats import RunOutcome
+from fff.structs import replace
 from fff.web.client import WebClient
 from fff.web.clock import Clock
 from fff_sources.adapter import SourceContext

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from fff.structs import replace
 from tests.faults.wire import Asked, Reply
 
 

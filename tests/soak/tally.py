@@ -9,12 +9,13 @@ import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fff.structs import replace
 from tests.fuzz.broken import BROKEN, Broken
 from tests.fuzz.broken_parts import BROKEN_PARTS
 from tests.fuzz.broken_probers import BROKEN_PROBERS

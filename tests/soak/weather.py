@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from email.utils import formatdate
 
 from fff.simulation.service import FixedTime, HeavyTail, Latency, LogNormal, Phases, Uniform
+from fff.structs import replace
 from tests.faults.wire import Asked, Reply, Then, chunked
 from tests.web.serving import WALL
 from tests.web.simulated import Limit

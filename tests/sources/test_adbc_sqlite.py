@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 from fff.errors import SourceError
 from fff.federation import Federation
 from fff.quals import Qual
+from fff.structs import replace
 from fff.web.client import WebClient
 from fff_sources.adbc import connection
 from fff_sources.adbc.asking import statement

@@ -58,7 +58,7 @@ def test_no_window_holds_more_than_the_source_admits(name: str, seconds: float) 
     count = min(
         [shortest[0] * 5, shortest[0] + 250, *(limit - 1 for limit, per in stated if per > policy.max_wait)]
     )
-    ran = drive(server, count, **{field: getattr(policy, field) for field in HostPolicy.__dataclass_fields__})
+    ran = drive(server, count, **{field: getattr(policy, field) for field in HostPolicy.__struct_fields__})
     assert len(ran.answers) == count
     for limit, per in stated:
         pairs = zip(server.admitted, server.admitted[limit:], strict=False)
@@ -68,9 +68,7 @@ def test_no_window_holds_more_than_the_source_admits(name: str, seconds: float) 
 def test_a_limit_is_used() -> None:
     """As many as it admits go out at once, and the next ones as soon as they may."""
     server = SimulatedServer(latency=lambda rng: 0.1)
-    drive(
-        server, 15, **{field: getattr(policy_of("nvd"), field) for field in HostPolicy.__dataclass_fields__}
-    )
+    drive(server, 15, **{field: getattr(policy_of("nvd"), field) for field in HostPolicy.__struct_fields__})
     assert [round(at // 30) for at in server.admitted] == [0] * 5 + [1] * 5 + [2] * 5
     assert server.admitted[-1] < 62
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -14,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fff.quals import Qual
+from fff.structs import replace
 from fff_sources.http.request.keys import shortest
 from fff_sources.http.templates import text_of
 from fff_sources.odata.edm import literal

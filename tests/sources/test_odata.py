@@ -6,7 +6,6 @@ import datetime as dt
 import decimal
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,8 @@ from aiohttp import web
 from fff.errors import SourceError, SpecError
 from fff.quals import Qual
 from fff.stats import AccessMeter
-from fff_sources.http.response.markup import MalformedMarkupError
+from fff.structs import replace
+from fff_sources.http.shaping import MalformedMarkupError
 from fff_sources.load import lint
 from fff_sources.odata.edm import Property, literal
 from fff_sources.odata.metadata import entity_sets

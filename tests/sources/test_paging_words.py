@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from aiohttp import web
 
 from fff.errors import SourceError
+from fff.structs import replace
 from fff_sources.load import lint
 from tests.sources.reading import Reader
 from tests.web.serving import Serve

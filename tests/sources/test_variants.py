@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from aiohttp import web
 import fff
 from fff.errors import SourceError
 from fff.quals import Qual
+from fff.structs import replace
 from fff_sources.load import lint
 from tests.sources.reading import Reader
 from tests.web.serving import Serve

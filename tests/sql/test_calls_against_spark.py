@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -20,6 +19,7 @@ from fff.sql.calls import expand
 from fff.sql.calls.find import Call
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
 from fff.sql.syntax.statement import Node
+from fff.structs import replace
 
 pytestmark = pytest.mark.spark
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import planner_fakes
 import pyarrow as pa
 import pytest
@@ -13,6 +11,7 @@ from fff.errors import QueryError
 from fff.result.row_sink import RowSink
 from fff.spark.session import SparkEngine
 from fff.sql import explain, parameter_names, prepare, table_names
+from fff.structs import replace
 
 CATALOG = planner_fakes.catalog(
     planner_fakes.table("w.r", "x string, v int, a array<int>", scans=1),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -14,6 +13,7 @@ from fff.catalog import KeyColumn, Table
 from fff.errors import InfeasibleQuery
 from fff.quals import Qual, Quals, common, implied
 from fff.sql import explain, prepare
+from fff.structs import replace
 
 _ALL = ("=", "<>", "<", "<=", ">", ">=", "like")
 _COLUMNS = "id int, n int, l bigint, m decimal(8,2), x double, f float, d date, ts timestamp, tn timestamp_ntz, s string, b boolean"

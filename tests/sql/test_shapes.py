@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-from dataclasses import replace
 
 import pytest
 import shapes
@@ -15,6 +14,7 @@ from fff.spark.session import SparkEngine
 from fff.sql import prepare
 from fff.sql.analysis.semi_joins import Restrictions
 from fff.sql.planner.block_order import Draft
+from fff.structs import replace
 
 
 def check(seed: int, spark: SparkEngine) -> str:

@@ -10,12 +10,12 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fff.budget import Budget
 from fff.errors import FFFError, UsageError
+from fff.structs import Struct, replace
 from fff_cli.live.viewer import Live
 from fff_cli.options.arguments import QueryArguments
 from fff_cli.options.cache import cache_of
@@ -50,8 +50,7 @@ if TYPE_CHECKING:
 _SPACED = frozenset({"table", "markdown", "line"})
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """What was asked, checked: everything that can be wrong before the sources are opened."""
 
     texts: tuple[str, ...]

@@ -6,10 +6,10 @@ Pure: the live view hands in one snapshot after the other, and each gives a new 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from fff.stats import AccessStats, Snapshot
+from fff.structs import Struct, field, replace
 
 WINDOW_S = 5.0  # rates are those of so many seconds
 SOON_S = 1.5  # and whether keys still come in is a matter of the last ones
@@ -24,8 +24,7 @@ Spell: TypeAlias = Literal["stalled", "throttled"]
 SPELLS: tuple[Spell, ...] = ("stalled", "throttled")
 
 
-@dataclass(frozen=True)
-class Moment:
+class Moment(Struct, frozen=True):
     """The access methods at one moment of the last seconds."""
 
     elapsed_s: float
@@ -33,8 +32,7 @@ class Moment:
     waiting: int = 0  # tuples in the eddy
 
 
-@dataclass(frozen=True)
-class History:
+class History(Struct, frozen=True):
     """What a view remembers of the snapshots before."""
 
     recent: tuple[Moment, ...] = ()  # of the last WINDOW_S seconds, oldest first

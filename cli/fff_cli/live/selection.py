@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias
 
 from fff.errors import FFFError, UsageError
 from fff.stats import MISSING, Snapshot
+from fff.structs import Struct
 from fff_cli.output.values import cell
 
 #: What stays of a picked row while others come and go: its values in the columns it is picked by.
 Identity: TypeAlias = tuple[object, ...]
 
 
-@dataclass(frozen=True)
-class View:
+class View(Struct, frozen=True):
     """What the user does with the view, and what the snapshot does not know."""
 
     stopping: bool = False

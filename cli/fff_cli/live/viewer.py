@@ -9,11 +9,11 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fff.errors import FFFError
 from fff.stats import Snapshot
+from fff.structs import replace
 from fff_cli.live.forecast import History
 from fff_cli.live.keys import Keys, in_foreground
 from fff_cli.live.selection import View, arranged, can_pick, moved, predicate

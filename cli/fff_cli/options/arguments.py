@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from fff.errors import UsageError
 from fff.options import RunOptions
+from fff.structs import Struct
 from fff_cli.options.shared import ROWS_SHOWN, ProgressMode
 from fff_cli.output.console import is_terminal, pager
 from fff_cli.output.files import is_folder
 
-_RUN = frozenset(field.name for field in fields(RunOptions))
+_RUN = frozenset(RunOptions.__struct_fields__)
 
 
-@dataclass(frozen=True)
-class QueryArguments:
+class QueryArguments(Struct, frozen=True):
     """What the commands do with a statement; `run` is what the engine is told. Made by `typed`."""
 
     run: RunOptions

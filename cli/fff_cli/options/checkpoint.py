@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from fff.access.disk.folder import replaced
 from fff.errors import UsageError
+from fff.structs import Struct, replace
 from fff_cli.options.arguments import QueryArguments
 
 _ABOUT, _FORMAT = "statement.json", 1
 
 
-@dataclass(frozen=True)
-class Begun:
+class Begun(Struct, frozen=True):
     """A command as it was typed: its arguments, the texts of its SQL, where it ran, and the seed of its random numbers."""
 
     arguments: tuple[str, ...]

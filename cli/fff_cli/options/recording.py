@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from typing import Any
 
 from fff.errors import UsageError
+from fff.structs import replace
 from fff_cli.options.arguments import QueryArguments
 
 

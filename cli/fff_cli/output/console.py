@@ -8,16 +8,16 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import IO
+
+from fff.structs import Struct
 
 LEAST_WIDTH = 20
 #: Cut long lines, pass colours on, do nothing where all fits, leave what was read on the terminal.
 LESS = "-SRFX"
 
 
-@dataclass(frozen=True)
-class Screen:
+class Screen(Struct, frozen=True):
     """The terminal a table is drawn on: its columns, whether it shows box characters and colours."""
 
     width: int

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from rich.console import Console, Group, RenderableType
@@ -18,6 +17,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from fff.errors import FFFError, QueryError, underline
+from fff.structs import Struct
 from fff_cli.output.values import line_printable
 
 __all__ = [
@@ -88,8 +88,7 @@ def bar(share: float, columns: int | None = None, style: str = "green") -> Progr
     return ProgressBar(1.0, share, width=columns, style="dim", complete_style=style, finished_style=style)
 
 
-@dataclass(frozen=True)
-class DrawnColumn:
+class DrawnColumn(Struct, frozen=True):
     """A column: `rank` 0 goes last, of the others the highest goes first.
 
     `right` holds numbers, never cut; nor is their title, unless it `gives_way`.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import BinaryIO, TypeAlias
 
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.display.counts import counted
+from fff.structs import Struct
 from fff_cli.output.console import Screen
 from fff_cli.output.values import (
     bound_marks,
@@ -37,8 +37,7 @@ NULL = "NULL"
 _NOT_PLAIN = bytes([*range(0x20), *range(0x7F, 0x100)])  # bytes of what may have to be escaped
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """What is shown of each row: the first `shown` columns at these widths; `cut` when columns were left out."""
 
     widths: tuple[int, ...]

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from fff.catalog import Table
 from fff.errors import QueryError
+from fff.structs import replace
 from fff_cli.output.sinks.duck import catalog_database, failures
 from fff_cli.postgres.dialect import Token, tokens
 from fff_cli.postgres.values import wire_type

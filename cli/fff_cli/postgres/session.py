@@ -10,12 +10,12 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
 from fff.errors import FFFError, QueryError, SourceError, UsageError
+from fff.structs import replace
 from fff_cli.postgres import wire
 from fff_cli.postgres.commands import (
     CloseCursor,

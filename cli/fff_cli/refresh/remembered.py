@@ -6,12 +6,12 @@ import hashlib
 import hmac
 import json
 from collections.abc import Mapping, Sequence, Sized
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from fff.access.disk.folder import made, replaced, secret_key
 from fff.errors import UsageError
+from fff.structs import Struct, asdict, replace
 from fff.web.secrets import SECRET_PARAMS
 from fff_cli.options.arguments import QueryArguments
 from fff_cli.output.files import is_special
@@ -26,8 +26,7 @@ _SECRET_WORDS = ("token", "secret", "passw", "api_key", "apikey", "credential")
 _ENGINE = ("policy", "semantics", "prefer", "prioritize")
 
 
-@dataclass(frozen=True)
-class KeptStatement:
+class KeptStatement(Struct, frozen=True):
     """A statement and what its result depends on.
 
     Attributes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from fff.display.counts import counted
 from fff.errors import UsageError
+from fff.structs import replace
 from fff_cli.commands.query import Plan, ScriptRun, run_query
 from fff_cli.options.arguments import QueryArguments
 from fff_cli.output.failures import writing

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 
-#: Containers made until the young ones are looked through while modules come in, nearly all of which stay.
-_WHILE_LOADING = 50_000
+#: Containers made until the young ones are looked through while modules come in, nearly all of which stay:
+#: some more than a query makes until its first request.
+_WHILE_LOADING = 250_000
 _usual: list[int] = []
 
 

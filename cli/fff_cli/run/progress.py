@@ -8,12 +8,12 @@ import json
 import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from fff.display.counts import counted
 from fff.errors import FFFError
 from fff.stats import Snapshot, bills
+from fff.structs import Struct, asdict, to_builtins
 from fff_cli.live.forecast import History, duration
 from fff_cli.output.console import error_screen, write_error
 from fff_cli.output.values import line_printable, width
@@ -80,8 +80,7 @@ def say_json(event: str, **fields: Any) -> None:
     say(json.dumps({"event": event, **fields}, default=str))
 
 
-@dataclass(frozen=True)
-class Steering:
+class Steering(Struct, frozen=True):
     """What a live view can do to the run it shows, and what it must know of the statement."""
 
     prioritize: Callable[..., None]  # predicates, in place of all before; raises QueryError
@@ -229,7 +228,7 @@ class JsonLines(_Periodic):
         """The snapshot; of rows only how many there are, since they may be large or secret."""
         self._history = self._history.after(snapshot)
         left = self._history.seconds_left(snapshot)
-        fields = {name: value for name, value in asdict(snapshot).items() if name not in _ROWS}
+        fields = to_builtins({name: part for name, part in asdict(snapshot).items() if name not in _ROWS})
         fields["elapsed_s"] = round(snapshot.elapsed_s, 3)
         groups = None
         if snapshot.sample_is != "newest rows":

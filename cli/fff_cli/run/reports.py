@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fff.errors import FFFError
 from fff.result.report import VERSION, make_report
 from fff.stats import MemoryStats, SparkStats
+from fff.structs import asdict
 from fff.version import __version__
 from fff_cli.output.failures import CannotWrite, writing
 from fff_cli.output.files import file_target

@@ -12,10 +12,11 @@ import socket
 import ssl
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from fff.errors import UsageError
+from fff.structs import replace
 from fff_cli.output.streams import check_installed
 from fff_cli.postgres.door import PostgresDoor
 from fff_cli.run.federation import open_federation

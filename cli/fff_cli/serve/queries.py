@@ -9,7 +9,6 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from fff.api.own_spark import OwnSpark
@@ -22,6 +21,7 @@ from fff.options import RunOptions
 from fff.result.report import make_report
 from fff.sql import split_statements
 from fff.stats import RunOutcome, Snapshot, bills
+from fff.structs import Struct, asdict, field, replace
 from fff_cli.options.params import parse_params
 
 #: Ends that are kept, so that a client can ask how its query ended: the newest of all clients.
@@ -31,8 +31,7 @@ _CUT = "the reply was cut"
 _PATIENT_S = 10.0
 
 
-@dataclass(frozen=True)
-class ServeLimits:
+class ServeLimits(Struct, frozen=True):
     """What each query may spend at most, and how many one client may have under way. None: any number."""
 
     deadline: float = 300.0  # seconds
@@ -45,8 +44,7 @@ class TooManyQueries(UsageError):  # noqa: N818 - reads as the sentence clients 
     """A client has as many queries under way as it may."""
 
 
-@dataclass(frozen=True)
-class AskedQuery:
+class AskedQuery(Struct, frozen=True):
     """What a client asks, checked. `rows`: of the reply at most; `partial`: Arrow rows of an incomplete answer, too.
 
     `text` is what the client has written: the statement, and blanks, comments and a semicolon around it.
@@ -174,8 +172,7 @@ def _less(limit: Money | None, asked: Money | None) -> Money | None:
     return Money(min(limit.amount, asked.amount), limit.currency or asked.currency)
 
 
-@dataclass
-class ServedQuery:
+class ServedQuery(Struct):
     """A statement of a client under way, or over (`end`)."""
 
     client: str

@@ -11,7 +11,7 @@ import tempfile
 import textwrap
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from fff.display.counts import counted
 from fff.errors import UsageError
 from fff.sql.planner.commands import command_of
+from fff.structs import replace
 from fff_cli.commands.source import described, find, list_all, list_own, listing, write_listing
 from fff_cli.options.params import parse_params
 from fff_cli.options.shared import rows_shown, size_option, typer

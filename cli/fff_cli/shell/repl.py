@@ -7,11 +7,11 @@ import os
 import sys
 import traceback
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from importlib.metadata import version
 
 from fff.display.counts import counted
 from fff.errors import FFFError, UsageError
+from fff.structs import replace
 from fff_cli.commands.query import choose_progress
 from fff_cli.options.arguments import QueryArguments
 from fff_cli.options.cache import cache_of

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fff.errors import UsageError
+from fff.structs import Struct, replace
 from fff_cli.commands.explain import analyzed
 from fff_cli.commands.query import Plan, ScriptRun
 from fff_cli.options.arguments import QueryArguments
@@ -38,8 +38,7 @@ def in_shell(text: str) -> str:
     return text
 
 
-@dataclass
-class ShellOutput:
+class ShellOutput(Struct):
     r"""What `\o` and `\timing` have set."""
 
     format: str

@@ -6,12 +6,13 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fff.budget import format_bytes
 from fff.errors import UsageError
+from fff.structs import replace
 from fff_cli.commands.explain import Glossed
 from fff_cli.commands.query import Plan, choose_progress
 from fff_cli.options.arguments import QueryArguments

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from fff.structs import Struct
 
 Kind: TypeAlias = Literal["word", "name", "string", "number", "comment", "symbol"]
 
@@ -32,8 +33,7 @@ _DOTTED = re.compile(r"\.[a-z]")  # how commands of DuckDB's and SQLite's shells
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
 
 
-@dataclass(frozen=True)
-class Lexeme:
+class Lexeme(Struct, frozen=True):
     """A piece of SQL text, from `start` to `end` (exclusive); `closed` is false where the text ends inside it."""
 
     kind: Kind
@@ -84,8 +84,7 @@ def _is_closed(written: str, *, raw: bool) -> bool:
     return raw or backslashes % 2 == 0
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(Struct, frozen=True):
     r"""One thing to do: a statement without its semicolon, or a command line; `line` is where it began, from 1.
 
     `expanded`: it ended with `\G`, which asks for a line for each value; `file`: where it stands, if in one.

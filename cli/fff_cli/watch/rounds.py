@@ -7,7 +7,7 @@ import io
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ import pyarrow as pa
 from fff.budget import Budget
 from fff.display.counts import counted
 from fff.errors import FFFError, QueryError, SpecError, UsageError
+from fff.structs import replace
 from fff_cli.commands.query import run_options
 from fff_cli.options.arguments import QueryArguments
 from fff_cli.options.cache import cache_of

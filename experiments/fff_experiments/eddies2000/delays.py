@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from fff.policies.fixed import Fixed
 from fff.policies.naive import Naive
 from fff.policies.windowed_lottery import WindowedLottery
 from fff.schema import Field
+from fff.structs import replace
 from fff_experiments.broken import Inverted
 from fff_experiments.classic.query import Row
 from fff_experiments.eddies2000.joins import RS_FIRST, SELECTIVE_T, ST_FIRST

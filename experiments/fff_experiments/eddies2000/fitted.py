@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
+from fff.structs import replace
 from fff_experiments.eddies2000 import delays as delays2000
 from fff_experiments.eddies2000 import joins, selections
 from fff_experiments.eddies2000.setups import LOTTERIES

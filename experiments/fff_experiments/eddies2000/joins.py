@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from fff.structs import replace
 from fff_experiments.eddies2000.setups import (
     INVERTED,
     LOTTERIES,
@@ -153,7 +154,7 @@ def index_and_hash(trial: TrialRequest, held: float = LOTTERIES) -> Findings:
     expected = of_s, 1.8 * of_s
     by_cost = []
     for cost in LOOKUP_COSTS:
-        query = Chain(**{**vars(INDEX_FIRST), "index": cost}).query(trial.seed, trial.scale)
+        query = replace(INDEX_FIRST, index=cost).query(trial.seed, trial.scale)
         by_cost.append((static(query, *RS_FIRST).time, static(query, *ST_FIRST).time))
     return Findings(
         COLUMNS,

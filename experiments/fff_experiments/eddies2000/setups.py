@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import permutations
 
 from fff.dataflow.plan.expressions import Column
@@ -16,6 +15,7 @@ from fff.dataflow.plan.policy import RoutingPolicy
 from fff.policies.lottery import Lottery
 from fff.policies.naive import Naive
 from fff.policies.windowed_lottery import WindowedLottery
+from fff.structs import Struct, replace
 from fff_experiments.broken import Inverted
 from fff_experiments.classic.eddy import ClassicEddy, Options, Trace
 from fff_experiments.classic.joins import IndexJoin
@@ -53,8 +53,7 @@ def controls(*names: str) -> dict[str, str]:
     return {name: CONTROLS[name] for name in names}
 
 
-@dataclass(frozen=True)
-class PlanRun:
+class PlanRun(Struct, frozen=True):
     """One plan, run to its end."""
 
     trace: Trace
@@ -105,8 +104,7 @@ def lottery(
     return _run(query, policy or Lottery(), seed, Options(processor=SharedProcessor, lotteries=held))
 
 
-@dataclass(frozen=True)
-class Eddies:
+class Eddies(Struct, frozen=True):
     """The eddies that an experiment is about, or what a negative control puts in their place.
 
     `servers`: modules are servers of their own, else threads on one processor.
@@ -177,8 +175,7 @@ def _number(row: Row, column: int) -> float:
     return value
 
 
-@dataclass(frozen=True)
-class Chain:
+class Chain(Struct, frozen=True):
     """R, S, T of SELECT * FROM R, S, T WHERE R.a = S.a AND S.b = T.b, by how many rows each value finds.
 
     `r`, `t`: rows of R and T. `values_a`: how many values S.a has; R's run from `first_a` on, each as often

@@ -11,7 +11,6 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -44,6 +43,7 @@ from fff.dataflow.plan.policy import RoutingPolicy
 from fff.policies import make_policy
 from fff.policies.rank import Rank
 from fff.schema import Field
+from fff.structs import replace
 
 BATCH = 1000
 #: Tuples between decisions at that size of batches: each batch, and every tenth.

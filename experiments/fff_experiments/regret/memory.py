@@ -7,13 +7,12 @@ has the same moves under the same names and in all else nothing in common.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from fff.dataflow.plan.policy import RoutingPolicy
 from fff.policies.adaptive.policy import Adaptive
 from fff.policies.adaptive.prior import Past
+from fff.structs import replace
 from fff_experiments.experiment import Check, Curve, Experiment, Findings, Panel, TrialRequest
 from fff_experiments.regret.filters import check, pooled
 from fff_experiments.regret.runs import Excess, in_order, spent

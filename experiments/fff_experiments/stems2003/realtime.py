@@ -10,7 +10,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,6 +26,7 @@ from fff.simulation.service import FixedTime
 from fff.simulation.serving import LoopbackTables, serving
 from fff.simulation.source import SimulatedLookup, SimulatedScan, SimulatedTable
 from fff.stats import AccessMeter
+from fff.structs import replace
 from fff_experiments.experiment import Check, Experiment, Findings, Panel, TrialRequest
 from fff_experiments.stems2003 import hybrids, stems
 from fff_experiments.stems2003.sources import ROWS, NobodyIdle, curve, table_r, table_xy

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from math import e
 
 from fff.simulation.recorder import Steps
+from fff.structs import replace
 from fff_experiments.experiment import Check, Experiment, Findings, Panel, TrialRequest
 from fff_experiments.statemodules.machine import PAGE_ROWS, PAGE_S, SEEK_S, Joined
 from fff_experiments.statemodules.partitions import PARTITIONS, Interleaving, PartitionedJoin

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -16,6 +15,7 @@ from fff.catalog import Page, ScanMethod, SourceAdapter, Table
 from fff.dataflow.arrays import Int64
 from fff.quals import text_of
 from fff.stats import AccessMeter
+from fff.structs import replace
 
 UNSEEN = "deletions are not seen"
 

@@ -11,9 +11,10 @@ import contextlib
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
+
+from fff.structs import Struct
 
 #: Of the tables below and of all that is in them: an index of another version is thrown away.
 VERSION = 3
@@ -53,8 +54,7 @@ class IndexBusy(Exception):  # noqa: N818
     """Not now: another process writes, the disk is full, or it cannot be written to."""
 
 
-@dataclass(frozen=True)
-class ScanEntry:
+class ScanEntry(Struct, frozen=True):
     """A file with all rows of a table that some qualifiers want, under some columns."""
 
     number: int
@@ -69,8 +69,7 @@ class ScanEntry:
     quals: _Bytes = b""  # under which it was read
 
 
-@dataclass(frozen=True)
-class KeptKeys:
+class KeptKeys(Struct, frozen=True):
     """The answers to lookups by some key columns, in alphabetical order, under some columns."""
 
     number: int
@@ -78,8 +77,7 @@ class KeptKeys:
     columns: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class KeptAnswer:
+class KeptAnswer(Struct, frozen=True):
     """All rows that have a key; no body where there are none.
 
     `fetched`, `used`: seconds of the wall clock.
@@ -94,8 +92,7 @@ class KeptAnswer:
     number: int = 0
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """What a server answered to one request, word for word: the headers as JSON, the body packed."""
 
     request: bytes
@@ -106,8 +103,7 @@ class Reply:
     mac: bytes = b""
 
 
-@dataclass(frozen=True)
-class Held:
+class Held(Struct, frozen=True):
     """How much is kept of one table."""
 
     source: str

@@ -15,12 +15,12 @@ import threading
 import zlib
 from collections import defaultdict, deque
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fff.access.disk.folder import made, private, secret_key
 from fff.errors import UsageError
 from fff.stats import AccessMeter
+from fff.structs import Struct, replace
 from fff.web.client import WebClient, is_answer
 from fff.web.gate.leased import LeaseLine
 from fff.web.gate.limiter import HostLimiter
@@ -32,8 +32,7 @@ _MAC, _SIZE = 16, 8
 _LEVEL = 1  # of packing: time is what is short
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """Where an answer stands in the file."""
 
     begin: int

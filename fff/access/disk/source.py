@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from typing import cast
 
 import pyarrow as pa
@@ -20,6 +19,7 @@ from fff.catalog import LookupMethod, Page, Prompt, ScanMethod, SourceAdapter, T
 from fff.limits import SESSION_BYTES
 from fff.quals import Quals, implied
 from fff.stats import AccessMeter
+from fff.structs import replace
 
 #: Scans of a table on disk that are looked at for what is wanted, newest first.
 _MOST_PARTS = 32

@@ -8,7 +8,6 @@ import secrets
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -29,6 +28,7 @@ from fff.access.disk.index import (
 )
 from fff.limits import CACHE_BYTES, CACHE_KEPT_S
 from fff.quals import Quals
+from fff.structs import replace
 
 T = TypeVar("T")
 _Place = tuple[bytes, tuple[str, str], tuple[str, ...], tuple[str, ...]]

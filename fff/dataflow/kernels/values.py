@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -12,13 +11,13 @@ import pyarrow.compute as pc
 
 from fff.dataflow.arrays import Bools, numpy_mask
 from fff.schema import ArrowType
+from fff.structs import Struct
 
 #: A column of as many values as there are rows, or one value for all of them.
 Value: TypeAlias = pa.Array | pa.Scalar
 
 
-@dataclass(frozen=True)
-class Failures:
+class Failures(Struct, frozen=True):
     """Rows on which Spark raises an error, of which there is at least one.
 
     `tell` gives Spark's error class and message for such a row, as `[DIVIDE_BY_ZERO] Division by zero.`
@@ -46,8 +45,7 @@ class Failures:
         )
 
 
-@dataclass(frozen=True)
-class Partial:
+class Partial(Struct, frozen=True):
     """Results of a kernel, and which rows failed; those are NULL."""
 
     values: Value

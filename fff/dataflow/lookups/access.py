@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import islice
 
@@ -21,6 +20,7 @@ from fff.dataflow.plan.extents import Extent
 from fff.dataflow.plan.plan import LookupPlan, ScanPlan
 from fff.dataflow.store.domains import Domain, PairDomain
 from fff.dataflow.store.identity import Answer
+from fff.structs import Struct, field
 
 
 class ScanState(IntEnum):
@@ -33,8 +33,7 @@ class ScanState(IntEnum):
     STOPPED = 4  # not needed any more
 
 
-@dataclass
-class ScanModule:
+class ScanModule(Struct):
     """One scan of one table. Held back by credits: it may deliver as many pages as it has been granted."""
 
     plan: ScanPlan
@@ -71,8 +70,7 @@ class KeyState(IntEnum):
     FAILED = 5
 
 
-@dataclass
-class KeyRequest:
+class KeyRequest(Struct):
     """One request under way, for one or more keys."""
 
     number: int

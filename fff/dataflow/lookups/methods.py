@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
@@ -14,13 +13,13 @@ from fff.dataflow.lookups.equivalents import Rivals
 from fff.dataflow.lookups.latency import AnswerTimes, Demand
 from fff.dataflow.modules import Block
 from fff.dataflow.plan.events import Lookup, WakeAt
+from fff.structs import Struct
 
 #: Of those who would rather wait than spend.
 CHEAP_PATIENCE = 4.0
 
 
-@dataclass(frozen=True)
-class LookupOptions:
+class LookupOptions(Struct, frozen=True):
     """When lookups go out; none of it changes the answer.
 
     `patience`: how much longer than the block has been running already a key may be kept for a fuller batch, as a share of
@@ -40,8 +39,7 @@ class LookupOptions:
     spends: bool = False
 
 
-@dataclass
-class Method:
+class Method(Struct):
     """One lookup method, and what is known of its speed."""
 
     table: int

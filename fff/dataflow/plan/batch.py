@@ -7,16 +7,15 @@ until a predicate or the output needs them. Batches split and merge freely.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from fff.dataflow.arrays import Int64
 from fff.dataflow.plan.state import TupleState
+from fff.structs import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class TupleBatch:
+class TupleBatch(Struct, frozen=True):
     """`rows[alias]` has shape (n,), `stamps` too. Row -1: no row, of the right side of a left, semi or anti join.
 
     A stamp is that of the generator, the newest active component: composites inherit it, since only older components

@@ -6,7 +6,6 @@ runtime carries out in any order and at any speed. Access methods are named by (
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
@@ -14,17 +13,16 @@ import pyarrow as pa
 from fff.dataflow.plan.batch import TupleBatch
 from fff.dataflow.plan.expressions import Expr
 from fff.dataflow.plan.extents import Extent
+from fff.structs import Struct
 
 # ---------------------------------------------------------------------------------------------------------- events
 
 
-@dataclass(frozen=True)
-class Start:
+class Start(Struct, frozen=True):
     """Begin: seed tuples go to the scans and the constant-bound lookups."""
 
 
-@dataclass(frozen=True)
-class ScanRows:
+class ScanRows(Struct, frozen=True):
     """A page of scan `index` of `table`, or `count` of them: columns of the table plan, in order.
 
     `total`, `pages`: how many rows and pages it says it has in all; `counted`: the rows for certain. `seconds`: that its reader has waited for them, by the
@@ -41,8 +39,7 @@ class ScanRows:
     counted: bool = False
 
 
-@dataclass(frozen=True)
-class ScanEnd:
+class ScanEnd(Struct, frozen=True):
     """EOT(true): scan `index` has delivered the whole table. `rows` is how many it delivered in all."""
 
     table: int
@@ -50,8 +47,7 @@ class ScanEnd:
     rows: int
 
 
-@dataclass(frozen=True)
-class ScanCovered:
+class ScanCovered(Struct, frozen=True):
     """EOT of a predicate: every row of the scan that is in `extent` has come, its window say; the scan goes on."""
 
     table: int
@@ -59,8 +55,7 @@ class ScanCovered:
     extent: Extent
 
 
-@dataclass(frozen=True)
-class ScanPartFailed:
+class ScanPartFailed(Struct, frozen=True):
     """FAIL or TRUNCATED for the rows in `extent` alone: the scan goes on for the others, and will not end with EOT."""
 
     table: int
@@ -69,8 +64,7 @@ class ScanPartFailed:
     reason: str
 
 
-@dataclass(frozen=True)
-class ScanFailed:
+class ScanFailed(Struct, frozen=True):
     """The scan ended without EOT: an error, or an answer known to be truncated.
 
     `whole`: any row may be missing that no EOT covers; else only those of the parts that have failed.
@@ -82,24 +76,21 @@ class ScanFailed:
     whole: bool = True
 
 
-@dataclass(frozen=True)
-class ScanStalled:
+class ScanStalled(Struct, frozen=True):
     """Nothing has come from the scan for longer than it should; it has not failed."""
 
     table: int
     index: int
 
 
-@dataclass(frozen=True)
-class LookupRows:
+class LookupRows(Struct, frozen=True):
     """Rows answering lookup `request`; there may be several of these per request."""
 
     request: int
     rows: pa.RecordBatch
 
 
-@dataclass(frozen=True)
-class LookupEnd:
+class LookupEnd(Struct, frozen=True):
     """EOT for every key of `request`, keys without a single row included. `rows` counts the request's rows in all.
 
     `seconds` from asking to EOT by the runtime's clock, 0.0 where it has none: part of the event, so that a replay is exact.
@@ -114,16 +105,14 @@ class LookupEnd:
     each_s: float = 0.0
 
 
-@dataclass(frozen=True)
-class LookupAnswers:
+class LookupAnswers(Struct, frozen=True):
     """What one turn of the runtime heard from lookups: first all rows, then all EOTs. The same as one by one, merged."""
 
     rows: tuple[LookupRows, ...]
     ends: tuple[LookupEnd, ...]
 
 
-@dataclass(frozen=True)
-class LookupFailed:
+class LookupFailed(Struct, frozen=True):
     """FAIL or TRUNCATED for every key of `request`: never EOT.
 
     With `places`, only for the keys at those places of the request, which goes on for the others.
@@ -135,13 +124,11 @@ class LookupFailed:
     places: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
-class Route:
+class Route(Struct, frozen=True):
     """Take one step: route the next batch of tuples inside the eddy. Does nothing when none is waiting."""
 
 
-@dataclass(frozen=True)
-class Prioritize:
+class Prioritize(Struct, frozen=True):
     """What the user wants to see first, in place of whatever that was before; no predicate: nothing any more.
 
     Tuples for which one of the predicates (over columns of the plan) is true go first, and so do the keys they look up.
@@ -151,8 +138,7 @@ class Prioritize:
     predicates: tuple[Expr, ...]
 
 
-@dataclass(frozen=True)
-class TimePassed:
+class TimePassed(Struct, frozen=True):
     """It is `now`, in seconds of a clock that never goes back. What is told next happened at that time.
 
     A core that is told no time decides as if no time passed. Time changes when things are asked for, never the answer.
@@ -161,20 +147,17 @@ class TimePassed:
     now: float
 
 
-@dataclass(frozen=True)
-class Enough:
+class Enough(Struct, frozen=True):
     """The result has every row that it takes: what is found from now on is not wanted, and nothing is missing."""
 
 
-@dataclass(frozen=True)
-class Cancel:
+class Cancel(Struct, frozen=True):
     """Stop fetching (interrupt, deadline, budget): finish with what is there; everything not complete goes missing."""
 
     reason: str
 
 
-@dataclass(frozen=True)
-class Halt:
+class Halt(Struct, frozen=True):
     """End at once (the answer is due): fetch nothing, and join no further; tuples inside are given up, which goes missing."""
 
     reason: str
@@ -203,8 +186,7 @@ Event: TypeAlias = (
 # ---------------------------------------------------------------------------------------------------- instructions
 
 
-@dataclass(frozen=True)
-class Instruction:
+class Instruction(Struct, frozen=True):
     """Base of instructions; `match` compares the named fields only, for tests."""
 
     def match(self, **fields: Any) -> bool:
@@ -212,8 +194,7 @@ class Instruction:
         return all(getattr(self, name) == value for name, value in fields.items())
 
 
-@dataclass(frozen=True)
-class FetchPages(Instruction):
+class FetchPages(Instruction, frozen=True):
     """Credit for `count` more pages of a scan; the first credit opens it."""
 
     table: int
@@ -221,16 +202,14 @@ class FetchPages(Instruction):
     count: int
 
 
-@dataclass(frozen=True)
-class StopScan(Instruction):
+class StopScan(Instruction, frozen=True):
     """The scan is not needed any more: cancel what is under way. No event follows for it."""
 
     table: int
     index: int
 
 
-@dataclass(frozen=True)
-class Lookup(Instruction):
+class Lookup(Instruction, frozen=True):
     """Ask lookup method `index` of `table` for `keys` (values in the order of the method's columns)."""
 
     request: int
@@ -239,29 +218,25 @@ class Lookup(Instruction):
     keys: tuple[tuple[object, ...], ...]
 
 
-@dataclass(frozen=True)
-class CancelLookup(Instruction):
+class CancelLookup(Instruction, frozen=True):
     """The answer is not needed any more. Events for it that still come are ignored."""
 
     request: int
 
 
-@dataclass(frozen=True)
-class WakeAt(Instruction):
+class WakeAt(Instruction, frozen=True):
     """Say `TimePassed` at this time at the latest. In place of any later time asked for before; earlier ones still hold."""
 
     at: float
 
 
-@dataclass(frozen=True)
-class Emit(Instruction):
+class Emit(Instruction, frozen=True):
     """Result tuples: span all aliases, passed all predicates. `Eddy.gather(batch)` turns them into Arrow columns."""
 
     batch: TupleBatch
 
 
-@dataclass(frozen=True)
-class Finish(Instruction):
+class Finish(Instruction, frozen=True):
     """Nothing can come any more. `complete` is true when every EOT the answer rests on is in and nothing is missing."""
 
     complete: bool

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal as OneOf
 from typing import TypeAlias
@@ -25,21 +24,20 @@ from fff.dataflow.arrays import Bools, Int64
 from fff.dataflow.kernels.registry import KERNELS
 from fff.dataflow.kernels.values import Failures, Partial, Value, column, either, true_rows, valid_rows
 from fff.schema import ArrowType
+from fff.structs import Struct
 
 Array: TypeAlias = pa.Array
 Operator: TypeAlias = OneOf["=", "<>", "<", "<=", ">", ">=", "<=>"]
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column of an alias: ordinals into the block plan's aliases and that alias's table columns."""
 
     alias: int
     index: int
 
 
-@dataclass(frozen=True)
-class Literal:
+class Literal(Struct, frozen=True, dict=True):
     """A constant, as a Python value that `pa.scalar(value, type)` accepts; None is NULL."""
 
     value: object
@@ -55,8 +53,7 @@ class Literal:
         return pa.scalar(self.value, self.type)
 
 
-@dataclass(frozen=True)
-class FunctionCall:
+class FunctionCall(Struct, frozen=True):
     """A scalar function, operator, cast or CASE of Spark SQL, as the kernel of that name computes it.
 
     `case` takes conditions and values in turn, then the value for the rest; `coalesce` any number of values. These two
@@ -69,8 +66,7 @@ class FunctionCall:
     fails: bool = False
 
 
-@dataclass(frozen=True)
-class Compare:
+class Compare(Struct, frozen=True):
     """`left op right` with SQL's NULL rules. NaN equals NaN and is above every number; -0.0 equals 0.0, as in Spark."""
 
     op: Operator
@@ -78,8 +74,7 @@ class Compare:
     right: Expr
 
 
-@dataclass(frozen=True)
-class InList:
+class InList(Struct, frozen=True):
     """`item IN (values)`; NULL among the values makes a miss NULL instead of false."""
 
     item: Expr
@@ -87,36 +82,31 @@ class InList:
     type: ArrowType
 
 
-@dataclass(frozen=True)
-class IsNull:
+class IsNull(Struct, frozen=True):
     """`item IS NULL`; never NULL itself."""
 
     item: Expr
 
 
-@dataclass(frozen=True)
-class And:
+class And(Struct, frozen=True):
     """Kleene conjunction."""
 
     items: tuple[Expr, ...]
 
 
-@dataclass(frozen=True)
-class Or:
+class Or(Struct, frozen=True):
     """Kleene disjunction."""
 
     items: tuple[Expr, ...]
 
 
-@dataclass(frozen=True)
-class Not:
+class Not(Struct, frozen=True):
     """Kleene negation."""
 
     item: Expr
 
 
-@dataclass(frozen=True)
-class Lambda:
+class Lambda(Struct, frozen=True):
     """What a function of higher order does with each element: an argument of its call, and of nothing else.
 
     `variables` stand in `body` for what the function gives it; their aliases are negative, and no other lambda has them.
@@ -130,8 +120,7 @@ Expr: TypeAlias = Compare | InList | IsNull | And | Or | Not | Column | Literal 
 Resolve: TypeAlias = Callable[[Column], Array]
 
 
-@dataclass(frozen=True)
-class Evaluated:
+class Evaluated(Struct, frozen=True):
     """The value of an expression for each row, and the rows on which Spark raises an error, if any; those are NULL."""
 
     values: Array
@@ -206,8 +195,7 @@ def _value(expr: Expr, resolve: Resolve, length: int) -> Partial:
             return Partial(_Body(expr, resolve), None)
 
 
-@dataclass(frozen=True)
-class _Body:
+class _Body(Struct, frozen=True):
     """A lambda among rows: called with elements, and the row of each, it gives what comes of each."""
 
     expr: Lambda

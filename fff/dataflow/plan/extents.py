@@ -7,7 +7,6 @@ engine's own: texts by code point whatever the case, NaN above every number, -0.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property, total_ordering
 from typing import Any
 
@@ -16,14 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.dataflow.arrays import Bools, numpy_mask
+from fff.structs import Struct
 
 #: The last code point, and the gap that no text has one of.
 _LAST, _GAP, _BEHIND_GAP = 0x10FFFF, 0xD800, 0xE000
 
 
 @total_ordering
-@dataclass(frozen=True)
-class Verge:
+class Verge(Struct, frozen=True, dict=True):
     """A place in the order of values: just before `value`, or `behind` it."""
 
     value: Any
@@ -44,8 +43,7 @@ class Verge:
         return hash(self._place)
 
 
-@dataclass(frozen=True)
-class Stretch:
+class Stretch(Struct, frozen=True):
     """The values between two verges; None: no bound."""
 
     low: Verge | None = None
@@ -102,8 +100,7 @@ def _prefix(text: str) -> Stretch:
     return Stretch(Verge(text), Verge(stem[:-1] + chr(_BEHIND_GAP if code == _GAP else code)))
 
 
-@dataclass(frozen=True)
-class ValueSet:
+class ValueSet(Struct, frozen=True):
     """Some values of a column. Equal sets are equal: stretches ascend, and none touches another."""
 
     stretches: tuple[Stretch, ...] = ()
@@ -198,8 +195,7 @@ class ValueSet:
 EVERY = ValueSet((Stretch(),), null=True)
 
 
-@dataclass(frozen=True)
-class Extent:
+class Extent(Struct, frozen=True):
     """The rows whose values are in these sets, by column (in lower case); of other columns any value will do."""
 
     columns: tuple[tuple[str, ValueSet], ...] = ()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from fff.dataflow.plan.state import TupleState
+from fff.structs import Struct
 
 
 class Move(NamedTuple):
@@ -28,8 +28,7 @@ def after(state: TupleState, move: Move) -> TupleState:
     return TupleState(state.span | 1 << move.alias, state.done)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What a policy learns from: `taken` tuples of `state` took `move` and `produced` tuples came out of it.
 
     A tuple that parks is reported as taken when its lookup has ended, its matches when they come (`taken` zero), so that
@@ -48,8 +47,7 @@ class Outcome:
     cost: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(Struct, frozen=True):
     """What stands before a move: keys waiting or under way, and how many may be under way at once (None: any number).
 
     `batch`: keys that one request carries. `left`: requests that the host's quota still admits at once; each after those is
@@ -68,8 +66,7 @@ class Load:
         return None if self.window is None else max(0, self.window - self.backlog)
 
 
-@dataclass(frozen=True, slots=True)
-class ScanPace:
+class ScanPace(Struct, frozen=True):
     """What is known of one scan of a table that several bring. Seconds are those that its reader waits for a page.
 
     `running`: it has been begun. `asked`: a page of it is on its way. `since`: pages of its rivals since its own last one.
@@ -89,8 +86,7 @@ class ScanPace:
     late: int
 
 
-@dataclass(frozen=True, slots=True)
-class ScanRace:
+class ScanRace(Struct, frozen=True):
     """The scans of a table that are not over, and one at least runs: who is to read on?
 
     `total`: rows of the table, where one of them says so. `elapsed`: seconds since the block began. `most`: pages that a
@@ -104,8 +100,7 @@ class ScanRace:
     most: int
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """A batch of `size` tuples of one state with a choice of moves.
 
     `urgent`: the user wants these first (ledger R8). `pages`: how many all scans of the block have brought so far.

@@ -6,12 +6,13 @@ equality classes and predicates; `constraints` derives from it where a tuple may
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from fff.dataflow.plan.expressions import Column, Expr, columns_of
 from fff.dataflow.plan.extents import ALL, Extent
 from fff.schema import Field
+from fff.structs import Struct
 
 #: key: a declared primary key. value: row value and occurrence number within one complete answer (SQL's bags under
 #: competing access methods). position: every row arrives exactly once, so nothing is compared.
@@ -22,8 +23,7 @@ IdentityKind = Literal["key", "value", "position"]
 JoinKind = Literal["inner", "left", "semi", "anti"]
 
 
-@dataclass(frozen=True)
-class ScanPlan:
+class ScanPlan(Struct, frozen=True):
     """One scan access method. `limiter`: as that of a lookup; `price`: money that a request costs."""
 
     name: str
@@ -31,8 +31,7 @@ class ScanPlan:
     price: float = 0.0
 
 
-@dataclass(frozen=True)
-class LookupPlan:
+class LookupPlan(Struct, frozen=True):
     """One index access method: equality on `columns` (indices into the table's columns)."""
 
     name: str
@@ -46,8 +45,7 @@ class LookupPlan:
     price: float = 0.0  # money that a request costs
 
 
-@dataclass(frozen=True)
-class TablePlan:
+class TablePlan(Struct, frozen=True):
     """A base table, once, however many aliases name it. `columns` holds only what the query needs, keys included."""
 
     name: str  # source.table
@@ -59,16 +57,14 @@ class TablePlan:
     wanted: Extent = ALL  # what scans are asked for: their EOT covers that
 
 
-@dataclass(frozen=True)
-class Seed:
+class Seed(Struct, frozen=True):
     """A lookup bound by constants or IN lists: asked at the start; the alias then counts as scannable (P47)."""
 
     lookup: int  # index into the table's lookups
     keys: tuple[tuple[object, ...], ...]
 
 
-@dataclass(frozen=True)
-class AliasPlan:
+class AliasPlan(Struct, frozen=True):
     """A FROM-clause instance of a table. Active: its rows start chains (a scan or a seed brings them all)."""
 
     name: str
@@ -81,8 +77,7 @@ class AliasPlan:
     links: tuple[tuple[int, Column], ...] = ()
 
 
-@dataclass(frozen=True)
-class EqualityClass:
+class EqualityClass(Struct, frozen=True):
     """Columns that any result has equal and not NULL (transitive closure of inner-join equalities).
 
     Every member has the same comparison kind, so that equality really is transitive (integers of any width; strings;
@@ -92,8 +87,7 @@ class EqualityClass:
     members: tuple[Column, ...]
 
 
-@dataclass(frozen=True)
-class Predicate:
+class Predicate(Struct, frozen=True, dict=True):
     """A conjunct that is not part of an equality class.
 
     `module`: evaluated by a selection module that tuples are routed to; otherwise inline, as soon as its last column is
@@ -105,23 +99,24 @@ class Predicate:
     text: str = ""
     module: bool = False
     on: int | None = None
-    aliases: frozenset[int] = field(init=False)
 
     def __post_init__(self) -> None:
         assert not (self.module and self.on is not None), "ON conditions are evaluated inline"
-        object.__setattr__(self, "aliases", frozenset(column.alias for column in columns_of(self.expr)))
+
+    @cached_property
+    def aliases(self) -> frozenset[int]:
+        """Those whose columns it reads."""
+        return frozenset(column.alias for column in columns_of(self.expr))
 
 
-@dataclass(frozen=True)
-class Recursion:
+class Recursion(Struct, frozen=True):
     """A table some of whose rows the block's own results make: `values`, over its output (`Column(0, place)`), by column."""
 
     table: int
     values: tuple[Expr, ...]
 
 
-@dataclass(frozen=True)
-class BlockPlan:
+class BlockPlan(Struct, frozen=True):
     """Everything an eddy needs to know."""
 
     tables: tuple[TablePlan, ...]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -13,14 +12,14 @@ from fff.dataflow.arrays import Int64
 from fff.dataflow.plan.expressions import And, Column, Compare, Evaluated, Expr, FunctionCall, columns_of
 from fff.dataflow.plan.plan import BlockPlan
 from fff.dataflow.store.sorted_runs import LEAST, MOST, Within, exact, hashes, ordinals, sortable
+from fff.structs import Struct
 
 #: Mirrored comparisons, and as which bounds each counts.
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 _BOUNDS: Final = {"=": ("<=", ">=")}  # not of texts, of which only the beginnings are in order
 
 
-@dataclass(frozen=True)
-class Bound:
+class Bound(Struct, frozen=True):
     """`own op other`: what a column of a row, or what is computed of it, must be to the same of a tuple."""
 
     own: Expr

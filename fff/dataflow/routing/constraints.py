@@ -16,7 +16,6 @@ Correctness lives here and in the SteMs; a policy only ever chooses among `Const
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
 from fff.dataflow.plan.expressions import Column
@@ -24,10 +23,10 @@ from fff.dataflow.plan.moves import Move
 from fff.dataflow.plan.plan import BlockPlan, EqualityClass
 from fff.dataflow.plan.state import TupleState, bits
 from fff.dataflow.routing.bounds import Bound, bounds
+from fff.structs import Struct
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(Struct, frozen=True):
     """An equality between an alias outside the span (`own` column) and one inside (`other` alias, `column`)."""
 
     own: int
@@ -35,15 +34,13 @@ class Link:
     column: int
 
 
-@dataclass(frozen=True)
-class PinnedKey:
+class PinnedKey(Struct, frozen=True):
     """A key value the plan pins."""
 
     value: object
 
 
-@dataclass(frozen=True)
-class Binding:
+class Binding(Struct, frozen=True):
     """A lookup that tuples of a span can bind; each key comes from a spanned column or a constant of the plan."""
 
     lookup: int

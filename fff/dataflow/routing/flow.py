@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from fff.dataflow.plan.moves import Move, Outcome
 from fff.dataflow.plan.state import TupleState
+from fff.structs import Struct
 
 #: Intervals that the history keeps at least half of; two neighbours become one when it is full.
 INTERVALS = 24
@@ -19,8 +19,7 @@ Hop = tuple[TupleState, Move]
 Key = TypeVar("Key")
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(Struct, frozen=True):
     """The tuples of one state that took one move, and what it cost."""
 
     taken: int = 0
@@ -36,8 +35,7 @@ class Passage:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class FlowStatistics:
+class FlowStatistics(Struct, frozen=True):
     """What came of each hop, and interval by interval how many tuples took it."""
 
     passages: Mapping[Hop, Passage]

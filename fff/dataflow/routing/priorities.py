@@ -7,7 +7,6 @@ whatever is true of W.key is true of R.key in every result with W.key = R.key.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -28,12 +27,12 @@ from fff.dataflow.plan.expressions import (
     columns_of,
     evaluate,
 )
+from fff.structs import Struct, replace
 
 _LONG = pa.int64()
 
 
-@dataclass(frozen=True)
-class _Applied:
+class _Applied(Struct, frozen=True):
     """A predicate, and where each of its columns is read."""
 
     expr: Expr

@@ -11,7 +11,6 @@ apart by value where several access methods bring them, and are all kept where o
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +20,7 @@ from fff.dataflow.arrays import EMPTY, ArrowColumn, Bools, Growable, Int64, Spil
 from fff.dataflow.plan.plan import IdentityKind, TablePlan
 from fff.dataflow.store.domains import Domain, PairDomain
 from fff.dataflow.store.ranges import KeyRanges, ordered
+from fff.structs import replace
 
 #: Rows of one answer that are kept as they came; beyond, copies are counted by row value, which costs memory in
 #: proportion to the table but time in proportion to the page.

@@ -7,7 +7,6 @@ probe searches a few.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from fff.dataflow.arrays import EMPTY, Bools, Int64
 from fff.dataflow.plan.expressions import And, Evaluated, Expr
 from fff.dataflow.store.index import spread
+from fff.structs import Struct
 
 LEAST, MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 #: How many times more candidates a prober is shown at each step that has not decided it.
@@ -102,8 +102,7 @@ def hashes(texts: pa.Array) -> tuple[Int64, Bools]:
     return totals.view(np.int64), valid
 
 
-@dataclass(frozen=True)
-class Within:
+class Within(Struct, frozen=True):
     """For each prober the bounds, themselves included, between which a value of its matches must lie; a superset of them.
 
     `side`: "<" where all are upper bounds, ">" where all are lower ones. `hashed`: what must be equal is told by its hash.

@@ -10,7 +10,8 @@ keeps this free of a forgetting constant).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from fff.structs import Struct
 
 FALSE_ALARM = 1e-3
 #: Looks are taken at growing distances: a share of the observations already there, and so many at most.
@@ -20,8 +21,7 @@ _LOOK_SHARE, _LOOK_MOST = 0.05, 20
 _KEPT = 2048
 
 
-@dataclass(frozen=True, slots=True)
-class Since:
+class Since(Struct, frozen=True):
     """What a stream looks like after a change: observations, and sums of what was observed."""
 
     weight: float

@@ -8,13 +8,13 @@ For predicates that commute this is exact whatever their correlation, as S says 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from fff.dataflow.plan.moves import Move, after
 from fff.dataflow.plan.plan import BlockPlan
 from fff.dataflow.plan.state import TupleState
 from fff.dataflow.routing.constraints import Constraints
+from fff.structs import Struct
 
 #: States that are looked through; where a lattice has more, decisions are greedy by rank.
 MAX_STATES = 256
@@ -37,8 +37,7 @@ def sober(moves: Sequence[Move]) -> tuple[Move, ...]:
     return tuple(move for move in moves if move.lookup is None or move.alias not in scanned)
 
 
-@dataclass(frozen=True)
-class Valued:
+class Valued(Struct, frozen=True):
     """A state with the expected cost of each move from it to the end, cheapest first."""
 
     moves: tuple[tuple[float, Move], ...]
@@ -216,8 +215,7 @@ class Bills:
         return values, ways
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
+class _Turn(Struct, frozen=True):
     """A move from one state to the state at the place `there`, and what it takes of a tuple."""
 
     move: Move

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from fff.dataflow.plan.moves import Load, Move, Offer, Outcome, ScanRace
 from fff.dataflow.plan.plan import BlockPlan
@@ -23,6 +22,7 @@ from fff.policies.adaptive.posterior import PROBE_S, Beliefs
 from fff.policies.adaptive.prior import Past
 from fff.policies.adaptive.rival_scans import RivalScans
 from fff.policies.adaptive.scarcity import ENGINE, ENGINE_S, SPENT, Scarcity, Toll
+from fff.structs import replace
 
 #: Decisions are made one by one after a start or a change; later after a share of those made, and after so
 #: many at most.

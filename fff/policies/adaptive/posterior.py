@@ -11,13 +11,13 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
 
 from fff.dataflow.plan.moves import Move, Outcome
 from fff.dataflow.plan.state import TupleState
 from fff.policies.adaptive.change_points import CountChange, LevelChange
 from fff.policies.adaptive.distributions import MATCHES, PASS, Cost, Lumps, Share, posterior
 from fff.policies.adaptive.prior import Lesson, Level, Past, Sums, Trial
+from fff.structs import Struct, field
 
 PROBE_S = 2e-5
 REQUEST_S = 1e-3
@@ -34,8 +34,7 @@ WANDERS = math.log(4.0)
 _FRESH = 0.5
 
 
-@dataclass(slots=True)
-class _Counts:
+class _Counts(Struct):
     """What came of tuples that took one move."""
 
     fan_out: Share = field(default_factory=Share)

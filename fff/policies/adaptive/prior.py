@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from fff.dataflow.plan.moves import Move
 from fff.dataflow.plan.state import TupleState
 from fff.policies.adaptive.distributions import Cost, Share
+from fff.structs import Struct
 
 #: Tuples and measured costs that the past counts for at most, for each move and for each move in one state.
 TUPLES, CALLS = 40.0, 8.0
@@ -30,8 +30,7 @@ _BETWEEN_RUNS, _ANY, _WITHIN = 0.25, 1.5, 0.3
 Sums = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Lesson:
+class Lesson(Struct, frozen=True):
     """What came of tuples that took a move.
 
     Each pair: tuples that took it, and how many came out, waited, were new keys.
@@ -51,8 +50,7 @@ def _at_most(sums: Sums) -> Sums:
     return sums if taken <= TUPLES else (TUPLES, produced * TUPLES / taken)
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(Struct, frozen=True):
     """Logarithms of the seconds that a move cost a tuple: how many, their sum, the sum of their squares."""
 
     count: float
@@ -65,8 +63,7 @@ class Level:
         return Level(self.count * share, self.total * share, self.square * share)
 
 
-@dataclass(frozen=True)
-class Past:
+class Past(Struct, frozen=True):
     """What a run taught, as plain data: per move and state, per move in any state, and what each move costs."""
 
     here: Mapping[tuple[TupleState, Move], Lesson]

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
 
 from fff.dataflow.plan.moves import ScanPace, ScanRace
 from fff.dataflow.plan.plan import BlockPlan
 from fff.options import Preference
 from fff.policies.adaptive.beside import needed_limiters
+from fff.structs import Struct
 
 #: The least share of the time that a change of readers has to save: two of about one speed would take turns.
 WORTH = 0.1
@@ -29,8 +29,7 @@ UNKNOWN, BARELY_KNOWN, FORGOTTEN = 1.0, 0.5, 100
 _NORMAL = NormalDist()
 
 
-@dataclass(frozen=True)
-class _Prospect:
+class _Prospect(Struct, frozen=True):
     """What is left of a scan, if it reads on alone: requests, seconds, and how far these may be off."""
 
     requests: float

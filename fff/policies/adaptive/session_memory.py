@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Hashable, Iterator
-from dataclasses import fields, is_dataclass
 from typing import TypeVar
 
 from fff.dataflow.plan.expressions import Column
@@ -21,6 +20,7 @@ from fff.dataflow.plan.state import TupleState, bits
 from fff.dataflow.routing.constraints import Constraints
 from fff.policies.adaptive.lattice import MAX_STATES, sober
 from fff.policies.adaptive.prior import Lesson, Level, Past
+from fff.structs import Struct, astuple
 
 #: Names that a session remembers something under; those told longest ago give way. What gives way is learnt
 #: anew.
@@ -190,7 +190,6 @@ class _Names:
             return (*self._sources[part.alias], table.columns[part.index].name)
         if isinstance(part, tuple):
             return tuple(self._meaning(one) for one in part)
-        if is_dataclass(part):
-            inside = (self._meaning(getattr(part, one.name)) for one in fields(part))
-            return (type(part).__name__, *inside)
+        if isinstance(part, Struct):
+            return (type(part).__name__, *map(self._meaning, astuple(part)))
         return repr(part)

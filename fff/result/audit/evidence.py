@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +18,7 @@ from fff.dataflow.statistics import BlockStatistics, LookupStatistics
 from fff.options import Preference
 from fff.policies.adaptive.posterior import PROBE_S, REQUEST_S
 from fff.policies.adaptive.scarcity import Scarcity
+from fff.structs import Struct
 
 #: Tuples of prior evidence with which a fan-out is drawn towards that of its move in all states.
 STRENGTH = 10.0
@@ -44,8 +44,7 @@ def lookups_of(block: BlockStatistics) -> LookupsStatistics:
     }
 
 
-@dataclass(frozen=True)
-class RoutingCost:
+class RoutingCost(Struct, frozen=True):
     """Of an order: each of them first the mean, then the draws."""
 
     requests: Floats

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -37,6 +36,7 @@ from fff.result.audit.evidence import (
     RoutingEvidence,
     distinct_among,
 )
+from fff.structs import Struct, field
 
 #: Orders looked at one by one; with more items two are swapped instead, from a good start, until nothing gains.
 EVERY_ORDER = 6
@@ -49,8 +49,7 @@ Item = tuple[str, int]
 Order = tuple[Item, ...]
 
 
-@dataclass(frozen=True)
-class Spend:
+class Spend(Struct, frozen=True):
     """What routing costs: requests, hops of tuples between modules, and the seconds of service of both."""
 
     requests: float
@@ -58,8 +57,7 @@ class Spend:
     seconds: float
 
 
-@dataclass(frozen=True)
-class Hindsight:
+class Hindsight(Struct, frozen=True):
     """The audit of one block: what was spent, the best static order, and what that would have spent.
 
     `regret`: what was spent over what the best order costs, minus 1; `low` and `high` enclose it with 90 %. `ties`: orders
@@ -76,16 +74,14 @@ class Hindsight:
     choices: frozenset[TupleState]
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(Struct, frozen=True):
     """What an item of an order means for tuples of one state: the move, and where they are then."""
 
     hop: Hop
     to: _PlannedState
 
 
-@dataclass(slots=True)
-class _PlannedState:
+class _PlannedState(Struct):
     """A state, with the steps known from it; None for an item that must wait."""
 
     state: TupleState

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fff.dataflow.plan.labels import move_name, state_name
@@ -16,10 +15,10 @@ from fff.options import Preference
 from fff.result.audit.evidence import LookupsStatistics, lookups_of
 from fff.result.audit.hindsight import Spend, hindsight
 from fff.runtime.block_run import RunningBlock
+from fff.structs import Struct
 
 
-@dataclass(frozen=True)
-class Audited:
+class Audited(Struct, frozen=True):
     """What the audit of a block rests on: nothing of its rows."""
 
     name: str

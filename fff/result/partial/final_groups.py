@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fff.structs import Struct
 
-@dataclass(frozen=True)
-class Settled:
+
+class Settled(Struct, frozen=True):
     """The values of the grouping columns that rows to come may have, and where a result shows those columns."""
 
     places: tuple[int, ...]  # of the result's columns, parallel to the columns of `open_values`

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +16,7 @@ from fff.result.partial.preview import Preview
 from fff.runtime.block_run import RunningBlock
 from fff.sql.analysis.column_lineage import Needs
 from fff.sql.planner.plan import UpperQuery
+from fff.structs import Struct
 
 #: Runs the counted upper query over the block's view with these rows in it.
 RunOver = Callable[[pa.Table], pa.Table]
@@ -26,8 +26,7 @@ RunOver = Callable[[pa.Table], pa.Table]
 RUNS = 3
 
 
-@dataclass(frozen=True)
-class PartialGroups:
+class PartialGroups(Struct, frozen=True):
     """Rows of the upper query's result over rows that lack some columns; none of them is part of any answer."""
 
     table: pa.Table

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from fff.sql.analysis.column_lineage import Needs, SimpleCell
 from fff.sql.planner.plan import BlockQuery
+from fff.structs import Struct
 
 #: Arrow's names of the aggregates whose results over whole numbers are Spark's, and over floating-point
 #: numbers too.
@@ -17,8 +17,7 @@ _ALSO_FLOATING = frozenset({"sum", "avg"})
 _ALL = "count_all"
 
 
-@dataclass(frozen=True)
-class Preview:
+class Preview(Struct, frozen=True):
     """Runs a counted upper query that groups by columns and aggregates columns, and does nothing else."""
 
     grouping: tuple[int, ...]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
 from fff.dataflow.plan.expressions import And, Column, Compare, Expr, Literal, Not, Operator, Or
 from fff.sql.analysis.predicates import pinned
+from fff.structs import replace
 
 #: The values that columns may have, each for itself; a column that is not there may have any.
 Case: TypeAlias = Mapping[Column, tuple[object, ...]]

@@ -7,17 +7,16 @@ the query would make of a NULL there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fff.dataflow.plan.expressions import Column
 from fff.sql.binder.names import try_resolve
 from fff.sql.binder.spj_block import Condition, SourceBlock
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.statement import Node, exp, filled
+from fff.structs import Struct
 
 
-@dataclass(frozen=True)
-class SimpleCell:
+class SimpleCell(Struct, frozen=True):
     """A result column that is a column, or a plain aggregate of one."""
 
     name: str
@@ -25,8 +24,7 @@ class SimpleCell:
     place: int | None  # None: count(*)
 
 
-@dataclass(frozen=True)
-class Needs:
+class Needs(Struct, frozen=True):
     """Places of the block's output, by part of the query."""
 
     rows: frozenset[int]  # without these it cannot be said which group a row belongs to, or whether it counts

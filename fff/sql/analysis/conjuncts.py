@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
 from fff.dataflow.plan.expressions import Column, Compare, Expr, columns_of
@@ -16,13 +15,13 @@ from fff.sql.binder.spj_block import Condition, SourceBlock
 from fff.sql.scalars.typed import LeftToSparkError, may_fail
 from fff.sql.syntax.literals import Constant, constant_of
 from fff.sql.syntax.statement import Node, exp
+from fff.structs import Struct, replace
 
 #: So much of a condition is quoted where something follows from it.
 _SHOWN = 60
 
 
-@dataclass(frozen=True)
-class Conjunct:
+class Conjunct(Struct, frozen=True):
     """A conjunct and where it runs.
 
     `seed lookup` conjuncts are evaluated by the engine as well. `derived` ones were not written but follow from an

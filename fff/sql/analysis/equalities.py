@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from fff.dataflow.plan.expressions import And, Column, Compare, Expr, InList, Literal
@@ -12,10 +11,10 @@ from fff.sql.analysis.predicates import pinned
 from fff.sql.binder.names import Scope
 from fff.sql.scalars.typed import may_fail
 from fff.sql.syntax.literals import fits
+from fff.structs import Struct, field, replace
 
 
-@dataclass(frozen=True)
-class Equalities:
+class Equalities(Struct, frozen=True, dict=True):
     """Columns that inner-join equalities hold equal, in classes of one comparison kind each."""
 
     classes: tuple[tuple[Column, ...], ...]
@@ -48,8 +47,7 @@ class Equalities:
         return {column: group for group in self.classes for column in group}
 
 
-@dataclass(frozen=True)
-class Pins:
+class Pins(Struct, frozen=True):
     """What constants say about columns, directly or through an equality class.
 
     `values` holds, for each pinned column, every value it may have in a result; an empty tuple means no row qualifies.

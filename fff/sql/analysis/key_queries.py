@@ -8,19 +8,18 @@ statement: a second run could keep others (ties under LIMIT, sums of floats), fo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fff.errors import Span
 from fff.sql.binder.scopes import Found, Query, QueryTree, Region, SelectScope, Source, resolve
 from fff.sql.syntax.edits import Edit, applied, edit
 from fff.sql.syntax.statement import Statement, TokenType, exp, identifier_span
+from fff.structs import Struct
 
 _ALL = "SELECT * FROM"
 _SELECTIVE = ("limit", "offset", "having", "qualify")
 
 
-@dataclass(frozen=True)
-class KeyText:
+class KeyText(Struct, frozen=True):
     """Where a query stands, without its brackets, and the definitions in front that it needs."""
 
     query: Query

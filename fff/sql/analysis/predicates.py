@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import cast
 
@@ -62,6 +61,7 @@ from fff.sql.syntax.literals import (
     convert,
 )
 from fff.sql.syntax.statement import Node, Statement, exp, operands
+from fff.structs import Struct, field, replace
 
 _OPERATORS: dict[type[Node], Operator] = {
     exp.EQ: "=",
@@ -77,8 +77,7 @@ _RANKED = (BINARY, DURATION, MONTHS)
 _MIRRORED: dict[Operator, Operator] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-@dataclass(frozen=True)
-class Translator:
+class Translator(Struct, frozen=True):
     """Turns conditions of one scope into engine expressions."""
 
     statement: Statement

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 from fff.catalog import Table
 from fff.dataflow.plan.expressions import Column, Expr, FunctionCall, columns_of, subexpressions
@@ -21,8 +20,7 @@ _HINT = (
 )
 
 
-@dataclass(frozen=True)
-class _Named(Relation):
+class _Named(Relation, frozen=True):
     """A relation of a plan: its alias names it, and so does its table where no other alias has that table."""
 
     alone: bool = False

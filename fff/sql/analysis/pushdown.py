@@ -12,7 +12,6 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -30,18 +29,17 @@ from fff.sql.binder.names import try_resolve
 from fff.sql.binder.spj_block import SourceBlock
 from fff.sql.syntax.literals import constant_of, fits
 from fff.sql.syntax.statement import exp
+from fff.structs import Struct, replace
 
 
-@dataclass(frozen=True)
-class _End:
+class _End(Struct, frozen=True):
     """An end of an interval; open: without the value itself."""
 
     value: Any
     open: bool
 
 
-@dataclass(frozen=True)
-class _Values:
+class _Values(Struct, frozen=True):
     """Values of a column: an interval without some values, of texts that match some patterns. NULL is none of them."""
 
     low: _End | None = None

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 
 from fff.sql.analysis.key_queries import KeyText, key_text, member_text, selective
 from fff.sql.binder.names import parts_of
@@ -27,13 +26,13 @@ from fff.sql.binder.scopes import (
 )
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.statement import Node, exp
+from fff.structs import Struct, field, replace
 
 #: Comparisons that no NULL passes, whatever the other side is.
 _REJECT_NULL = (exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.In, exp.Between, exp.Like)
 
 
-@dataclass(frozen=True)
-class KeyEdge:
+class KeyEdge(Struct, frozen=True):
     """A column of a source matters only where it equals a value of another column.
 
     `owner` is what the other column, `at`, belongs to, a query where it stands in IN. Its values are known to be among
@@ -48,8 +47,7 @@ class KeyEdge:
     text: KeyText | None = None
 
 
-@dataclass
-class Restrictions:
+class Restrictions(Struct):
     """Filters and key edges of every web table in a statement."""
 
     tree: QueryTree

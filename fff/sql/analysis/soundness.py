@@ -9,11 +9,11 @@ over rows that are some of the complete answer's, counts and maxima can only ris
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, cast
 
 from fff.sql.syntax.aggregates import has_aggregate, is_row_wise
 from fff.sql.syntax.statement import Node, arg, exp, filled, keyword, operands
+from fff.structs import Struct, field, replace
 
 _AS_VALUE = "a subquery that stands for a value"
 _FIRST_ROWS = "ORDER BY with LIMIT"
@@ -40,8 +40,7 @@ def doubts_of(tree: Node, *, joined: bool = False) -> Doubts:
 Bound: TypeAlias = Literal["certain", "at_least", "at_most", "unknown"]
 
 
-@dataclass(frozen=True)
-class AnswerBounds:
+class AnswerBounds(Struct, frozen=True):
     """What the values of a partial answer to a query that aggregates say of those of the complete one.
 
     `columns`: by column of the result, for each value that is not NULL. `rows`: whether each row stands for one of the
@@ -227,8 +226,7 @@ def _names(written: str, lacking: Collection[str]) -> bool:
     return written in lacking or any(full.rpartition(".")[2] == written for full in lacking)
 
 
-@dataclass(frozen=True)
-class _Scope:
+class _Scope(Struct, frozen=True):
     """Where a part of the statement stands: what makes its rows doubtful, and the WITH queries it can name."""
 
     causes: tuple[str, ...] = ()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from fff.catalog import Catalog
 from fff.errors import QueryError, Span, UnsupportedSQL
@@ -37,6 +36,7 @@ from fff.sql.syntax.statement import (
     qualified,
     text_span,
 )
+from fff.structs import Struct, field, replace
 
 #: Set operators; where a query ends that one of them follows.
 _SET_WORDS = frozenset({TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT})
@@ -116,16 +116,14 @@ def _unknown(statement: Statement, node: Node, scope: SelectScope) -> QueryError
     )
 
 
-@dataclass
-class _Side:
+class _Side(Struct):
     """What stands on one side of a join: its sources, and those that a join further in may fill with NULLs."""
 
     sources: list[Source]
     nullable: set[Source] = field(default_factory=set)
 
 
-@dataclass
-class _ScopeReader:
+class _ScopeReader(Struct):
     statement: Statement
     catalog: Catalog
     regions: Sequence[Region]

@@ -16,10 +16,10 @@ raised for a row that fails A depends on the order of evaluation, in Spark too, 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from fff.sql.syntax.statement import Node, exp, operands
+from fff.structs import Struct
 
 #: Which table a column is of; None where that cannot be told.
 Owner: TypeAlias = Callable[[Node], Hashable | None]
@@ -42,8 +42,7 @@ def follows(node: Node, owner: Owner, usable: Callable[[Node], bool] = _always) 
     return implied
 
 
-@dataclass(frozen=True)
-class _Sharing:
+class _Sharing(Struct, frozen=True):
     owner: Owner
     usable: Callable[[Node], bool]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from fff.errors import QueryError
 from fff.sql.binder.names import parts_of, qualifier_of, reference_span
@@ -11,6 +10,7 @@ from fff.sql.binder.scopes import Found, QueryTree, SelectScope, resolve
 from fff.sql.syntax.aggregates import has_aggregate, is_aggregate
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
 from fff.sql.syntax.statement import Node, Statement, arg, exp, identifier_span, text_span
+from fff.structs import Struct
 
 #: Functions that are nothing without OVER, and need an order there.
 _RANKING: dict[type[Node], str] = {
@@ -147,8 +147,7 @@ def _is_plain(column: Node, scope: SelectScope) -> bool:
     return isinstance(resolved, Found) and len(parts_of(column)) == resolved.qualifiers + 1
 
 
-@dataclass(frozen=True)
-class _Grouped:
+class _Grouped(Struct, frozen=True):
     """The columns that a SELECT groups by, and those that stand in what it groups by."""
 
     scope: SelectScope

@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from fff.catalog import Catalog, Naming, Table
@@ -17,6 +16,7 @@ from fff.dataflow.plan.expressions import Column
 from fff.errors import Span
 from fff.schema import Field
 from fff.sql.syntax.statement import Node, Statement, TokenType, arg, exp, identifier_span, qualified
+from fff.structs import Struct
 
 _PLAIN_NAME = re.compile(r"[a-z_]\w*")
 #: Casts written as calls that the parser does not know as such; a column that is cast keeps its name.
@@ -29,8 +29,7 @@ _WHERE_TABLES_COME_FROM = (
 )
 
 
-@dataclass(frozen=True)
-class Relation:
+class Relation(Struct, frozen=True):
     """One table of the FROM clause, under its alias."""
 
     alias: str
@@ -55,8 +54,7 @@ class Relation:
         return not self.renamed and names == [self.table.source.lower(), self.table.name.lower()]
 
 
-@dataclass(frozen=True)
-class Scope:
+class Scope(Struct, frozen=True, dict=True):
     """The columns in reach at one place of a query.
 
     `output` is what `*` means there, in order. `hidden` are the right-hand columns that USING and NATURAL merged away:
@@ -106,8 +104,7 @@ class Scope:
         return [column for column in self.hidden + self.output if column.alias in ordinals]
 
 
-@dataclass(frozen=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """A resolved column reference: `used` identifiers named the column, whatever follows reads its fields."""
 
     column: Column

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from fff.dataflow.plan.expressions import Column
 from fff.errors import Span
@@ -25,6 +24,7 @@ from fff.sql.binder.spj_block import Condition, SourceBlock
 from fff.sql.syntax.aggregates import BUILT_IN_NAMES, counts_rows, has_aggregate, is_row_wise
 from fff.sql.syntax.literals import constant_of
 from fff.sql.syntax.statement import Node, Statement, arg, exp, identifier_span, qualified, text_span
+from fff.structs import Struct, field
 
 _CLAUSES = {
     "group": "GROUP BY",
@@ -41,24 +41,21 @@ _CLAUSES = {
 AFTER_SELECT = frozenset({"having", "order", "sort", "cluster", "distribute"})
 
 
-@dataclass(frozen=True)
-class ColumnUse:
+class ColumnUse(Struct, frozen=True):
     """A place of the text that names a column; `prefix` is what stands before the column's own name there."""
 
     reference: Reference
     prefix: Span
 
 
-@dataclass(frozen=True)
-class StarUse:
+class StarUse(Struct, frozen=True):
     """A place of the text where a star stands for columns."""
 
     span: Span
     columns: tuple[Column, ...]
 
 
-@dataclass(frozen=True)
-class Above:
+class Above(Struct, frozen=True):
     """The part of a SELECT above its block."""
 
     uses: tuple[ColumnUse | StarUse, ...]
@@ -77,8 +74,7 @@ class Above:
         return tuple(dict.fromkeys(needed(self.uses)))
 
 
-@dataclass
-class _ClauseReader:
+class _ClauseReader(Struct):
     block: SourceBlock
     aliases: frozenset[str] = frozenset()  # of the select list; any clause may fall back on them
     #: Result columns that the clause being read sees before the tables' own.

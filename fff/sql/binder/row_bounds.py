@@ -17,15 +17,14 @@ it gives is one of the answers over the whole tables, and the same one wherever 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from fff.sql.binder.outer_query import count_of, is_row_for_row
 from fff.sql.binder.scopes import Query, QueryTree, SelectScope, Source
 from fff.sql.syntax.statement import Node, Statement, TokenType, arg, exp, keyword
+from fff.structs import Struct, field
 
 
-@dataclass
-class Bounds:
+class Bounds(Struct):
     """For queries, SELECTs whose rows of FROM and WHERE are bounded, and tables joined to others, how many rows are enough."""
 
     queries: dict[Query, int] = field(default_factory=dict)

@@ -8,7 +8,6 @@ that a query passes on, or something only Spark knows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from fff.catalog import Table
@@ -16,10 +15,10 @@ from fff.errors import Span
 from fff.sql.binder.names import is_call, is_cast, is_generated, parts_of
 from fff.sql.syntax.aggregates import BUILT_IN_NAMES
 from fff.sql.syntax.statement import Node, Statement, arg, exp
+from fff.structs import Struct, field, replace
 
 
-@dataclass(frozen=True)
-class Region:
+class Region(Struct, frozen=True):
     """Where a SELECT stands: its tokens from SELECT up to but not including `end`, `depth` brackets deep."""
 
     first: int
@@ -27,8 +26,7 @@ class Region:
     depth: int
 
 
-@dataclass(eq=False)
-class Source:
+class Source(Struct, eq=False):
     """One entry of a FROM clause: a web table, a query, or something only Spark knows (a table function, VALUES)."""
 
     scope: SelectScope
@@ -74,8 +72,7 @@ class Source:
         return next((at for at, known in enumerate(self.names or ()) if known.lower() == lower), None)
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(Struct, frozen=True):
     """What a column reference means: a column of a source, by its place; `qualifiers` stand before its own name.
 
     `others` are the columns whose values it may have as well, where RIGHT or FULL JOIN made one of several by USING.
@@ -107,8 +104,7 @@ Verdict: TypeAlias = Found | Literal["local", "unknown", "nowhere"]
 Place = Literal["where", "on"]
 
 
-@dataclass(frozen=True)
-class ScopedCondition:
+class ScopedCondition(Struct, frozen=True):
     """A conjunct, and the sources that a row failing it can be removed from without changing the result.
 
     `exact` are those of them that need not be NULL-filled by a join further in: any predicate may be moved to them.
@@ -123,8 +119,7 @@ class ScopedCondition:
     follows: bool = False  # from an OR, which is a condition itself
 
 
-@dataclass(eq=False)
-class SelectScope:
+class SelectScope(Struct, eq=False):
     """One SELECT: its sources, its conditions, the queries inside it."""
 
     node: Node
@@ -170,8 +165,7 @@ class SelectScope:
         return [source for scope in self.enclosing for source in scope.sources]
 
 
-@dataclass(frozen=True)
-class Output:
+class Output(Struct, frozen=True):
     """A column of a query's result, and the columns of sources whose values it may take, None when computed."""
 
     name: str
@@ -179,8 +173,7 @@ class Output:
     passed: tuple[Source, int] | None = None  # the column of the SELECT's own sources that it is
 
 
-@dataclass(eq=False)
-class Query:
+class Query(Struct, eq=False):
     """A query expression: one SELECT, or several under set operators."""
 
     node: Node
@@ -200,8 +193,7 @@ class Query:
         return self._outputs
 
 
-@dataclass(eq=False)
-class QueryTree:
+class QueryTree(Struct, eq=False):
     """Every query of a statement."""
 
     statement: Statement

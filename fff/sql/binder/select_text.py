@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fff.errors import Span
 from fff.sql.binder.names import Scope, parts_of
@@ -11,6 +10,7 @@ from fff.sql.binder.scopes import QueryTree, Region, SelectScope, Source
 from fff.sql.binder.spj_block import Condition, clause_tokens, split
 from fff.sql.syntax.edits import Edit, edit
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp, identifier_span, quote, text_span
+from fff.structs import Struct
 
 #: Words with which a join begins; LEFT and RIGHT are names of functions too.
 _JOINS = frozenset(
@@ -22,8 +22,7 @@ _JOINS = frozenset(
 _BEFORE_LIST = frozenset({TokenType.DISTINCT, TokenType.ALL, TokenType.HINT})
 
 
-@dataclass(frozen=True)
-class SelectText:
+class SelectText(Struct, frozen=True):
     """The tokens of a SELECT; `clauses` are those behind FROM, each with the token that opens it."""
 
     statement: Statement

@@ -7,7 +7,6 @@ tokens side by side: the tree says what a thing means, the tokens say where it s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from fff.catalog import Catalog
 from fff.dataflow.plan.expressions import Column
@@ -17,6 +16,7 @@ from fff.sql.binder.names import Relation, Scope, find_table, parts_of
 from fff.sql.binder.scopes import Region
 from fff.sql.binder.unsupported import is_mirrored, join_kind, refuse
 from fff.sql.syntax.statement import Node, Statement, TokenType, arg, conjuncts, exp, identifier_span, keyword
+from fff.structs import Struct, field, replace
 
 #: Clauses that may follow WHERE, by the token that opens them and the tree's name for them.
 _CLAUSES = {
@@ -47,8 +47,7 @@ _JOIN_WORDS = frozenset(
 _BEHIND_CONDITION = _JOIN_WORDS | {TokenType.ON, TokenType.USING}
 
 
-@dataclass(frozen=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """One conjunct of WHERE, ON, USING or NATURAL. `node` is None where USING made it out of `pair`."""
 
     text: str
@@ -59,8 +58,7 @@ class Condition:
     on: int | None = None  # the right side of a left, semi or anti join that this decides over
 
 
-@dataclass(frozen=True)
-class SourceBlock:
+class SourceBlock(Struct, frozen=True):
     """The select-project-join block of one SELECT, in declared columns."""
 
     statement: Statement
@@ -203,8 +201,7 @@ def _clauses(statement: Statement, select: Node, start: int, region: Region) -> 
     return sorted(clauses.items(), key=lambda item: item[1])
 
 
-@dataclass
-class _FromClause:
+class _FromClause(Struct):
     """A walk over the FROM clause; `end` is the token behind it."""
 
     statement: Statement

@@ -6,7 +6,6 @@ So the eddy binds `v` through it as through any table, with each value once, and
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -28,6 +27,7 @@ from fff.sql.analysis.equalities import place
 from fff.sql.analysis.predicates import map_columns
 from fff.sql.binder.names import Relation, Scope
 from fff.sql.binder.spj_block import Condition, SourceBlock
+from fff.structs import Struct, replace
 
 #: Values of one lookup.
 BATCH = 1_000
@@ -51,8 +51,7 @@ _STRICT = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Computed:
+class Computed(Struct, frozen=True):
     """What the lookup of a table that no source holds computes: its last column from those before it, `Column(0, place)`."""
 
     expr: Expr

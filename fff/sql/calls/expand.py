@@ -14,7 +14,6 @@ each part comes from, so that errors underline what the user wrote.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from fff.catalog import Catalog
 from fff.errors import QueryError, Span, UnsupportedSQL
@@ -31,6 +30,7 @@ from fff.sql.syntax.edits import Edit, edit
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.statement import Statement, exp
+from fff.structs import Struct, replace
 
 #: Steps a statement may take; each does away with some call or makes ready for it.
 _MOST_STEPS = 500
@@ -113,8 +113,7 @@ def _step(
     return _Select(tree, catalog, params, scope, texts[scope], by_scope[scope]).edits()
 
 
-@dataclass(frozen=True)
-class _Select:
+class _Select(Struct, frozen=True):
     """One SELECT and the calls in it."""
 
     tree: QueryTree

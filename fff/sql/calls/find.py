@@ -7,7 +7,6 @@ an argument is NULL its value is NULL and it is not called. `fff.sql.calls.expan
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from fff.catalog import Catalog, Table
@@ -19,6 +18,7 @@ from fff.sql.binder.scopes import Found, SelectScope, resolve
 from fff.sql.syntax.aggregates import BUILT_IN_NAMES, has_aggregate
 from fff.sql.syntax.literals import NotExactError, constant_of, convert
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp, identifier_span, operands
+from fff.structs import Struct
 
 #: Never true where what they compare is NULL, on either side.
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Like, exp.ILike, exp.RegexpLike)
@@ -27,8 +27,7 @@ _STRICT = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.Cast, exp.T
 _CONNECTIVES = (exp.And, exp.Or, exp.Xor)
 
 
-@dataclass(frozen=True)
-class Argument:
+class Argument(Struct, frozen=True):
     """An argument of a call: a column of a source, a constant, NULL, or anything else that Spark has to compute."""
 
     kind: Literal["column", "constant", "null", "computed"]
@@ -36,8 +35,7 @@ class Argument:
     found: Found | None = None
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(Struct, frozen=True):
     """A call, and where it stands; `node` is the call itself, without the source's name before it."""
 
     node: Node

@@ -11,7 +11,6 @@ the engine then answers all of it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from fff.catalog import Catalog
 from fff.errors import Span
@@ -34,6 +33,7 @@ from fff.sql.syntax.statement import (
     qualified,
     quote,
 )
+from fff.structs import Struct
 
 _CLAUSES = frozenset({"expressions", "from", "joins", "where", "limit", "offset", "distinct", "hint"})
 
@@ -70,8 +70,7 @@ def _may_be_united(tree: QueryTree, scope: SelectScope) -> bool:
     return alone and all(isinstance(one, exp.Union) and one.args.get("distinct") is False for one in sets)
 
 
-@dataclass(frozen=True)
-class _FullJoin:
+class _FullJoin(Struct, frozen=True):
     """A SELECT whose first join is a FULL JOIN of two entries, and where the parts of its FROM stand."""
 
     tree: QueryTree

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from fff.catalog import Catalog
 from fff.dataflow.plan.expressions import And, Column, Compare, Expr, InList, IsNull, Not, Or
@@ -15,10 +14,10 @@ from fff.sql.binder.scopes import Found, QueryTree, Region, SelectScope, resolve
 from fff.sql.binder.spj_block import Condition, SourceBlock, find_block
 from fff.sql.calls.computed_keys import with_computed_keys
 from fff.sql.syntax.statement import Node, arg, exp
+from fff.structs import Struct, replace
 
 
-@dataclass(frozen=True)
-class JoinedSelect:
+class JoinedSelect(Struct, frozen=True):
     """A SELECT whose tables come joined: its block, and the part above that."""
 
     block: SourceBlock

@@ -18,7 +18,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from fff.errors import Span, UnsupportedSQL
 from fff.sql.binder.names import parts_of
@@ -31,6 +30,7 @@ from fff.sql.calls.substitute import Called, called, value_edits
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit, edit
 from fff.sql.syntax.statement import Node, exp, identifier_span, qualified, quote
+from fff.structs import Struct, field
 
 #: Clauses that look at more rows than LIMIT leaves.
 _WHOLE = ("group", "having", "qualify", "windows", "distinct", "sort", "cluster", "distribute")
@@ -57,8 +57,7 @@ def apart_edits(
     return _Apart(tree, scope, text, every, chosen, tables, exact).edits()
 
 
-@dataclass
-class _Apart:
+class _Apart(Struct, dict=True):
     """One SELECT; `outputs` are the columns of the query that its rows become, by name."""
 
     tree: QueryTree

@@ -10,7 +10,6 @@ rows from coming twice.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from fff.catalog import Catalog, Table
 from fff.errors import InfeasibleQuery, QueryError
@@ -19,10 +18,10 @@ from fff.sql.binder.select_text import table_edits
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.statement import qualified, quote
+from fff.structs import Struct
 
 
-@dataclass(frozen=True)
-class _Link:
+class _Link(Struct, frozen=True):
     """A table, the parent that its keys come from, and the columns of both."""
 
     child: Table

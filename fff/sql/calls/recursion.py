@@ -10,7 +10,6 @@ Spark's. The tables that are read by key get the keys that the block finds in th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -30,10 +29,10 @@ from fff.sql.syntax.edits import edit
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.statement import exp, identifier_span, quote
+from fff.structs import Struct, replace
 
 
-@dataclass(frozen=True)
-class _UnionTerm:
+class _UnionTerm(Struct, frozen=True):
     """One SELECT of a recursive query, as a statement of its own that the engine would answer."""
 
     answer: AnsweredSelect

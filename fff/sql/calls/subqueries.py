@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from fff.catalog import Catalog
 from fff.errors import QueryError, Span
@@ -41,6 +40,7 @@ from fff.sql.syntax.statement import (
     quote,
     text_span,
 )
+from fff.structs import Struct
 
 #: What a SELECT behind IN or EXISTS may consist of, by the tree's names. One of each of its rows is as good as all.
 _CLAUSES = frozenset({"expressions", "from", "where", "distinct"})
@@ -54,8 +54,7 @@ _OF_ONE_TYPE = frozenset("byhildstTn")
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Like, exp.ILike, exp.RegexpLike)
 
 
-@dataclass(frozen=True)
-class Subquery:
+class Subquery(Struct, frozen=True):
     """A subquery that may become a join of the SELECT around it, and the changes of the text that make it one."""
 
     inner: SelectScope
@@ -231,8 +230,7 @@ def _equated(node: Node | None, scope: SelectScope, inner: SelectScope) -> tuple
     return None
 
 
-@dataclass(frozen=True)
-class _Meant:
+class _Meant(Struct, frozen=True):
     """A condition that asks for matches: in which SELECT, of which columns, and whether there must be one or none."""
 
     tree: QueryTree

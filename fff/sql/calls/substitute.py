@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from fff.catalog import Table
 from fff.errors import Span
@@ -12,13 +11,13 @@ from fff.sql.calls.find import Argument, Call
 from fff.sql.syntax.aggregates import has_aggregate, is_aggregate
 from fff.sql.syntax.edits import Edit
 from fff.sql.syntax.statement import Node, exp, qualified, quote
+from fff.structs import Struct
 
 #: Longer texts of calls are cut in aliases.
 _ALIAS_LENGTH = 60
 
 
-@dataclass(frozen=True)
-class Called:
+class Called(Struct, frozen=True):
     """A call and the alias under which its function's table stands in FROM."""
 
     call: Call

@@ -11,7 +11,6 @@ is evaluated twice that may differ, and nothing is counted, ordered or numbered.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from fff.catalog import Catalog
@@ -36,6 +35,7 @@ from fff.sql.syntax.statement import (
     qualified,
     quote,
 )
+from fff.structs import Struct
 
 #: What a merged query may consist of, and the SELECT around it, by the tree's names.
 _INNER = frozenset({"expressions", "from", "joins", "where"})
@@ -120,8 +120,7 @@ def _there(value: T | None) -> T:
     return value
 
 
-@dataclass(frozen=True)
-class _Merge:
+class _Merge(Struct, frozen=True):
     """One entry of a FROM clause, and the SELECT that it is."""
 
     tree: QueryTree

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from fff.catalog import Catalog
 from fff.errors import QueryError, Span
@@ -39,6 +38,7 @@ from fff.sql.syntax.statement import (
     qualified,
     quote,
 )
+from fff.structs import Struct
 
 #: What the queries are called, before the names of their columns.
 PACKED = re.compile(r"^joined_\d+(?:\.|$)")
@@ -209,8 +209,7 @@ def _holds_query(scope: SelectScope, span: Span) -> bool:
     )
 
 
-@dataclass(frozen=True)
-class _Packing:
+class _Packing(Struct, frozen=True):
     """Some joins of a SELECT that become a query in its FROM."""
 
     tree: QueryTree

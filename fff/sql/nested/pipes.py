@@ -8,7 +8,6 @@ An operator that sees only what one before it has made of the rows stands around
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 from fff.catalog import Catalog
@@ -20,6 +19,7 @@ from fff.sql.syntax.edits import Edit
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.statement import Statement, Token, TokenType, exp
+from fff.structs import Struct, field
 
 _JOINS = frozenset(
     {
@@ -108,8 +108,7 @@ def is_certain(error: QueryError, catalog: Catalog) -> bool:
     return name not in names and all(tokens[at + step].token_type is TokenType.DOT for at in alike)
 
 
-@dataclass
-class _MeantSelect:
+class _MeantSelect(Struct):
     """The SELECT that the operators so far mean."""
 
     statement: Statement

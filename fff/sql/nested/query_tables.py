@@ -10,7 +10,6 @@ fails where one of them is incomplete: to the eddy that reads it a table like an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from fff.catalog import Catalog, ScanMethod, Table
 from fff.errors import QueryError, Span
@@ -24,6 +23,7 @@ from fff.sql.syntax.edits import edit
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.statement import Node, Statement, TokenType, arg, exp, filled, quote
+from fff.structs import Struct, field, replace
 
 #: Each is planned by itself; more are left as they are.
 _MOST = 20
@@ -33,8 +33,7 @@ _PLAIN = frozenset({"expressions", "from", "joins", "where"})
 Plan = Callable[[str, Catalog], Prepared]
 
 
-@dataclass
-class QueryTables:
+class QueryTables(Struct):
     """The queries of a statement that have become tables, by their names in lower case."""
 
     made: dict[str, Prepared] = field(default_factory=dict)
@@ -118,8 +117,7 @@ def _hesitant(blocks: Sequence[BlockQuery], made: int) -> list[BlockQuery]:
     return hesitant
 
 
-@dataclass(frozen=True)
-class _Candidate:
+class _Candidate(Struct, frozen=True):
     """A query that may become a table: its text as a statement, and where it stands."""
 
     sql: str

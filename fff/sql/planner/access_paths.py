@@ -10,7 +10,6 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from fff.catalog import LookupMethod, ScanMethod, Table
@@ -23,6 +22,7 @@ from fff.sql.binder.names import Relation
 from fff.sql.binder.spj_block import SourceBlock
 from fff.sql.scalars.typed import always_fails
 from fff.sql.syntax.literals import Constant
+from fff.structs import Struct, field
 
 #: Keys that constants may ask one lookup for (a cross product, where IN lists pin several key columns).
 MAX_SEED_KEYS = 10_000
@@ -31,24 +31,21 @@ MAX_SEED_KEYS = 10_000
 FEW_REQUESTS = 5
 
 
-@dataclass(frozen=True)
-class SeedChoice:
+class SeedChoice(Struct, frozen=True):
     """A lookup whose every key column constants pin, and the keys to ask for."""
 
     method: LookupMethod
     keys: tuple[tuple[object, ...], ...]
 
 
-@dataclass(frozen=True)
-class AliasAccess:
+class AliasAccess(Struct, frozen=True):
     """How the rows of one FROM-clause instance are reached."""
 
     active: bool
     seed: SeedChoice | None
 
 
-@dataclass(frozen=True)
-class TableAccess:
+class TableAccess(Struct, frozen=True):
     """The access methods of one base table that the query uses, and the aliases that share them."""
 
     table: Table
@@ -57,8 +54,7 @@ class TableAccess:
     lookups: tuple[LookupMethod, ...]
 
 
-@dataclass(frozen=True)
-class Access:
+class Access(Struct, frozen=True):
     """Every table's access, and the order in which the feasibility check reached the aliases."""
 
     tables: tuple[TableAccess, ...]
@@ -77,8 +73,7 @@ class Access:
         return names.index(method.limiter or table.source)
 
 
-@dataclass(frozen=True)
-class Binder:
+class Binder(Struct, frozen=True, dict=True):
     """What binds the key columns of lookups in one block; `tables` are narrowed by what its conditions say of them."""
 
     block: SourceBlock
@@ -177,8 +172,7 @@ class Binder:
         return binders
 
 
-@dataclass(frozen=True)
-class Way:
+class Way(Struct, frozen=True):
     """A lookup of an alias: for each key column that no single constant pins, the aliases that bind it; and all that do."""
 
     method: LookupMethod

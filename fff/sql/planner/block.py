@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import count
 
 import pyarrow as pa
@@ -35,13 +34,13 @@ from fff.sql.planner.access_paths import Access, AliasAccess, Binder, TableAcces
 from fff.sql.planner.plan import BlockQuery, Feed, FirstRows, KeyBinding, LookupBinding
 from fff.sql.syntax import params as parameters
 from fff.sql.syntax.literals import Constant
+from fff.structs import Struct, replace
 
 #: A lookup is kept this many times as busy as its host's ceiling of concurrent requests allows.
 WINDOW_FACTOR = 2
 
 
-@dataclass(frozen=True)
-class BlockParts:
+class BlockParts(Struct, frozen=True):
     """What is known about a block before it is known which columns the rest of the statement needs from it."""
 
     block: SourceBlock

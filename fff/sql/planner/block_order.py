@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from fff.catalog import LookupMethod, ScanMethod, Table
 from fff.dataflow.plan.expressions import Column, Expr, Literal
@@ -26,10 +25,10 @@ from fff.sql.planner.plan import BlockQuery, Feed, KeyQuery, KeySource
 from fff.sql.planner.spark_query import view_fields
 from fff.sql.planner.top_rows import any_rows, first_rows
 from fff.sql.syntax.statement import Node, Statement, exp, text_span
+from fff.structs import Struct, field, replace
 
 
-@dataclass(frozen=True)
-class _Keys:
+class _Keys(Struct, frozen=True):
     """A table of keys joined into a block: where its values come from, column by column, one row for each origin.
 
     Or, with `text`, the query to run for them, and which of its columns are wanted.
@@ -42,8 +41,7 @@ class _Keys:
     columns: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
-class Walk:
+class Walk(Struct, frozen=True):
     """A relation of a block whose rows are those of some drafts and those that the block's own results make, by column."""
 
     relation: Relation
@@ -51,8 +49,7 @@ class Walk:
     first: tuple[tuple[Draft, tuple[Expr, ...]], ...]
 
 
-@dataclass(eq=False)
-class Draft:
+class Draft(Struct, eq=False):
     """A block whose columns and keys are not all known yet. The first relations of `block` are those of `sources`."""
 
     sources: tuple[Source, ...]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Literal as OneOf
@@ -18,6 +17,7 @@ from fff.sql.planner.plan import Branch, BranchUnion, Prepared
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
 from fff.sql.syntax.statement import Token, TokenType, exp, tokenize
+from fff.structs import Struct, field, replace
 
 _NOTHING = "SELECT 1"
 _SOURCES = frozenset({"DATABASES", "SCHEMAS", "NAMESPACES"})
@@ -29,8 +29,7 @@ _WHOSE = {
 _HOW = frozenset({"EXTENDED", "FORMATTED", "COST"})
 
 
-@dataclass(frozen=True)
-class AskedFor:
+class AskedFor(Struct, frozen=True):
     """A command: what of, if of something; `sql` is what is explained, and stands at `start` of the text."""
 
     asks: OneOf["tables", "columns", "sources", "functions", "describe", "explain"]

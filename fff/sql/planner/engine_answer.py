@@ -7,7 +7,6 @@ that stands above its blocks.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import reduce
 
 import pyarrow as pa
@@ -27,6 +26,7 @@ from fff.sql.scalars.collections.functions import has_part
 from fff.sql.scalars.names import spark_name
 from fff.sql.scalars.typed import LeftToSparkError, Typed
 from fff.sql.syntax.statement import Node, Statement, arg, exp, filled
+from fff.structs import Struct, replace
 
 #: What a SELECT may consist of, by the tree's names.
 _CLAUSES = frozenset({"kind", "expressions", "from", "joins", "where", "limit", "offset", "hint", "distinct"})
@@ -35,8 +35,7 @@ _MOVES = ("date_add", "date_sub", "moment", "duration", "days_between")
 _KEPT_SETS = ("order", "sort", "distribute", "cluster", "with", "by_name", "on", "side", "kind")
 
 
-@dataclass(frozen=True)
-class _Item:
+class _Item(Struct, frozen=True):
     """A result column of one SELECT; its value is over declared columns."""
 
     field: Field
@@ -44,8 +43,7 @@ class _Item:
     span: Span
 
 
-@dataclass(frozen=True)
-class AnsweredSelect:
+class AnsweredSelect(Struct, frozen=True):
     """A SELECT whose rows the engine makes."""
 
     scope: SelectScope
@@ -75,8 +73,7 @@ class AnsweredSelect:
         )
 
 
-@dataclass(frozen=True)
-class EngineAnswer:
+class EngineAnswer(Struct, frozen=True):
     """A statement that the engine answers by itself."""
 
     fields: tuple[Field, ...]

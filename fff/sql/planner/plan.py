@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -17,10 +16,10 @@ from fff.sql.analysis.column_lineage import Needs
 from fff.sql.analysis.conjuncts import Conjunct
 from fff.sql.analysis.soundness import AnswerBounds, Doubts
 from fff.sql.planner.spark_messages import OwnWords
+from fff.structs import Struct, field, replace
 
 
-@dataclass(frozen=True)
-class Cut:
+class Cut(Struct, frozen=True):
     """Which of some rows are taken: one of each that are equal, all but the first `offset`, at most `limit` of those."""
 
     distinct: bool = False
@@ -28,8 +27,7 @@ class Cut:
     limit: int | None = None
 
 
-@dataclass(frozen=True)
-class Branch:
+class Branch(Struct, frozen=True):
     """Rows of a result: one for each row of a block, or, without a block, one that no table makes."""
 
     block: int | None
@@ -40,8 +38,7 @@ class Branch:
     cut: Cut = Cut()
 
 
-@dataclass(frozen=True)
-class BranchUnion:
+class BranchUnion(Struct, frozen=True):
     """What the engine answers by itself: the rows of its branches one after the other, in any order."""
 
     fields: tuple[Field, ...]
@@ -70,8 +67,7 @@ class BranchUnion:
         return replace(self, branches=tuple(branches))
 
 
-@dataclass(frozen=True)
-class KeyBinding:
+class KeyBinding(Struct, frozen=True):
     """What binds one key column of a lookup of one alias: constants, columns of other aliases, or both."""
 
     column: str
@@ -79,8 +75,7 @@ class KeyBinding:
     columns: tuple[str, ...]  # alias.column
 
 
-@dataclass(frozen=True)
-class LookupBinding:
+class LookupBinding(Struct, frozen=True):
     """A lookup in the plan, as one alias uses it."""
 
     alias: int
@@ -89,8 +84,7 @@ class LookupBinding:
     seed: int | None  # how many keys constants ask for; None when only joins bind it
 
 
-@dataclass(frozen=True)
-class KeySource:
+class KeySource(Struct, frozen=True):
     """Output columns of an earlier block whose values are keys."""
 
     block: int  # ordinal among the statement's blocks, always smaller than that of the block that is fed
@@ -105,8 +99,7 @@ class KeySource:
         ]
 
 
-@dataclass(frozen=True)
-class KeyQuery:
+class KeyQuery(Struct, frozen=True):
     """Spark SQL that has keys among its columns, to be run once the blocks whose views it reads have ended.
 
     Its rows become `view`, which `UpperQuery.final` reads instead of running the query again. Several feeds may want
@@ -119,8 +112,7 @@ class KeyQuery:
     columns: tuple[int, ...]  # of its result, parallel to the fed table's columns
 
 
-@dataclass(frozen=True)
-class Feed:
+class Feed(Struct, frozen=True):
     """A table that no source holds: the distinct keys, none of them NULL, that other blocks find.
 
     Joined into a block, it makes that block fetch only what the rest of the statement can match (a semi-join
@@ -150,8 +142,7 @@ class Feed:
         return replace(self, sources=sources, query=query, rows=rows)
 
 
-@dataclass(frozen=True)
-class FirstRows:
+class FirstRows(Struct, frozen=True):
     """That a result takes so many rows of a table's only scan: any, or the first by a column by which that is ordered.
 
     `sort`: what the scan is to be asked to be sorted by, where it does not come so. `cut`: which of the rows
@@ -167,8 +158,7 @@ class FirstRows:
     cut: bool = False
 
 
-@dataclass(frozen=True)
-class BlockQuery:
+class BlockQuery(Struct, frozen=True):
     """One select-project-join block of a statement: what its eddy runs, and the view that holds its rows for Spark."""
 
     plan: BlockPlan  # its output is exactly the columns the rest of the statement needs
@@ -195,8 +185,7 @@ class BlockQuery:
         return bool(self.plan.aliases) and self.plan.limit != 0
 
 
-@dataclass(frozen=True)
-class SparkFilter:
+class SparkFilter(Struct, frozen=True):
     """A condition on the rows of a block that is left to Spark, and what counts the rows that it throws away.
 
     `counts` is Spark SQL over the blocks' views: one row with how many there are, how many are kept and, for each of
@@ -210,8 +199,7 @@ class SparkFilter:
     unknown: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class UpperQuery:
+class UpperQuery(Struct, frozen=True):
     """Spark SQL over the views that hold the blocks' rows.
 
     `group_keys` tells for each result column which output column of the only block it groups by (None: none), and is
@@ -232,8 +220,7 @@ class UpperQuery:
     filters: tuple[SparkFilter, ...] = ()
 
 
-@dataclass(frozen=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """One statement, resolved, checked and planned; no request has been made.
 
     A statement has any number of blocks. It is answered by the engine alone, then it has `result`, or by Spark over the

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 from fff.catalog import Catalog
 from fff.errors import InfeasibleQuery, QueryError, Span
@@ -38,6 +37,7 @@ from fff.sql.syntax.shorthands import written_out
 from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.spark_functions import check_arguments, check_function_names
 from fff.sql.syntax.statement import Statement, TokenType, exp
+from fff.structs import replace
 
 
 def prepare(

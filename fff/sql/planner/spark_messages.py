@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Self
 
 from fff.dataflow.plan.expressions import Column
 from fff.errors import SparkError
 from fff.schema import Field
 from fff.sql.binder.spj_block import SourceBlock
+from fff.structs import Struct, field
 
 #: A name, perhaps with one before it, each perhaps quoted.
 _NAME = re.compile(r"(?<![\w`.])(?:(?P<view>`\w+`|\w+)\.)?(?P<name>`[\w.]+`|\w+)(?![\w`])", re.ASCII)
@@ -18,8 +18,7 @@ _NAME = re.compile(r"(?<![\w`.])(?:(?P<view>`\w+`|\w+)\.)?(?P<name>`[\w.]+`|\w+)
 _OURS = "__fff_"
 
 
-@dataclass(frozen=True)
-class OwnWords:
+class OwnWords(Struct, frozen=True):
     """The statement's names for views and their columns: of `view`, of `view.column`, of a column that only one view has."""
 
     names: Mapping[str, str] = field(default_factory=dict)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from fff.dataflow.plan.expressions import Column
@@ -27,6 +26,7 @@ from fff.sql.planner.spark_messages import OwnWords
 from fff.sql.syntax import params as parameters
 from fff.sql.syntax.edits import Edit, applied, edit
 from fff.sql.syntax.statement import Statement, TokenType, exp, quote
+from fff.structs import Struct, replace
 
 #: The view that holds the block's result.
 VIEW = "__fff_block"
@@ -36,8 +36,7 @@ _COUNT = ", count(*) AS __fff_rows "
 _NOT_IN_NAMES = re.compile(r"\W", re.ASCII)
 
 
-@dataclass(frozen=True)
-class _SparkWriter:
+class _SparkWriter(Struct, frozen=True):
     block: SourceBlock
     output: Sequence[Column]
     fields: tuple[Field, ...]

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from fff.catalog import Catalog
 from fff.dataflow.plan.expressions import Column
@@ -46,6 +45,7 @@ from fff.sql.syntax.edits import applied
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.statement import arg, exp, keyword
+from fff.structs import replace
 
 #: Subqueries that are left as they are, after which no more are tried.
 _MOST_SUBQUERIES = 20

@@ -6,7 +6,6 @@ A function without a row here, or called with other types, is left to Spark.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -36,6 +35,7 @@ from fff.sql.scalars.coercion import (
 from fff.sql.scalars.collections import functions as collections
 from fff.sql.scalars.quantities import intervals, numbers
 from fff.sql.scalars.typed import LeftToSparkError, Typed, call
+from fff.structs import Struct
 
 #: Texts made by a function are no longer than this many times what they are made of.
 _MOST_REPEATED = 1000
@@ -43,8 +43,7 @@ _MOST_REPEATED = 1000
 _MOST_PLACES = 15
 
 
-@dataclass(frozen=True)
-class Function:
+class Function(Struct, frozen=True):
     """A function of fixed types: what it takes, of which the last `optional` may be missing, and what it gives.
 
     Arguments from the one numbered `constant` on are constants.

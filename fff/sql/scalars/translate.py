@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Protocol
 
@@ -25,6 +24,7 @@ from fff.sql.scalars.written.moments import OF_UNITS, PATTERNED, of_units, part_
 from fff.sql.scalars.written.table import NODES, called
 from fff.sql.syntax.literals import constant_of
 from fff.sql.syntax.statement import Node, Statement, exp
+from fff.structs import Struct
 
 
 class Conditions(lambdas.Among, Protocol):
@@ -34,8 +34,7 @@ class Conditions(lambdas.Among, Protocol):
         """A comparison of two expressions."""
 
 
-@dataclass(frozen=True)
-class Scalars:
+class Scalars(Struct, frozen=True):
     """Turns value expressions of one scope into typed engine expressions."""
 
     statement: Statement

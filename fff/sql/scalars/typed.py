@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -21,6 +20,7 @@ from fff.dataflow.plan.expressions import (
 from fff.errors import InvariantError
 from fff.schema import ArrowType
 from fff.sql.syntax.statement import Node, exp
+from fff.structs import Struct
 
 #: Texts that are compared without their case (`COLLATE utf8_lcase`). They are texts to Arrow: only the planner tells them
 #: apart, and no kernel and no table has values of this type.
@@ -38,8 +38,7 @@ class LeftToSparkError(Exception):
     """This expression is not the engine's; the message says why."""
 
 
-@dataclass(frozen=True)
-class Typed:
+class Typed(Struct, frozen=True):
     """An engine expression and the Arrow type of its values, which is that of Spark.
 
     `literal`: a number as it is written, for which Spark finds a narrower decimal type than for other whole numbers.

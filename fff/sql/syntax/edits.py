@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fff.errors import Span
+from fff.structs import Struct
 
 
-@dataclass(frozen=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """Text to put in the place of a span; parts that are spans themselves are kept, with the edits inside them."""
 
     span: Span

@@ -12,7 +12,6 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from typing import Literal
 
@@ -21,6 +20,7 @@ import pyarrow as pa
 
 from fff.schema import ArrowType, comparison_kind
 from fff.sql.syntax.statement import Node, Statement, exp, identifier_span
+from fff.structs import Struct
 
 ConstantKind = Literal[
     "null", "boolean", "integer", "decimal", "double", "string", "date", "timestamp", "timestamp_ntz"
@@ -45,8 +45,7 @@ _ARITHMETIC: dict[type[Node], Callable[[int, int], int]] = {
 _DECIMAL_DIGITS = 38
 
 
-@dataclass(frozen=True)
-class Constant:
+class Constant(Struct, frozen=True):
     """A constant and the family of Spark types it belongs to."""
 
     kind: ConstantKind

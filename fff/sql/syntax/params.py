@@ -6,11 +6,11 @@ import datetime as dt
 import difflib
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 
 from fff.errors import Span, UnsupportedSQL, UsageError
 from fff.sql.syntax.statement import Statement, TokenType, exp
+from fff.structs import Struct
 
 #: A colon behind one of these reads a field of a semi-structured value (`c:city`), it does not name a parameter.
 _OPERANDS = frozenset(
@@ -21,8 +21,7 @@ _OPERANDS = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Marker:
+class Marker(Struct, frozen=True):
     """A `:name` in the text."""
 
     name: str

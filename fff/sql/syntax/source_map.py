@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Self
 
 from fff.errors import QueryError, Span
 from fff.sql.syntax.edits import Edit, pieces
+from fff.structs import Struct
 
 
-@dataclass(frozen=True)
-class _Piece:
+class _Piece(Struct, frozen=True):
     """A part of the text: kept as the user wrote it, or new, and then it stands for a place of the user's text."""
 
     start: int
@@ -28,8 +27,7 @@ class _Piece:
         return self.origin.start + offset - self.start if self.kept else self.origin.end
 
 
-@dataclass(frozen=True)
-class Edited:
+class Edited(Struct, frozen=True):
     """A text, and what each part of it was in the text as it was written."""
 
     sql: str

@@ -11,7 +11,6 @@ import logging
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -20,6 +19,7 @@ from sqlglot.errors import ErrorLevel, ParseError, SqlglotError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from fff.errors import QueryError, Span, UnsupportedSQL
+from fff.structs import Struct
 
 #: A node of the syntax tree.
 Node: TypeAlias = exp.Expr
@@ -133,8 +133,7 @@ _FACTORS = frozenset({TokenType.NUMBER, TokenType.VAR, TokenType.IDENTIFIER, Tok
 _SIMPLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
-@dataclass(frozen=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """One SQL statement: its text, its tokens, and for every token how deeply it stands in brackets."""
 
     sql: str

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import hmac
 import logging
 from collections import deque
@@ -18,6 +17,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from fff.stats import AccessMeter
+from fff.structs import astuple
 from fff.web.clock import Clock
 from fff.web.gate.leases import Message, rules_of
 from fff.web.gate.limiter import Cause, HostLimiter, Permit, WaitTooLong
@@ -273,7 +273,7 @@ class LeasedLimiter(HostLimiter):
         if permit.serial not in self._outcomes:
             super().observe(permit, quotas)
         elif quotas:
-            self._outcomes[permit.serial].append(["observe", [dataclasses.astuple(one) for one in quotas]])
+            self._outcomes[permit.serial].append(["observe", [astuple(one) for one in quotas]])
 
     def admitted(self, permit: Permit) -> None:
         """See `HostLimiter`."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fff.stats import AccessMeter
+from fff.structs import Struct, field, replace
 from fff.web.clock import Clock
 from fff.web.gate.limiter import HostLimiter, Permit, WaitTooLong
 from fff.web.gate.rate_limit_headers import Quota
@@ -27,8 +27,7 @@ Message = Sequence[Any]
 Send = Callable[[Message], None]
 
 
-@dataclass
-class _Job:
+class _Job(Struct):
     """Which of a job's tasks have come so far, by number, and how many are here."""
 
     tasks: int

@@ -13,10 +13,10 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from fff.stats import AccessMeter
+from fff.structs import Struct
 from fff.web.clock import Clock
 from fff.web.gate.concurrency import Crowd
 from fff.web.gate.rate import ARRIVAL_S, Pace, SlidingLimit, TokenBucket
@@ -51,8 +51,7 @@ class WaitTooLong(Exception):  # noqa: N818 - internal; the client turns it into
         return "try again later, or allow the wait with client.retry.max_wait in the spec"
 
 
-@dataclass(frozen=True, slots=True)
-class Permit:
+class Permit(Struct, frozen=True):
     """Leave to send one request: its number, how many were in flight with it, when it was given, as how many it counts."""
 
     serial: int
@@ -61,16 +60,14 @@ class Permit:
     units: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Doubt:
+class _Doubt(Struct, frozen=True):
     """A refusal that may be about its request alone: the number of that one, and when its wait is over."""
 
     serial: int
     until: float
 
 
-@dataclass(frozen=True, eq=False)
-class RetryAfterWait:
+class RetryAfterWait(Struct, frozen=True, eq=False):
     """One request's wait. Implements `Gate`."""
 
     until: float

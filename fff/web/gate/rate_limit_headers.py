@@ -9,9 +9,9 @@ from __future__ import annotations
 import email.utils
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
+from fff.structs import Struct
 from fff.web.types import HostPolicy
 
 _FAMILIES = ("ratelimit", "x-ratelimit", "x-rate-limit")
@@ -31,8 +31,7 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, None: 1.0}
 
 
-@dataclass(frozen=True)
-class Quota:
+class Quota(Struct, frozen=True):
     """One quota at the moment of an answer. Times in seconds."""
 
     name: str = ""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 
 from fff.quals import Operator, Qual
+from fff.structs import replace
 
 Key = tuple[object, ...]
 #: A condition in the database's SQL, and the values that stand in it as parameters.

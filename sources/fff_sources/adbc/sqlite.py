@@ -7,11 +7,11 @@ and a value of another kind fails the reading instead of turning into something 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import pyarrow as pa
 
 from fff.quals import Qual
+from fff.structs import replace
 from fff_sources.adbc.columns import (
     Condition,
     DatabaseColumn,

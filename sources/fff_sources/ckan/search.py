@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
+from fff.structs import replace
 from fff_sources.http.portal import WHOLE_NUMBERS, FilterWords
 from fff_sources.http.response.json import encode
 from fff_sources.http.tables import Question
@@ -63,8 +63,7 @@ def is_sortable(name: str, kind: str, spark: str) -> bool:
     return spark in WHOLE_NUMBERS if kind in _WHOLE else spark == known and known in _TIMES
 
 
-@dataclass(frozen=True)
-class Search(FilterWords):
+class Search(FilterWords, frozen=True):
     """How one access method asks; its conditions are equalities. `first` is the column asked for where none is needed."""
 
     resource: str

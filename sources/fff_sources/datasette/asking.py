@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
+from fff.structs import replace
 from fff_sources.http.portal import WHOLE_NUMBERS, FilterWords
 from fff_sources.http.response.json import encode
 from fff_sources.http.tables import Question
@@ -90,8 +90,7 @@ def comparisons(declared: str, spark: str) -> tuple[str, ...]:
     return ("=", "like") if affinity(declared) == "TEXT" else ("=",)
 
 
-@dataclass(frozen=True)
-class TablePage(FilterWords):
+class TablePage(FilterWords, frozen=True):
     """How one access method asks. `first` is the column asked for where none is needed."""
 
     path: str

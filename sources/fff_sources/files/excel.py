@@ -8,9 +8,9 @@ import datetime as dt
 import io
 import zipfile
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from fff.errors import SourceError
+from fff.structs import replace
 from fff.web.types import Response
 from fff_sources.http.fetch import Fetch
 from fff_sources.http.paging.paginators import Ask

@@ -11,7 +11,6 @@ import os
 import zlib
 from collections import deque
 from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -24,6 +23,7 @@ from fff.errors import SourceError
 from fff.quals import Quals
 from fff.schema import arrow_type
 from fff.stats import AccessMeter
+from fff.structs import replace
 from fff.web.types import HostPolicy, Response
 from fff_sources.adapter import SourceContext
 from fff_sources.files import columnar, kinds

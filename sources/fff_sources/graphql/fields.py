@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from fff.structs import replace
 from fff_sources.http.response.jsonpath import JsonPath, Step
 
 _NAME = re.compile(r"[_A-Za-z][_0-9A-Za-z]*")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from fff.structs import Struct
+from fff.structs import field as member
 from fff_sources.graphql.fields import SelectedField
-from fff_sources.http.response.json import Struct, decode
-from fff_sources.http.response.json import field as member
+from fff_sources.http.response.json import decode
 
 #: Asks for all types at once, with as many wrappers as `[[T!]!]!` has.
 INTROSPECTION = (

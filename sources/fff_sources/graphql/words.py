@@ -9,10 +9,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fff.structs import Struct
 from fff.web.types import Response
 from fff_sources.graphql import fields
 from fff_sources.graphql.fields import SelectedField, Selection
-from fff_sources.http.response.json import MalformedJSON, Raw, Struct, decode
+from fff_sources.http.response.json import MalformedJSON, Raw, decode
 from fff_sources.http.response.jsonpath import JsonPath
 from fff_sources.http.tables import Question
 from fff_sources.http.templates import json_value, text_of

@@ -21,7 +21,6 @@ import contextlib
 import itertools
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,6 +28,7 @@ import pyarrow.compute as pc
 from fff.budget import BudgetExhausted
 from fff.catalog import Page
 from fff.errors import SourceError
+from fff.structs import Struct, field
 from fff_sources.http.request.keys import Key, shortest
 
 #: Asks for keys in one request of the same kind.
@@ -41,8 +41,7 @@ _JUMP = 0.25  # by which the share of keys without rows has risen
 _ROUND = frozenset({10, 20, 25, 30, 50, 100, 200, 250, 500, 1000, 2000, 2500, 5000, 10_000})
 
 
-@dataclass
-class _KeyedAnswer:
+class _KeyedAnswer(Struct):
     """How many rows an answer has of each key, and the key of its last row."""
 
     rows: Counter[Key] = field(default_factory=Counter)

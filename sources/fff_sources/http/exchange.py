@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from urllib.parse import urlencode, urljoin
 
 from fff.catalog import Table
 from fff.errors import InvariantError, SourceError
 from fff.stats import AccessMeter
+from fff.structs import replace
 from fff.web.types import HostPolicy, Request, Response, ResponseMemory
 from fff_sources.adapter import SourceContext
 from fff_sources.http import templates

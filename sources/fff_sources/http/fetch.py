@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -14,6 +13,7 @@ from fff.budget import BudgetExhausted
 from fff.catalog import Page
 from fff.errors import SourceError
 from fff.stats import AccessMeter
+from fff.structs import Struct, replace
 from fff.web.types import Response
 from fff_sources.http.paging import paginators
 from fff_sources.http.paging.consistency import NOT_EXHAUSTIVE, Gaps, Moved, Records, Repeats, Totals, marks
@@ -51,8 +51,7 @@ class Fetch(Protocol):
         """The answer, whose body `arriving` hears of before; raises SourceError."""
 
 
-@dataclass
-class Reading:
+class Reading(Struct, dict=True):
     """All pages of one endpoint for one set of keys.
 
     `key` are the columns that tell rows apart, where they are read; `projected`: requests name the columns
@@ -92,10 +91,7 @@ class Reading:
 
     def again(self, fetch: Fetch, fill: Mapping[str, object] | None) -> Reading:
         """The same for another key; of a reading that has not begun, as most of it is the same for all keys."""
-        reading = object.__new__(Reading)
-        reading.__dict__.update(self.__dict__)
-        reading.fetch, reading.fill = fetch, fill
-        return reading
+        return replace(self, fetch=fetch, fill=fill)
 
     def send(self, ask: Ask) -> Incoming:
         """Ask; large bodies of lines can be read while they come."""

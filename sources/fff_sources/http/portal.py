@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
 from fff.errors import SourceError, SpecError
 from fff.quals import Quals
 from fff.stats import AccessMeter
+from fff.structs import Struct, replace
 from fff.web.types import Response
 from fff_sources.adapter import SourceContext
 from fff_sources.http.exchange import Exchange
@@ -36,8 +36,7 @@ class PortalSpec(common.SourceSpec):
     tables: dict[str, PortalTable] | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class FilterWords:
+class FilterWords(Struct, frozen=True, kw_only=True):
     """Words that also say conditions, of services that know every key and tell failures by the status.
 
     `quals`: what holds for all rows that are of use.
@@ -58,8 +57,7 @@ class FilterWords:
         return None
 
 
-@dataclass(frozen=True)
-class PortalColumn:
+class PortalColumn(Struct, frozen=True):
     """A column as its server describes it: the server's own type, and the Spark SQL type it is read as."""
 
     name: str

@@ -26,6 +26,10 @@ NO_ZIP = (
 )
 
 
+class MalformedMarkupError(ValueError):
+    """The body is not the XML or HTML that its format says."""
+
+
 class PackedError(ValueError):
     """What should be packed as the spec says is not."""
 
@@ -235,6 +239,7 @@ __all__ = [
     "VALUE",
     "BodyError",
     "MalformedJSON",
+    "MalformedMarkupError",
     "PackedError",
     "entries",
     "exploded",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from fff.access.key_index import having
@@ -13,6 +12,7 @@ from fff.catalog import LookupMethod, Page, ScanMethod, Table
 from fff.dataflow.plan.extents import Extent, ValueSet
 from fff.errors import InvariantError, SourceError, SpecError
 from fff.stats import AccessMeter
+from fff.structs import replace
 from fff.web.secrets import Secrets
 from fff.web.types import ResponseMemory
 from fff_sources.adapter import SourceContext

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkable
 
@@ -14,6 +13,7 @@ import pyarrow as pa
 from fff.catalog import KeyColumn, LookupMethod, ScanMethod, Table
 from fff.quals import ChangesSince, Quals
 from fff.schema import Field, arrow_type, is_sorted_alike
+from fff.structs import Struct, field, replace
 from fff.web.types import Response
 from fff_sources.http import templates
 from fff_sources.http.paging.consistency import NOT_EXHAUSTIVE
@@ -28,8 +28,7 @@ _WITHOUT_NAN = frozenset({"json", "ndjson"})
 _SHOWN = 5  # values that are shown of many
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(Struct, frozen=True):
     """What one request says, in a language that templates cannot speak.
 
     Sent as it is: nothing is filled in.
@@ -77,8 +76,7 @@ class SortedWords(Words, Protocol):
         """The same words, which ask for scans sorted by a column: falling with `-` before its name."""
 
 
-@dataclass(frozen=True)
-class HttpAccess:
+class HttpAccess(Struct, frozen=True):
     """One access method as the source carries it out."""
 
     endpoint: spec.Endpoint
@@ -114,19 +112,18 @@ class HttpAccess:
         return self.words is not None or self.endpoint.select is not None
 
 
-@dataclass(frozen=True)
-class PlannedTable:
+class PlannedTable(Struct, frozen=True, eq=False, dict=True):
     """A table for the engine, and what the adapter alone needs to know about it."""
 
     table: Table
     spec: spec.TableSpec
     paths: Mapping[str, JsonPath]  # column -> place in a record
     declared: bool = True  # whether a spec says where the columns are, and not the table's first page
-    readers: dict[tuple[str, tuple[str, ...], bool], BodyDecoder] = field(default_factory=dict, compare=False)
+    readers: dict[tuple[str, tuple[str, ...], bool], BodyDecoder] = field(default_factory=dict)
     #: Kept for `fetch`, by the same names: its `Reading`s of one key each, to be had again for another.
-    readings: dict[tuple[str, tuple[str, ...], bool], Any] = field(default_factory=dict, compare=False)
+    readings: dict[tuple[str, tuple[str, ...], bool], Any] = field(default_factory=dict)
     #: Kept for `requests`, by access method: the `RequestPattern` in which other keys change but the key.
-    patterns: dict[int, Any] = field(default_factory=dict, compare=False)
+    patterns: dict[int, Any] = field(default_factory=dict)
 
     @cached_property
     def no_rows(self) -> frozenset[int]:
@@ -134,8 +131,7 @@ class PlannedTable:
         return frozenset(rule.status_code for rule in self.spec.on_status)
 
 
-@dataclass(frozen=True)
-class DiscoveredTable:
+class DiscoveredTable(Struct, frozen=True):
     """A table as an adapter has found it or read it in the spec.
 
     Without columns it has only a name so far.

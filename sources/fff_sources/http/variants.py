@@ -9,11 +9,11 @@ import asyncio
 import contextlib
 import operator
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 from fff.catalog import Page
 from fff.quals import Quals
+from fff.structs import replace
 from fff_sources.http.tables import HttpAccess
 
 Variant: TypeAlias = Mapping[str, object]

@@ -8,7 +8,7 @@ from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff_sources.adapter import SourceContext
 from fff_sources.http.response.jsonpath import JsonPath, literal_path
-from fff_sources.http.response.markup import MalformedMarkupError
+from fff_sources.http.shaping import MalformedMarkupError
 from fff_sources.http.source import HttpSource
 from fff_sources.http.tables import DiscoveredTable, HttpAccess, Question, place_of
 from fff_sources.odata import metadata

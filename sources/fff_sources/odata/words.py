@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from fff.quals import Qual
+from fff.structs import replace
 from fff_sources.http.portal import FilterWords
 from fff_sources.http.tables import Question
 from fff_sources.odata.edm import Property, literal
@@ -17,8 +17,7 @@ Key = tuple[object, ...]
 _OPERATORS = {"=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
-@dataclass(frozen=True)
-class ODataWords(FilterWords):
+class ODataWords(FilterWords, frozen=True):
     """How one access method asks.
 
     Args:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 from fff.catalog import SourceAdapter, Table
 from fff.functions import Proxy
 from fff.functions.judging import ProxiedFunction
+from fff.structs import replace
 from fff_sources.adapter import SourceContext
 from fff_sources.http.source import HttpSource
 from fff_sources.http.spec.functions import planned_functions

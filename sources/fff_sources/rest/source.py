@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import Any
 
 from fff.errors import SourceError, SpecError
 from fff.stats import AccessMeter
+from fff.structs import replace
 from fff_sources.adapter import SourceContext
 from fff_sources.http.exchange import Exchange, form_of
 from fff_sources.http.paging.factory import make_paginator

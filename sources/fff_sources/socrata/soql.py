@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from fff.structs import replace
 from fff_sources.http.portal import WHOLE_NUMBERS, FilterWords
 from fff_sources.http.tables import Question
 from fff_sources.http.templates import text_of
@@ -97,8 +97,7 @@ def name(column: str) -> str:
     return column if _PLAIN.fullmatch(column) and column not in _WORDS else f"`{column}`"
 
 
-@dataclass(frozen=True)
-class Soql(FilterWords):
+class Soql(FilterWords, frozen=True):
     """How one access method asks. `first` is the column asked for where none is needed."""
 
     path: str

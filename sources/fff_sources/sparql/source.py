@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping
 
 from fff.errors import SourceError
 from fff.stats import AccessMeter
+from fff.structs import Struct
+from fff.structs import field as member
 from fff.web.types import Response
 from fff_sources.adapter import SourceContext
-from fff_sources.http.response.json import MalformedJSON, Struct, decode
-from fff_sources.http.response.json import field as member
+from fff_sources.http.response.json import MalformedJSON, decode
 from fff_sources.http.response.jsonpath import JsonPath, Step
 from fff_sources.http.source import HttpSource
 from fff_sources.http.tables import DiscoveredTable, HttpAccess

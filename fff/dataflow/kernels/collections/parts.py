@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +12,7 @@ import pyarrow.compute as pc
 from fff.dataflow.arrays import Bools, Int64
 from fff.dataflow.kernels.values import Value, column
 from fff.schema import ArrowType
+from fff.structs import Struct
 
 
 def is_list(kind: ArrowType) -> bool:
@@ -20,8 +20,7 @@ def is_list(kind: ArrowType) -> bool:
     return bool(pa.types.is_list(kind))
 
 
-@dataclass(frozen=True)
-class Parts:
+class Parts(Struct, frozen=True, dict=True):
     """The elements of the arrays of a column, without those of NULLs."""
 
     values: pa.Array

@@ -6,12 +6,12 @@ With `_rtrim` behind it, a collation looks at no blanks at the end.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from fff.dataflow.plan.expressions import Literal
 from fff.sql.scalars.coercion import BINARY, STRING, VOID, cast, type_name
 from fff.sql.scalars.typed import COLLATED, COLLATIONS, LeftToSparkError, Typed, call
 from fff.sql.syntax.statement import Node, exp
+from fff.structs import replace
 
 _BINARY = "utf8_binary"
 #: Functions that do the same whatever the collation; what texts they give have it, too.

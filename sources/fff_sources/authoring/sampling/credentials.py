@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fff.errors import SourceError
 from fff.stats import AccessMeter
+from fff.structs import replace
 from fff.web.client import WebClient
 from fff.web.secrets import Redactor, Secrets, references
 from fff.web.types import Credentials, HostPolicy, Request

@@ -18,8 +18,8 @@ from fff_sources.http.response.bodies import BodyDecoder, BodyFormat
 from fff_sources.http.response.csv_text import charset_of
 from fff_sources.http.response.json import MalformedJSON, decode
 from fff_sources.http.response.jsonpath import quoted
-from fff_sources.http.response.markup import MalformedMarkupError
 from fff_sources.http.response.records import Origin, RecordDecoder
+from fff_sources.http.shaping import MalformedMarkupError
 from fff_sources.load import known_types
 
 _DELIMITERS = ",;\t|"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, unquote
 
 from fff.errors import SourceError
+from fff.structs import replace
 from fff_sources.authoring.draft import ColumnDraft, LookupDraft, TableDraft, identifier, singular, unique
 from fff_sources.authoring.sampling.address import looks_like_id, without_ending
 from fff_sources.authoring.sampling.form import Content, read_content

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.catalog import Page
+from fff.structs import field
 from fff_sources.http.paging.paginators import PageAnswer, PaginationError, Told
 from fff_sources.http.response.json import (
     Decoder,
@@ -24,7 +25,6 @@ from fff_sources.http.response.json import (
     WrongShape,
     decode,
     defstruct,
-    field,
     is_field_name,
 )
 from fff_sources.http.response.jsonpath import JsonPath, kind_of

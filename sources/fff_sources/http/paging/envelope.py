@@ -10,9 +10,9 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from fff.structs import Struct, field
 from fff_sources.http.paging import conventions
 from fff_sources.http.paging.conventions import normal
 from fff_sources.http.paging.surroundings import FIRST_UNTOLD, Object, objects_around, objects_of
@@ -33,8 +33,7 @@ def looks_like_url(text: str) -> bool:
     return _URL.match(text) is not None
 
 
-@dataclass(frozen=True)
-class NextPage:
+class NextPage(Struct, frozen=True):
     """The next page as an answer names it.
 
     `body` is what to send with POST; `merge`: on top of what was sent.
@@ -46,8 +45,7 @@ class NextPage:
     merge: bool = False
 
 
-@dataclass(frozen=True)
-class Total:
+class Total(Struct, frozen=True):
     """How many records there are in all, by a word.
 
     `exact` is false where the answer calls it an estimate.
@@ -65,8 +63,7 @@ _CERTAIN_TOTAL = len(conventions.PLAIN_TOTALS) + 1  # the rank of a word that me
 _Member: TypeAlias = tuple[str, str, object]
 
 
-@dataclass(frozen=True)
-class PagingHints:
+class PagingHints(Struct, frozen=True):
     """The usual words of one answer; words stand before what they say."""
 
     has_more: tuple[str, bool] | None = None

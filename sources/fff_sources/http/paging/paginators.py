@@ -12,10 +12,10 @@ A server that repeats a cursor or a URL raises PaginationError; pages that repea
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
+from fff.structs import Struct, field
 from fff_sources.http.paging.envelope import says_estimate
 from fff_sources.http.response.json import MalformedJSON, Raw, decode
 from fff_sources.http.response.jsonpath import JsonPath, kind_of, walk
@@ -29,8 +29,7 @@ class CutShortError(Exception):
     """The source says that there is more than what came, and not how to ask for it; the rows that came are good."""
 
 
-@dataclass(frozen=True)
-class Ask:
+class Ask(Struct, frozen=True):
     """What one page is asked with: parameters on top of the endpoint's, or a whole URL the source gave."""
 
     params: Mapping[str, str] = field(default_factory=dict)
@@ -51,8 +50,7 @@ class Ask:
         return self.url is None and self.body is None and self.only is None and self.method is None
 
 
-@dataclass(frozen=True)
-class PageAnswer:
+class PageAnswer(Struct, frozen=True, dict=True):
     """What a paginator may look at. `records` counts them before bad ones were dropped."""
 
     body: bytes
@@ -106,8 +104,7 @@ class PageAnswer:
             raise PaginationError(f"{path.text if path else ''!r} is {value!r}, not a number") from error
 
 
-@dataclass(frozen=True)
-class Told:
+class Told(Struct, frozen=True):
     """What an answer tells of the whole: the number of its records or, with None for that, of its pages alone.
 
     `exact`: it is no estimate. `declared`: the spec says where it stands; else it was found by a usual word,
@@ -126,8 +123,7 @@ class Told:
         return self.exact and self.declared
 
 
-@dataclass(frozen=True)
-class TotalAt:
+class TotalAt(Struct, frozen=True):
     """Where answers tell a total, and whether the spec calls it an estimate."""
 
     path: JsonPath | None = None
@@ -203,8 +199,7 @@ class SinglePagePaginator(Chained):
         return None
 
 
-@dataclass(frozen=True)
-class PageRange:
+class PageRange(Struct, frozen=True):
     """Where a part of a scan lies in the whole: what its paginator must know of the pages before and after."""
 
     questions: int  # to ask in this part

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from fff.structs import Struct
 from fff.web.types import Response
 from fff_sources.http.paging.paginators import Ask, PageRange
 from fff_sources.http.spec import spec
 
 
-@dataclass(frozen=True)
-class ScanPart:
+class ScanPart(Struct, frozen=True):
     """What one reader is to read. Without a share it is the whole scan, whose first page is there already."""
 
     first: Response | None = None
@@ -41,8 +40,7 @@ def is_divisible(endpoint: spec.Endpoint) -> bool:
     )
 
 
-@dataclass(frozen=True)
-class FirstPage:
+class FirstPage(Struct, frozen=True):
     """The first page of a scan: its answer, how many records that holds, and what tells them from any other page's."""
 
     answer: Response

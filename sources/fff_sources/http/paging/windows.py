@@ -11,7 +11,6 @@ import contextlib
 import datetime as dt
 import itertools
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -24,6 +23,7 @@ from fff.errors import SourceError
 from fff.quals import Qual, in_order, tightest
 from fff.schema import ArrowType, Field
 from fff.sql.analysis.pushdown import quals_between
+from fff.structs import Struct, replace
 from fff_sources.http import templates
 from fff_sources.http.response.values import from_text
 from fff_sources.http.spec import spec
@@ -36,8 +36,7 @@ _DAY = dt.timedelta(days=1)
 _HOPELESS = 3
 
 
-@dataclass(frozen=True)
-class ScanWindow:
+class ScanWindow(Struct, frozen=True):
     """Values from `low` up to, and without, `high`; None: no bound. `null`: NULL, and no value."""
 
     column: Field

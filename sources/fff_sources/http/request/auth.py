@@ -6,10 +6,10 @@ import asyncio
 import base64
 import hashlib
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 
 from fff.stats import AccessMeter
+from fff.structs import replace
 from fff.web.client import WebClient
 from fff.web.secrets import Secrets
 from fff.web.types import Credentials, HostPolicy, Request, Response

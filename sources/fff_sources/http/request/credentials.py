@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from http import HTTPStatus
 
 from fff.errors import SourceError
 from fff.stats import AccessMeter
+from fff.structs import Struct
 from fff.web.client import WebClient
 from fff.web.types import HostPolicy, Response
 from fff_sources.http.request.auth import Authenticator, Make
@@ -18,8 +18,7 @@ _REFUSED = frozenset({401, 403})
 _SLOW_DOWN = frozenset({429, 503})
 
 
-@dataclass(eq=False)
-class _Member:
+class _Member(Struct, eq=False):
     """A credential, and how many requests have taken it and are not over."""
 
     number: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -12,6 +11,7 @@ import pyarrow as pa
 
 from fff.catalog import Table
 from fff.quals import Quals
+from fff.structs import Struct, field, replace
 from fff_sources.http import templates
 from fff_sources.http.tables import HttpAccess
 
@@ -26,8 +26,7 @@ class Alone(NamedTuple):
     filled: bool  # whether rows that do not say whose they are may be taken for its own
 
 
-@dataclass
-class Carried:
+class Carried(Struct):
     """How some keys go out."""
 
     batches: list[list[Key]] = field(default_factory=list)

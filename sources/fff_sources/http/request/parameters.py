@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from fff.catalog import Table
 from fff.quals import Quals
+from fff.structs import Struct
 from fff.web.secrets import Secrets
 from fff_sources.http import templates
 from fff_sources.http.paging.paginators import Ask
@@ -15,8 +15,7 @@ from fff_sources.http.spec import spec
 from fff_sources.http.tables import HttpAccess, PlannedTable
 
 
-@dataclass(frozen=True)
-class KeyValue:
+class KeyValue(Struct, frozen=True):
     """The values of one key column in a request."""
 
     items: list[object]
@@ -49,8 +48,7 @@ class KeyValue:
         return (self.separator or ",").join(map(templates.segment, self.texts))
 
 
-@dataclass(frozen=True)
-class SentValue:
+class SentValue(Struct, frozen=True):
     """What a request says under one name: the values of a parameter, or a value in a JSON body."""
 
     texts: list[str]

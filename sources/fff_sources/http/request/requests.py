@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from urllib.parse import urlsplit, urlunsplit
 
 from fff.errors import SourceError
+from fff.structs import Struct, replace
 from fff.web.addresses import host_allowed, without_user
 from fff.web.redaction import tells_who_asks
 from fff.web.secrets import SECRET_PARAMS, Secrets
@@ -36,8 +36,7 @@ _SHORTEST = (
 )
 
 
-@dataclass(frozen=True)
-class HostParts:
+class HostParts(Struct, frozen=True):
     """The parts of `client` with their secrets filled in."""
 
     base_url: str
@@ -46,8 +45,7 @@ class HostParts:
     moved: bool  # whether the base URL is the variable's: then other hosts of the source are there, too
 
 
-@dataclass(frozen=True)
-class RequestPattern:
+class RequestPattern(Struct, frozen=True):
     """What the requests of a lookup have in common where nothing but the key changes: the rest is made once."""
 
     access: HttpAccess
@@ -68,7 +66,8 @@ class RequestPattern:
             for part in self.path
         )
         key_params = [(access.params[name], text) for name, text in texts.items() if name in access.params]
-        return self.first.but(
+        return replace(
+            self.first,
             url=_join(self.base_url, path),
             params=(*self.params, *key_params, *self.asked.items()),
             credentials=credentials,

@@ -13,8 +13,9 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, quote, urlsplit
+
+from fff.structs import Struct, field
 
 _SAFE = "-_.~"
 
@@ -33,8 +34,7 @@ def _pairs(query: str, *more: tuple[str, str]) -> str:
     return "&".join(f"{name}={value}" for name, value in sorted((_escaped(a), _escaped(b)) for a, b in pairs))
 
 
-@dataclass(frozen=True)
-class AwsSigner:
+class AwsSigner(Struct, frozen=True):
     """AWS Signature Version 4. `now` tells the time of day."""
 
     access_key: str
@@ -79,8 +79,7 @@ class AwsSigner:
         return {name: text for name, text in signed.items() if name != "host"} | {"Authorization": proof}
 
 
-@dataclass(frozen=True)
-class OAuth1Signer:
+class OAuth1Signer(Struct, frozen=True):
     """OAuth 1.0a (RFC 5849). `now` tells seconds since 1970, `nonce` a text that never came before."""
 
     consumer_key: str
@@ -123,8 +122,7 @@ _PART = re.compile(r'([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
 _HASHES = {"sha-256": "sha256", "sha-256-sess": "sha256", "md5": "md5", "md5-sess": "md5"}  # best first
 
 
-@dataclass
-class DigestSigner:
+class DigestSigner(Struct):
     """HTTP Digest (RFC 7616), once the server has said what is to be proved."""
 
     username: str

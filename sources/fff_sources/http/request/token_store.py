@@ -14,8 +14,9 @@ from typing import Any
 
 from fff.access.disk.folder import replaced
 from fff.errors import SecretError
+from fff.structs import Struct
 from fff.web.secrets import usable_keyring
-from fff_sources.http.response.json import MalformedJSON, Struct, decode, encode
+from fff_sources.http.response.json import MalformedJSON, decode, encode
 from fff_sources.trust import config_folder
 
 _FOLDER = "logins"

@@ -6,15 +6,15 @@ import json
 import shlex
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, TypeAlias
 
 from fff.errors import SecretError, SourceError
+from fff.structs import Struct
 from fff.web.types import Request, Response
 from fff_sources.http.request.assertions import signed
 from fff_sources.http.request.token_store import StoredToken, TokenStore
-from fff_sources.http.response.json import MalformedJSON, Struct, decode
+from fff_sources.http.response.json import MalformedJSON, decode
 from fff_sources.http.response.jsonpath import parse_path, value
 from fff_sources.http.spec import client as client_spec
 
@@ -33,8 +33,7 @@ class NotLoggedInError(SecretError):
     """A person has to log in, for the first time or again."""
 
 
-@dataclass(frozen=True)
-class Grant:
+class Grant(Struct, frozen=True):
     """A token: the header that carries it, for how many seconds it may be used, and whose it is."""
 
     header: str

@@ -7,7 +7,7 @@ Out: batches of the columns asked for; bad records counted or told.
     bodies        Bodies to batches: finds the records in an answer, whatever its format
     csv_text      CSV as text: where its rows are, and its cells as columns of strings
     infer         Columns from a first page, for tables declared without any.
-    json          What the rest of the package uses of msgspec; its only importer.
+    json          What the rest of the package uses of msgspec to read and write JSON.
     jsonpath      Places inside a JSON text: the subset of JSONPath that specs use
     markup        XML and HTML tables as plain data, to be read like JSON
     members       Which members records have at all

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from fff.structs import Struct
 from fff_sources.http.response.json import MalformedJSON
 from fff_sources.http.response.jsonpath import JsonPath, value
 
 
-@dataclass(frozen=True)
-class WaitInBody:
+class WaitInBody(Struct, frozen=True):
     """Reads from a JSON body how many seconds the source wants to be left alone."""
 
     path: JsonPath

@@ -6,17 +6,16 @@ import codecs
 import contextlib
 import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from fff.errors import SourceError
 from fff.stats import AccessMeter
+from fff.structs import Struct, replace
 from fff.web.types import Response
 from fff_sources.http.columnar import read_columns
 from fff_sources.http.diagnosis import diagnosis, members_told
-from fff_sources.http.response import markup
 from fff_sources.http.response.csv_text import (
     begins_with_types,
     charset_of,
@@ -31,6 +30,7 @@ from fff_sources.http.response.jsonpath import WHOLE, Envelope, JsonPath, envelo
 from fff_sources.http.response.records import Batch, Origin, RecordDecoder
 from fff_sources.http.response.values import shown
 from fff_sources.http.shaping import (
+    MalformedMarkupError,
     OtherNumberError,
     by_position,
     entries,
@@ -49,8 +49,7 @@ _MARK = b'["\\ue0001records\\ue0001"]'  # stands for the records where what is a
 _LARGE = 2**21  # bytes from which a body is read in blocks
 
 
-@dataclass(frozen=True)
-class BodyFormat:
+class BodyFormat(Struct, frozen=True):
     """How an endpoint writes its answers.
 
     Columnar: an object at the selector holds an array for each of its members. Headed: the records are
@@ -88,8 +87,7 @@ class DecodedBlock(NamedTuple):
     records: int
 
 
-@dataclass(frozen=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """Records that come together, as a JSON array or as lines of JSON; how many stand before these."""
 
     array: Raw | bytes = b""
@@ -141,7 +139,7 @@ class Explained:
     def _explained(self, error: BaseException) -> SourceError | None:
         name, origin, body = self._form.name, self._origin, self._answer.body
         match error:
-            case MalformedJSON() | UnicodeDecodeError() | pa.ArrowException() | markup.MalformedMarkupError():
+            case MalformedJSON() | UnicodeDecodeError() | pa.ArrowException() | MalformedMarkupError():
                 kind = self._answer.headers.get("content-type", "no content type").split(";", maxsplit=1)[0]
                 problem, hint = diagnosis(body, name, self._form.encoding, str(error))
                 text = origin.redact(problem or _short(error))
@@ -294,14 +292,14 @@ class BodyDecoder:
         if charset is not None:
             text = body.decode(charset)
             if self._form.name == "xml":  # what the document says of its own encoding no longer holds
-                return encode(markup.xml_value(text))
+                return _xml(text)
             body = text.removeprefix("\ufeff").encode()
         elif body.startswith(codecs.BOM_UTF8):
             body = body[3:]
         if self._form.name == "xml":
-            return encode(markup.xml_value(body))
+            return _xml(body)
         if self._form.name == "html_table":
-            return encode(markup.html_tables(body.decode()))
+            return _html_tables(body.decode())
         return body if self._form.comment is None else uncommented(body, self._form.comment.encode())
 
     @property
@@ -468,6 +466,18 @@ class TooManyColumnsError(Exception):
 
 class _NoRecords(Exception):  # noqa: N818 - becomes a SourceError above
     """The answer is JSON, but holds no records where they should be."""
+
+
+def _xml(body: bytes | str) -> bytes:
+    from fff_sources.http.response.markup import xml_value  # noqa: PLC0415 - few sources answer so
+
+    return encode(xml_value(body))
+
+
+def _html_tables(text: str) -> bytes:
+    from fff_sources.http.response.markup import html_tables  # noqa: PLC0415 - few sources answer so
+
+    return encode(html_tables(text))
 
 
 def _short(error: BaseException) -> str:

@@ -1,10 +1,10 @@
-"""What the rest of the package uses of msgspec; its only importer."""
+"""What the rest of the package uses of msgspec to read and write JSON; structs themselves are those of `fff.structs`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from msgspec import UNSET, Raw, Struct, UnsetType, defstruct, field
+from msgspec import UNSET, Raw, UnsetType, defstruct
 from msgspec import DecodeError as MalformedJSON
 from msgspec import ValidationError as WrongShape
 from msgspec.json import Decoder, decode, encode
@@ -15,14 +15,12 @@ __all__ = [
     "Decoder",
     "MalformedJSON",
     "Raw",
-    "Struct",
     "UnsetType",
     "WrongShape",
     "array_of",
     "decode",
     "defstruct",
     "encode",
-    "field",
     "is_field_name",
     "join",
 ]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
+from fff.structs import Struct
 from fff_sources.http.response.json import Raw, decode, encode
 
 _TOKEN = re.compile(
@@ -28,8 +28,7 @@ _TOKEN = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(Struct, frozen=True):
     """One step down: a member by name, an element by index, every element or value, or the elements from an index on."""
 
     kind: Literal["name", "index", "every", "from"]
@@ -37,8 +36,7 @@ class Step:
     index: int = 0
 
 
-@dataclass(frozen=True)
-class JsonPath:
+class JsonPath(Struct, frozen=True):
     """A parsed path. `text` is how the spec wrote it; `pattern` cuts the value out of the text that stands there."""
 
     text: str

@@ -6,9 +6,7 @@ import html.parser
 import xml.etree.ElementTree as ET
 from typing import Any
 
-
-class MalformedMarkupError(ValueError):
-    """The body is not what its format says."""
+from fff_sources.http.shaping import MalformedMarkupError
 
 
 def xml_value(body: bytes | str) -> dict[str, Any]:

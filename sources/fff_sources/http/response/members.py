@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fff_sources.http.response.json import Decoder, Raw, Struct, WrongShape, decode, defstruct, is_field_name
-from fff_sources.http.response.json import field as struct_field
+from fff.structs import Struct
+from fff.structs import field as struct_field
+from fff_sources.http.response.json import Decoder, Raw, WrongShape, decode, defstruct, is_field_name
 from fff_sources.http.response.jsonpath import JsonPath, first
 
 _ABSENT = Raw(b"")

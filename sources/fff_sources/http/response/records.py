@@ -14,7 +14,6 @@ import decimal
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -22,6 +21,8 @@ import pyarrow as pa
 from fff.errors import SourceError
 from fff.schema import ArrowType, Field
 from fff.stats import AccessMeter
+from fff.structs import Struct, field
+from fff.structs import field as struct_field
 from fff_sources.http.response import values
 from fff_sources.http.response.json import (
     UNSET,
@@ -35,7 +36,6 @@ from fff_sources.http.response.json import (
     defstruct,
     is_field_name,
 )
-from fff_sources.http.response.json import field as struct_field
 from fff_sources.http.response.jsonpath import Envelope, JsonPath, first, kind_of
 from fff_sources.http.response.members import Members, all_null, has_member
 
@@ -46,8 +46,7 @@ Array: TypeAlias = pa.Array
 _ABSENT = Raw(b"")  # told apart from null, which is a value
 
 
-@dataclass(frozen=True)
-class ColumnPlan:
+class ColumnPlan(Struct, frozen=True):
     """A column to read and its place in a record."""
 
     field: Field
@@ -77,8 +76,7 @@ class Origin(NamedTuple):
         )
 
 
-@dataclass
-class _Column:
+class _Column(Struct):
     """A column on its way: values for Arrow, and what is wrong with which row."""
 
     values: list[Any] | Array

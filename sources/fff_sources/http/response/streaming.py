@@ -13,11 +13,11 @@ import math
 import zlib
 from collections import deque
 from collections.abc import AsyncGenerator, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
 
+from fff.structs import Struct
 from fff.web.types import Response
 from fff_sources.http.response.csv_text import charset_of, head_of, newlines, uncommented
 
@@ -35,8 +35,7 @@ class BodyChangedError(Exception):
     """The second answer does not begin like the first."""
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """Some whole lines of a body, as an answer of their own.
 
     `line` is how many stand before them; of CSV, whose records are told by their place, how many pieces do,
@@ -302,8 +301,7 @@ def last_row_end(data: bytes, comment: bytes | None) -> int:
     return last
 
 
-@dataclass(frozen=True)
-class Incoming:
+class Incoming(Struct, frozen=True):
     """An answer under way, and its body as far as it is there."""
 
     answer: asyncio.Future[Response]

@@ -16,7 +16,7 @@ from fff_sources.http.paging.conventions import normal
 from fff_sources.http.paging.surroundings import around
 from fff_sources.http.response.json import MalformedJSON, Raw, decode
 from fff_sources.http.response.jsonpath import kind_of, parse_path, walk
-from fff_sources.http.response.markup import MalformedMarkupError
+from fff_sources.http.shaping import MalformedMarkupError
 from fff_sources.http.spec import spec
 
 # Words are written as those of `conventions` are.

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
-from dataclasses import replace
 
 from fff.catalog import LookupMethod, Page
 from fff.errors import SourceError, SpecError
 from fff.functions.declared import value_name
 from fff.schema import arrow_type, comparison_kind
 from fff.sql.syntax.spark_functions import name_problem
+from fff.structs import replace
 from fff_sources.document import Document
 from fff_sources.http.response.jsonpath import literal_path
 from fff_sources.http.response.verdicts import ENVELOPED

@@ -51,9 +51,9 @@ SpecInvalid = ValidationError
 
 
 class Spec(BaseModel):
-    """Base of all parts: unknown keys are errors, nothing changes after reading."""
+    """Base of all parts: unknown keys are errors, nothing changes after reading; made whole when one is first read."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 def _checked_path(text: object) -> object:
