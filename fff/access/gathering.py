@@ -10,14 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from fff.access.remainder import wanted_extent
 from fff.catalog import Table
 from fff.quals import Quals, common, implied
-from fff.structs import replace
+from fff.structs import Struct, field, replace
 
 #: A moment is so many looks, so many seconds apart, at which nobody has come.
 _LOOKS, _LOOK_S = 3, 0.005
@@ -25,8 +24,7 @@ _LOOKS, _LOOK_S = 3, 0.005
 _PATIENCE_S, _MOST_S = 0.25, 2.0
 
 
-@dataclass
-class _Group:
+class _Group(Struct):
     """What the statements of one moment read, and whether the moment is over."""
 
     tables: list[Table] = field(default_factory=list)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Hashable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias, cast
 
 import pyarrow as pa
@@ -17,7 +16,7 @@ from fff.catalog import LookupMethod, Page, ScanMethod, SourceAdapter, Table
 from fff.limits import SCAN_WINDOW
 from fff.quals import Quals
 from fff.stats import AccessMeter
-from fff.structs import replace
+from fff.structs import Struct, replace
 
 Key: TypeAlias = tuple[object, ...]
 
@@ -25,8 +24,7 @@ Key: TypeAlias = tuple[object, ...]
 _KEPT_PAGE_ROWS = 10_000
 
 
-@dataclass(frozen=True, eq=False)
-class _Request:
+class _Request(Struct, frozen=True, eq=False):
     """A request that brings some of a block's keys; `batch`: all that it is for, empty where that is not known."""
 
     reading: SharedPages

@@ -106,7 +106,7 @@ class Cascade:
     def decide(self, scores: Sequence[float | None], keys: Sequence[object] = ()) -> Judging:
         """Who judges tuples of arguments of these scores, None where the proxy gave none.
 
-        By `keys`, the arguments, each has its coin, the same in every run: what audits have cost is kept then.
+        By `keys`, the arguments, each has its coin, the same in every run: what audits cost is kept.
         """
         judging = Judging(scores, dict(self._share))
         for place, score in enumerate(scores):
