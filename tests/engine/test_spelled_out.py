@@ -84,7 +84,7 @@ STATEMENTS = [
     (False, "SELECT explode(array(1)) x"),
     (False, "SELECT explode(sequence(1, 3)) AS x"),
     (False, "SELECT x + 1 AS y FROM (SELECT explode(array(1, 2)) AS x) z WHERE x > 1"),
-    (False, "SELECT * FROM (SELECT 1 AS a, 'x' AS b, array(1, 2) AS c) t WHERE a > 0"),
+    (False, "SELECT * FROM (SELECT 1 AS a, 'x' AS b, 2.5 AS c) t WHERE a > 0"),
     (
         False,
         "WITH t AS (SELECT 2 AS a), u AS (SELECT a * a AS z FROM t) SELECT z, k FROM u JOIN r ON r.k < u.z",
