@@ -27,8 +27,8 @@ pytestmark = [
         ("cluster_program", ["local-cluster[2,1,1024]"]),
         ("stages_program", ["local-cluster[2,1,1024]"]),
         ("ceiling_program", ["local[4]"]),
-        ("enriching_program", ["local-cluster[4,1,1024]", "250", "10000"]),
-        ("enriching_program", ["standalone", "250", "10000"]),
+        ("enriching_program", ["local-cluster[4,1,1024]", "100", "4000"]),
+        ("enriching_program", ["standalone", "100", "4000"]),
     ],
 )
 def test_a_job_asks_for_each_key_once_and_keeps_one_ceiling(program: str, arguments: list[str]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import pyarrow.compute as pc
@@ -33,6 +34,7 @@ from fff.dataflow.plan.plan import (
     Seed,
     TablePlan,
 )
+from fff.dataflow.routing import constraints
 from fff.dataflow.routing.constraints import Constraints
 from fff.dataflow.routing.priorities import Priorities
 from fff.dataflow.routing.router import Router
@@ -70,6 +72,11 @@ class Broken:
     knobs: Knobs | None = field(default_factory=Knobs)  # None: the hand-made instance `two_ways_in`
     run: dict[str, Any] = field(default_factory=dict)
     symptom: str = ""
+
+    def breaks(self, patching: pytest.MonkeyPatch) -> None:
+        """Break the rule while `patching` lasts. What cores share about a plan is neither taken over nor left behind."""
+        patching.setattr(constraints, "_OF_PLANS", WeakValueDictionary())
+        self.patch(patching)
 
     def case(self, seed: int) -> Case:
         """A case that has what it takes to notice."""

@@ -50,7 +50,7 @@ def _runs(cases: Callable[[int], Case], changes: dict[str, object]) -> Iterator[
 def test_a_broken_core_is_noticed(broken: Broken) -> None:
     make: MakeEddy = make_forgetting if broken in BROKEN_PROBERS else make_core
     with pytest.MonkeyPatch.context() as patching:
-        broken.patch(patching)
+        broken.breaks(patching)
         found, run, wrong = first_wrong(make, broken.case, **broken.run)
     assert broken.symptom in str(wrong).splitlines()[0]
     assert failure(found.instance, run, make) is None, "the same run goes well with the rule intact"
@@ -100,7 +100,7 @@ def test_a_lookup_that_miscounts_is_refused() -> None:
 def test_shrinking_keeps_the_failure_and_drops_the_rest() -> None:
     broken = next(item for item in BROKEN if item.name == "no alias ordinal")
     with pytest.MonkeyPatch.context() as patching:
-        broken.patch(patching)
+        broken.breaks(patching)
         found, run, _ = first_wrong(make_core, broken.case)
         report = shrink(found.instance, run, make_core)
     assert "I7" in report

@@ -160,7 +160,7 @@ def core_name(broken: Broken) -> str:
 
 def share_of_core(broken: Broken, most: int) -> Share:
     with pytest.MonkeyPatch.context() as patching:
-        broken.patch(patching)
+        broken.breaks(patching)
         make = make_forgetting if broken in BROKEN_PROBERS else make_core
         return _share(core_name(broken), make, broken.case, broken.run, most)
 
