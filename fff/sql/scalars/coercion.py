@@ -197,6 +197,8 @@ def cast(one: Typed, kind: ArrowType, *, tries: bool = False) -> Typed:
     if one.type == kind:
         return Typed(one.expr, kind)
     if one.type == VOID:
+        if one.may_fail:  # as array(NULL)[5] does
+            raise LeftToSparkError("a NULL that may fail")
         return Typed(Literal(None, kind), kind)
     if one.type == STRING and isinstance(one.expr, Literal) and is_moment(kind):
         return _moment(one.expr, kind, tries=tries)

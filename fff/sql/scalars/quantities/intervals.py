@@ -280,7 +280,8 @@ def arithmetic(name: str, left: Typed, right: Typed, *, tries: bool = False) -> 
     if tries and (left.may_fail or right.may_fail):  # which Spark tries as well
         raise LeftToSparkError(f"try_{name}(…) of an interval that may fail")
     if VOID in (left.type, right.type):
-        if tries or (right.type != VOID and name not in {"add", "subtract", "multiply"}):
+        has_kind = right.type == VOID or name in {"add", "subtract", "multiply"}
+        if tries or left.may_fail or right.may_fail or not has_kind:
             raise LeftToSparkError(f"{name} of NULL")
         return _of_null(name, right if left.type == VOID else left)
     if is_interval(left.type) and is_interval(right.type):
@@ -301,7 +302,7 @@ def arithmetic(name: str, left: Typed, right: Typed, *, tries: bool = False) -> 
 def _of_null(name: str, one: Typed) -> Typed:
     """What an interval, a date or a moment and NULL come to, which is NULL of some type."""
     kind, units = one.type, one.units
-    if one.may_fail or name not in {"add", "subtract", "multiply", "divide"}:
+    if name not in {"add", "subtract", "multiply", "divide"}:
         raise LeftToSparkError(f"{name} of NULL")
     if is_interval(kind):
         units = units if name in {"add", "subtract"} else _ALL if kind == DURATION else ""
