@@ -96,7 +96,8 @@ def test_right_sides_that_inequalities_join(count: int, monkeypatch: pytest.Monk
     """Candidates are shown step by step, in parts of a batch, of several runs (P44)."""
     knobs = Knobs(right=1.0, unlinked=0.9, aliases=(1, 1, 2), max_rows=8)
     for seed in range(FIRST, FIRST + count):
-        monkeypatch.setattr(right_sides, "PROBE_PAIRS", 5 if seed % 2 else 1 << 20)
+        for module in (right_sides, router):
+            monkeypatch.setattr(module, "PROBE_PAIRS", 5 if seed % 2 else 1 << 20)
         check(case(seed, knobs), make_core, both=seed % 3 == 0)
 
 

@@ -234,6 +234,7 @@ class _World:
     rng: random.Random
     scans: dict[tuple[int, int], _Scan] = field(default_factory=dict)
     answers: dict[int, _Answer] = field(default_factory=dict)
+    ends: set[int] = field(default_factory=set)  # told while there was work: a cancellation may cross them
     asked: set[tuple[object, ...]] = field(default_factory=set)
     seen: set[tuple[int, ...]] = field(default_factory=set)
     bag: Bag = field(default_factory=Counter)
@@ -373,6 +374,7 @@ class _World:
         del self.answers[request]
         if not answer.fails:
             rows = sum(len(page) for page in answer.pages)
+            self.ends.add(request)
             return LookupEnd(request, rows, self.now - answer.asked_at)
         if not answer.cancelled:
             self.failed.add(answer.table)
@@ -391,6 +393,8 @@ class _World:
             if self.finish is not None:
                 raise Wrong(f"{instruction} after Finish")
             self.perform(instruction)
+        if not self.eddy.has_work:
+            self.ends.clear()
         if self.run.validate:
             self.eddy.validate()
         if self.watcher is not None:
@@ -413,8 +417,11 @@ class _World:
             case Lookup():
                 self.answers[instruction.request] = self.ask(instruction)
             case CancelLookup(request=request):
-                must(request in self.answers, f"cancel of a request that is not under way: {instruction}")
-                self.answers[request].cancelled = True
+                if request in self.ends:
+                    self.ends.remove(request)
+                else:
+                    must(request in self.answers, f"cancel of a request that is not under way: {instruction}")
+                    self.answers[request].cancelled = True
             case WakeAt(at=at):
                 must(at > self.now, f"it is {self.now} already: {instruction}")
                 self.wake_at = at if self.wake_at is None else min(self.wake_at, at)

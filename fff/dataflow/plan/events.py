@@ -219,7 +219,7 @@ class Lookup(Instruction, frozen=True):
 
 
 class CancelLookup(Instruction, frozen=True):
-    """The answer is not needed any more. Events for it that still come are ignored."""
+    """The answer is not needed any more. Events for it that still come are ignored; its end may have been told by now."""
 
     request: int
 
