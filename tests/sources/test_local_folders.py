@@ -32,6 +32,35 @@ async def test_names_of_folders_are_columns(tmp_path: Path) -> None:
     assert await rows(tmp_path, "SELECT id FROM parquet.t WHERE year > 2023 AND zip IS NULL") == [(4,)]
 
 
+@pytest.mark.parametrize("form", ["parquet", "csv", "ndjson"])
+async def test_what_a_folder_says_holds_whatever_its_files_say(tmp_path: Path, form: str) -> None:
+    for year, inside in ((2023, [2024, 2023]), (2024, [2024, 1999])):
+        folder, rows_of_file = (
+            tmp_path / f"t/Year={year}",
+            list(zip((year * 10, year * 10 + 1), inside, strict=True)),
+        )
+        folder.mkdir(parents=True)
+        if form == "parquet":
+            write(folder / "x.parquet", {"year": inside, "id": [one for one, _ in rows_of_file]})
+        elif form == "csv":
+            lines = [f"{year},{one}" for one, year in rows_of_file]
+            (folder / "x.csv").write_text("\n".join(["year,id", *lines, ""]))
+        else:
+            lines = [f'{{"year": {year}, "id": {one}}}\n' for one, year in rows_of_file]
+            (folder / "x.ndjson").write_text("".join(lines))
+    every = [(20230, 2023), (20231, 2023), (20240, 2024), (20241, 2024)]
+    assert await rows(tmp_path, f"SELECT id, year FROM 't/*/x.{form}'") == every
+    assert await rows(tmp_path, f"SELECT * FROM 't/*/x.{form}' WHERE year = 2024") == every[2:]
+    assert await rows(tmp_path, f"SELECT year FROM 't/*/x.{form}' WHERE year < 2024") == [(2023,), (2023,)]
+
+
+async def test_files_outside_of_folders_have_their_own_values(tmp_path: Path) -> None:
+    write(tmp_path / "t/year=2023/p.parquet", {"id": [1]})
+    write(tmp_path / "t/p.parquet", {"id": [2], "year": [2024]})
+    sql = "SELECT id, year FROM 't/**/*.parquet' WHERE year = 2024"
+    assert await rows(tmp_path, sql) == [(2, 2024)]
+
+
 @pytest.mark.slow
 @pytest.mark.spark
 async def test_rows_of_folders_are_counted_without_their_columns(tmp_path: Path) -> None:
@@ -128,3 +157,62 @@ async def test_conditions_bring_fewer_rows(tmp_path: Path, condition: str, count
     _, execution = await run(found, sql)
     assert [one.rows for one in execution.snapshot().access] == [count]
     await found.close()
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow", "csv", "ndjson"])
+@pytest.mark.parametrize(
+    ("names", "shown"), [(["id", "id", "x"], ["id", "id_1", "x"]), (["id", "ID", "x"], ["id", "ID_1", "x"])]
+)
+async def test_columns_that_are_named_alike_are_told_apart(
+    tmp_path: Path, form: str, names: list[str], shown: list[str]
+) -> None:
+    if form == "ndjson" and len(set(names)) < len(names):
+        pytest.skip("JSON has no two members of one name")
+    table = pa.Table.from_arrays([pa.array([1, 2]), pa.array([5, 6]), pa.array([7, 8])], names=names)
+    path = tmp_path / f"f.{form}"
+    match form:
+        case "parquet":
+            papq.write_table(table, path, row_group_size=1)
+        case "arrow":
+            with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+                writer.write_table(table)
+        case "csv":
+            path.write_text(f"{','.join(names)}\n1,5,7\n2,6,8\n")
+        case _:
+            path.write_text("".join(f'{{"id": {one}, "ID": {one + 4}, "x": {one + 6}}}\n' for one in (1, 2)))
+    assert await rows(tmp_path, f"SELECT * FROM 'f.{form}'") == [(1, 5, 7), (2, 6, 8)]
+    assert await rows(tmp_path, f"SELECT {shown[1]}, x FROM 'f.{form}' WHERE id = 1") == [(5, 7)]
+    assert await rows(tmp_path, f"SELECT id FROM 'f.{form}' WHERE {shown[1]} = 6") == [(2,)]
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+async def test_files_that_write_a_column_in_different_cases_have_one(tmp_path: Path, form: str) -> None:
+    for name, value in (("id", 1), ("ID", 2)):
+        if form == "parquet":
+            write(tmp_path / f"{value}.parquet", {name: [value]})
+        else:
+            (tmp_path / f"{value}.csv").write_text(f"{name}\n{value}\n")
+    assert await rows(tmp_path, f"SELECT * FROM {form}.`*.{form}`") == [(1,), (2,)]
+    assert await rows(tmp_path, f"SELECT id FROM {form}.`*.{form}` WHERE id = 2") == [(2,)]
+
+
+async def test_columns_whose_names_begin_alike_are_not_taken_for_paths(tmp_path: Path) -> None:
+    table = pa.table({"a.b": [1, 2], "s": [{"x": 3}, {"x": 4}], "a": [5, 6], "s.x": [7, 8]})
+    papq.write_table(table, tmp_path / "p.parquet", row_group_size=1)
+    assert await rows(tmp_path, "SELECT a, `a.b` FROM 'p.parquet' WHERE `s.x` = 8") == [(6, 2)]
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+async def test_a_file_that_is_cut_while_it_is_read_is_an_error(tmp_path: Path, form: str) -> None:
+    path, table = tmp_path / f"f.{form}", pa.table({"id": list(range(400_000))})
+    if form == "parquet":
+        papq.write_table(table, path, row_group_size=100_000, use_dictionary=False)
+    else:
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table, max_chunksize=100_000)
+    parts = columnar.batches_of(str(path), [columnar.FileColumn("id", pa.int64())], ())
+    assert next(parts).num_rows
+    with path.open("r+b") as file:
+        file.truncate(10_000)
+    with pytest.raises((OSError, pa.ArrowException)):
+        list(parts)

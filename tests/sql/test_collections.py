@@ -72,6 +72,8 @@ def test_what_fails_in_a_lambda_fails_only_where_there_are_elements() -> None:
         ("(ts - ts) / (i8 - i8)", "[INTERVAL_DIVIDED_BY_ZERO]"),
         ("round(CAST(127 AS TINYINT) + i8 - i8, -1)", "OVERFLOW]"),
         ("k * 99999999999999999999999999999999999999", "[NUMERIC_VALUE_OUT_OF_RANGE"),
+        ("add_months(dt, 2147483640)", "[ARITHMETIC_OVERFLOW] overflow."),
+        ("(INTERVAL '0.000001' SECOND * (i8 - i8 - 1)) * -9223372036854775808L", "OVERFLOW"),
     ],
 )
 def test_errors_are_those_of_spark(text: str, told: str) -> None:

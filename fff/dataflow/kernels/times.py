@@ -118,12 +118,14 @@ def _difference(args: Sequence[Value], _: ArrowType) -> Value:
     return pa.array((end - start).astype(np.int32), pa.int32(), mask=no_end | no_start)
 
 
-def _add_months(args: Sequence[Value], _: ArrowType) -> Value:
+def _add_months(args: Sequence[Value], _: ArrowType) -> Value | Partial:
     (days, no_day), (count, no_count) = _counts(args[0]), _whole(args[1])
     months = _months(days)
     wanted = months + count
     of_month = np.minimum(days - _first_day(months), _first_day(wanted + 1) - _first_day(wanted) - 1)
-    return _dates(_first_day(wanted) + of_month, no_day | no_count)
+    moved, mask = _first_day(wanted) + of_month, no_day | no_count
+    far = (moved != moved.astype(np.int32)) & ~mask
+    return failing(_dates(moved, mask), pa.array(far), "[ARITHMETIC_OVERFLOW] overflow.")
 
 
 def _moment_moved(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
@@ -242,6 +244,7 @@ TIMES: dict[str, Kernel] = {
     "date_sub": _moved(-1),
     "datediff": _difference,
     "add_months": _add_months,
+    "try_add_months": tried(_add_months),
     "moment_moved": _moment_moved,
     "try_moment_moved": tried(_moment_moved),
     "dayname": _named([name[:3] for name in DAY_NAMES], _weekday),

@@ -137,7 +137,7 @@ FUNCTIONS: dict[str, Function] = {
     "date_add": Function((DATE, INT), DATE),
     "date_sub": Function((DATE, INT), DATE),
     "datediff": Function((DATE, DATE), INT),
-    "add_months": Function((DATE, INT), DATE),
+    "add_months": Function((DATE, INT), DATE, fails=True),
     "last_day": Function((DATE,), DATE),
     "trunc": Function((DATE, STRING), DATE, constant=1),
     "date_trunc": Function((TIMESTAMP, STRING), TIMESTAMP, constant=1, fails=True),

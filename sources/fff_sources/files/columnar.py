@@ -15,7 +15,14 @@ import pyarrow as pa
 
 from fff.quals import Qual, Quals
 from fff.schema import ArrowType, nearest, spark_type
-from fff_sources.http.columnar import ARROW_FILE, ARROW_STREAM, PARQUET
+from fff_sources.http.columnar import (
+    ARROW_FILE,
+    ARROW_STREAM,
+    PARQUET,
+    read_alone,
+    spelled,
+    unique_names,
+)
 from fff_sources.http.response import infer
 
 if TYPE_CHECKING:
@@ -46,21 +53,23 @@ def schema_of(path: str) -> pa.Schema:
 def columns_of(schemas: Mapping[str, pa.Schema]) -> dict[str, str]:
     """Names and types of the columns of several files, by their paths, in types that hold the values of all.
 
-    A column of a type that FFF has not stays out. Raises DifferentTypesError.
+    A name that another file has in another case is the same. A column of a type that FFF has not stays out.
+    Raises DifferentTypesError.
     """
     kinds: dict[str, tuple[ArrowType, str]] = {}  # and where it was seen first
     for path, schema in schemas.items():
-        for part in schema:
-            known, where = kinds.setdefault(part.name, (part.type, path))
+        for written, part in zip(unique_names(schema.names), schema, strict=True):
+            name = spelled(written, kinds) or written
+            known, where = kinds.setdefault(name, (part.type, path))
             if (both := _wider(known, part.type)) is None:
-                message = f"the column {part.name!r} is {known} in {where} and {part.type} in {path}"
+                message = f"the column {name!r} is {known} in {where} and {part.type} in {path}"
                 raise DifferentTypesError(message)
-            kinds[part.name] = both, where
+            kinds[name] = both, where
     columns = {}
     for name, (kind, _) in kinds.items():
         with contextlib.suppress(ValueError):
             columns[name] = spark_type(nearest(kind))
-    return infer.reachable(infer.bounded(columns))
+    return infer.bounded(columns)
 
 
 def _wider(one: ArrowType, other: ArrowType) -> ArrowType | None:
@@ -87,11 +96,10 @@ def _wider(one: ArrowType, other: ArrowType) -> ArrowType | None:
 
 
 class FileColumn(NamedTuple):
-    """A column of a file: its name there, the type it should have, and what stands for it in files that lack it."""
+    """A column of a file: its name there, and the type it should have; NULL in files that lack it."""
 
     name: str
     kind: ArrowType
-    absent: object = None
 
 
 def batches_of(path: str, wanted: Sequence[FileColumn], quals: Quals) -> Iterator[pa.RecordBatch]:
@@ -101,17 +109,27 @@ def batches_of(path: str, wanted: Sequence[FileColumn], quals: Quals) -> Iterato
     """
     with _opened(path) as file:
         schema = file.schema_arrow if _is_parquet(file) else file.schema
-        there = [one.name for one in wanted if schema.get_field_index(one.name) >= 0]
-        parts = _parquet_batches(file, there, quals) if _is_parquet(file) else _arrow_batches(file)
+        places = _places(schema)
+        there = [places.get(one.name.lower()) for one in wanted]
+        read = sorted({place for place in there if place is not None})
+        if _is_parquet(file):
+            alone = read_alone(schema, read)
+            read = list(range(len(schema))) if alone is None else read
+            parts = _parquet_batches(file, alone, quals)
+        else:
+            read, parts = list(range(len(schema))), _arrow_batches(file)
+        names = [one.name for one in wanted]
         for part in parts:
             arrays = [
-                part.column(name).cast(kind)
-                if name in there
-                else pa.repeat(pa.scalar(absent, kind), part.num_rows)
-                for name, kind, absent in wanted
+                pa.nulls(part.num_rows, kind) if place is None else part.column(read.index(place)).cast(kind)
+                for place, (_, kind) in zip(there, wanted, strict=True)
             ]
-            names = [one.name for one in wanted]
             yield pa.RecordBatch.from_arrays(arrays, names) if arrays else _without_columns(part.num_rows)
+
+
+def _places(schema: pa.Schema) -> dict[str, int]:
+    """Where the columns are, by their unique names in lower case."""
+    return {name.lower(): place for place, name in enumerate(unique_names(schema.names))}
 
 
 def _without_columns(rows: int) -> pa.RecordBatch:
@@ -120,13 +138,13 @@ def _without_columns(rows: int) -> pa.RecordBatch:
 
 @contextlib.contextmanager
 def _opened(path: str) -> Iterator[Any]:
-    with pa.memory_map(path) as file:
+    with pa.OSFile(path) as file:  # not mapped: who cuts a file that is read would end the process
         start = file.read(len(ARROW_FILE))
         file.seek(0)
         if start.startswith(PARQUET):
             import pyarrow.parquet as papq  # noqa: PLC0415 - with all its file systems it takes long to load
 
-            yield papq.ParquetFile(file)
+            yield papq.ParquetFile(file, pre_buffer=False)  # which would read all row groups before the first
         else:
             yield pa.ipc.open_file(file) if start == ARROW_FILE else pa.ipc.open_stream(file)
 
@@ -142,9 +160,12 @@ def _arrow_batches(file: Any) -> Iterator[pa.RecordBatch]:
     yield from map(file.get_batch, range(file.num_record_batches))
 
 
-def _parquet_batches(file: papq.ParquetFile, names: list[str], quals: Quals) -> Iterator[pa.RecordBatch]:
+def _parquet_batches(
+    file: papq.ParquetFile, names: list[str] | None, quals: Quals
+) -> Iterator[pa.RecordBatch]:
+    """Columns of these names (None: all) of the row groups that may matter."""
     groups = wanted_groups(file, quals)
-    if not names:  # how many rows there are stands in the footer
+    if names == []:  # how many rows there are stands in the footer
         for group in groups:
             yield _without_columns(file.metadata.row_group(group).num_rows)
     elif groups:
@@ -154,11 +175,14 @@ def _parquet_batches(file: papq.ParquetFile, names: list[str], quals: Quals) -> 
 def wanted_groups(file: papq.ParquetFile, quals: Quals) -> list[int]:
     """The row groups that may hold rows which fulfil all qualifiers."""
     meta, schema = file.metadata, file.schema_arrow
-    places = {meta.schema.column(place).path: place for place in range(meta.num_columns)}
+    paths = [meta.schema.column(leaf).path for leaf in range(meta.num_columns)]
+    places = _places(schema)
     bounded = [
-        (qual, place)
+        (qual, paths.index(field.name))
         for qual in quals
-        if (place := places.get(qual.column)) is not None and has_exact_bounds(schema.field(qual.column).type)
+        if (place := places.get(qual.column.lower())) is not None
+        and paths.count((field := schema.field(place)).name) == 1
+        and has_exact_bounds(field.type)
     ]
     return [
         group

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.schema import nearest, spark_type
-from fff_sources.http.columnar import read_schema
+from fff_sources.http.columnar import read_schema, spelled, unique_names
 from fff_sources.http.response import infer
 from fff_sources.http.response.bodies import BodyDecoder, BodyFormat
 from fff_sources.http.response.csv_text import header_of, read_cells
@@ -83,7 +83,9 @@ class CsvColumns:
         names = list(infer.bounded(dict.fromkeys(header_of(text, self._delimiter))))
         table = read_cells(text, self._delimiter, names, names, before=self._rows)
         self._rows += table.num_rows
-        for name, column in zip(table.column_names, table.columns, strict=True):
+        others = self._kinds.keys() - set(names)  # of these, one in another case is the same
+        for written, column in zip(table.column_names, table.columns, strict=True):
+            name = written if written in self._kinds else spelled(written, others) or written
             values, kinds = column.drop_null(), self._kinds.setdefault(name, list(_PATTERNS))
             if len(values):
                 self._valued.add(name)
@@ -91,21 +93,19 @@ class CsvColumns:
 
     def columns(self) -> dict[str, str]:
         """Names and types; a column without a value is text."""
-        return infer.reachable(
-            {
-                name: kinds[0] if kinds and name in self._valued else "string"
-                for name, kinds in self._kinds.items()
-            }
-        )
+        return {
+            name: kinds[0] if kinds and name in self._valued else "string"
+            for name, kinds in self._kinds.items()
+        }
 
 
 def parquet_columns(body: bytes) -> dict[str, str]:
     """The columns of a Parquet or Arrow file that are of a type FFF has, or can make of theirs without loss."""
-    columns = {}
-    for part in read_schema(body):
+    columns, schema = {}, read_schema(body)
+    for name, part in zip(unique_names(schema.names), schema, strict=True):
         with contextlib.suppress(ValueError):
-            columns[part.name] = spark_type(nearest(part.type))
-    return infer.reachable(infer.bounded(columns))
+            columns[name] = spark_type(nearest(part.type))
+    return infer.bounded(columns)
 
 
 def common(sheets: Sequence[Mapping[str, str]]) -> dict[str, str]:

@@ -40,11 +40,23 @@ def types_of(partitions: Sequence[Mapping[str, str | None]]) -> dict[str, str]:
 
 def typed(partition: Mapping[str, str | None], columns: Sequence[Field]) -> dict[str, Any]:
     """The values that are of columns, in their types. Raises ValueError."""
+    texts = {name.lower(): text for name, text in partition.items()}
     return {
-        field.name: None if (text := partition[field.name]) is None else from_text(text, field.arrow)
+        field.name: None if (text := texts[field.name.lower()]) is None else from_text(text, field.arrow)
         for field in columns
-        if field.name in partition
+        if field.name.lower() in texts
     }
+
+
+def with_values(rows: pa.RecordBatch, fields: Sequence[Field], said: Mapping[str, Any]) -> pa.RecordBatch:
+    """Rows of a file with what its folder says, in the order of the columns."""
+    arrays = [
+        pa.repeat(pa.scalar(said[field.name], field.arrow), rows.num_rows)
+        if field.name in said
+        else rows.column(rows.schema.get_field_index(field.name))
+        for field in fields
+    ]
+    return pa.RecordBatch.from_arrays(arrays, [field.name for field in fields]) if fields else rows
 
 
 def may_hold(values: Mapping[str, Any], quals: Quals) -> bool:

@@ -29,8 +29,9 @@ from fff_sources.adapter import SourceContext
 from fff_sources.files import columnar, kinds
 from fff_sources.files.excel import Sheet
 from fff_sources.files.local import STDIN, LocalFiles, expanded, is_local, next_of
-from fff_sources.files.partitions import may_hold, partition_of, typed, types_of
+from fff_sources.files.partitions import may_hold, partition_of, typed, types_of, with_values
 from fff_sources.files.spec import FilesSpec, FileTable, format_of, hosts_of, read_files, urls_of
+from fff_sources.http.columnar import spelled, unique_names
 from fff_sources.http.fetch import Fetch, Reading
 from fff_sources.http.paging.paginators import Ask
 from fff_sources.http.response import infer
@@ -80,20 +81,23 @@ class FilesSource(HttpSource):
         for name in self.without_columns(names):
             table = self._declared.tables[name]
             folders = types_of([texts for _, texts in self._folders(name)])
-            columns = {**folders, **await self._columns_of(self._planned[name], table, meter)}
-            # As elsewhere, what folders say comes last.
-            in_order = [*(column for column in columns if column not in folders), *folders]
+            found = await self._columns_of(self._planned[name], table, meter)
+            columns = {one: kind for one, kind in found.items() if spelled(one, folders) is None} | folders
+            places = zip(unique_names(columns), columns.items(), strict=True)
             self._have(
                 name,
                 table,
-                {column: (columns[column], literal_path(column)) for column in in_order},
+                {column: (kind, literal_path(there)) for column, (there, kind) in places},
                 folders,
             )
 
     async def scan(
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
     ) -> AsyncGenerator[Page]:
-        """Every row of every file, in the order of the files; up to `window` are fetched at once."""
+        """Every row of every file, in the order of the files; up to `window` are fetched at once.
+
+        What the name of a folder says holds for its files, whatever they say themselves (as in Spark).
+        """
         planned = self._planned[table.name]
         wanted = [one for one in self._values_of(planned.table) if may_hold(one[1], table.quals)]
         if await self._schemas(table.name, [url for url, _ in wanted]):
@@ -110,28 +114,33 @@ class FilesSource(HttpSource):
             if undeclared and all(is_local(url, self._base) for url, _ in wanted)
             else {}
         )
-        readings = [
-            (self._one(planned, method, columns, meter, url, values=values, absent=absent), Ask(url=url))
-            for url, values in wanted
-        ]
-        waiting = deque(readings)
-        running: deque[tuple[Reading, Incoming]] = deque()
+        fields = [field for column in columns if (field := planned.table.column(column)) is not None]
+        waiting = deque(
+            (
+                self._one(planned, method, _besides(columns, said), meter, url, absent=absent),
+                Ask(url=url),
+                said,
+            )
+            for url, said in wanted
+        )
+        running: deque[tuple[Reading, Incoming, dict[str, object]]] = deque()
         if table.name in self._kept and wanted:
             there: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
             there.set_result(self._kept.pop(table.name))
-            running.append((waiting.popleft()[0], Incoming(there)))
+            reading, _, said = waiting.popleft()
+            running.append((reading, Incoming(there), said))
         try:
             while waiting or running:
                 while waiting and len(running) < max(1, window):
-                    reading, ask = waiting.popleft()
-                    running.append((reading, reading.send(ask)))
-                reading, incoming = running[0]
+                    reading, ask, said = waiting.popleft()
+                    running.append((reading, reading.send(ask), said))
+                reading, incoming, said = running[0]
                 async with contextlib.aclosing(reading.pages(1, incoming)) as pages:
                     async for page in pages:
-                        yield page
+                        yield replace(page, rows=with_values(page.rows, fields, said)) if said else page
                 running.popleft()
         finally:
-            await cancel([incoming.answer for _, incoming in running])
+            await cancel([incoming.answer for _, incoming, _ in running])
 
     def with_text(self, name: str, columns: Collection[str]) -> Self:
         """The source with these columns (in lower case) of a table as the text that the cells of CSV are; itself where they are."""
@@ -192,7 +201,7 @@ class FilesSource(HttpSource):
             response = await self._look_into(file_columns, reading, url, name, keep=not several)
             if isinstance(reading.fetch, Sheet):
                 sheets.append(infer.bounded(reading.fetch.kinds))
-        columns = infer.reachable(kinds.common(sheets)) if sheets else file_columns.columns()
+        columns = kinds.common(sheets) if sheets else file_columns.columns()
         if not columns:
             piped = urls[0] == STDIN
             text = "nothing is piped in" if piped else "the file holds nothing to tell columns from"
@@ -263,10 +272,8 @@ class FilesSource(HttpSource):
 
     def _values_of(self, table: Table) -> list[tuple[str, dict[str, object]]]:
         """The same in the types of the columns. Raises SourceError."""
-        folders = self._folders(table.name)
-        names: dict[str, str | None] = dict.fromkeys(name for _, texts in folders for name in texts)
         try:
-            return [(url, typed(names | texts, table.columns)) for url, texts in folders]
+            return [(url, typed(texts, table.columns)) for url, texts in self._folders(table.name)]
         except ValueError as error:
             text = f"the name of a folder: {error}"
             raise SourceError(text, source=self.name, table=table.name, hint="declare another type") from None
@@ -283,13 +290,19 @@ class FilesSource(HttpSource):
         name = planned.table.name
         places = {column: planned.paths[column].steps[0].name for column in planned.paths}
         fields = [field for column in columns if (field := planned.table.column(column)) is not None]
-        asked = tuple(replace(qual, column=places[qual.column]) for qual in quals if qual.column in places)
-        for url, values in wanted:
-            parts = [columnar.FileColumn(places[one.name], one.arrow, values.get(one.name)) for one in fields]
+        for url, said in wanted:
+            inside = [one for one in fields if one.name not in said]
+            parts = [columnar.FileColumn(places[one.name], one.arrow) for one in inside]
+            asked = tuple(
+                replace(one, column=places[one.column])
+                for one in quals
+                if one.column in places and one.column not in said
+            )
             rows = columnar.batches_of(url, parts, asked)
             while (batch := await self._batch(name, rows)) is not None:
                 meter.bytes += batch.nbytes
-                yield Page(batch.rename_columns(list(columns)))
+                batch = batch.rename_columns([one.name for one in inside])
+                yield Page(with_values(batch, fields, said))
 
     async def _batch(self, name: str, rows: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
         with self._explaining(name):
@@ -339,12 +352,10 @@ class FilesSource(HttpSource):
         meter: AccessMeter,
         url: str,
         *,
-        values: Mapping[str, object] | None = None,
         absent: Mapping[str, object] | None = None,
     ) -> Reading:
-        """The reading of one file; `values` are those that it does not say itself, `absent` columns that it may lack."""
-        access = replace(access_of(method), variant=values or {})
-        reading = self.http.reading(planned, method.name, access, columns, (), meter=meter)
+        """The reading of one file; `absent` are columns that it may lack."""
+        reading = self.http.reading(planned, method.name, access_of(method), columns, (), meter=meter)
         name, policy = planned.table.name, self.http.policy
         declared = self._declared.tables[name]
         sheet = format_of(declared) == "excel"
@@ -355,7 +366,7 @@ class FilesSource(HttpSource):
             fetch = _Unpacked(reading.fetch, policy, self.name, name)
         if sheet:
             fetch = Sheet(fetch, declared.sheet, policy.max_body, self.name, name)
-        return replace(reading, fetch=fetch, fill={**(absent or {}), **(values or {})})
+        return replace(reading, fetch=fetch, fill=dict(absent or {}))
 
 
 class _Unpacked:
@@ -393,6 +404,10 @@ class _Unpacked:
                 )
             parts.append(part)
         return b"".join(parts)
+
+
+def _besides(columns: Sequence[str], said: Mapping[str, object]) -> tuple[str, ...]:
+    return tuple(column for column in columns if column not in said)
 
 
 def _endpoint(table: FileTable) -> spec.Endpoint:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -13,6 +14,36 @@ ARROW_STREAM = b"\xff\xff\xff\xff"
 #: Bytes of columns that a file may always hold, and times its size: runs of a value take next to nothing.
 _MOST, _RATIO = 2**30, 32
 _ROWS = 2**12  # that are looked at together
+
+
+def unique_names(names: Iterable[str]) -> Iterator[str]:
+    """Names that SQL can tell apart: the second of two `id`, or of `id` and `ID`, has a number behind it."""
+    given: set[str] = set()
+    for name in names:
+        unused = (f"{name}_{number}" if number else name for number in itertools.count())
+        one = next(one for one in unused if one.lower() not in given)
+        given.add(one.lower())
+        yield one
+
+
+def spelled(name: str, names: Collection[str]) -> str | None:
+    """How a column is written among others: exactly so or, as SQL compares names, in another case; None if not there."""
+    return name if name in names else next((one for one in names if one.lower() == name.lower()), None)
+
+
+def read_alone(schema: pa.Schema, places: Collection[int]) -> list[str] | None:
+    """The names by which pyarrow reads these columns of a Parquet file and no others; None where it cannot.
+
+    It takes a name for a path, and for every column that is so called.
+    """
+    paths = [f"{name}." for name in schema.names]
+    alike = (
+        paths[place].startswith(path) or path.startswith(paths[place])
+        for place in places
+        for other, path in enumerate(paths)
+        if other != place
+    )
+    return None if any(alike) else [schema.names[place] for place in sorted(places)]
 
 
 def read_schema(body: bytes) -> pa.Schema:
@@ -25,7 +56,7 @@ def read_schema(body: bytes) -> pa.Schema:
 
 
 def read_columns(body: bytes, names: Sequence[str]) -> pa.Table:
-    """Some columns of a file, each in one piece.
+    """Some columns of a file, by their `unique_names`, each in one piece.
 
     Raises pa.ArrowException, also where it expands beyond reason, KeyError for a column that is not there.
     """
@@ -37,11 +68,8 @@ def read_columns(body: bytes, names: Sequence[str]) -> pa.Table:
         held += batch.nbytes
         if held > most:
             raise pa.ArrowInvalid(f"its columns take more than {most:,} bytes")
-    return (
-        pa.Table.from_batches(batches, batches[0].schema if batches else schema)
-        .select(names)
-        .combine_chunks()
-    )
+    table = pa.Table.from_batches(batches, batches[0].schema if batches else schema)
+    return table.rename_columns(list(unique_names(table.column_names))).select(names).combine_chunks()
 
 
 def _parts(body: bytes, names: Sequence[str]) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
@@ -54,7 +82,12 @@ def _parts(body: bytes, names: Sequence[str]) -> tuple[pa.Schema, Iterable[pa.Re
     import pyarrow.parquet as papq  # noqa: PLC0415 - as above
 
     file = papq.ParquetFile(io.BytesIO(body))
-    return file.schema_arrow, file.iter_batches(_ROWS, columns=list(names), use_threads=False)
+    schema = file.schema_arrow
+    # Columns that are named alike are told apart by their places among all.
+    alone = len({name.lower() for name in schema.names}) == len(schema)
+    places = [place for place, name in enumerate(schema.names) if name in names]
+    wanted = read_alone(schema, places) if alone else None
+    return schema, file.iter_batches(_ROWS, columns=wanted, use_threads=False)
 
 
 def _is_arrow(body: bytes) -> bool:

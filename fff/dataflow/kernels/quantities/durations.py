@@ -72,7 +72,7 @@ def _times(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
     with np.errstate(all="ignore"):
         product = length * count
         wraps = (length != 0) & (product // np.where(length == 0, 1, length) != count)
-        wraps |= (length == _LEAST) & (count == -1)
+        wraps |= ((length == _LEAST) & (count == -1)) | ((length == -1) & (count == _LEAST))
     mask = no_length | no_count
     return failing(_made(product, mask, kind), pa.array(wraps & ~mask), _TOO_LONG)
 

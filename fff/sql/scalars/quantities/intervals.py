@@ -348,7 +348,8 @@ def _moved(moment: Typed, by: Typed, sign: int, *, tries: bool) -> Typed:
             raise LeftToSparkError("an interval of so many months")
         months = sign * count
         if moment.type == DATE:
-            return call("add_months", [moment, Typed(Literal(months, INT), INT)], DATE)
+            name = "try_add_months" if tries else "add_months"
+            return call(name, [moment, Typed(Literal(months, INT), INT)], DATE, fails=not tries)
         return _moved_by(moment, months, 0, tries=tries)
     if moment.type == DATE and not by.units:
         raise LeftToSparkError("a date and an interval of unknown units")

@@ -14,7 +14,7 @@ from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff.structs import Struct, replace
 from fff.web.types import Response
-from fff_sources.http.columnar import read_columns
+from fff_sources.http.columnar import read_columns, spelled
 from fff_sources.http.diagnosis import diagnosis, members_told
 from fff_sources.http.response.csv_text import (
     begins_with_types,
@@ -27,7 +27,7 @@ from fff_sources.http.response.csv_text import (
 )
 from fff_sources.http.response.json import MalformedJSON, Raw, array_of, decode, encode, join
 from fff_sources.http.response.jsonpath import WHOLE, Envelope, JsonPath, envelope, first, kind_of, walk
-from fff_sources.http.response.records import Batch, Origin, RecordDecoder
+from fff_sources.http.response.records import Batch, Origin, RecordDecoder, batch_of
 from fff_sources.http.response.values import shown
 from fff_sources.http.shaping import (
     MalformedMarkupError,
@@ -422,7 +422,8 @@ class BodyDecoder:
         self, body: bytes, meter: AccessMeter, origin: Origin, fill: Mapping[str, object], *, first: bool
     ) -> Iterator[DecodedBlock]:
         header = header_of(body, self._form.delimiter)
-        places = [(column.field.name, column.path.steps[0].name) for column in self._decoder.columns]
+        written = ((column.field.name, column.path.steps[0].name) for column in self._decoder.columns)
+        places = [(name, spelled(place, header) or place) for name, place in written]
         known = {place for name, place in places if name in fill and place not in header}
         names = [place for _, place in places if place not in known]
         missing = [name for name in names if name not in header]
@@ -452,12 +453,7 @@ class BodyDecoder:
             table.column(name).combine_chunks().cast(column.field.arrow)
             for name, column in zip(names, self._decoder.columns, strict=True)
         ]
-        rows = (
-            pa.RecordBatch.from_arrays(arrays, [column.field.name for column in self._decoder.columns])
-            if arrays
-            else pa.RecordBatch.from_struct_array(pa.array([{}] * table.num_rows, pa.struct([])))
-        )
-        return DecodedBlock(rows, rows.num_rows)
+        return DecodedBlock(batch_of(self._decoder.columns, arrays, table.num_rows), table.num_rows)
 
 
 class TooManyColumnsError(Exception):

@@ -9,7 +9,7 @@ from typing import TypeVar
 from fff.limits import INFERRED_COLUMNS
 from fff.schema import spark_type
 from fff.web.types import Response
-from fff_sources.http.columnar import read_schema
+from fff_sources.http.columnar import read_schema, unique_names
 from fff_sources.http.response.bodies import BodyDecoder, BodyFormat, TooManyColumnsError
 from fff_sources.http.response.csv_text import header_of
 from fff_sources.http.response.json import MalformedJSON, Raw, decode
@@ -37,7 +37,7 @@ def columns_of(form: BodyFormat, body: BodyDecoder, response: Response) -> dict[
         return reachable(bounded(dict.fromkeys(header_of(body.text(response), form.delimiter), "string")))
     kinds: dict[str, set[str]] = {}
     note_members(kinds, body, response)
-    return types_of(kinds)
+    return reachable(types_of(kinds))
 
 
 def note_members(kinds: dict[str, set[str]], body: BodyDecoder, response: Response, line: int = 0) -> None:
@@ -58,7 +58,7 @@ def note_members(kinds: dict[str, set[str]], body: BodyDecoder, response: Respon
 
 def types_of(kinds: Mapping[str, set[str]]) -> dict[str, str]:
     """Columns and types that hold all that members are."""
-    return reachable({name: _common(seen - {"null"}) for name, seen in kinds.items()})
+    return {name: _common(seen - {"null"}) for name, seen in kinds.items()}
 
 
 def reachable(columns: dict[str, str]) -> dict[str, str]:
@@ -99,8 +99,8 @@ def _common(kinds: Iterable[str]) -> str:
 
 def _parquet_columns(body: bytes) -> dict[str, str]:
     """Columns whose types FFF has; the others stay out."""
-    columns = {}
-    for part in read_schema(body):
+    columns, schema = {}, read_schema(body)
+    for name, part in zip(unique_names(schema.names), schema, strict=True):
         with contextlib.suppress(ValueError):
-            columns[part.name] = spark_type(part.type)
+            columns[name] = spark_type(part.type)
     return columns

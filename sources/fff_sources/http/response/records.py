@@ -146,7 +146,7 @@ class RecordDecoder:
             count = None
             with contextlib.suppress(WrongShape):
                 count = self.members.count(array_of(records) if lines else records)
-            return None if count is None else _batch((), [], count)
+            return None if count is None else batch_of((), [], count)
         read = None if self._fast is None else self._fast(records, fill, lines)
         if read is None:
             return None
@@ -184,7 +184,7 @@ class RecordDecoder:
 
     def empty(self) -> Batch:
         """No rows."""
-        return _batch(self.columns, [pa.array([], column.field.arrow) for column in self.columns], 0)
+        return batch_of(self.columns, [pa.array([], column.field.arrow) for column in self.columns], 0)
 
     def from_texts(
         self,
@@ -282,7 +282,7 @@ class RecordDecoder:
             else pa.array(column.values, plan.field.arrow)
             for plan, column in zip(self.columns, read, strict=True)
         ]
-        batch = _batch(self.columns, arrays, count)
+        batch = batch_of(self.columns, arrays, count)
         if gone:
             batch = batch.take(pa.array([row for row in range(count) if row not in gone], pa.int64()))
         return batch
@@ -309,7 +309,8 @@ def _top(path: JsonPath) -> str | None:
     return path.steps[0].name if path.steps and path.steps[0].kind == "name" else None
 
 
-def _batch(columns: Sequence[ColumnPlan], arrays: list[Array], count: int) -> Batch:
+def batch_of(columns: Sequence[ColumnPlan], arrays: list[Array], count: int) -> Batch:
+    """So many rows of these columns."""
     if not arrays:  # a batch without columns still has a number of rows
         return pa.RecordBatch.from_struct_array(pa.array([{}] * count, pa.struct([])))
     return pa.RecordBatch.from_arrays(arrays, [column.field.name for column in columns])
@@ -387,7 +388,7 @@ def _fast_reader(columns: Sequence[ColumnPlan], filled: frozenset[int]) -> _Read
                 return None
             decoded.append(array)
             arrays.append(array)
-        batch = pa.RecordBatch.from_arrays(arrays, schema=schema) if arrays else _batch((), [], len(rows))
+        batch = pa.RecordBatch.from_arrays(arrays, schema=schema) if arrays else batch_of((), [], len(rows))
         return batch, all_null(decoded)
 
     return read
