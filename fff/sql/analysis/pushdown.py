@@ -164,8 +164,8 @@ def _said(expr: Expr) -> dict[Column, _Values]:
         case InList(item=Column() as column, values=several):
             known: list[Any] = [value for value in several if value is not None]
             if known:
-                ends = (_End(least(known, key=Verge), open=False) for least in (min, max))
-                return {column: _Values(*ends)}
+                low, high = (_End(end(known, key=Verge), open=False) for end in (min, max))
+                return {column: _Values(low, high)}
         case And(items=items):
             allowed: dict[Column, _Values] = {}
             for item in items:
