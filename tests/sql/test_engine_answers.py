@@ -92,6 +92,13 @@ def test_a_value_that_cannot_be_had_ends_the_statement(sql: str, error: str, pla
     assert sql[raised.value.span.start : raised.value.span.end].startswith(place)
 
 
+@pytest.mark.parametrize("beside", ["d IN (2.0D, double('NaN'))", "d = double('NaN')"])
+def test_a_nan_is_in_every_list_that_names_one(beside: str) -> None:
+    prepared = prepare(f"SELECT l FROM r WHERE d IN (double('NaN'), 1.0D) AND {beside}", CATALOG)
+    assert prepared.only_block.empty is None
+    assert shapes.Run(prepared, DATA, spark=None).result().column(0).to_pylist() == [2**40, -1]  # type: ignore[arg-type] # nobody asks it
+
+
 def test_a_page_that_fails_in_two_ways_fails_on_every_such_row() -> None:
     """A quotient beyond the type, beside a division by zero."""
     columns = [pa.array([-(2**63), 5, 6], pa.int64()), pa.array([-1, 0, 3], pa.int64())]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from decimal import Decimal
 from typing import Any
 
@@ -72,6 +73,12 @@ def quals(where: str, declared: Table = EVERYTHING, **params: object) -> set[tup
         ("s ILIKE 'b%'", set()),
         ("upper(s) LIKE 'B%'", set()),
         ("s LIKE 'b%' OR n = 3", set()),
+        # NaN is above every number, wherever it stands.
+        ("x IN (1.0D, double('NaN'), 3.0D)", {("x", ">=", math.nextafter(1, 0))}),
+        ("x IN (double('NaN'), 1.0D)", {("x", ">=", math.nextafter(1, 0))}),
+        ("x = 1.0D OR x = double('NaN')", {("x", ">=", math.nextafter(1, 0))}),
+        ("x = double('NaN') OR x = 1.0D", {("x", ">=", math.nextafter(1, 0))}),
+        ("x < double('NaN') AND x < 5D", {("x", "<", math.nextafter(5, 9))}),
         ("b", set()),
         ("b = true", {("b", "=", True)}),
         ("n + 1 > 5", set()),

@@ -363,15 +363,22 @@ def map_columns(expr: Expr, change: Callable[[Column], Column]) -> Expr:
 
 
 def pinned(expr: Expr) -> tuple[Column, tuple[object, ...]] | None:
-    """The column that a conjunct holds to a list of constants, and the constants; NULLs match nothing."""
+    """The column that a conjunct holds to a list of constants, and the constants; NULLs match nothing.
+
+    Every NaN is the same object, so that lists of constants find it in each other.
+    """
     match expr:
         case Compare(op="=", left=Column() as column, right=Literal(value=value)) if not _endless(value):
-            return column, () if value is None else (value,)
+            return column, () if value is None else (_one_nan(value),)
         case Compare(op="<=>", left=Column() as column, right=Literal(value=value)) if value is not None:
-            return None if _endless(value) else (column, (value,))
+            return None if _endless(value) else (column, (_one_nan(value),))
         case InList(item=Column() as column, values=values):
-            return column, tuple(dict.fromkeys(value for value in values if value is not None))
+            return column, tuple(dict.fromkeys(_one_nan(value) for value in values if value is not None))
     return None
+
+
+def _one_nan(value: object) -> object:
+    return math.nan if isinstance(value, float) and math.isnan(value) else value
 
 
 def _endless(value: object) -> bool:

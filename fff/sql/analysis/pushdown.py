@@ -73,15 +73,16 @@ class _Values(Struct, frozen=True):
 def _inner(one: _End | None, other: _End | None, *, rising: bool) -> _End | None:
     if one is None or other is None:
         return one or other
-    if one.value == other.value:
+    mine, theirs = Verge(one.value), Verge(other.value)  # NaN is above every number
+    if mine == theirs:
         return one if one.open else other
-    return one if (one.value > other.value) == rising else other
+    return one if (mine > theirs) == rising else other
 
 
 def _outer(one: _End | None, other: _End | None, *, rising: bool) -> _End | None:
     if one is None or other is None:
         return None
-    return other if _inner(one, other, rising=rising) == one else one
+    return other if _inner(one, other, rising=rising) is one else one
 
 
 def narrowed(
@@ -163,7 +164,8 @@ def _said(expr: Expr) -> dict[Column, _Values]:
         case InList(item=Column() as column, values=several):
             known: list[Any] = [value for value in several if value is not None]
             if known:
-                return {column: _Values(_End(min(known), open=False), _End(max(known), open=False))}
+                low, high = (_End(end(known, key=Verge), open=False) for end in (min, max))
+                return {column: _Values(low, high)}
         case And(items=items):
             allowed: dict[Column, _Values] = {}
             for item in items:
