@@ -4,6 +4,7 @@ In: the tree of queries of a statement (`fff.sql.binder.scopes.QueryTree`).
 Out: nothing, or a QueryError that underlines the mistake; what only Spark can judge it says as soon as it is up.
 
     arguments     Arguments and operands of types that Spark never takes there
+    constants     Arguments that have to be constants, or of one type with others
     expressions   The kinds of a statement's expressions, read off its tokens
     fields        Fields and elements of columns that have none.
     generators    Functions that make several rows or columns, out of place or with too many names.
