@@ -183,6 +183,15 @@ REFUSED = [
     ("SELECT stack(id, 1, 2) FROM t", "id"),
     ("SELECT stack(0, 1, 2) FROM t", "0"),
     ("SELECT json_tuple(s, id) FROM t", "id"),
+    ("SELECT * FROM t PIVOT (sum(d) FOR nope IN (1, 2))", "nope"),
+    ("SELECT * FROM t PIVOT (sum(nope) FOR k IN (1, 2))", "nope"),
+    ("SELECT * FROM t PIVOT (sum(d * nope) AS x FOR k IN (1))", "nope"),
+    ("SELECT * FROM (SELECT s, k FROM t) PIVOT (sum(d) FOR k IN (1, 2))", "d"),
+    ("SELECT * FROM (SELECT s, k, d FROM t) PIVOT (sum(d) FOR (s, nope) IN (('a', 1)))", "nope"),
+    ("SELECT * FROM (SELECT s, k, d FROM t) PIVOT (sum(t.d) FOR k IN (1))", "t.d"),
+    ("SELECT * FROM t UNPIVOT (val FOR col IN (k, nope))", "nope"),
+    ("SELECT * FROM t UNPIVOT ((v, w) FOR col IN ((k, s), (id, nope)))", "nope"),
+    ("SELECT * FROM (SELECT k AS z FROM t) UNPIVOT (val FOR col IN (k))", "k"),
 ]  # fmt: skip
 TAKEN = [
     "SELECT t.id, u.name FROM t JOIN u ON t.k = u.k ORDER BY t.id, u.name",
@@ -372,6 +381,13 @@ TAKEN = [
     "SELECT * FROM range('5'), range(1.5), range(1Y, 5, 1, '2') r", "SELECT * FROM RANGE(length('abc')), t",
     "SELECT stack(2, 1, NULL), stack(2, s, 'a'), id FROM t", "SELECT stack(1 + 1, 1, 2), json_tuple(s, s, 'b') FROM t",
     "SELECT explode(collect_list(id)), count(*) FROM t", "SELECT corr(k, s), max_by(m, id) FROM t JOIN n USING (id)",
+    "SELECT * FROM t JOIN u ON t.k = u.k PIVOT (sum(d) FOR name IN ('a'))", "SELECT * FROM t, u PIVOT (sum(d) FOR name IN ('a'))",
+    "SELECT * FROM n PIVOT (sum(st.a) FOR id IN (1))", "SELECT * FROM n PIVOT (sum(n.id) FOR id IN (1))",
+    "SELECT * FROM (SELECT s, k, d FROM t) q PIVOT (sum(q.d) FOR k IN (1))", "SELECT * FROM t a UNPIVOT (val FOR col IN (a.k, id))",
+    "SELECT * FROM t PIVOT (sum(d), max(dt) FOR k IN (1 + 1, -2 AS m))", "SELECT * FROM t PIVOT (sum(d) FOR (k, s) IN ((1, 'a'), (2, 'b')))",
+    "SELECT * FROM (SELECT k + 1, s FROM t) PIVOT (count(`(k + 1)`) FOR s IN ('a'))",
+    "WITH w(a, b) AS (SELECT s, k FROM t) SELECT * FROM w PIVOT (sum(b) FOR a IN ('x'))",
+    "SELECT * FROM (SELECT s, k FROM t) q(a, b) PIVOT (sum(b) FOR a IN ('x'))",
     "SELECT id FROM t WHERE EXISTS (SELECT k, n FROM u)", "SELECT id FROM t WHERE id IN (SELECT k FROM u ORDER BY 1)",
 ]  # fmt: skip
 
