@@ -183,6 +183,10 @@ REFUSED = [
     ("SELECT stack(id, 1, 2) FROM t", "id"),
     ("SELECT stack(0, 1, 2) FROM t", "0"),
     ("SELECT json_tuple(s, id) FROM t", "id"),
+    ("SELECT k FROM (SELECT t.k, u.k FROM t JOIN u ON t.k = u.k)", "k"),
+    ("SELECT q.id FROM (SELECT id, k AS id FROM t) q", "q.id"),
+    ("SELECT * FROM (SELECT t.k, u.k FROM t JOIN u ON t.k = u.k) q WHERE q.k = 1", "q.k"),
+    ("SELECT id FROM (SELECT * FROM t JOIN n ON t.id = n.id)", "id"),
     ("SELECT * FROM t PIVOT (sum(d) FOR nope IN (1, 2))", "nope"),
     ("SELECT * FROM t PIVOT (sum(nope) FOR k IN (1, 2))", "nope"),
     ("SELECT * FROM t PIVOT (sum(d * nope) AS x FOR k IN (1))", "nope"),
@@ -388,6 +392,9 @@ TAKEN = [
     "SELECT * FROM (SELECT k + 1, s FROM t) PIVOT (count(`(k + 1)`) FOR s IN ('a'))",
     "WITH w(a, b) AS (SELECT s, k FROM t) SELECT * FROM w PIVOT (sum(b) FOR a IN ('x'))",
     "SELECT * FROM (SELECT s, k FROM t) q(a, b) PIVOT (sum(b) FOR a IN ('x'))",
+    "SELECT q.id, id FROM (SELECT id, id FROM t) q", "SELECT 1 FROM (SELECT id, k AS id FROM t) q",
+    "SELECT id FROM (SELECT * FROM t JOIN n USING (id))", "SELECT a FROM (SELECT id, k AS id FROM t) q(a, b)",
+    "SELECT q.* FROM (SELECT t.k, u.k FROM t JOIN u ON t.k = u.k) q", "SELECT t.id FROM t, (SELECT id, id FROM n) q WHERE q.id = t.id",
     "SELECT id FROM t WHERE EXISTS (SELECT k, n FROM u)", "SELECT id FROM t WHERE id IN (SELECT k FROM u ORDER BY 1)",
 ]  # fmt: skip
 
