@@ -72,8 +72,9 @@ _NESTED = "apr"
 #: Functions that are also asked about with two or three arguments; all are with one.
 SEVERAL = frozenset(
     """
-    add_months array_contains contains date_add date_format date_sub date_trunc datediff element_at endswith
-    if instr left repeat replace right round split startswith substring
+    add_months array_contains contains corr covar_pop covar_samp date_add date_format date_sub date_trunc datediff
+    element_at endswith if instr left max_by min_by regr_avgx regr_avgy regr_count regr_intercept regr_r2
+    regr_slope regr_sxx regr_sxy regr_syy repeat replace right round split startswith substring
     """.split()  # noqa: SIM905 - as such lists are written
 )
 _PAIR = 2

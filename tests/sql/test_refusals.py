@@ -6,7 +6,7 @@ import planner_fakes
 import pyarrow as pa
 import pytest
 
-from fff.errors import SparkError
+from fff.errors import QueryError, SparkError
 from fff.spark.session import SparkEngine
 from fff.sql import prepare
 from fff.sql.refusals.kinds import INCOMPARABLE
@@ -127,6 +127,75 @@ REFUSED = [
     ("SELECT sum(k) AS a, s FROM t GROUP BY a", "a"),
     ("SELECT id FROM t QUALIFY id = 1", "id = 1"),
     ("SELECT id FROM t QUALIFY sum(k) > 1", "sum(k) > 1"),
+    ("SELECT lag(k, 1L) OVER (ORDER BY id) FROM t", "1L"),
+    ("SELECT lead(k, '1') OVER (ORDER BY id) FROM t", "'1'"),
+    ("SELECT lag(k, id) OVER (ORDER BY id) FROM t", "id"),
+    ("SELECT lag(k, NULL) OVER (ORDER BY id) FROM t", "NULL"),
+    ("SELECT lag(k, 1, dt) OVER (ORDER BY id) FROM t", "dt"),
+    ("SELECT lead(dt, 1, 1) OVER (ORDER BY id) FROM t", "1"),
+    ("SELECT lag(k) OVER w FROM t WINDOW w AS (PARTITION BY s)", "lag"),
+    ("SELECT ntile(0) OVER (ORDER BY id) FROM t", "0"),
+    ("SELECT ntile(2.5) OVER (ORDER BY id) FROM t", "2.5"),
+    ("SELECT ntile(k) OVER (ORDER BY id) FROM t", "k"),
+    ("SELECT nth_value(k, -1) OVER (ORDER BY id) FROM t", "-1"),
+    ("SELECT nth_value(k, true) OVER (ORDER BY id) FROM t", "true"),
+    ("SELECT nth_value(k, id) OVER (ORDER BY id) FROM t", "id"),
+    ("SELECT nth_value(k, 2) OVER () FROM t", "nth_value"),
+    ("SELECT nth_value(k, 2) FROM t", "nth_value"),
+    ("SELECT first_value(k, 1) OVER (ORDER BY id) FROM t", "1"),
+    ("SELECT last_value(k, k > 1) OVER (ORDER BY id) FROM t", "k > 1"),
+    ("SELECT first(k, 'true') FROM t", "'true'"),
+    ("SELECT last(k, s) FROM t", "s"),
+    ("SELECT max(k) IGNORE NULLS OVER (ORDER BY id) FROM t", "max"),
+    ("SELECT count(k) IGNORE NULLS FROM t", "count"),
+    ("SELECT sum(k) OVER (ORDER BY id ROWS BETWEEN k PRECEDING AND CURRENT ROW) FROM t", "k"),
+    ("SELECT sum(k) OVER (ORDER BY id ROWS BETWEEN 1.5 PRECEDING AND CURRENT ROW) FROM t", "1.5"),
+    ("SELECT sum(k) OVER (ORDER BY id ROWS BETWEEN '1' PRECEDING AND CURRENT ROW) FROM t", "'1'"),
+    ("SELECT sum(k) OVER (ORDER BY id ROWS BETWEEN 1L PRECEDING AND CURRENT ROW) FROM t", "1L"),
+    ("SELECT sum(k) OVER (ORDER BY id ROWS BETWEEN 2 PRECEDING AND 3 PRECEDING) FROM t", "sum"),
+    ("SELECT sum(k) OVER (ORDER BY id RANGE BETWEEN 1 FOLLOWING AND 1 PRECEDING) FROM t", "sum"),
+    ("SELECT sum(k) OVER (ORDER BY id ROWS UNBOUNDED FOLLOWING) FROM t", "sum"),
+    ("SELECT sum(k) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND UNBOUNDED PRECEDING) FROM t", "sum"),
+    ("SELECT median(k) OVER (ORDER BY id) FROM t", "median"),
+    ("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY k) OVER (ORDER BY s) FROM t", "percentile_cont"),
+    ("SELECT count(*) OVER (PARTITION BY m) FROM n", "m"),
+    ("SELECT count(*) OVER (ORDER BY m) FROM n", "m"),
+    ("SELECT id FROM n ORDER BY 1, m DESC", "m"),
+    ("SELECT id FROM n SORT BY m", "m"),
+    ("SELECT corr(k, dt) FROM t", "dt"),
+    ("SELECT max_by(id, m) FROM n", "m"),
+    ("SELECT * FROM t, range(true) r", "true"),
+    ("SELECT * FROM range(1, DATE '2020-01-01')", "DATE '2020-01-01'"),
+    ("SELECT * FROM range(1, 5, 0), t", "0"),
+    ("SELECT * FROM range(NULL), t", "NULL"),
+    ("SELECT * FROM range(1, 5, 2, 3, 4), t", "range"),
+    ("SELECT * FROM t, LATERAL range(t.id)", "t.id"),
+    ("SELECT * FROM explode('a'), t", "'a'"),
+    ("SELECT * FROM n, LATERAL posexplode(n.id) q", "n.id"),
+    ("SELECT * FROM n LATERAL VIEW posexplode(st) q", "st"),
+    ("SELECT posexplode_outer(id) FROM n", "id"),
+    ("SELECT inline(m) FROM n", "m"),
+    ("SELECT inline(arr) FROM n", "arr"),
+    ("SELECT * FROM n LATERAL VIEW inline(arr) q AS z", "arr"),
+    ("SELECT explode(NULL) FROM n", "explode"),
+    ("SELECT explode(collect_list(id)), explode(collect_list(s)) FROM t", "explode"),
+    ("SELECT stack(2, dt, id) FROM t", "id"),
+    ("SELECT stack(id, 1, 2) FROM t", "id"),
+    ("SELECT stack(0, 1, 2) FROM t", "0"),
+    ("SELECT json_tuple(s, id) FROM t", "id"),
+    ("SELECT k FROM (SELECT t.k, u.k FROM t JOIN u ON t.k = u.k)", "k"),
+    ("SELECT q.id FROM (SELECT id, k AS id FROM t) q", "q.id"),
+    ("SELECT * FROM (SELECT t.k, u.k FROM t JOIN u ON t.k = u.k) q WHERE q.k = 1", "q.k"),
+    ("SELECT id FROM (SELECT * FROM t JOIN n ON t.id = n.id)", "id"),
+    ("SELECT * FROM t PIVOT (sum(d) FOR nope IN (1, 2))", "nope"),
+    ("SELECT * FROM t PIVOT (sum(nope) FOR k IN (1, 2))", "nope"),
+    ("SELECT * FROM t PIVOT (sum(d * nope) AS x FOR k IN (1))", "nope"),
+    ("SELECT * FROM (SELECT s, k FROM t) PIVOT (sum(d) FOR k IN (1, 2))", "d"),
+    ("SELECT * FROM (SELECT s, k, d FROM t) PIVOT (sum(d) FOR (s, nope) IN (('a', 1)))", "nope"),
+    ("SELECT * FROM (SELECT s, k, d FROM t) PIVOT (sum(t.d) FOR k IN (1))", "t.d"),
+    ("SELECT * FROM t UNPIVOT (val FOR col IN (k, nope))", "nope"),
+    ("SELECT * FROM t UNPIVOT ((v, w) FOR col IN ((k, s), (id, nope)))", "nope"),
+    ("SELECT * FROM (SELECT k AS z FROM t) UNPIVOT (val FOR col IN (k))", "k"),
 ]  # fmt: skip
 TAKEN = [
     "SELECT t.id, u.name FROM t JOIN u ON t.k = u.k ORDER BY t.id, u.name",
@@ -305,6 +374,27 @@ TAKEN = [
     "SELECT s FROM t GROUP BY s ORDER BY count(k), s", "SELECT DISTINCT upper(s) AS u FROM t ORDER BY u",
     "SELECT x.a FROM (SELECT st AS x FROM n)", "SELECT n.m.a, n.items.sku FROM n",
     "SELECT sum(k) OVER (ORDER BY dt RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t",
+    "SELECT lag(k, -1, 'x') OVER (ORDER BY id), lag(dt, 1, '2020-01-01') OVER (ORDER BY id), lead(k, 1 + 1, 2.5) OVER (ORDER BY id) FROM t",
+    "SELECT lag(k, length('ab')) OVER w, ntile(1 + 1) OVER w, nth_value(k, '2') OVER w, nth_value(k, 1.5) OVER w FROM t WINDOW w AS (ORDER BY id)",
+    "SELECT first(k, (true)), last(k, false), any_value(k) IGNORE NULLS, avg(k) RESPECT NULLS FROM t",
+    "SELECT lag(k) IGNORE NULLS OVER (ORDER BY id), nth_value(k, 2) IGNORE NULLS OVER (ORDER BY id) FROM t",
+    "SELECT sum(k) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND 1 PRECEDING), sum(k) OVER (ORDER BY id ROWS 1 FOLLOWING) FROM t",
+    "SELECT sum(k) OVER (ORDER BY d RANGE BETWEEN 1.5 PRECEDING AND CURRENT ROW), median(k) OVER (PARTITION BY s) FROM t",
+    "SELECT sum(k) OVER (ORDER BY id ROWS BETWEEN (1 + 1) PRECEDING AND -1 FOLLOWING), percentile(k, 0.5) OVER (ORDER BY id) FROM t",
+    "SELECT id AS m FROM n ORDER BY m", "SELECT id FROM n ORDER BY size(m)", "SELECT id FROM n DISTRIBUTE BY m",
+    "SELECT * FROM range('5'), range(1.5), range(1Y, 5, 1, '2') r", "SELECT * FROM RANGE(length('abc')), t",
+    "SELECT stack(2, 1, NULL), stack(2, s, 'a'), id FROM t", "SELECT stack(1 + 1, 1, 2), json_tuple(s, s, 'b') FROM t",
+    "SELECT explode(collect_list(id)), count(*) FROM t", "SELECT corr(k, s), max_by(m, id) FROM t JOIN n USING (id)",
+    "SELECT * FROM t JOIN u ON t.k = u.k PIVOT (sum(d) FOR name IN ('a'))", "SELECT * FROM t, u PIVOT (sum(d) FOR name IN ('a'))",
+    "SELECT * FROM n PIVOT (sum(st.a) FOR id IN (1))", "SELECT * FROM n PIVOT (sum(n.id) FOR id IN (1))",
+    "SELECT * FROM (SELECT s, k, d FROM t) q PIVOT (sum(q.d) FOR k IN (1))", "SELECT * FROM t a UNPIVOT (val FOR col IN (a.k, id))",
+    "SELECT * FROM t PIVOT (sum(d), max(dt) FOR k IN (1 + 1, -2 AS m))", "SELECT * FROM t PIVOT (sum(d) FOR (k, s) IN ((1, 'a'), (2, 'b')))",
+    "SELECT * FROM (SELECT k + 1, s FROM t) PIVOT (count(`(k + 1)`) FOR s IN ('a'))",
+    "WITH w(a, b) AS (SELECT s, k FROM t) SELECT * FROM w PIVOT (sum(b) FOR a IN ('x'))",
+    "SELECT * FROM (SELECT s, k FROM t) q(a, b) PIVOT (sum(b) FOR a IN ('x'))",
+    "SELECT q.id, id FROM (SELECT id, id FROM t) q", "SELECT 1 FROM (SELECT id, k AS id FROM t) q",
+    "SELECT id FROM (SELECT * FROM t JOIN n USING (id))", "SELECT a FROM (SELECT id, k AS id FROM t) q(a, b)",
+    "SELECT q.* FROM (SELECT t.k, u.k FROM t JOIN u ON t.k = u.k) q", "SELECT t.id FROM t, (SELECT id, id FROM n) q WHERE q.id = t.id",
     "SELECT id FROM t WHERE EXISTS (SELECT k, n FROM u)", "SELECT id FROM t WHERE id IN (SELECT k FROM u ORDER BY 1)",
 ]  # fmt: skip
 
@@ -343,12 +433,26 @@ def test_set_operations_bring_together_what_compares(spark: SparkEngine) -> None
     for one, left in VALUES.items():
         for other, right in VALUES.items():
             apart = one != other and not {one + other, other + one}.isdisjoint(INCOMPARABLE)
-            assert _unites(spark, left, right) != apart, (one, other)
+            assert _takes(spark, f"SELECT {left} UNION ALL SELECT {right}") != apart, (one, other)
 
 
-def _unites(spark: SparkEngine, left: str, right: str) -> bool:
+@pytest.mark.spark
+@pytest.mark.slow
+def test_lag_takes_another_value_of_the_types_that_spark_takes(spark: SparkEngine) -> None:
+    for one, left in VALUES.items():
+        for other, right in VALUES.items():
+            call = f"SELECT lag({left}, 1, {right}) OVER (ORDER BY id) FROM t"
+            try:
+                prepare(call, CATALOG)
+                told = False
+            except QueryError:
+                told = True
+            assert told != _takes(spark, call), (one, other)
+
+
+def _takes(spark: SparkEngine, sql: str) -> bool:
     try:
-        spark.check(f"SELECT {left} UNION ALL SELECT {right}", {})
+        spark.check(sql, EMPTY)
     except SparkError:
         return False
     return True

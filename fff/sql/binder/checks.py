@@ -74,6 +74,12 @@ def _check_path(statement: Statement, column: Node, scope: SelectScope) -> None:
 
 def _check_meaning(statement: Statement, column: Node, scope: SelectScope) -> None:
     options = ambiguous(column, scope)
+    if len(set(options)) == 1:
+        raise statement.error(
+            f"column {options[0]} is ambiguous: a query in FROM has several of that name",
+            reference_span(column),
+            hint="give one of them another name there",
+        )
     if options:
         raise statement.error(
             f"column {parts_of(column)[0].name} is ambiguous: {', '.join(options)}",

@@ -16,6 +16,7 @@ from fff.structs import Struct
 _RANKING: dict[type[Node], str] = {
     exp.RowNumber: "row_number", exp.Rank: "rank", exp.DenseRank: "dense_rank", exp.PercentRank: "percent_rank",
     exp.CumeDist: "cume_dist", exp.Ntile: "ntile", exp.Lag: "lag", exp.Lead: "lead",
+    exp.NthValue: "nth_value",
 }  # fmt: skip
 #: Clauses that see rows before any window does.
 _WINDOWLESS = {"where": "WHERE", "group": "GROUP BY", "having": "HAVING"}
@@ -25,7 +26,7 @@ def check_grouping(tree: QueryTree) -> None:
     """Raises QueryError, underlined, for columns beside aggregates that are not grouped by, and windows out of place."""
     for scope in tree.scopes:
         for part in _own(scope.node):
-            _check_window(tree.statement, part)
+            _check_window(tree.statement, scope, part)
             _check_nested(tree.statement, part)
         for name, clause in _WINDOWLESS.items():
             node = scope.node.args.get(name)
@@ -42,15 +43,21 @@ def _own(node: Node) -> Iterator[Node]:
             yield part
 
 
-def _check_window(statement: Statement, node: Node) -> None:
+def _check_window(statement: Statement, scope: SelectScope, node: Node) -> None:
     name = _RANKING.get(type(node))
     if name is None:
         return
     around = node.parent
     while isinstance(around, exp.IgnoreNulls | exp.RespectNulls):
         around = around.parent
-    ordered = isinstance(around, exp.Window) and any(around.args.get(part) for part in ("alias", "order"))
-    if not ordered:
+    window = around if isinstance(around, exp.Window) else None
+    called = window.args.get("alias") if window is not None else None
+    if called is not None:
+        named = {one.this.name.lower(): one for one in scope.node.args.get("windows") or ()}
+        window = named.get(called.name.lower())
+        if window is None or window.args.get("alias"):
+            return  # what defines none is told elsewhere
+    if window is None or not window.args.get("order"):
         raise _refused(statement, node, f"{name} is a window function: it needs OVER (… ORDER BY …)")
 
 

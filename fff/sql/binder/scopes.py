@@ -273,10 +273,27 @@ def ambiguous(node: Node, scope: SelectScope) -> list[str]:
         part = part.parent
     if part.arg_key not in ("expressions", "where") or name in scope.aliases | scope.merged | scope.blurred:
         return []
-    if _qualified([one.name.lower() for one in parts_of(node)], scope, joining=False) is not None:
+    meant = _qualified([one.name.lower() for one in parts_of(node)], scope, joining=False)
+    if isinstance(meant, Found):
+        name = parts_of(node)[meant.qualifiers].name.lower()
+    elif meant is not None:
         return []
-    holders = [one for one in scope.sources if not (one.hidden or one.called) and one.index(name) is not None]
-    return [f"{one.alias}.{name}" for one in holders] if len(holders) > 1 else []
+    near = [meant.source] if isinstance(meant, Found) else scope.sources
+    holders = [one for one in near if not (one.hidden or one.called) for _ in range(_alike(one, name))]
+    return [f"{one.alias}.{name}" if one.alias else name for one in holders] if len(holders) > 1 else []
+
+
+def _alike(source: Source, name: str) -> int:
+    """How many different columns of a source have a name; a column that a query names twice is one."""
+    places = [at for at, known in enumerate(source.names or ()) if known.lower() == name]
+    query = source.query if not source.renamed else None
+    outputs = query.outputs if query is not None and len(query.branches) == 1 else None
+    if len(places) < 2 or outputs is None or query is None or query.renamed is not None:
+        return min(len(places), 1)
+    [select] = query.branches
+    made = _select_outputs(select) or []
+    passed = [made[at].passed for at in places if at < len(made)]
+    return len(set(passed)) if None not in passed else 1
 
 
 # ---------------------------------------------------------------------------------------------------- what a query yields

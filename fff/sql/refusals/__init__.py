@@ -4,11 +4,13 @@ In: the tree of queries of a statement (`fff.sql.binder.scopes.QueryTree`).
 Out: nothing, or a QueryError that underlines the mistake; what only Spark can judge it says as soon as it is up.
 
     arguments     Arguments and operands of types that Spark never takes there
+    constants     Arguments that have to be constants, or of one type with others
     expressions   The kinds of a statement's expressions, read off its tokens
     fields        Fields and elements of columns that have none.
     generators    Functions that make several rows or columns, out of place or with too many names.
     kinds         Kinds of types, and what Spark says of functions and operators over them
     patterns      Constant patterns that are no regular expressions
+    pivots        Columns that PIVOT and UNPIVOT name, and that nothing in FROM has
     shapes        Places of columns in ORDER BY and GROUP BY, widths and types of set operations, names of columns.
     windows       What stands over windows and beside aggregates, and the parameters of lambdas.
 
@@ -21,6 +23,7 @@ from fff.sql.binder.scopes import QueryTree
 from fff.sql.refusals.fields import check_fields
 from fff.sql.refusals.generators import check_generators
 from fff.sql.refusals.patterns import check_patterns
+from fff.sql.refusals.pivots import check_pivots
 from fff.sql.refusals.shapes import check_shapes
 from fff.sql.refusals.windows import check_windows
 from fff.sql.syntax.statement import TokenType
@@ -37,3 +40,4 @@ def check_refusals(tree: QueryTree) -> None:
     check_windows(tree)
     check_generators(tree)
     check_fields(tree)
+    check_pivots(tree)

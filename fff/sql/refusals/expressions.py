@@ -192,8 +192,8 @@ class Expressions:
             if not self._is(at + 1, (TokenType.L_PAREN,)):
                 raise _BeyondError
             if not self._is(at + 2, _QUERY - {TokenType.L_PAREN}):
-                items = [self._whole(*one) for one in self._listed(at + 1)]
-                self._alike("in", "IN", [left, *items])
+                items = [self.whole(*one) for one in self._listed(at + 1)]
+                self.alike("in", "IN", [left, *items])
             return "b", left[1], self._closing(at + 1)
         if self._is(at + 1, _SOME):
             return "b", left[1], self._closing(at + 2)
@@ -220,7 +220,7 @@ class Expressions:
         mistakes.append(mistake)
         return UNKNOWN, first, end
 
-    def _alike(self, form: str, what: str, parts: Sequence[Part]) -> str:
+    def alike(self, form: str, what: str, parts: Sequence[Part]) -> str:
         """The kind that several values are brought to, one after the other."""
         kind, shared = NULL, form if form == "greatest" else "coalesce"
         for other, first, end in parts:
@@ -333,7 +333,7 @@ class Expressions:
             place = branches[-1][2]
         if not branches or not self._is(place, (TokenType.END,)):
             raise _BeyondError
-        return self._alike("coalesce", "CASE", branches), place + 1
+        return self.alike("coalesce", "CASE", branches), place + 1
 
     def _inner(self, at: int) -> Part:
         """An expression inside another, whose end has to be known."""
@@ -366,7 +366,7 @@ class Expressions:
             return _MAKERS[name]
         if spans is None:
             return VALUES["count", 1] if name == "count" else UNKNOWN
-        parts = [self._whole(*one) for one in spans]
+        parts = [self.whole(*one) for one in spans]
         if len(parts) == 3 and name in _OF_UNITS and parts[0][0] == "S":
             raise QueryError(
                 f"[INVALID_PARAMETER_VALUE] {name} with three arguments takes a unit of time first, as DAY",
@@ -380,7 +380,7 @@ class Expressions:
                 raise self._mistake(f"{name} takes no {WORDS[kind]}{which}", first, end)
         if name in _ALIKE:
             start, form = _ALIKE[name]
-            kind = self._alike(form, name, parts[start:])
+            kind = self.alike(form, name, parts[start:])
             return "a" if form == "array" else kind
         if name in {"nullif", "equal_null"} and len(parts) == 2:
             mistakes: list[QueryError] = []
@@ -411,10 +411,14 @@ class Expressions:
             raise self._mistake(f"{WORDS[kind]} is not cast to {WORDS[letter]}", first, end)
         return letter, behind
 
-    def _whole(self, first: int, end: int) -> Part:
+    def whole(self, first: int, end: int) -> Part:
         """Tokens that are one expression, if they are one that is known."""
         kind, value_end = self.value(first)
         return kind if value_end == end else UNKNOWN, first, end
+
+    def names_columns(self, first: int, end: int) -> bool:
+        """Whether a column is named among tokens."""
+        return any(place in self._columns for place in range(first, end))
 
     # ------------------------------------------------------------------------------------------------------------- tokens
 

@@ -8,8 +8,10 @@ import pyarrow as pa
 
 from fff.display.counts import counted
 from fff.errors import QueryError
+from fff.schema import spark_type
 from fff.sql.binder.names import parts_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, resolve
+from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
 from fff.sql.syntax.statement import Node, Statement, exp, identifier_span, text_span
 
@@ -46,7 +48,17 @@ def check_generators(tree: QueryTree) -> None:
     """Raises QueryError, underlined."""
     statement = tree.statement
     for scope in tree.scopes:
-        for item in scope.node.expressions:
+        items = scope.node.expressions
+        made = [
+            one
+            for item in items
+            if is_generator(one := item.this if isinstance(item, exp.Alias | exp.Aliases) else item)
+        ]
+        if len(made) > 1 and any(map(has_aggregate, items)):
+            raise _refused(statement, made[1], "beside aggregates one function makes rows, and no second one")
+        for call in filter(is_generator, _own(scope.node)):
+            _check_elements(statement, scope, call)
+        for item in items:
             _check_item(statement, scope, item)
         for name, clause in _CLAUSES.items():
             node = scope.node.args.get(name)
@@ -58,9 +70,33 @@ def check_generators(tree: QueryTree) -> None:
 
 
 def _own(node: Node) -> Iterator[Node]:
-    for part in node.walk(prune=lambda inner: isinstance(inner, exp.Query)):
-        if not isinstance(part, exp.Query):
+    for part in node.walk(prune=lambda inner: isinstance(inner, exp.Query) and inner is not node):
+        if part is node or not isinstance(part, exp.Query):
             yield part
+
+
+def _check_elements(statement: Statement, scope: SelectScope, call: Node) -> None:
+    """What rows are made of is no NULL, and for columns of structs an array of them."""
+    name = name_of(call)
+    given = next(iter(call.expressions), None) if isinstance(call, exp.Anonymous) else call.this
+    if isinstance(given, exp.Null) and name not in {"stack", "json_tuple"}:
+        raise _refused(
+            statement, call, f"[DATATYPE_MISMATCH] {name} takes an array or a map, and this is NULL"
+        )
+    if not isinstance(given, exp.Column):
+        return
+    kind = type_of(given, scope)
+    if (
+        kind is not None
+        and name.startswith("inline")
+        and _is_list(kind)
+        and not pa.types.is_struct(kind.value_type)
+    ):
+        raise _refused(
+            statement,
+            given,
+            f"[DATATYPE_MISMATCH] {name} takes an array of structs, and this is {spark_type(kind)}",
+        )
 
 
 def _check_item(statement: Statement, scope: SelectScope, item: Node) -> None:
@@ -124,6 +160,15 @@ def type_of(node: Node, scope: SelectScope) -> pa.DataType | None:
     plain = isinstance(resolved, Found) and len(parts_of(node)) == resolved.qualifiers + 1
     kinds = kinds_of(resolved) if plain and isinstance(resolved, Found) else []
     return kinds[0] if len(kinds) == 1 else None
+
+
+def check_sortable(statement: Statement, scope: SelectScope, node: Node) -> None:
+    """Raises QueryError for a column of maps, which nothing sorts, where rows are sorted."""
+    bare = node.unnest()
+    made = isinstance(bare, exp.Column) and len(parts_of(bare)) == 1 and bare.name.lower() in scope.aliases
+    kind = type_of(bare, scope) if isinstance(bare, exp.Column) and not made else None
+    if kind is not None and pa.types.is_map(kind):
+        raise _refused(statement, bare, "rows are not sorted by maps", "sort by its keys: map_keys(…)")
 
 
 def kinds_of(resolved: Found) -> list[pa.DataType]:

@@ -31,6 +31,12 @@ def _read() -> tuple[dict[tuple[str, int], list[str]], dict[tuple[str, int], str
         refused[call] = places.split("/")
         if value != "?":
             values[call] = value
+    for outer in (
+        "",
+        "_outer",
+    ):  # which give several columns, so that the type of their values is not asked for
+        [kinds] = refused[f"explode{outer}", 1]
+        refused[f"posexplode{outer}", 1], refused[f"inline{outer}", 1] = [kinds], [f"{kinds}p"]
     return refused, values
 
 

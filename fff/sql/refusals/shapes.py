@@ -8,7 +8,7 @@ from fff.display.counts import counted
 from fff.errors import QueryError
 from fff.sql.binder.grouping import grouping_expressions
 from fff.sql.binder.scopes import Query, QueryTree, SelectScope, Source
-from fff.sql.refusals.generators import makes_columns
+from fff.sql.refusals.generators import check_sortable, makes_columns
 from fff.sql.refusals.kinds import INCOMPARABLE, letter_of
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.statement import Node, Statement, arg, exp, identifier_span, text_span
@@ -26,6 +26,9 @@ def check_shapes(tree: QueryTree) -> None:
         width = _width_of(scope)
         _check_order(statement, scope.node, width)
         _check_groups(statement, scope, width)
+        for clause in filter(None, (scope.node.args.get(name) for name in ("order", "sort", "cluster"))):
+            for one in clause.expressions:
+                check_sortable(statement, scope, one.this if isinstance(one, exp.Ordered) else one)
         if scope.node.args.get("distinct") and any(map(_is_map, _types(scope))):
             raise _refused(statement, scope.node, "DISTINCT compares rows, and maps do not compare")
         for query in scope.inner:

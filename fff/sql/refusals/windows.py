@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fff.errors import QueryError
 from fff.sql.binder.scopes import QueryTree, SelectScope
-from fff.sql.refusals.generators import name_of, type_of
+from fff.sql.refusals.generators import check_sortable, name_of, type_of
 from fff.sql.syntax.aggregates import is_aggregate
 from fff.sql.syntax.function_arities import WINDOWLESS
 from fff.sql.syntax.spark_functions import calls_of
@@ -15,6 +15,9 @@ from fff.sql.syntax.statement import Node, Statement, TokenType, exp, identifier
 _WINDOWLESS = frozenset(WINDOWLESS.split())
 #: Functions of whole partitions in order, which choose their frames themselves.
 _RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile, exp.Lag, exp.Lead)
+#: Those and aggregates that say nothing of NULLs.
+_OF_ALL_ROWS = (*_RANKS[:6], exp.Sum, exp.Count, exp.Avg, exp.Min, exp.Max)
+_OF_ALL_VALUES = (exp.Median, exp.PercentileCont, exp.PercentileDisc)
 _GROUPINGS = frozenset({"grouping", "grouping_id"})
 _BOUND = frozenset({"UNBOUNDED", "CURRENT ROW"})
 #: Of functions of one lambda, how many parameters it may have.
@@ -32,9 +35,16 @@ def check_windows(tree: QueryTree) -> None:
         sets = _has_sets(scope.node.args.get("group"))
         for node in _own(scope.node):
             if isinstance(node, exp.Window) and isinstance(
-                node.this, exp.Func | exp.Filter | exp.IgnoreNulls
+                node.this, exp.Func | exp.Filter | exp.IgnoreNulls | exp.WithinGroup
             ):
                 _check_window(tree.statement, scope, node, named)
+            elif isinstance(node, exp.IgnoreNulls) and isinstance(node.this, _OF_ALL_ROWS):
+                raise _refused(
+                    tree.statement,
+                    node.this,
+                    f"{name_of(node.this)} takes no IGNORE NULLS",
+                    "use FILTER or WHERE",
+                )
             elif isinstance(node, exp.Lambda):
                 _check_lambda(tree.statement, node)
             elif isinstance(node, exp.Func):
@@ -78,21 +88,27 @@ def _check_window(statement: Statement, scope: SelectScope, window: Node, named:
     if alias is not None and alias.name.lower() not in named:
         raise _refused(statement, alias, f"WINDOW defines no {alias.name}")
     function = window.this
-    while isinstance(function, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
+    while isinstance(function, exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
         function = function.this
     if isinstance(function.this, exp.Distinct):
         raise _refused(statement, function.this, "no window function takes DISTINCT")
-    spec = window.args.get("spec")
+    order, spec = window.args.get("order"), window.args.get("spec")
+    by = order.expressions if order is not None else []
+    for part in (*(window.args.get("partition_by") or ()), *by):
+        check_sortable(statement, scope, part.this if isinstance(part, exp.Ordered) else part)
+    if isinstance(function, _OF_ALL_VALUES) and (spec is not None or order is not None):
+        raise _refused(
+            statement, function, f"{name_of(function)} takes neither an order of its window nor a frame"
+        )
     if spec is None:
         return
+    _check_frame(statement, function, spec)
     bounds = [spec.args.get(name) for name in ("start", "end")]
     offsets = [one for one in bounds if one is not None and str(one).upper() not in _BOUND]
     if isinstance(function, _RANKS) and offsets:
         raise _refused(statement, function, f"{name_of(function)} chooses its frame itself")
     if str(spec.args.get("kind")).upper() != "RANGE" or not offsets:
         return
-    order = window.args.get("order")
-    by = order.expressions if order is not None else []
     if len(by) != 1:
         raise _refused(statement, window, "a RANGE of values needs an ORDER BY of one expression")
     key = by[0].this.unnest() if isinstance(by[0], exp.Ordered) else by[0]
@@ -100,6 +116,33 @@ def _check_window(statement: Statement, scope: SelectScope, window: Node, named:
     if kind is not None and str(kind) in {"string", "bool", "binary"}:
         raise _refused(
             statement, key, f"a RANGE of values needs numbers or moments, and {key.name} is neither"
+        )
+
+
+def _check_frame(statement: Statement, function: Node, spec: Node) -> None:
+    """The bounds of a frame: constants, the lower one first; of ROWS whole numbers."""
+    places: list[int | None] = []
+    for name, never in (("start", "FOLLOWING"), ("end", "PRECEDING")):
+        bound, side = spec.args.get(name), str(spec.args.get(f"{name}_side")).upper()
+        places.append(None)
+        if not isinstance(bound, exp.Expr):
+            if str(bound).upper() == "UNBOUNDED" and side == never:
+                raise _refused(statement, function, f"a frame cannot {name} with UNBOUNDED {never}")
+            continue
+        if bound.find(exp.Column) is not None:
+            raise _refused(statement, bound, "the bound of a frame is a constant")
+        bare = bound.unnest()
+        whole = isinstance(bare, exp.Literal) and bare.is_int and not bare.is_string
+        if whole:
+            places[-1] = int(bare.name) if side == "FOLLOWING" else -int(bare.name)
+        elif str(spec.args.get("kind")).upper() == "ROWS" and isinstance(
+            bare, exp.Literal | exp.Cast | exp.Null
+        ):
+            raise _refused(statement, bound, "ROWS are counted by whole numbers of type int")
+    start, end = places
+    if start is not None and end is not None and start > end:
+        raise _refused(
+            statement, function, "the frame would end before it begins: the lower bound stands first"
         )
 
 

@@ -20,8 +20,9 @@ bitmap_or_agg:byhilfdmsStTnapr:x bool_and:yhilfdmxtTnapr:b bool_or:yhilfdmxtTnap
 bround:bxtTnapr:? btrim:apr:s cardinality:byhilfdmsSxtTnr:i cbrt:bxtTnapr:d ceil:bxtTnapr:?
 ceiling:bxtTnapr:? char:bxtTnapr:s char_length:apr:i character_length:apr:i chr:bxtTnapr:s
 collation:byhilfdmxtTnapr:s collect_list::a collect_set:p:a collect_union:byhilfdmsSxtTnpr:a
-concat:pr:? concat_ws:apr:s contains:apr/apr:b cos:bxtTnapr:d cosh:bxtTnapr:d cot:bxtTnapr:d count::l
-count_if:yhilfdmxtTnapr:l counter_diff:bsSxtTnapr:? crc32:byhilfdmtTnapr:l csc:bxtTnapr:d
+concat:pr:? concat_ws:apr:s contains:apr/apr:b corr:bxtTnapr/bxtTnapr:d cos:bxtTnapr:d
+cosh:bxtTnapr:d cot:bxtTnapr:d count::l count_if:yhilfdmxtTnapr:l counter_diff:bsSxtTnapr:?
+covar_pop:bxtTnapr/bxtTnapr:d covar_samp:bxtTnapr/bxtTnapr:d crc32:byhilfdmtTnapr:l csc:bxtTnapr:d
 date:byhilfdmxapr:t date_add:byhilfdmxapr/blfdmxtTnapr:t date_format:byhilfdmxapr/apr:s
 date_from_unix_date:bxtTnapr:t date_sub:byhilfdmxapr/blfdmxtTnapr:t date_trunc:apr/byhilfdmxapr:T
 datediff:byhilfdmxapr/byhilfdmxapr:i day:byhilfdmxapr:i dayname:byhilfdmxapr:s
@@ -46,18 +47,21 @@ listagg:apr:? ln:bxtTnapr:d log:bxtTnapr:d log10:bxtTnapr:d log1p:bxtTnapr:d log
 lower:apr:s ltrim:apr:s luhn_check:apr:b make_dt_interval:bxtTnapr:? make_interval:bxtTnapr:?
 make_timestamp:byhilfdmsSxTnapr:T make_valid_utf8:apr:s make_ym_interval:bxtTnapr:?
 map_concat:byhilfdmsSxtTnar:p map_entries:byhilfdmsSxtTnar:a map_from_entries:byhilfdmsSxtTnpr:p
-map_keys:byhilfdmsSxtTnar:a map_values:byhilfdmsSxtTnar:a mask:byhilfdmxtTnapr:s max:p:?
-md5:byhilfdmtTnapr:s mean:bxtnapr:? median:bxapr:d min:p:? minute:byhilfdmxapr:i month:byhilfdmxapr:i
-monthname:byhilfdmxapr:s negative:bxtTnapr:? ntile:S:i nullifzero:bxtTnapr:? octet_length:apr:i
-parse_json:byhilfdmxtTnapr:? percent_rank::d positive:bxtTnapr:? printf:apr:s quarter:byhilfdmxapr:i
-quote:apr:s radians:bxtTnapr:d raise_error:apr:? rand:byhfdmsSxtTnapr:d randn:byhfdmsSxtTnapr:d
-random:byhfdmsSxtTnapr:d randstr:bxtTnapr:s rank::i repeat:apr/bxtTnapr:s replace:apr/apr:s
-replace:apr/apr/apr:s reverse:pr:? right:apr/bxtTnapr:s rint:bxtTnapr:d round:bxtTnapr:?
-round:bxtTnapr/bxtTnapr:? rtrim:apr:s schema_of_csv::s schema_of_json::s
-schema_of_variant:byhilfdmsSxtTnapr:s schema_of_variant_agg:byhilfdmsSxtTnapr:s schema_of_xml::s
-sec:bxtTnapr:d second:byhilfdmxapr:i sentences:apr:a sha:byhilfdmtTnapr:s sha1:byhilfdmtTnapr:s
-shuffle:byhilfdmsSxtTnpr:a sign:bxtTnapr:d signum:bxtTnapr:d sin:bxtTnapr:d sinh:bxtTnapr:d
-size:byhilfdmsSxtTnr:i skewness:bxtTnapr:d smallint:xtnapr:h some:yhilfdmxtTnapr:b
+map_keys:byhilfdmsSxtTnar:a map_values:byhilfdmsSxtTnar:a mask:byhilfdmxtTnapr:s max:p:? max_by:/p:?
+md5:byhilfdmtTnapr:s mean:bxtnapr:? median:bxapr:d min:p:? min_by:/p:? minute:byhilfdmxapr:i
+month:byhilfdmxapr:i monthname:byhilfdmxapr:s negative:bxtTnapr:? ntile:S:i nullifzero:bxtTnapr:?
+octet_length:apr:i parse_json:byhilfdmxtTnapr:? percent_rank::d positive:bxtTnapr:? printf:apr:s
+quarter:byhilfdmxapr:i quote:apr:s radians:bxtTnapr:d raise_error:apr:? rand:byhfdmsSxtTnapr:d
+randn:byhfdmsSxtTnapr:d random:byhfdmsSxtTnapr:d randstr:bxtTnapr:s rank::i
+regr_avgx:bxtTnapr/bxtTnapr:? regr_avgy:bxtTnapr/bxtTnapr:? regr_count:bxtTnapr/bxtTnapr:l
+regr_intercept:bxtTnapr/bxtTnapr:d regr_r2:bxtTnapr/bxtTnapr:d regr_slope:bxtTnapr/bxtTnapr:d
+regr_sxx:bxtTnapr/bxtTnapr:d regr_sxy:bxtTnapr/bxtTnapr:d regr_syy:bxtTnapr/bxtTnapr:d
+repeat:apr/bxtTnapr:s replace:apr/apr:s replace:apr/apr/apr:s reverse:pr:? right:apr/bxtTnapr:s
+rint:bxtTnapr:d round:bxtTnapr:? round:bxtTnapr/bxtTnapr:? rtrim:apr:s schema_of_csv::s
+schema_of_json::s schema_of_variant:byhilfdmsSxtTnapr:s schema_of_variant_agg:byhilfdmsSxtTnapr:s
+schema_of_xml::s sec:bxtTnapr:d second:byhilfdmxapr:i sentences:apr:a sha:byhilfdmtTnapr:s
+sha1:byhilfdmtTnapr:s shuffle:byhilfdmsSxtTnpr:a sign:bxtTnapr:d signum:bxtTnapr:d sin:bxtTnapr:d
+sinh:bxtTnapr:d size:byhilfdmsSxtTnr:i skewness:bxtTnapr:d smallint:xtnapr:h some:yhilfdmxtTnapr:b
 sort_array:byhilfdmsSxtTnpr:a soundex:byhilfdmxtTnapr:s space:bxtTnapr:s split:apr/apr:a
 split:apr/apr/bxtTnapr:a sqrt:bxtTnapr:d st_asbinary:byhilfdmsSxtTnapr:x
 st_geogfromwkb:byhilfdmtTnapr:? st_geomfromwkb:byhilfdmtTnapr:? st_srid:byhilfdmsSxtTnapr:i
