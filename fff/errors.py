@@ -134,6 +134,7 @@ class SourceError(FFFError):
         status: int | None = None,
         attempts: int = 1,
         hint: str | None = None,
+        date: str | None = None,
     ) -> None:
         who = ".".join(part for part in (source, table) if part)
         text = f"{who}: {message}" if who else message
@@ -148,6 +149,7 @@ class SourceError(FFFError):
         self.url = url
         self.status = status
         self.attempts = attempts
+        self.date = date  # what time the server says it is
 
     def render(self) -> str:
         """The message, what the server or the finder of the mistake had to say, and what to do next."""

@@ -61,6 +61,7 @@ class _Failed(Exception):  # noqa: N818 - one attempt's end, never leaves this m
         self.hint = hint
         self.wait = wait  # seconds before the next attempt, where something else than the usual
         self.seconds = 0.0  # that it took on the wire
+        self.date: str | None = None  # what time the server says it is
         self.silent = status in _DOWN  # whether nobody was there to answer
         self.stale = False  # it went over a kept connection that the server had closed
         self.refusal = False  # told to slow down: where the host's pause does the waiting, `wait` is 0
@@ -148,15 +149,7 @@ class WebClient:
                     response = await self._follow(req, response, meter)
             except WaitTooLong as long:
                 meter.failed += 1
-                self._fail(
-                    req,
-                    _Failed(
-                        long.reason,
-                        again=False,
-                        hint=long.hint,
-                    ),
-                    attempt,
-                )
+                self._fail(req, _Failed(long.reason, again=False, hint=long.hint), attempt)
             except _Failed as failure:
                 if failure.refusal:
                     refusals += 1
@@ -444,7 +437,11 @@ class WebClient:
         excerpt = self._excerpt(response)
         if excerpt:
             hint = f"{'' if hint is None else f'{hint}; '}the server says: {excerpt}"
-        return _Failed(f"HTTP {response.status}", again=again, status=response.status, hint=hint, wait=wait)
+        failure = _Failed(
+            f"HTTP {response.status}", again=again, status=response.status, hint=hint, wait=wait
+        )
+        failure.date = response.headers.get("date")
+        return failure
 
     def _excerpt(self, response: Response) -> str:
         kind = response.headers.get("content-type", "")
@@ -488,6 +485,7 @@ class WebClient:
             status=failure.status,
             attempts=attempts,
             hint=failure.hint,
+            date=failure.date,
         ) from None
 
 

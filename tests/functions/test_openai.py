@@ -131,6 +131,14 @@ def test_a_prompt_is_a_function(spec: Callable[..., Path], model: Model) -> None
         {"message": {"content": '{"value": "maybe"}'}},
         {"message": {"content": '{"verdict": true}'}},
         {"message": {"content": None}, "finish_reason": "content_filter"},
+        {"message": {"content": None}},
+        {"message": {"content": ""}},
+        {"message": {"content": "null"}},
+        {"message": {"content": "{}"}},
+        {"message": {"content": []}},
+        {"message": {"content": '{"value": null}'}},
+        {"message": {}},
+        {"message": None},
     ],
 )
 def test_what_is_no_answer_is_missing_and_never_false(
@@ -144,6 +152,20 @@ def test_what_is_no_answer_is_missing_and_never_false(
         assert [row[0] for row in found] == ["on plasma"]
         assert not found.complete
         assert [one["predicate"] for one in found.report["missing"]] == ["abstract = 'on peas'"]
+
+
+@pytest.mark.parametrize(("content", "whole"), [('{"value": null}', True), (None, False), ("null", False)])
+def test_a_schema_of_ones_own_may_let_a_value_be_null(
+    spec: Callable[..., Path], model: Model, content: str | None, whole: bool
+) -> None:
+    schema = {"schema": {"properties": {"value": {"type": "boolean", "nullable": True}}}}
+    form = {"type": "json_schema", "json_schema": schema}
+    model.says = {"on peas": {"message": {"content": content}}}
+    own = {"about_fusion": FUNCTIONS["about_fusion"] | {"options": {"response_format": form}}}
+    with fff.connect(spec(**own), cache=False, on_source_error="partial") as connection:
+        connection.register_table("papers", pa.table({"abstract": ["on peas"]}))
+        found = connection.sql("SELECT about_fusion(abstract) AS is FROM papers")
+        assert ([row[0] for row in found], found.complete) == ([None], whole)
 
 
 def papers(seed: int, count: int) -> dict[str, bool]:

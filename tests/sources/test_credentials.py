@@ -10,6 +10,7 @@ import pytest
 from aiohttp import web
 
 from fff.errors import SecretError, SourceError
+from fff.stats import AccessMeter
 from fff_sources.http.request.token_store import logged_in
 from fff_sources.load import lint
 from tests.sources.reading import Reader
@@ -329,3 +330,46 @@ sources:
         rows = await read(text, XDG_CONFIG_HOME=str(tmp_path)).scan("t")
         assert sorted((row["account"], row["id"]) for row in rows) == [("acme", "ann"), ("globex", "bob")]
     assert granting.refreshed == {"ann": 1, "bob": 1}
+
+
+@pytest.mark.parametrize(
+    ("each", "logins"),
+    [
+        ("acme: {}, globex: {rate_limit: {max_concurrency: 2}}", {"acme": "ann", "globex": "bob"}),
+        ("acme: {headers: {X-Team: east}}, globex: {params: {team: west}}", {None: "ann"}),
+    ],
+)
+async def test_accounts_by_the_login_that_is_said_of_all(
+    serve: Serve, read: Read, tmp_path: Path, each: str, logins: dict[str | None, str]
+) -> None:
+    url = (await serve(Refreshing().answer)).url
+    text = f"""
+version: 1
+sources:
+  api:
+    client: {{base_url: '{url}', auth: {person(url, "nobody")}}}
+    accounts: {{each: {{{each}}}}}
+    tables:
+      t: {{columns: {{id: string}}, scan: {{endpoint: whose}}}}
+"""
+    environ = {"XDG_CONFIG_HOME": str(tmp_path)}
+    source = read(text, **environ).catalog.source("api")
+    for proof in source.proofs:
+        auth, tokens = proof.login(source.http.policy, AccessMeter())
+        await tokens.redeem(
+            auth, {"grant_type": "refresh_token", "refresh_token": f"{logins[auth.account]}-first"}
+        )
+    rows = await read(text, **environ).scan("t")
+    whose = {row["account"]: row["id"] for row in rows}
+    assert whose == {name: logins.get(name, "ann") for name in ("acme", "globex")}
+    assert {token.account for token in logged_in(tmp_path / "fff" / "logins")} == set(logins)
+
+
+def test_the_login_of_an_account_has_no_other_name(tmp_path: Path) -> None:
+    file = tmp_path / "fff.yaml"
+    each = ", ".join(f"{name}: {{auth: {person('http://x', name, ', account: ann')}}}" for name in ("a", "b"))
+    file.write_text(
+        f"{{version: 1, sources: {{api: {{client: {{base_url: 'http://x'}}, accounts: {{each: {{{each}}}}}, tables: {{t: {{columns: {{id: int}}, scan: {{endpoint: r}}}}}}}}}}}}"
+    )
+    told = [str(one) for one in lint(file)]
+    assert sum("is called like the account" in one for one in told) == 2, told

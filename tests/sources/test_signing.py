@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import hashlib
 import hmac
@@ -9,6 +10,7 @@ import json
 import re
 import time
 from collections.abc import Callable
+from email.utils import formatdate
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
@@ -54,7 +56,7 @@ def spec(url: str, auth: str, endpoint: str = "{path: r}") -> str:
 )  # fmt: skip
 def test_signature_version_4(method: str, url: str, signature: str) -> None:
     when = dt.datetime(2015, 8, 30, 12, 36, tzinfo=dt.UTC)
-    signer = AwsSigner(SECRETS["KEY"], SECRETS["SECRET"], "us-east-1", "service", now=lambda: when)
+    signer = AwsSigner(SECRETS["KEY"], SECRETS["SECRET"], "us-east-1", "service", now=when.timestamp)
     assert signer(method, url, b"") == {
         "x-amz-date": "20150830T123600Z",
         "Authorization": "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, "
@@ -127,7 +129,7 @@ async def test_what_is_signed_is_what_is_sent(serve: Serve, read: Read) -> None:
 
     async def answer(request: web.Request) -> web.Response:
         when = dt.datetime.strptime(request.headers["x-amz-date"], "%Y%m%dT%H%M%SZ").replace(tzinfo=dt.UTC)
-        own = AwsSigner(SECRETS["KEY"], SECRETS["SECRET"], "eu-1", "es", "session-token", now=lambda: when)
+        own = AwsSigner(SECRETS["KEY"], SECRETS["SECRET"], "eu-1", "es", "session-token", now=when.timestamp)
         url = f"http://{request.headers['Host']}{request.raw_path}"
         assert (
             own(request.method, url, await request.read())["Authorization"]
@@ -248,6 +250,107 @@ async def test_an_assertion_is_sent_or_exchanged(serve: Serve, read: Read) -> No
     bought = f"{{type: jwt, key: '${{env:PEM}}', claims: {{iss: robot, aud: aud, scope: read write}}, headers: {{kid: k1}}, access_token_url: '{url}/token'}}"
     assert len(await read(spec(url, bought, endpoint), PEM=PEM).scan("t")) == 3
     assert len(exchanged) == 2  # a token was refused in the middle of the scan
+
+
+class Shifted:
+    """A server whose clock is another than this machine's, and which takes what is signed at its own time alone."""
+
+    def __init__(self, ahead: float) -> None:
+        self.ahead = ahead
+        self.refused: list[str] = []
+        self.given = 0
+        self.jumps = 0.0  # by which its clock goes on once the second page is read
+
+    async def answer(self, request: web.Request) -> web.Response:
+        header = request.headers.get("Authorization", "")
+        if request.path == "/token":
+            form = dict(parse_qsl((await request.read()).decode()))
+            self.given += self.holds(form["assertion"])
+            answer = {"access_token": f"access-{self.given}"} if self.holds(form["assertion"]) else None
+            return self.told("/token", answer or {"error": "invalid_grant"}, 200 if answer else 400)
+        if header.startswith("Bearer access"):
+            good = header == f"Bearer access-{self.given}"
+        elif header.startswith("Bearer"):
+            good = self.holds(header.removeprefix("Bearer "))
+        elif header.startswith("OAuth"):
+            (stamp,) = re.findall(r'oauth_timestamp="(\d+)"', header)
+            good = abs(int(stamp) - self.now()) < 60
+        else:
+            when = dt.datetime.strptime(request.headers["x-amz-date"], "%Y%m%dT%H%M%S%z")
+            good = abs(when.timestamp() - self.now()) < 60
+        page = int(request.query.get("page", 1))
+        if good and page == 2:
+            self.ahead, self.jumps = self.ahead + self.jumps, 0.0
+        rows = [{"id": page}] if page < 4 else []
+        return self.told("/r", rows if good else {}, 200 if good else 403 if "AWS4" in header else 401)
+
+    def now(self) -> float:
+        return time.time() + self.ahead
+
+    def holds(self, assertion: str) -> bool:
+        claims = jwt.decode(
+            assertion, RSA.public_key(), ["RS256"], options={"verify_iat": False, "verify_exp": False}
+        )
+        return bool(claims["iat"] <= self.now() < claims["exp"])
+
+    def told(self, path: str, answer: object, status: int) -> web.Response:
+        self.refused += [path] if status >= 400 else []
+        return web.json_response(answer, status=status, headers={"Date": formatdate(self.now(), usegmt=True)})
+
+
+CLOCKED = {
+    "sent": "{type: jwt, key: '${env:PEM}', expires_in: 300}",
+    "exchanged": "{type: jwt, key: '${env:PEM}', expires_in: 300, access_token_url: 'URL/token'}",
+    "aws": "{type: aws_sigv4, access_key: '${env:KEY}', secret_key: '${env:SECRET}', region: eu, service: es}",
+    "oauth1": "{type: oauth1, consumer_key: a, consumer_secret: '${env:SECRET}'}",
+}
+
+
+@pytest.mark.parametrize("auth", CLOCKED)
+@pytest.mark.parametrize("ahead", [-80_000, -600, 0, 600, 80_000])
+async def test_what_is_signed_is_of_the_servers_time(
+    serve: Serve, read: Read, auth: str, ahead: float
+) -> None:
+    server = Shifted(ahead)
+    url = (await serve(server.answer)).url
+    endpoint = "{path: r, paginator: {type: page_number}}"
+    reader = read(spec(url, CLOCKED[auth].replace("URL", url), endpoint), PEM=PEM, **SECRETS)
+    assert [row["id"] for row in await reader.scan("t")] == [1, 2, 3]
+    assert server.refused == (["/token" if auth == "exchanged" else "/r"] if ahead else [])
+    assert (reader.meter.failed, reader.meter.retries) == (0, len(server.refused))
+
+
+@pytest.mark.parametrize("auth", CLOCKED)
+async def test_what_ends_by_the_servers_clock_within_a_scan_is_signed_anew(
+    serve: Serve, read: Read, auth: str
+) -> None:
+    server = Shifted(-600)
+    server.jumps = 1500
+    url = (await serve(server.answer)).url
+    endpoint = "{path: r, paginator: {type: page_number}}"
+    reader = read(spec(url, CLOCKED[auth].replace("URL", url), endpoint), PEM=PEM, **SECRETS)
+    assert [row["id"] for row in await reader.scan("t")] == [1, 2, 3]
+    assert len(server.refused) == (1 if auth == "exchanged" else 2)
+
+
+@pytest.mark.parametrize("auth", CLOCKED)
+async def test_a_clock_that_is_days_off_is_not_believed(serve: Serve, read: Read, auth: str) -> None:
+    server = Shifted(200_000)
+    url = (await serve(server.answer)).url
+    reader = read(spec(url, CLOCKED[auth].replace("URL", url)), PEM=PEM, **SECRETS)
+    with pytest.raises(SourceError, match="HTTP 40"):
+        await reader.scan("t")
+    assert len(server.refused) == (2 if auth == "sent" else 1)  # one more token is always tried
+
+
+async def test_those_who_were_refused_together_ask_again_by_the_time_one_was_told(
+    serve: Serve, read: Read
+) -> None:
+    server = Shifted(600)
+    url = (await serve(server.answer)).url
+    reader = read(spec(url, CLOCKED["aws"], "{path: r, paginator: {type: page_number}}"), **SECRETS)
+    assert await asyncio.gather(*(reader.scan("t") for _ in range(4))) == [[{"id": n} for n in (1, 2, 3)]] * 4
+    assert 1 <= len(server.refused) <= 4
 
 
 async def test_a_key_that_is_none_is_not_shown(serve: Serve, read: Read) -> None:

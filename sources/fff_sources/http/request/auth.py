@@ -8,14 +8,15 @@ import hashlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff.structs import replace
 from fff.web.client import WebClient
 from fff.web.secrets import Secrets
 from fff.web.types import Credentials, HostPolicy, Request, Response
-from fff_sources.http.request.signing import AwsSigner, DigestSigner, OAuth1Signer
+from fff_sources.http.request.signing import AwsSigner, DigestSigner, OAuth1Signer, ServerClock
 from fff_sources.http.request.token_store import TokenStore
-from fff_sources.http.request.tokens import FETCHED, Tokens
+from fff_sources.http.request.tokens import FETCHED, NOT_GRANTED, Tokens
 from fff_sources.http.spec import client as client_spec
 
 _SHORTEST = 4  # characters that a secret written into the spec must have to be hidden elsewhere
@@ -55,6 +56,7 @@ class Authenticator:
         self._check_login = check_login
         self._tokens: Tokens | None = None
         self._digest: DigestSigner | None = None
+        self._clock = ServerClock()
         self._refused: str | None = None  # a token that the source no longer takes
         self._secrets = secrets
         self._client = client
@@ -82,6 +84,8 @@ class Authenticator:
         request = await make(self, yields)
         if self._digest is not None and request.credentials.sign is not None:
             return await self._proved(self._digest, request, meter)
+        if request.credentials.sign is not None:
+            return await self._signed(request, meter)
         token = isinstance(self._auth, FETCHED) and request.credentials.headers
         if not token or _REFUSED in request.accept:
             return await self._client.request(request, meter=meter)
@@ -89,11 +93,29 @@ class Authenticator:
         response = await self._client.request(watched, meter=meter)
         if response.status != _REFUSED:
             return response
+        if isinstance(self._auth, client_spec.Jwt) and self._auth.access_token_url is None:
+            self._clock.learn(response.headers.get("date"), 0.0)
         if self._known is not None and self._known.headers == request.credentials.headers:
             self._refused = next(iter(self._known.headers.values())).removeprefix("Bearer ")
             self._known = None  # unless somebody else has got a new one in the meantime
         meter.retries += 1
         return await self._client.request(await make(self, yields), meter=meter)
+
+    async def _signed(self, request: Request, meter: AccessMeter) -> Response:
+        """The answer to a request; where it is refused and the server's clock is another, to one more by that clock."""
+        then = self._clock.ahead
+        try:
+            response = await self._client.request(request, meter=meter)
+            if response.status not in NOT_GRANTED or not self._clock.learn(
+                response.headers.get("date"), then
+            ):
+                return response
+        except SourceError as error:
+            if error.status not in NOT_GRANTED or not self._clock.learn(error.date, then):
+                raise
+            meter.failed -= 1
+        meter.retries += 1
+        return await self._client.request(request, meter=meter)
 
     async def _proved(self, digest: DigestSigner, request: Request, meter: AccessMeter) -> Response:
         """The answer to a request; where the server wants another proof, to one more that has it."""
@@ -147,14 +169,18 @@ class Authenticator:
             case client_spec.AwsSigV4() as aws:
                 session = None if aws.session_token is None else self._secret(aws.session_token)
                 secret, access = self._secret(aws.secret_key), fill(aws.access_key)
-                signer = AwsSigner(access, secret, fill(aws.region), fill(aws.service), session)
+                signer = AwsSigner(
+                    access, secret, fill(aws.region), fill(aws.service), session, self._clock.now
+                )
                 return Credentials(identity=_identity(f"{access} {secret}"), sign=signer)
             case client_spec.OAuth1() as one:
                 bought = None if one.token is None else fill(one.token)
                 secrets = [self._secret(text or "") for text in (one.consumer_secret, one.token_secret)]
                 way, realm = one.signature_method, None if one.realm is None else fill(one.realm)
                 consumer = fill(one.consumer_key)
-                sign = OAuth1Signer(consumer, secrets[0], bought, secrets[1], method=way, realm=realm)
+                sign = OAuth1Signer(
+                    consumer, secrets[0], bought, secrets[1], method=way, realm=realm, now=self._clock.now
+                )
                 return Credentials(identity=_identity(repr([consumer, bought, *secrets])), sign=sign)
             case client_spec.Digest(username=username, password=password):
                 self._digest = DigestSigner(fill(username), self._secret(password))
@@ -185,7 +211,9 @@ class Authenticator:
                 secret=self._secret,
                 hide=self._client.redactor.add,
                 store=self._store(),
+                clock=self._clock,
             )
+        self._tokens.meter = meter
         self._tokens.send = lambda request: self._client.request(
             replace(request, policy=policy, source=self._source), meter=meter
         )

@@ -16,12 +16,30 @@ from collections.abc import Callable, Mapping
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from fff.structs import Struct, field
+from fff.web.gate.rate_limit_headers import moment
 
 _SAFE = "-_.~"
+_LIKE = 30.0  # seconds by which clocks that are alike may differ
+_DAY = 86_400.0  # seconds by which no server's clock is believed to differ from ours
 
 
-def _now() -> dt.datetime:
-    return dt.datetime.now(dt.UTC)
+class ServerClock:
+    """What time it is for a server: by this machine's clock, until the server refuses and says another time."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0  # seconds
+
+    def now(self) -> float:
+        """Seconds since 1970."""
+        return time.time() + self.ahead
+
+    def learn(self, date: str | None, then: float) -> bool:
+        """Take the `Date` of a refusal; whether the clock is another now than when it was ahead by `then`."""
+        when = moment(date or "")
+        ahead = 0.0 if when is None else when - time.time()
+        if when is not None and abs(ahead) <= _DAY and abs(ahead - self.ahead) > _LIKE:
+            self.ahead = ahead
+        return self.ahead != then
 
 
 def _escaped(text: str) -> str:
@@ -35,18 +53,18 @@ def _pairs(query: str, *more: tuple[str, str]) -> str:
 
 
 class AwsSigner(Struct, frozen=True):
-    """AWS Signature Version 4. `now` tells the time of day."""
+    """AWS Signature Version 4. `now` tells seconds since 1970."""
 
     access_key: str
     secret_key: str
     region: str
     service: str
     session_token: str | None = None
-    now: Callable[[], dt.datetime] = _now
+    now: Callable[[], float] = time.time
 
     def __call__(self, method: str, url: str, body: bytes) -> Mapping[str, str]:
         """The headers of one request."""
-        parts, when = urlsplit(url), self.now()
+        parts, when = urlsplit(url), dt.datetime.fromtimestamp(self.now(), dt.UTC)
         stamp, day = when.strftime("%Y%m%dT%H%M%SZ"), when.strftime("%Y%m%d")
         digest = hashlib.sha256(body).hexdigest()
         signed = {"host": parts.netloc.rpartition("@")[2], "x-amz-date": stamp}

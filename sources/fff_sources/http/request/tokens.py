@@ -10,9 +10,11 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any, TypeAlias
 
 from fff.errors import SecretError, SourceError
+from fff.stats import AccessMeter
 from fff.structs import Struct
 from fff.web.types import Request, Response
 from fff_sources.http.request.assertions import signed
+from fff_sources.http.request.signing import ServerClock
 from fff_sources.http.request.token_store import StoredToken, TokenStore
 from fff_sources.http.response.json import MalformedJSON, decode
 from fff_sources.http.response.jsonpath import parse_path, value
@@ -26,7 +28,7 @@ FETCHED = (client_spec.OAuth2ClientCredentials, client_spec.OAuth2, client_spec.
 _EARLY = 30.0  # seconds before its end that a token counts as run out
 _SHORT = 0.1  # or that part of a life, where that is less
 _SKEW = 30.0  # seconds that another clock may be behind, so that what begins now has begun there
-_NOT_GRANTED = frozenset({400, 401, 403})
+NOT_GRANTED = frozenset({400, 401, 403})
 
 
 class NotLoggedInError(SecretError):
@@ -53,9 +55,11 @@ class Tokens:
         secret: the same for a text that is a secret.
         hide: is told every token.
         store: where `fff login` keeps what it got.
+        clock: of the server that assertions are for.
     """
 
     send: Callable[[Request], Awaitable[Response]]
+    meter: AccessMeter  # whose that is
 
     def __init__(
         self,
@@ -67,6 +71,7 @@ class Tokens:
         secret: Callable[[str], str],
         hide: Callable[[str], None],
         store: TokenStore,
+        clock: ServerClock,
     ) -> None:
         self._auth = auth
         self._source = source
@@ -75,6 +80,7 @@ class Tokens:
         self._secret = secret
         self._hide = hide
         self._store = store
+        self._clock = clock
         self._rotated: str | None = None  # the refresh token that the last answer brought
 
     async def fetch(self, refused: str | None = None) -> Grant:
@@ -117,7 +123,7 @@ class Tokens:
             what = "nobody is logged in" if stored is None else "the login has ended"
             raise NotLoggedInError(f"{self._whose(auth)}: {what}", hint=self._login(auth))
         form = {"grant_type": "refresh_token", "refresh_token": refresh} | self.client_form(auth)
-        answer = await self._ask(auth.access_token_url, form, accept=_NOT_GRANTED)
+        answer = await self._ask(auth.access_token_url, form, accept=NOT_GRANTED)
         if isinstance(answer, _Refusal):
             again = self._store.load()
             if again is not None and again.access_token not in (refused, stored and stored.access_token):
@@ -164,7 +170,7 @@ class Tokens:
     async def redeem(self, auth: client_spec.OAuth2, form: Mapping[str, str]) -> str | None:
         """Have a grant of a login turned into tokens, and keep them; the endpoint's word where it does not give them yet."""
         answer = await self._ask(
-            auth.access_token_url, {**self.client_form(auth), **form}, accept=_NOT_GRANTED
+            auth.access_token_url, {**self.client_form(auth), **form}, accept=NOT_GRANTED
         )
         if isinstance(answer, _Refusal):
             return answer.error
@@ -204,7 +210,18 @@ class Tokens:
         return Grant(header, text, _usable(auth.expires_in), whose)
 
     async def _asserted(self, auth: client_spec.Jwt) -> Grant:
-        began = int(time.time() - _SKEW)
+        then = self._clock.ahead
+        try:
+            return await self._asserted_now(auth)
+        except SourceError as error:
+            if error.status not in NOT_GRANTED or not self._clock.learn(error.date, then):
+                raise
+        self.meter.failed -= 1
+        self.meter.retries += 1
+        return await self._asserted_now(auth)
+
+    async def _asserted_now(self, auth: client_spec.Jwt) -> Grant:
+        began = int(self._clock.now() - _SKEW)
         claims: dict[str, Any] = {
             name: list(map(self._fill, item)) if isinstance(item, list) else self._fill(item)
             for name, item in auth.claims.items()
@@ -227,7 +244,7 @@ class Tokens:
             self._fill(url), method="POST", form=form, headers={"Accept": "application/json"}, accept=accept
         )
         response = await self.send(request)
-        if response.status not in _NOT_GRANTED:
+        if response.status not in NOT_GRANTED:
             try:
                 return decode(response.body, type=GrantedToken)
             except MalformedJSON:

@@ -436,8 +436,18 @@ class Account(Spec):
     auth: Auth | None = None
     rate_limit: RateLimit | None = None
 
+    @model_validator(mode="after")
+    def _login_is_its_own(self) -> Account:
+        if isinstance(self.auth, OAuth2) and self.auth.account is not None:
+            raise ValueError("the login of an account is called like the account: leave auth.account out")
+        return self
+
     def client(self, name: str, common: Client) -> Client:
-        """All of it, over what is said of all accounts. What it logs in to by itself is called like the account."""
+        """All of it, over what is said of all accounts.
+
+        A login is called like the account, so that no other one has it; only headers or parameters that say
+        whose rows are wanted let one login serve several.
+        """
         own = {
             name: part
             for name in ("base_url", "auth", "rate_limit")
@@ -445,7 +455,8 @@ class Account(Spec):
         }
         own |= {} if self.auth is None else {"credentials": []}
         auth = self.auth or common.auth
-        if isinstance(auth, OAuth2) and auth.account is None and not {"auth", "base_url"}.isdisjoint(own):
+        one_login = (self.headers or self.params) and {"auth", "base_url"}.isdisjoint(own)
+        if isinstance(auth, OAuth2) and not one_login:
             own["auth"] = auth.model_copy(update={"account": name})
         both = {"headers": {**common.headers, **self.headers}, "params": {**common.params, **self.params}}
         return common.model_copy(update=own | both)
