@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Hashable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Hashable, Sequence
 from contextlib import aclosing
 from typing import Literal, cast
 
@@ -27,12 +27,19 @@ class SharedPages:
     Args:
         source: the pages, an asynchronous generator.
         ahead: fetch all pages at once, without waiting for readers to want them.
+        keys: all that a lookup request is for, which may grow until it is sent.
         changed: called when pages came or went, and at the end.
     """
 
     def __init__(
-        self, source: AsyncIterator[Page], *, ahead: bool, changed: Callable[[SharedPages], None]
+        self,
+        source: AsyncIterator[Page],
+        *,
+        ahead: bool,
+        changed: Callable[[SharedPages], None],
+        keys: Sequence[object] = (),
     ) -> None:
+        self.keys = keys
         self.state: Literal["running", "ended", "failed", "dropped"] = "running"
         self.truncated = False
         self.bytes = READING_OVERHEAD  # with the pages that are still here

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Hashable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Hashable, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Protocol, TypeAlias, cast
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from fff.access.key_index import KeyIndex, rows_having
 from fff.access.shared_scan import SharedPages
 from fff.budget import Budget
 from fff.catalog import LookupMethod, Page, ScanMethod, SourceAdapter, Table
+from fff.errors import SourceError
 from fff.limits import SCAN_WINDOW
 from fff.quals import Quals
 from fff.stats import AccessMeter
@@ -230,7 +232,7 @@ class TableBuffer:
             size = now
             self._store.grew(self)
 
-        reading = SharedPages(pages, ahead=True, changed=changed)
+        reading = SharedPages(pages, ahead=True, changed=changed, keys=keys)
         for key in keys:
             known[key] = reading
         return reading
@@ -355,34 +357,86 @@ class SharedSource:
                 reading, some = next(iter(readings.items()))
                 requests = [_Request(reading, some)]
                 meter.cached += len(some)
-            pages = _answers(requests, method, columns, len(keys))
+            pages = self._answers(requests, method, columns, len(keys), meter)
             async with aclosing(pages) as opened:
                 async for page in opened:
                     yield page
             done = {key for one in requests for key in one.mine}
             left = [key for key in left if key not in done]
 
+    async def _answers(
+        self,
+        requests: Sequence[_Request],
+        method: LookupMethod,
+        columns: Sequence[str],
+        count: int,
+        meter: AccessMeter,
+    ) -> AsyncGenerator[Page]:
+        """The answers to requests, for one who wants so many keys: without rows of keys that others ask for.
+
+        What fails for keys of others as well is asked for anew without those: it may be theirs that are wrong,
+        and what is said of it is for whoever has asked for just that.
+        """
+        for one in requests:
+            one.reading.enter(one)
+        try:
+            for one in requests:
+                alone = partial(self._alone, method, columns, one.mine, meter)
+                pages = _unbroken(one, _own(one, method, columns, count), alone)
+                async with aclosing(pages) as opened:
+                    async for page in opened:
+                        yield page
+        finally:
+            for one in requests:
+                await one.reading.leave(one)
+
+    def _alone(
+        self, method: LookupMethod, columns: Sequence[str], keys: Sequence[Key], meter: AccessMeter
+    ) -> AsyncIterator[Page]:
+        buffer = self._buffer
+        return buffer.adapter.lookup(buffer.table, method, columns, keys, meter=meter)
+
     async def close(self) -> None:
         """Nothing of its own to release."""
 
 
-async def _answers(
-    requests: Sequence[_Request], method: LookupMethod, columns: Sequence[str], count: int
+async def _own(
+    one: _Request, method: LookupMethod, columns: Sequence[str], count: int
 ) -> AsyncGenerator[Page]:
-    """The answers to requests, for one who wants so many keys: without rows of keys that others ask for."""
-    for one in requests:
-        one.reading.enter(one)
-    try:
-        for one in requests:
-            async with aclosing(one.reading.read(one, entered=True)) as pages:
-                async for page in pages:
-                    # Where others have a part, a row nobody asked for may be one that comes by another key.
-                    alone = len(one.batch) == len(one.mine) == count
-                    rows = page.rows if alone else rows_having(page.rows, method.keys, one.mine)
-                    rows = rows.select(list(columns))
-                    unanswered = tuple(key for key in page.unanswered if key in one.mine)
-                    truncated = None if page.unanswered and not unanswered else page.truncated
-                    yield Page(rows, truncated, page.total_rows, unanswered=unanswered)
-    finally:
-        for one in requests:
-            await one.reading.leave(one)
+    """What a request brings for one who wants so many keys."""
+    async with aclosing(one.reading.read(one, entered=True)) as pages:
+        async for page in pages:
+            # Where others have a part, a row nobody asked for may be one that comes by another key.
+            alone = len(one.batch) == len(one.mine) == count
+            rows = page.rows if alone else rows_having(page.rows, method.keys, one.mine)
+            rows = rows.select(list(columns))
+            unanswered = tuple(key for key in page.unanswered if key in one.mine)
+            truncated = None if page.unanswered and not unanswered else page.truncated
+            yield Page(rows, truncated, page.total_rows, unanswered=unanswered)
+
+
+async def _unbroken(
+    one: _Request, pages: AsyncGenerator[Page], alone: Callable[[], AsyncIterator[Page]]
+) -> AsyncGenerator[Page]:
+    """The pages of a request; where it is for keys of others too, once all have come, or where one is not whole those alone."""
+    held: list[Page] | None = []
+    async with aclosing(pages) as opened:
+        try:
+            async for page in opened:
+                if len(one.reading.keys) == len(one.mine):  # nobody adds to it any more
+                    yield page
+                elif page.truncated is None and held is not None:
+                    held.append(page)
+                else:
+                    held = None
+        except SourceError:
+            if len(one.reading.keys) == len(one.mine):
+                raise
+            held = None
+    if held is not None:
+        for page in held:
+            yield page
+        return
+    async with aclosing(cast("AsyncGenerator[Page]", alone())) as own:
+        async for page in own:
+            yield page

@@ -47,8 +47,8 @@ class KeyColumn(Struct, frozen=True):
 class ScanMethod(Struct, frozen=True):
     """One way to read a whole table, page by page.
 
-    Several on one table compete (mirrors). `price` is that of a request, `limiter` as that of a lookup;
-    without conditions it takes `requests` at least.
+    Several on one table compete (mirrors). `price` is that of a request, `limiter` and `units` as those of a
+    lookup; without conditions it takes `requests` at least.
     """
 
     name: str
@@ -56,6 +56,7 @@ class ScanMethod(Struct, frozen=True):
     price: Money | None = None
     limiter: str = ""
     requests: int = 1
+    units: int | None = 1
 
 
 class LookupMethod(Struct, frozen=True):
@@ -63,7 +64,8 @@ class LookupMethod(Struct, frozen=True):
 
     `limiter`: what holds its requests back (a host and who asks there, a pool of threads), by a name of the
     adapter's choosing: methods that name the same share one ceiling, `Table.max_in_flight`. Without a name it
-    is the source's. `price` is that of a request. Without conditions a batch takes `requests` for each page,
+    is the source's. `price` is that of a request, which counts as `units` of the table's `rates`; None: that
+    depends on its keys. Without conditions a batch takes `requests` for each page,
     and any number where it `repeats` them until there is an answer. The keys of a batch are alike in the
     first `shared` of the columns.
     """
@@ -77,6 +79,7 @@ class LookupMethod(Struct, frozen=True):
     requests: int = 1
     repeats: bool = False
     shared: int = 0
+    units: int | None = 1
 
 
 class Table(Struct, frozen=True):
@@ -95,7 +98,7 @@ class Table(Struct, frozen=True):
     scans: tuple[ScanMethod, ...] = ()
     lookups: tuple[LookupMethod, ...] = ()
     max_in_flight: int = 8  # the declared ceiling of concurrent requests of its host
-    #: Requests that its host is sent at most, in any so many seconds.
+    #: Requests that its host is sent at most, in any so many seconds; some count as several.
     rates: tuple[tuple[float, float], ...] = ()
     most_shares: int = 8  # among how many that ask side by side these limits can be shared out
     description: str = ""

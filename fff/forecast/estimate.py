@@ -167,7 +167,8 @@ class _BlockEstimate:
         if self._may_be_kept(table):
             requests, rests_on = Interval(0, requests.high), (*rests_on, "answers of earlier runs may serve")
         facts = self._facts(table)[0]
-        seconds = _seconds(requests, None if facts is None else facts.methods.get(method.name), table)
+        known = None if facts is None else facts.methods.get(method.name)
+        seconds = _seconds(requests, known, table.rates, method.units)
         return AccessForecast(
             table.source, table.name, kind, method.name, requests, seconds, method.price, tuple(rests_on)
         )
@@ -373,17 +374,25 @@ def _less(number: int) -> int:
     return math.floor(round(number * (1 - _GROWTH), 6))
 
 
-def _seconds(requests: Interval, facts: MethodFacts | None, table: Table) -> Interval:
-    """How long so many requests take: as fast as was seen, and no faster than the stated rates."""
-    declared = [_held(requests.low, limit, per) for limit, per in table.rates]
+def _seconds(
+    requests: Interval,
+    facts: MethodFacts | None,
+    rates: Sequence[tuple[float, float]],
+    units: int | None,
+) -> Interval:
+    """How long so many requests take: as fast as was seen, and no faster than the stated rates.
+
+    Each counts as so many of these; None: nobody knows, one at least.
+    """
+    declared = [_held(requests.low, limit / (units or 1), per) for limit, per in rates]
     if facts is None:
         return Interval(max(declared, default=0.0), 0.0 if requests.high == 0 else None)
     low = max([requests.low * facts.seconds / _PACE, *declared])
-    if requests.high is None:
+    if requests.high is None or (units is None and rates and requests.high):
         return Interval(low, None)
     rounds = math.ceil(requests.high / facts.at_once)
     high = rounds * facts.at_once * facts.seconds * _PACE
-    return Interval(low, max([high, *(requests.high / limit * per for limit, per in table.rates)]))
+    return Interval(low, max([high, *(requests.high * (units or 1) / limit * per for limit, per in rates)]))
 
 
 def _held(requests: float, limit: float, per: float) -> float:

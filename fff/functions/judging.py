@@ -135,8 +135,8 @@ class ProxiedFunction:
             if page.truncated is not None:
                 raise page.error or SourceError(page.truncated, source=table.source, table=table.name)
             *arguments, values = (column.to_pylist() for column in page.rows.columns)
-            verdicts |= dict(zip(zip(*arguments, strict=True), values, strict=True))
-        return [verdicts.get(key) for key in keys]
+            verdicts |= dict(zip(map(_findable, zip(*arguments, strict=True)), values, strict=True))
+        return [verdicts.get(_findable(key)) for key in keys]
 
     async def _scores(
         self, table: Table, keys: Sequence[Key], meter: AccessMeter, *, batched: bool
@@ -153,6 +153,11 @@ class ProxiedFunction:
             meter.warn(f"{table.name}: its proxy failed, and the function was asked: {reason}")
             return [None] * len(keys)
         return scores
+
+
+def _findable(key: Key) -> Key:
+    """Arguments, by which a verdict is found again: NaN is equal to itself in SQL, and not in Python."""
+    return tuple("NaN" if value != value else value for value in key)  # noqa: PLR0124
 
 
 def _trues(verdicts: Mapping[int, bool | None]) -> dict[int, bool]:

@@ -18,8 +18,9 @@ from fff.web.addresses import host_allowed, origin_of, port_of, without_user
 from fff.web.clock import Clock
 from fff.web.gate.breaker import Breaker
 from fff.web.gate.leased import LeaseLine
-from fff.web.gate.limiter import HostLimiter, Permit, RetryAfterWait, WaitTooLong
+from fff.web.gate.limiter import HostLimiter, Permit
 from fff.web.gate.rate_limit_headers import quota_wait, quotas
+from fff.web.gate.waits import RetryAfterWait, WaitTooLong
 from fff.web.retry import backoff, is_retried, is_throttle, is_whole, retry_after
 from fff.web.secrets import Redactor
 from fff.web.transport import USER_AGENT, Network, Outgoing, Transport, WireError, full_url, proof_of

@@ -39,6 +39,7 @@ class HostPolicy(Struct, frozen=True):
     fill_rate: float | None = None  # requests per second; None: no rate of our own
     bucket_size: int | None = None  # requests that may go out at once after a quiet time
     windows: tuple[Window, ...] = ()  # all of them hold
+    share_of: int = 1  # how many have such rules each, of which together they break none
     connect_timeout: float = 10.0
     read_timeout: float = 30.0  # between two reads of one body
     total_timeout: float = (
@@ -64,12 +65,11 @@ class HostPolicy(Struct, frozen=True):
         """How many requests may go out at once after a quiet time, where a rate is declared."""
         return float(self.bucket_size or max(1.0, self.fill_rate or 1.0))
 
-    @property
-    def most_shares(self) -> int:
-        """Among how many the rules can be shared out, so that each may send and all together break none."""
-        limits = [self.max_concurrency, *(window.limit for window in self.windows)]
+    def most_shares(self, units: int = 1) -> int:
+        """Among how many the rules can be shared out, so that each may send what counts as so many, and all together break none."""
+        limits = [self.max_concurrency, *(window.limit // units for window in self.windows)]
         if self.fill_rate is not None:
-            limits.append(int(self.burst))
+            limits.append(int(self.burst) // units)
         return max(1, min(limits))
 
     def shared(self, of: int) -> HostPolicy:
@@ -81,6 +81,7 @@ class HostPolicy(Struct, frozen=True):
             return self
         return replace(
             self,
+            share_of=of,
             max_concurrency=max(1, self.max_concurrency // of),
             fill_rate=None if self.fill_rate is None else self.fill_rate / of,
             bucket_size=None if self.bucket_size is None else max(1, self.bucket_size // of),

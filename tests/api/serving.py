@@ -130,6 +130,16 @@ def started(
             process.stderr.close()
 
 
+def has_ipv6() -> bool:
+    """Whether this machine can listen on IPv6's loopback."""
+    try:
+        with socket.socket(socket.AF_INET6) as bound:
+            bound.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
 def command(*arguments: str, cwd: Path, token: str | None = TOKEN) -> subprocess.CompletedProcess[str]:
     """`fff` with these arguments."""
     environ = dict(os.environ) | ({} if token is None else {"FFF_SERVE_TOKEN": token})

@@ -51,11 +51,17 @@ def ask(publish: Publish, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> As
     monkeypatch.setenv("PRICES_KEY", SECRET)
 
     async def asked(
-        sql: str, *, runs: bool = True, client: dict[str, Any] | None = None, **opened: Any
+        sql: str,
+        *,
+        runs: bool = True,
+        client: dict[str, Any] | None = None,
+        counts_as: int = 1,
+        **opened: Any,
     ) -> Any:
         raw = yaml.safe_load(spec.read_text())
         raw["sources"]["web"]["cost"] = {"per_request": 0.01, "currency": "USD"}
         raw["sources"]["web"]["client"] |= client or {}
+        raw["sources"]["web"]["tables"]["r"]["scan"]["endpoint"]["counts_as"] = counts_as
         spec.write_text(yaml.safe_dump(raw))
         async with open_federation([spec], **opened) as federation:
             prepared = federation.prepare(sql)
@@ -141,6 +147,14 @@ async def test_the_stated_rates_are_kept(ask: Ask) -> None:
         "SELECT a FROM web.r", runs=False, client={"rate_limit": {"limit": 5, "per": 30}}
     )
     assert forecast.seconds.low == 90, "18 requests, 5 in any 30 s"
+
+
+async def test_the_stated_rates_are_kept_where_a_request_counts_as_several(ask: Ask) -> None:
+    await ask("SELECT a FROM web.r", counts_as=3)
+    forecast, _, _ = await ask(
+        "SELECT a FROM web.r", runs=False, client={"rate_limit": {"limit": 6, "per": 30}}, counts_as=3
+    )
+    assert forecast.seconds == Interval(240, 330), "18 to 22 requests, 2 in any 30 s"
 
 
 async def test_seconds_are_those_of_earlier_runs_from_half_to_twice(ask: Ask, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from fff.options import RunOptions, SpecText
 from fff.structs import replace
 from fff.web.types import HostPolicy, Window
 from tests.api.conftest import Publish
+from tests.api.serving import has_ipv6
 from tests.api.sites import pages, tables
 from tests.engine.site import Site, access
 
@@ -191,6 +192,25 @@ def test_a_task_has_its_share_of_the_ceilings(
     ]
 
 
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6 loopback")
+def test_who_leases_may_listen_on_ipv6(publish: Publish, logged: list[logging.LogRecord]) -> None:
+    service = CeilingService("::1")
+    try:
+        named = CeilingAddress.of(f"[::1]:{service.port}", service.token.decode())
+        for ceiling in (named, CeilingAddress.of(named.options["ceiling"], named.options["ceiling_token"])):
+            site = incomes(12)
+            flying = counted(site)
+            spec = publish(site, TOWN, rate_limit={"max_concurrency": 4})
+            keys = [f"z{n}" for n in range(12)]
+            assert len(asked(question(spec, ceiling=ceiling), keys)) == 12
+            assert flying[1] <= 4
+    finally:
+        service.stop()
+    assert not [record for record in logged if record.levelno >= logging.WARNING], (
+        "nobody fell back to a share"
+    )
+
+
 def test_two_jobs_keep_one_ceiling_which_either_may_use_alone(
     publish: Publish, service: CeilingService
 ) -> None:
@@ -219,7 +239,7 @@ def test_two_jobs_keep_one_ceiling_which_either_may_use_alone(
     ],
 )
 def test_shares_never_come_to_more_than_the_whole(policy: HostPolicy, most: int) -> None:
-    assert policy.most_shares == most
+    assert policy.most_shares() == most
     for of in range(1, most + 1):
         share = policy.shared(of)
         assert share.max_concurrency * of <= policy.max_concurrency

@@ -211,3 +211,35 @@ async def test_who_is_in_haste_or_pays_alone_waits_for_nobody(publish, monkeypat
         for more in ({"deadline": 5}, {"max_requests": 9}, {"deadline": 60}):
             assert (await client.query(sql, **more)).json["complete"]
     assert len(waited) == 1
+
+
+@pytest.mark.parametrize("fault", [400, 500, "record"])
+async def test_what_a_batch_of_two_clients_fails_for_is_told_to_nobody_but_who_asked(
+    publish, fault: int | str
+):
+    @dataclass
+    class Faulty(Counting):
+        async def answer(self, request: web.Request) -> web.StreamResponse:
+            if "13" in request.query["keys"].split(","):
+                self.sent[request.path_qs] += 1
+                if fault == "record":
+                    return web.json_response([{"k": "no number", "v": request.query["keys"]}])
+                return web.json_response({"message": f"no {request.query['keys']}"}, status=fault)
+            return await super().answer(request)
+
+    site = Faulty({})
+    client = {"retry": {"max_attempts": 1}}
+    async with serving(publish(site, tables(), **client)) as caller:
+        right, wrong = await asyncio.gather(
+            *(
+                caller.query(f"SELECT k, v FROM several WHERE k IN {keys}")
+                for keys in ("(11, 12)", "(13, 14)")
+            )
+        )
+    joint = [asked for asked in site.sent if all(key in asked for key in ("11", "12", "13", "14"))]
+    assert len(joint) == 1, site.sent
+    assert right.json.get("complete"), right.data
+    assert sorted(right.json["rows"]) == [[11, 110], [12, 120]]
+    told = wrong.data.decode()
+    assert "several?keys=13%2C14)" in told
+    assert not any(key in told for key in ("11%2C", "12%2C", "11,", "12,")), told

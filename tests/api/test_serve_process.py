@@ -22,7 +22,7 @@ import pytest
 from fff.errors import UsageError
 from fff_cli.app import run
 from fff_cli.serve.door import Listening, socket_file, tls_of, tokens_of
-from tests.api.serving import COMMAND, TOKEN, command, started
+from tests.api.serving import COMMAND, TOKEN, command, has_ipv6, started
 from tests.api.sites import JOIN, TABLES, site
 
 
@@ -262,3 +262,16 @@ def wait_for(true):
         assert time.monotonic() < until
         with contextlib.suppress(InterruptedError):
             time.sleep(0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6 loopback")
+def test_a_server_on_ipv6(publish, tmp_path):
+    spec = publish(site(), TABLES)
+    with started(spec, "--host", "::1") as server:
+        assert server.url.startswith("http://[::1]:")
+        done = command(
+            "query", "--server", server.url, "SELECT b FROM s WHERE a = 1", "-o", "ndjson", cwd=tmp_path
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout

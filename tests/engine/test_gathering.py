@@ -12,6 +12,7 @@ from fff.access.gathering import Gathering
 from fff.access.session_cache import AccessStore, Use
 from fff.budget import Budget
 from fff.catalog import Table
+from fff.errors import SourceError
 from fff.quals import Qual
 from fff.schema import Field
 from tests.engine.sharing import World, of
@@ -205,3 +206,33 @@ def test_a_batch_that_fails_fails_for_all_who_are_in_it() -> None:
         assert await made.ask(leases[0], 0, 0, 1) == of(0, 1)
 
     world(main)
+
+
+def test_a_batch_that_its_source_refuses_is_asked_for_apart_by_each_for_its_own_keys() -> None:
+    refused: list[int] = []
+
+    def fault(keys: object) -> Exception | None:
+        assert isinstance(keys, Sequence)
+        refused.append(len(keys))
+        return SourceError(f"no such key: {sorted(keys)}") if (1,) in keys else None
+
+    async def main(made: World) -> None:
+        made.source.fault = fault
+        leases = [made.lease("ab") for _ in range(3)]
+        asked = (made.ask(lease, 0, key) for key, lease in enumerate(leases))
+        first, second, third = await asyncio.gather(*asked, return_exceptions=True)
+        assert isinstance(second, SourceError)
+        assert (first, second.reason, third) == (of(0), "no such key: [(1,)]", of(2))
+
+    assert world(main).meter.requests == 2
+    assert refused == [3, 1, 1, 1]
+
+
+def test_a_batch_that_is_cut_is_asked_for_apart_too() -> None:
+    async def main(made: World) -> None:
+        made.source.truncated = "as far as 100 rows"
+        leases = [made.lease("ab") for _ in range(2)]
+        await asyncio.gather(*(made.ask(lease, 0, key) for key, lease in enumerate(leases)))
+        assert made.source.keys == {(0,): 2, (1,): 2}
+
+    assert world(main).meter.requests == 3

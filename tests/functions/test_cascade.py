@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -265,6 +266,28 @@ def test_one_at_a_time_as_well(federation: Connection) -> None:
     )
     sql = "SELECT body FROM docs WHERE relevant(body) AND body LIKE 'd12%'"
     assert rows(federation, sql) == sorted((f"d{at}",) for at in range(0, COUNT, 10) if str(at)[:2] == "12")
+
+
+@pytest.mark.parametrize("batch_size", [1, 20])
+def test_verdicts_about_hard_arguments_are_heard(federation: Connection, batch_size: int) -> None:
+    """NaN, which is equal to itself in SQL and nowhere else, both zeros, and NULL, for which nobody is asked."""
+    hard_rows = [math.nan, -0.0, None, 0.0, *(float(one) for one in range(1, 40))]
+    federation.register_table("numbers", pa.table({"x": pa.array(hard_rows, pa.float64())}))
+
+    def oracle(x: Any) -> Any:
+        assert x is not None
+        return [oracle(one) for one in x] if isinstance(x, list) else math.isnan(x) or x == 0
+
+    federation.register(
+        "hard",
+        oracle,
+        arguments={"x": "double"},
+        returns="boolean",
+        batch_size=batch_size,
+        proxy=fff.Proxy(lambda x: [0.0] * len(x) if isinstance(x, list) else 0.0),
+    )
+    verdicts = {str(x): verdict for x, verdict in federation.sql("SELECT x, hard(x) FROM numbers")}
+    assert verdicts == {str(x): None if x is None else math.isnan(x) or x == 0 for x in hard_rows}
 
 
 @pytest.mark.parametrize(

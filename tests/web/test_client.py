@@ -102,13 +102,22 @@ async def test_limits_are_kept_per_credential(serve: Serve, make: Callable[..., 
     assert len(server.asked) == 8
 
 
-@pytest.mark.parametrize(("header", "wait"), [("2", 2.0), ("Tue, 14 Nov 2023 22:14:20 GMT", 60.0)])
+@pytest.mark.parametrize(
+    ("asked", "wait"),
+    [
+        (("2", "Tue, 14 Nov 2023 22:13:20 GMT"), 2.0),
+        (("Tue, 14 Nov 2023 22:14:20 GMT", "Tue, 14 Nov 2023 22:13:20 GMT"), 60.0),
+        # By the server's clock: an hour behind ours, and a year ahead.
+        (("Tue, 14 Nov 2023 21:14:20 GMT", "Tue, 14 Nov 2023 21:13:20 GMT"), 60.0),
+        (("Thu, 14 Nov 2024 00:00:07 GMT", "Thu, 14 Nov 2024 00:00:00 GMT"), 7.0),
+    ],
+)
 @pytest.mark.parametrize("status", [429, 503])
 async def test_retry_after_holds_the_whole_host(
-    serve: Serve, make: Callable[..., WebClient], header: str, wait: float, status: int
+    serve: Serve, make: Callable[..., WebClient], asked: tuple[str, str], wait: float, status: int
 ) -> None:
     time = FakeTime()
-    headers = {"Retry-After": header, "Date": "Tue, 14 Nov 2023 22:13:20 GMT"}
+    headers = dict(zip(("Retry-After", "Date"), asked, strict=True))
     server = await serve(answers(web.Response(status=status, headers=headers), 200))
     client, meter = make(time), AccessMeter()
     first = asyncio.create_task(

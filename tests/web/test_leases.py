@@ -19,6 +19,7 @@ from fff.web.client import WebClient
 from fff.web.clock import Clock
 from fff.web.gate.leased import LeaseLine, LeaseWire
 from fff.web.gate.leases import LeasingTask, Message, SharedCeiling
+from fff.web.gate.limiter import HostLimiter
 from fff.web.types import HostPolicy, Request, Window
 from tests.sampling import every
 from tests.web import simulated
@@ -232,6 +233,35 @@ def test_windows_and_places_are_kept_while_tasks_die_and_come_again() -> None:
     run(main)
     keeps(server, policy)
     assert full(server, 10.0, since=0.0) >= 0.95
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_windows_are_kept_where_requests_count_as_several_and_tasks_come_late(seed: int) -> None:
+    """One of four tasks reaches nobody who leases, and keeps to its share of two; the others ask for up to four at once."""
+    rng, policy = random.Random(seed), HostPolicy(8, windows=(Window(10, 5.0),))
+    started: list[tuple[float, int]] = []
+
+    async def send(gate: HostLimiter, units: int) -> None:
+        permit = await gate.acquire(AccessMeter(), units)
+        started.append((asyncio.get_running_loop().time(), units))
+        await asyncio.sleep(0.05)
+        gate.release(permit)
+
+    async def main() -> None:
+        ceiling = SharedCeiling()
+        apart = HostLimiter(policy.shared(4), clock())
+        asked = [asyncio.ensure_future(send(apart, rng.choice([1, 2]))) for _ in range(30)]
+        for task in range(3):
+            ceiling.enter("job", task, 4, lambda _: None)
+            gate = ceiling.host("host", policy)
+            asked += [asyncio.ensure_future(send(gate, rng.choice([1, 2, 3, 4, 6]))) for _ in range(20)]
+            await asyncio.sleep(rng.uniform(0, 20))
+        await asyncio.gather(*asked)
+
+    run(main)
+    assert len(started) == 90
+    for at, _ in started:
+        assert sum(units for begun, units in started if at <= begun < at + 5) <= 10
 
 
 def test_what_a_dead_task_had_leased_comes_back() -> None:

@@ -8,9 +8,12 @@ import random
 import pytest
 
 from fff.stats import AccessMeter
-from fff.web.gate.limiter import HostLimiter, WaitTooLong
+from fff.web.clock import Clock
+from fff.web.gate.limiter import HostLimiter
 from fff.web.gate.rate_limit_headers import Quota
+from fff.web.gate.waits import WaitTooLong
 from fff.web.types import HostPolicy, Window
+from tests.web import simulated
 from tests.web.serving import FakeTime
 
 
@@ -326,6 +329,64 @@ async def test_what_counts_as_more_than_a_window_takes_is_refused_and_others_go_
     assert long.value.reason == "the request counts as more than the declared limit takes"
     await gate.acquire(AccessMeter(), 3)
     assert time.now == 0
+
+
+async def test_what_would_wait_too_long_for_a_window_fails_alone() -> None:
+    time = FakeTime()
+    gate = limiter(time, max_concurrency=1, max_wait=60, windows=(Window(4, 100),))
+    first = await gate.acquire(AccessMeter(), 3)
+    time.now = 50.0
+    light, heavy, other = (asyncio.ensure_future(gate.acquire(AccessMeter(), units)) for units in (1, 4, 1))
+    await settle()
+    gate.release(first)
+    gate.release(await light)
+    with pytest.raises(WaitTooLong) as long:
+        await heavy
+    assert (long.value.seconds, long.value.declared) == (101, True)
+    gate.release(await other)
+    assert time.now == 101
+
+
+def test_what_is_more_than_others_leave_of_a_window_waits_and_others_go_on() -> None:
+    async def main() -> None:
+        policy = HostPolicy(10, max_wait=60, windows=(Window(10, 3600),))
+        gate = HostLimiter(policy, Clock())
+        gate.hold_back(4, 5)
+        heavy, cancelled = (asyncio.ensure_future(gate.acquire(AccessMeter(), 3)) for _ in range(2))
+        await asyncio.sleep(30)
+        light = await gate.acquire(AccessMeter())
+        assert not heavy.done()
+        cancelled.cancel()
+        gate.hold_back(3, 5)
+        permit = await heavy
+        assert (light.started, permit.started, permit.units) == (30, 30, 3)
+        assert gate.left()[0] == 0, "of ten, six are for others"
+        gate.close()
+
+    simulated.run(main())
+
+
+async def test_who_waits_for_others_to_leave_more_of_a_window_does_so_within_bounds() -> None:
+    time = FakeTime()
+    gate = limiter(time, max_concurrency=10, max_wait=60, windows=(Window(10, 3600),))
+    gate.hold_back(4, 5)
+    with pytest.raises(WaitTooLong, match="inf") as long:
+        await gate.acquire(AccessMeter(), 3)
+    assert time.now == 60
+    assert "a task's share of the declared limit" in long.value.reason
+    assert "fewer tasks" in long.value.hint
+    await gate.acquire(AccessMeter(), 2)
+    assert time.now == 60
+
+
+async def test_more_than_a_share_of_a_window_is_told_as_that() -> None:
+    policy = HostPolicy(4, windows=(Window(10, 60),))
+    gate = HostLimiter(policy.shared(4), FakeTime().clock)
+    with pytest.raises(WaitTooLong) as long:
+        await gate.acquire(AccessMeter(), 3)
+    assert "a task's share of the declared limit" in long.value.reason
+    assert policy.most_shares(3) == 3, "among so many it fits"
+    assert policy.shared(3).windows[0].limit == 3
 
 
 async def test_a_rate_counts_units() -> None:

@@ -20,9 +20,10 @@ from fff.stats import AccessMeter
 from fff.structs import astuple
 from fff.web.clock import Clock
 from fff.web.gate.leases import Message, rules_of
-from fff.web.gate.limiter import Cause, HostLimiter, Permit, WaitTooLong
+from fff.web.gate.limiter import HostLimiter, Permit
 from fff.web.gate.rate import SlidingLimit
 from fff.web.gate.rate_limit_headers import Quota
+from fff.web.gate.waits import Cause, WaitTooLong
 from fff.web.types import HostPolicy
 
 _log = logging.getLogger("fff")
@@ -222,7 +223,7 @@ class LeasedLimiter(HostLimiter):
             asked = self._clock.now()
             number, answer = await self._ask(units)
             if answer[0] == "long":
-                raise WaitTooLong(answer[2], declared=answer[3])
+                raise WaitTooLong(answer[2], declared=answer[3], shared=answer[4])
             _, _, held, waited, successes, left = answer
             for cause, seconds in waited.items():
                 self.blocked[cause] = self.blocked.get(cause, 0.0) + seconds

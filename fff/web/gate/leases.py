@@ -15,8 +15,9 @@ from typing import Any
 from fff.stats import AccessMeter
 from fff.structs import Struct, field, replace
 from fff.web.clock import Clock
-from fff.web.gate.limiter import HostLimiter, Permit, WaitTooLong
+from fff.web.gate.limiter import HostLimiter, Permit
 from fff.web.gate.rate_limit_headers import Quota
+from fff.web.gate.waits import WaitTooLong
 from fff.web.types import HostPolicy, Window
 
 _ARRIVAL_S = 30.0  # until a request has arrived whose task stands still with the lease
@@ -141,7 +142,7 @@ class LeasingTask:
             began = self._ceiling.now()
             permit = await limiter.acquire(meter, units)
         except WaitTooLong as long:
-            self._send(["long", number, long.seconds, long.declared])
+            self._send(["long", number, long.seconds, long.declared, long.shared])
         else:
             self._leases[number] = limiter, permit
             held = self._ceiling.now() - began

@@ -13,7 +13,6 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import Sequence
-from typing import Literal
 
 from fff.stats import AccessMeter
 from fff.structs import Struct
@@ -21,34 +20,10 @@ from fff.web.clock import Clock
 from fff.web.gate.concurrency import Crowd
 from fff.web.gate.rate import ARRIVAL_S, Pace, SlidingLimit, TokenBucket
 from fff.web.gate.rate_limit_headers import Quota, Remaining
+from fff.web.gate.waits import Cause, WaitTooLong
 from fff.web.types import HostPolicy
 
 _REMEMBERED = 1024  # requests that count for a window which a further source declares
-
-Cause = Literal["concurrency", "rate", "throttled"]
-
-
-class WaitTooLong(Exception):  # noqa: N818 - internal; the client turns it into a SourceError
-    """The server asked for a longer wait than the policy allows, or a declared window does. `seconds` is what is left of it."""
-
-    def __init__(self, seconds: float, *, declared: bool = False) -> None:
-        super().__init__(seconds)
-        self.seconds = seconds
-        self.declared = declared
-
-    @property
-    def reason(self) -> str:
-        """It in words."""
-        if math.isinf(self.seconds):
-            return "the request counts as more than the declared limit takes"
-        return f"{'the declared limit' if self.declared else 'the server'} asks to wait {self.seconds:.0f} s"
-
-    @property
-    def hint(self) -> str:
-        """What can be done."""
-        if math.isinf(self.seconds):
-            return "ask for less at once: the spec says what its requests count as, under counts_as"
-        return "try again later, or allow the wait with client.retry.max_wait in the spec"
 
 
 class Permit(Struct, frozen=True):
@@ -67,22 +42,6 @@ class _Doubt(Struct, frozen=True):
     until: float
 
 
-class RetryAfterWait(Struct, frozen=True, eq=False):
-    """One request's wait. Implements `Gate`."""
-
-    until: float
-    clock: Clock
-
-    def resumes_in(self) -> float | None:
-        """Seconds that are left of it."""
-        return self.until - self.clock.now()
-
-    @property
-    def cause(self) -> Cause:
-        """The server wants it so."""
-        return "throttled"
-
-
 class HostLimiter:
     """The gate of one host and credential. `acquire` before sending, `release` after, exactly once each.
 
@@ -94,6 +53,7 @@ class HostLimiter:
         self.policy = policy  # the newest one applied
         self._clock = clock
         self._max_wait = policy.max_wait
+        self._is_share = policy.share_of > 1
         self._crowd = Crowd(policy.max_concurrency)
         self._absent = (0, 1)  # of how many who share it out, how many use theirs by themselves
         self._bucket = _bucket(policy)
@@ -106,6 +66,8 @@ class HostLimiter:
         self._paused_until = float("-inf")
         self._waiters: deque[asyncio.Future[Permit]] = deque()
         self._units: dict[asyncio.Future[Permit], int] = {}  # of those that count as several requests
+        # Those that count as more than others leave of a window, and until when they wait for that to change.
+        self._apart: dict[asyncio.Future[Permit], float] = {}
         self._timer: asyncio.Task[None] | None = None
         self._timer_at = 0.0
         self._serial = 0  # number of the newest request started
@@ -172,6 +134,10 @@ class HostLimiter:
             self._bucket.hold_back(absent, of, now)
         for window in self._windows.values():
             window.hold_back(absent, of)
+        fitting = [one for one in self._apart if not self._held_back(self._units.get(one, 1))]
+        self._waiters.extendleft(reversed(fitting))
+        for waiter in fitting:
+            del self._apart[waiter]
         self._pump(now)
 
     @property
@@ -188,7 +154,7 @@ class HostLimiter:
         if not self._waiters and self._obstacle(now, units)[0] is None:
             return self._start(now, units)
         if units > 1 and math.isinf(self._window_delay(now, units)):
-            raise WaitTooLong(math.inf, declared=True)
+            raise WaitTooLong(math.inf, declared=True, shared=self._is_share)
         self._check_wait(now, units)
         waiter: asyncio.Future[Permit] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
@@ -381,20 +347,23 @@ class HostLimiter:
             self._crowd.forget()
 
     def _check_wait(self, now: float, units: int = 1) -> None:
-        """Raise WaitTooLong, here and for all who wait, where the server's wait is longer than the policy allows."""
+        """Raise WaitTooLong where the wait is longer than the policy allows; for all who wait, too, where the server asks for it."""
         if self._paused_until <= now and not self._budgets and not self._windows:
             return
         ends = [self._paused_until, *(b.ends for b in self._budgets.values() if b.exhausted(self._in_flight))]
-        window = self._window_delay(now, units)
+        window = 0.0 if self._held_back(units) else self._window_delay(now, units)
         if (wait := max(window, max(ends) - now)) <= self._max_wait:
             return
-        too_long = WaitTooLong(wait, declared=wait == window)
+        if wait == window:  # others may count as less
+            raise WaitTooLong(wait, declared=True, shared=self._is_share)
+        too_long = WaitTooLong(wait)
         self._account(now)
         self._cause = None
-        while self._waiters:
-            waiter = self._waiters.popleft()
+        for waiter in (*self._waiters, *self._apart):
             if not waiter.done():
                 waiter.set_exception(too_long)
+        self._waiters.clear()
+        self._apart.clear()
         raise too_long
 
     def _start(self, now: float, units: int = 1) -> Permit:
@@ -440,6 +409,10 @@ class HostLimiter:
             return "rate", delay
         return None, None
 
+    def _held_back(self, units: int) -> bool:
+        """Whether so many are more than others leave of a window, and no more than it takes."""
+        return units > 1 and any(window.holds_back(units) for window in self._windows.values())
+
     def _window_delay(self, now: float, units: int = 1) -> float:
         return max([window.delay(now, units) for window in self._windows.values()]) if self._windows else 0.0
 
@@ -451,21 +424,39 @@ class HostLimiter:
         self._account(now)
         cause: Cause | None = None
         while self._waiters:
-            if self._waiters[0].done():  # cancelled while queueing
+            waiter = self._waiters[0]
+            if waiter.done():  # cancelled while queueing
                 self._waiters.popleft()
                 continue
-            units = self._units.get(self._waiters[0], 1)
+            units = self._units.get(waiter, 1)
+            if self._held_back(units):  # nobody behind it need wait for that
+                self._apart[self._waiters.popleft()] = now + self._max_wait
+                continue
             cause, delay = self._obstacle(now, units)
             if cause is not None:
                 try:
                     self._check_wait(now, units)
-                except WaitTooLong:
-                    break
+                except WaitTooLong as long:
+                    if not waiter.done():
+                        waiter.set_exception(long)
+                    continue
                 if delay is not None:
                     self._set_timer(now, delay)
                 break
             self._waiters.popleft().set_result(self._start(now, units))
         self._cause = cause if self._waiters else None
+        if self._apart:
+            self._tell_apart(now)
+
+    def _tell_apart(self, now: float) -> None:
+        """Whoever waited as long as the policy allows for others to leave more of a window waits no longer."""
+        for waiter, until in list(self._apart.items()):
+            if waiter.done() or until <= now:
+                del self._apart[waiter]
+                if not waiter.done():
+                    waiter.set_exception(WaitTooLong(math.inf, declared=True, shared=True))
+        if self._apart:
+            self._set_timer(now, min(self._apart.values()) - now)
 
     def _set_timer(self, now: float, delay: float) -> None:
         if self._timer is not None:

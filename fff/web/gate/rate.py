@@ -125,8 +125,13 @@ class SlidingLimit:
             self._hold(-1 - number, at + arrival)
 
     def hold_back(self, absent: int, of: int) -> None:
-        """So many of those who share it out use theirs by themselves."""
-        self._limit = max(1, self._window.limit * (of - absent) // of)
+        """So many of those who share it out use theirs by themselves: each no more than a whole number of requests."""
+        limit = self._window.limit
+        self._limit = max(1, limit - absent * (limit // of) if of <= limit else limit * (of - absent) // of)
+
+    def holds_back(self, units: int) -> bool:
+        """Whether so many fit into the window, and not into what others leave of it."""
+        return self._limit < units <= self._window.limit
 
     def delay(self, now: float, units: int = 1) -> float:
         """Seconds until a request may start, or until so many at least have gone that it is time to look again; 0 for now."""
@@ -134,7 +139,7 @@ class SlidingLimit:
         if left >= units:
             return 0.0
         if units > self._limit:
-            return math.inf
+            return math.inf if units > self._window.limit else self._window.per
         if units == 1:
             return self._ends[0][0] - now
         end = now

@@ -14,7 +14,7 @@ from fff.errors import InvariantError, SourceError, SpecError
 from fff.stats import AccessMeter
 from fff.structs import replace
 from fff.web.secrets import Secrets
-from fff.web.types import ResponseMemory
+from fff.web.types import HostPolicy, ResponseMemory
 from fff_sources.adapter import SourceContext
 from fff_sources.http.batch_check import BatchTrust
 from fff_sources.http.exchange import Exchange
@@ -105,9 +105,18 @@ class HttpSource:
         rates += [] if policy.fill_rate is None else [(policy.fill_rate, 1.0)]
         rates = [(requests * self.http.credentials, per) for requests, per in rates]
         return [
-            self._priced(replace(planned.table, rates=tuple(rates), most_shares=policy.most_shares))
+            self._weighed(self._priced(replace(planned.table, rates=tuple(rates))), policy)
             for planned in self._planned.values()
         ]
+
+    @staticmethod
+    def _weighed(table: Table, policy: HostPolicy) -> Table:
+        """A table whose access methods say as how many requests one counts, and among how many it can be shared out."""
+        scans = tuple(replace(one, units=_units(one)) for one in table.scans)
+        lookups = tuple(replace(one, units=_units(one)) for one in table.lookups)
+        units = [*(one.units for one in scans), *(one.units for one in lookups)]
+        heaviest = max((one or 1 for one in units), default=1)
+        return replace(table, scans=scans, lookups=lookups, most_shares=policy.most_shares(heaviest))
 
     def _priced(self, table: Table) -> Table:
         """A table whose access methods say what a request costs."""
@@ -288,7 +297,7 @@ class HttpSource:
 
         answers = list(map(answer, out.batches))
         if access.shared and len(answers) > 1:
-            answers = [side_by_side(answers, http.policy.most_shares)]
+            answers = [side_by_side(answers, http.policy.most_shares())]
         for pages in answers:
             async with contextlib.aclosing(pages):
                 async for page in pages:
@@ -320,7 +329,7 @@ class HttpSource:
         known = self._planned[table.name].table.columns
         names = [column.name for column in known[: None if access.is_projected else 1]]
         reading = self._reading(table, access, method.name, names, meter=meter)
-        return await reading.divide(min(parts, self.http.policy.most_shares))
+        return await reading.divide(min(parts, self.http.policy.most_shares(_units(method) or 1)))
 
     async def scan_part(
         self,
@@ -408,6 +417,12 @@ class HttpSource:
 
 async def _only(page: Page) -> AsyncGenerator[Page]:
     yield page
+
+
+def _units(method: ScanMethod | LookupMethod) -> int | None:
+    """As how many requests one counts; None: that depends on its keys."""
+    counted = access_of(method).endpoint.counts_as
+    return counted if isinstance(counted, int) else None
 
 
 def access_of(method: ScanMethod | LookupMethod) -> HttpAccess:
