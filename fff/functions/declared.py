@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from fff.catalog import LookupMethod, Table
 from fff.errors import UsageError
@@ -96,7 +96,7 @@ class PythonFunction(Struct, frozen=True, eq=False):
         )
 
 
-def value_name(arguments: Mapping[str, object]) -> str:
+def value_name(arguments: Iterable[str]) -> str:
     """The name of the column of a function's value: one that no argument has."""
     taken = {name.lower() for name in arguments}
     return next(
