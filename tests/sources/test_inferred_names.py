@@ -75,8 +75,13 @@ def source(url: str) -> str:
 async def test_any_name_is_a_column(serve: Serve, read: Read, table: str) -> None:
     reader = read(source(await served(serve, ROWS)))
     await reader.catalog.discover([one for one in reader.catalog.tables(offered=False) if one.name == table])
-    assert [column.name for column in reader.table(table).columns] == REACHED
-    assert await reader.scan(table) == [{name: row[name] for name in REACHED} for row in ROWS]
+    # Of names that differ in case alone, files have both, the second as another name; answers have the first.
+    named = (
+        dict.fromkeys(NAMES) | {"case": "case_1"} if table in {"file", "records"} else dict.fromkeys(REACHED)
+    )
+    shown = {name: other or name for name, other in named.items()}
+    assert [column.name for column in reader.table(table).columns] == list(shown.values())
+    assert await reader.scan(table) == [{shown[name]: row[name] for name in shown} for row in ROWS]
     assert await reader.scan(table, ['a"b']) == [{'a"b': row['a"b']} for row in ROWS]
     assert not reader.meter.warnings
 
