@@ -325,6 +325,24 @@ def test_tuples_that_wait_in_the_eddy_are_still_to_be_asked_for():
     assert watched(*read).seconds_left(read[-1]) is None, "the scan brings more than are asked for"
 
 
+def test_what_a_scan_brings_that_is_held_back_and_a_pause_are_still_to_come():
+    past = [
+        replace(one, access=(replace(one.access[0], state="waiting", rows=10_000), one.access[1]))
+        for one in moments(*((10_000, 10 * n, 5) for n in range(6)))
+    ]
+    history, last = watched(*past), past[-1]
+    rate = 10_000 / last.elapsed_s  # on the whole, as none have come lately
+    assert history.seconds_left(last) == pytest.approx(10_000 / rate, abs=1.0)
+    assert history.slowest(last) == last.access[1]
+    untold = replace(last.access[0], total_rows=None)
+    assert history.seconds_left(replace(last, access=(untold, last.access[1]))) is None
+    read = replace(last, access=(replace(last.access[0], state="complete"), last.access[1]))
+    soon = history.seconds_left(read)
+    assert soon is not None
+    paused = replace(read.access[1], state="throttled", resumes_s=30.0)
+    assert history.seconds_left(replace(read, access=(read.access[0], paused))) == pytest.approx(soon + 30.0)
+
+
 def test_a_throttled_lookup_of_which_nothing_is_under_way_is_what_the_run_waits_for():
     held = replace(DEMOGRAPHICS, state="throttled", resumes_s=3.0, in_flight=0, pending_keys=0)
     assert lines(snapshot(access=(replace(FEC, state="complete"), held)))[1] == (

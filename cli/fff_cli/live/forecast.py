@@ -99,7 +99,10 @@ class History(Struct, frozen=True):
         """Seconds until everything under way is fetched; None where a total or a rate is unknown."""
         if snapshot.phase != "fetching":
             return None
-        left = [seconds for _, seconds in self._left(snapshot)]
+        left = [
+            None if seconds is None else seconds + (one.resumes_s or 0.0)
+            for one, seconds in self._left(snapshot)
+        ]
         return _longest([*left, self._waiting_left(snapshot)]) if left else None
 
     def _waiting_left(self, snapshot: Snapshot) -> float | None:
@@ -124,6 +127,8 @@ class History(Struct, frozen=True):
             return None
         best, worst = None, (False, -1.0)
         for one, left in self._left(snapshot):
+            if one.state not in ACTIVE:
+                continue  # it waits for another itself
             held = any((key_of(one), spell) in self.spells for spell in SPELLS)
             seconds = _NEVER if left is None else left * (LOOKUPS_LATE if one.kind == "lookup" else 1.0)
             if (held, seconds) > worst:
@@ -131,8 +136,11 @@ class History(Struct, frozen=True):
         return best
 
     def _left(self, snapshot: Snapshot) -> list[tuple[AccessStats, float | None]]:
-        """Seconds that each access method under way takes yet; None where nobody knows."""
-        active = [one for one in snapshot.access if one.state in ACTIVE]
+        """Seconds that each access method under way takes yet; None where nobody knows.
+
+        A scan that is held back while its rows wait is under way, and feeds lookups when it goes on.
+        """
+        active = [one for one in snapshot.access if one.state in ACTIVE or _is_held_back(one)]
         scans = [(one, self._scan_left(one, snapshot.elapsed_s)) for one in active if one.kind == "scan"]
         longest = _longest(left for _, left in scans)
         lookups = (one for one in active if one.kind == "lookup")
@@ -166,6 +174,10 @@ def _longest(each: Iterable[float | None]) -> float | None:
             return None
         longest = max(longest, left)
     return longest
+
+
+def _is_held_back(one: AccessStats) -> bool:
+    return one.kind == "scan" and one.state == "waiting" and _part(one)[0] > 0
 
 
 def _part(one: AccessStats) -> tuple[int, int | None]:
