@@ -40,7 +40,7 @@ except ImportError:
 from fff.errors import SparkError
 from fff.spark.converters import OnlyFor
 from fff.spark.messages import short
-from fff.spark.spool import Spool, are_few
+from fff.spark.spool import Spool
 from fff.spark.start.jvm import CONNECTION_LOST
 from fff.spark.start.remote import reach
 from fff.spark.tables import nullable, unsliced
@@ -172,15 +172,12 @@ class Session:
         with _mapped(), _held(views, self._reads_files) as held, self._stopped_by(stop) as check:
             self._asked += 1
             try:
-                few = are_few(views.values())
                 for name, data in held.items():
                     check()
-                    frame = self._frame(*data)
-                    (frame.coalesce(1) if few else frame).createOrReplaceTempView(f"`{name}`")
+                    self._frame(*data).createOrReplaceTempView(f"`{name}`")
                 yield check
             finally:
-                for name in held:
-                    self.spark.catalog.dropTempView(name)
+                self._forget(held)
                 self._asked -= 1
 
     @contextmanager
@@ -263,6 +260,10 @@ class Session:
         if isinstance(source, list):
             return self.spark.read.schema(_types(schema)).parquet(*source).toDF(*schema.names)
         return _frame_of(self.spark, source)
+
+    def _forget(self, views: Mapping[str, Any]) -> None:
+        for name in views:
+            self.spark.catalog.dropTempView(name)
 
 
 def connect(port: int, secret: str, *, shared: bool) -> Session:

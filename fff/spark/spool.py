@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from fff.errors import InvariantError, SparkError
 from fff.spark.temp_folders import make_scratch, remove_scratch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from types import TracebackType
 
 #: Fewer rows are handed over in memory, which costs Spark as much as reading them from a file; more go to
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 FILE_ROWS = 100_000
 #: Wide rows fill a file, and memory, long before that.
 FILE_BYTES = 64 << 20
-#: So few rows in all are one part, for a single task: to shuffle them takes longer than the rest of a query.
-_FEW_ROWS = 10_000
 
 
 class Spool:
@@ -104,8 +103,6 @@ class Spool:
         with self.reading() as source:
             if isinstance(source, pa.Table):
                 return source
-            import pyarrow.parquet as pq  # noqa: PLC0415 - with all its file systems it takes long to load
-
             parts = [pq.read_table(path, schema=_renamed(self.schema, self._names)) for path in source]
         return pa.concat_tables(parts).rename_columns(self.schema.names)
 
@@ -157,8 +154,6 @@ class Spool:
         self._tail, self._tail_rows, self._tail_bytes = [], 0, 0
 
     def _write(self, number: int, batches: list[pa.RecordBatch]) -> Path:
-        import pyarrow.parquet as pq  # noqa: PLC0415 - as above
-
         assert self._folder is not None, "the folder is made with the first file"
         path = self._folder / f"part-{number:06d}.parquet"
         schema = _renamed(self.schema, self._names)
@@ -171,11 +166,6 @@ class Spool:
                 hint="Set TMPDIR to a folder with more room.",
             ) from error
         return path
-
-
-def are_few(data: Iterable[Spool | pa.Table]) -> bool:
-    """Whether the rows in all are so few that one task has them done before several have shared them out."""
-    return sum(one.rows if isinstance(one, Spool) else one.num_rows for one in data) <= _FEW_ROWS
 
 
 def _renamed(schema: pa.Schema, names: list[str]) -> pa.Schema:

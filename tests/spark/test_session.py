@@ -156,18 +156,6 @@ def test_several_views_at_once(spark: SparkEngine) -> None:
         spark.run("SELECT * FROM l", "v", left)
 
 
-@pytest.mark.parametrize(("rows", "several"), [(1_000, False), (20_000, True)])
-def test_few_rows_are_never_shuffled(spark: SparkEngine, rows: int, several: bool) -> None:
-    table = pa.table({"k": list(range(rows))})
-    tracker = spark.frame(table).sparkSession.sparkContext.statusTracker()
-    before = set(tracker.getJobIdsForGroup())
-    found = spark.run("SELECT k, count(*) AS n FROM t GROUP BY k ORDER BY k", "t", table)
-    assert found.num_rows == rows
-    assert (
-        len(set(tracker.getJobIdsForGroup()) - before) > 1
-    ) == several  # a job each time rows are shuffled
-
-
 def test_rows_without_columns_can_be_counted(spark: SparkEngine) -> None:
     with Spool(pa.schema([])) as spool:
         spool.append(pa.RecordBatch.from_pydict({"x": list(range(9))}).select([]))

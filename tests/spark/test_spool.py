@@ -100,7 +100,7 @@ def test_a_full_disk_is_told(private_tmp: Path, monkeypatch: pytest.MonkeyPatch)
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pyarrow.parquet.write_table", full)
+    monkeypatch.setattr("fff.spark.spool.pq.write_table", full)
     with Spool(SCHEMA, file_rows=10) as spool:
         spool.append(batch(0, 10))
         with pytest.raises(SparkError, match="No space left on device"):
