@@ -21,7 +21,7 @@ import pyarrow as pa
 from fff.catalog import Page, ScanMethod, Table
 from fff.errors import SourceError
 from fff.quals import Quals
-from fff.schema import arrow_type
+from fff.schema import Field, arrow_type
 from fff.stats import AccessMeter
 from fff.structs import replace
 from fff.web.types import HostPolicy, Response
@@ -100,9 +100,10 @@ class FilesSource(HttpSource):
         """
         planned = self._planned[table.name]
         wanted = [one for one in self._values_of(planned.table) if may_hold(one[1], table.quals)]
+        fields = [field for column in columns if (field := planned.table.column(column)) is not None]
         if await self._schemas(table.name, [url for url, _ in wanted]):
             async with contextlib.aclosing(
-                self._columnar(planned, table.quals, columns, meter, wanted)
+                self._columnar(planned, table.quals, fields, meter, wanted)
             ) as pages:
                 async for page in pages:
                     yield page
@@ -114,15 +115,11 @@ class FilesSource(HttpSource):
             if undeclared and all(is_local(url, self._base) for url, _ in wanted)
             else {}
         )
-        fields = [field for column in columns if (field := planned.table.column(column)) is not None]
-        waiting = deque(
-            (
-                self._one(planned, method, _besides(columns, said), meter, url, absent=absent),
-                Ask(url=url),
-                said,
-            )
-            for url, said in wanted
-        )
+        waiting: deque[tuple[Reading, Ask, dict[str, object]]] = deque()
+        for url, said in wanted:
+            inside = [one.name for one in fields if one.name not in said]
+            reading = self._one(planned, method, inside, meter, url, absent=absent)
+            waiting.append((reading, Ask(url=url), said))
         running: deque[tuple[Reading, Incoming, dict[str, object]]] = deque()
         if table.name in self._kept and wanted:
             there: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
@@ -282,14 +279,13 @@ class FilesSource(HttpSource):
         self,
         planned: PlannedTable,
         quals: Quals,
-        columns: Sequence[str],
+        fields: Sequence[Field],
         meter: AccessMeter,
         wanted: Sequence[tuple[str, Mapping[str, object]]],
     ) -> AsyncGenerator[Page]:
         """The columns of all files, one after another."""
         name = planned.table.name
         places = {column: planned.paths[column].steps[0].name for column in planned.paths}
-        fields = [field for column in columns if (field := planned.table.column(column)) is not None]
         for url, said in wanted:
             inside = [one for one in fields if one.name not in said]
             parts = [columnar.FileColumn(places[one.name], one.arrow) for one in inside]
@@ -404,10 +400,6 @@ class _Unpacked:
                 )
             parts.append(part)
         return b"".join(parts)
-
-
-def _besides(columns: Sequence[str], said: Mapping[str, object]) -> tuple[str, ...]:
-    return tuple(column for column in columns if column not in said)
 
 
 def _endpoint(table: FileTable) -> spec.Endpoint:

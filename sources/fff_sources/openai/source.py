@@ -29,8 +29,9 @@ class OpenAISource(HttpSource):
         super().__init__(declared.client, context)
         functions = planned_functions(context.name, declared.requests(), self.http.max_in_flight)
         self._planned |= {name: self.http.limited(planned) for name, planned in functions.items()}
-        own = {name for name, part in declared.functions.items() if "response_format" in part.options}
-        self._nullable = own
+        self._nullable = {
+            name for name, one in declared.functions.items() if "response_format" in one.options
+        }
         proxies = {name: part.proxy.made() for name, part in declared.functions.items() if part.proxy}
         self._proxied = {name: partial(self._over, proxy) for name, proxy in proxies.items()}
 
