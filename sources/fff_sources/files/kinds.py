@@ -6,15 +6,14 @@ value (a leading zero, a digit that a double has not), it stays text.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fff.schema import nearest, spark_type
-from fff_sources.http.columnar import read_schema, spelled, unique_names
+from fff.schema import nearest
+from fff_sources.http.columnar import read_schema, spelled
 from fff_sources.http.response import infer
 from fff_sources.http.response.bodies import BodyDecoder, BodyFormat
 from fff_sources.http.response.csv_text import header_of, read_cells
@@ -60,7 +59,7 @@ class FileColumns:
             read = body.text if piece.line else body.table_text
             self._cells.take(read(response))
         elif self._form.name == "parquet":
-            self._columns = parquet_columns(response.body)
+            self._columns = infer.file_columns(read_schema(response.body), nearest)
         else:
             infer.note_members(self._members, body, response, piece.line)
 
@@ -97,15 +96,6 @@ class CsvColumns:
             name: kinds[0] if kinds and name in self._valued else "string"
             for name, kinds in self._kinds.items()
         }
-
-
-def parquet_columns(body: bytes) -> dict[str, str]:
-    """The columns of a Parquet or Arrow file that are of a type FFF has, or can make of theirs without loss."""
-    columns, schema = {}, read_schema(body)
-    for name, part in zip(unique_names(schema.names), schema, strict=True):
-        with contextlib.suppress(ValueError):
-            columns[name] = spark_type(nearest(part.type))
-    return infer.bounded(columns)
 
 
 def common(sheets: Sequence[Mapping[str, str]]) -> dict[str, str]:

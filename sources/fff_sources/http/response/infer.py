@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
+import pyarrow as pa
+
 from fff.limits import INFERRED_COLUMNS
-from fff.schema import spark_type
+from fff.schema import ArrowType, spark_type
 from fff.web.types import Response
 from fff_sources.http.columnar import read_schema, unique_names
 from fff_sources.http.response.bodies import BodyDecoder, BodyFormat, TooManyColumnsError
@@ -32,7 +34,7 @@ def columns_of(form: BodyFormat, body: BodyDecoder, response: Response) -> dict[
     if not response.body.strip():
         return {}
     if form.name == "parquet":
-        return reachable(bounded(_parquet_columns(response.body)))
+        return file_columns(read_schema(response.body), lambda kind: kind)
     if form.name == "csv":
         return reachable(bounded(dict.fromkeys(header_of(body.text(response), form.delimiter), "string")))
     kinds: dict[str, set[str]] = {}
@@ -97,10 +99,13 @@ def _common(kinds: Iterable[str]) -> str:
     return "double" if types == {"bigint", "double"} else "string"
 
 
-def _parquet_columns(body: bytes) -> dict[str, str]:
-    """Columns whose types FFF has; the others stay out."""
-    columns, schema = {}, read_schema(body)
+def file_columns(schema: pa.Schema, held_in: Callable[[ArrowType], ArrowType]) -> dict[str, str]:
+    """Columns of a Parquet or Arrow file, by their unique names, whose values are `held_in` a type that FFF has; the others stay out.
+
+    Raises TooManyColumnsError.
+    """
+    columns = {}
     for name, part in zip(unique_names(schema.names), schema, strict=True):
         with contextlib.suppress(ValueError):
-            columns[name] = spark_type(part.type)
-    return columns
+            columns[name] = spark_type(held_in(part.type))
+    return bounded(columns)
