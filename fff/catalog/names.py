@@ -159,9 +159,13 @@ class Catalog:
             if hit is None or isinstance(hit[0], Naming):
                 return self._named(".".join(parts[1:]), parts[0].lower())
             return [hit[1]]
-        known = (table for adapter, table in self._tables.values() if not isinstance(adapter, Naming))
-        late = self._from_offers
-        own = [one for one in known if one.name.lower() == wanted and one.source.lower() not in late]
+        own = [
+            table
+            for adapter, table in self._tables.values()
+            if table.name.lower() == wanted
+            and table.source.lower() not in self._from_offers
+            and not isinstance(adapter, Naming)
+        ]
         own = own or self._named(parts[0])
         if not own and offered:
             for name in [one for one in self._offered if wanted in self.index().get(one, (wanted,))]:

@@ -9,7 +9,7 @@ fails where one of them is incomplete: to the eddy that reads it a table like an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from fff.catalog import Catalog, ScanMethod, Table
 from fff.errors import QueryError, Span
@@ -43,11 +43,14 @@ class QueryTables(Struct):
         self, text: Edited, catalog: Catalog, plan: Plan, params: Mapping[str, object]
     ) -> tuple[Edited, Catalog]:
         """The text with tables for queries, and the catalog with these. Raises QueryError."""
-        tried: set[str] = set()
-        while len(tried) < _MOST:
+
+        def candidates() -> Iterator[_Candidate]:
             tree = read_queries(parse_statement(text.sql), catalog)
-            enough = Bounds.of(tree, params).queries
-            step = next((one for one in _candidates(tree, enough) if one.sql not in tried), None)
+            return _candidates(tree, Bounds.of(tree, params).queries)
+
+        tried, waiting = set[str](), candidates()
+        while len(tried) < _MOST:
+            step = next((one for one in waiting if one.sql not in tried), None)
             if step is None:
                 break
             tried.add(step.sql)
@@ -60,6 +63,7 @@ class QueryTables(Struct):
             if table is not None:
                 self.made[name] = planned
                 text, catalog = text.edited([edit(*step.put(table))]), catalog.beside([table])
+                waiting = candidates()
         return text, catalog
 
     def attached(self, prepared: Prepared) -> Prepared:
@@ -132,9 +136,8 @@ class _Candidate(Struct, frozen=True):
         return self.inside, f"SELECT {columns} FROM {table.name}"  # noqa: S608 - names of ours
 
 
-def _candidates(tree: QueryTree, enough: Mapping[Query, int]) -> list[_Candidate]:
+def _candidates(tree: QueryTree, enough: Mapping[Query, int]) -> Iterator[_Candidate]:
     """Those that do more than to choose rows of tables, outermost first, with a LIMIT where so many rows of them are enough."""
-    candidates = []
     for query in tree.queries:
         shape = None if query is tree.root or query.recursive else _shape(tree, query)
         if shape is None:
@@ -163,8 +166,7 @@ def _candidates(tree: QueryTree, enough: Mapping[Query, int]) -> list[_Candidate
             and not filled(query.node.unnest()) & {"limit", "offset", "order"}
         ):
             made += f"\nLIMIT {enough[query]}"
-        candidates.append(_Candidate(made, inside, whole))
-    return candidates
+        yield _Candidate(made, inside, whole)
 
 
 def _shape(tree: QueryTree, query: Query) -> str | None:

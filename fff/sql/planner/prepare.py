@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from fff.catalog import Catalog
+from fff.catalog import Catalog, Table
 from fff.errors import InfeasibleQuery, QueryError, Span
 from fff.sql.analysis.priorities import named_columns
 from fff.sql.analysis.soundness import bounds_of, doubts_of
@@ -36,8 +36,8 @@ from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.shorthands import written_out
 from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.spark_functions import check_arguments, check_function_names
-from fff.sql.syntax.statement import Statement, TokenType, exp
-from fff.structs import replace
+from fff.sql.syntax.statement import Node, Statement, TokenType, exp
+from fff.structs import Struct, field, replace
 
 
 def prepare(
@@ -59,7 +59,7 @@ def prepare(
         at_hand = frozenset(name for text in prioritize for name in named_columns(text))
 
         def plan(text: str) -> Prepared:
-            return _at_moment(text, catalog, values, at_hand)
+            return _at_moment(text, catalog, _Planning(values, at_hand))
 
         return command(sql, catalog, plan) or plan(sql)
     except RecursionError as error:
@@ -76,7 +76,10 @@ def table_names(sql: str, *, own: bool = True) -> list[tuple[str, ...]]:
 
     Raises QueryError.
     """
-    tree = parse_statement(query_of(sql)).tree
+    return _names_in(parse_statement(query_of(sql)).tree, own=own)
+
+
+def _names_in(tree: Node, *, own: bool) -> list[tuple[str, ...]]:
     named = (
         tuple(part.name for part in (node.args.get("db"), node.this) if part is not None)
         for node in tree.find_all(exp.Table)
@@ -84,6 +87,12 @@ def table_names(sql: str, *, own: bool = True) -> list[tuple[str, ...]]:
     )
     left_out = set() if own else {(cte.alias.lower(),) for cte in tree.find_all(exp.CTE)}
     return [name for name in dict.fromkeys(named) if tuple(part.lower() for part in name) not in left_out]
+
+
+def _tables_in(sql: str, catalog: Catalog) -> list[Table]:
+    """The tables that a query names. Raises QueryError."""
+    names = _names_in(parse_statement(sql).tree, own=False)
+    return [table for name in names for table in catalog.find(name)]
 
 
 def compared_with_text(sql: str, catalog: Catalog) -> dict[str, set[str]]:
@@ -101,44 +110,82 @@ def compared_with_text(sql: str, catalog: Catalog) -> dict[str, set[str]]:
     return text_columns.compared_with_text(tree, tables)
 
 
-def _at_moment(
-    sql: str, catalog: Catalog, params: Mapping[str, object], at_hand: frozenset[tuple[str, ...]]
-) -> Prepared:
+def _at_moment(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
     """The plan of a statement, with the moment of its running for `now()` in conditions."""
 
     def columns() -> set[str]:
-        tables = [table for name in table_names(sql, own=False) for table in catalog.find(name)]
-        return {column.name.lower() for table in tables for column in table.columns}
+        return {column.name.lower() for table in _tables_in(sql, catalog) for column in table.columns}
 
     text = None
     with suppress(QueryError):  # told of when it is planned
         text = at_moment(sql, dt.datetime.now(dt.UTC), columns)
     if text is None:
-        return _prepare(sql, catalog, params, at_hand)
+        return _prepare(sql, catalog, planning)
     try:
-        plain = _prepare(text.sql, catalog, params, at_hand)
+        plain = _prepare(text.sql, catalog, planning)
     except QueryError as error:
         raise text.told(error) from None
     return replace(plain, sql=sql, result=None if plain.result is None else plain.result.at(text.origin))
 
 
-#: Queries in queries that are planned by themselves.
-_DEEPEST = 4
+#: A query that is written anew may hold what it was made of: so often such a query is planned within another.
+_MOST_ANEW = 4
 
 
-def _prepare(
-    sql: str, catalog: Catalog, params: Mapping[str, object], at_hand: frozenset[tuple[str, ...]]
-) -> Prepared:
+class _NestedPlan(Struct, frozen=True):
+    """What came of planning a query as a statement, over the tables that it names."""
+
+    tables: list[Table]
+    anew: int
+    limited: bool  # more may come of it with a smaller `anew`
+    planned: Prepared | None = None  # None: it cannot be planned by itself
+
+
+class _Planning(Struct):
+    """How a statement is planned. Of the queries in it each is planned once, in however many ways what is around them is written."""
+
+    params: Mapping[str, object]
+    at_hand: frozenset[tuple[str, ...]] = frozenset()  # columns that are fetched as well
+    anew: int = 0  # in how many queries it stands that were not in the text around them
+    nested: dict[str, list[_NestedPlan]] = field(default_factory=dict)  # by their text
+    limited: bool = False  # a query in it was not planned for its depth
+
+    def plan(self, sql: str, catalog: Catalog, around: str) -> Prepared:
+        """The plan of a query, as a statement of its own, in what another is written as. Raises QueryError."""
+        anew, tables = self.anew + (sql not in around), _tables_in(sql, catalog)
+        plans = self.nested.setdefault(sql, [])
+        same = (one for one in plans if one.tables == tables and (anew >= one.anew or not one.limited))
+        plan = next(same, None)
+        if plan is None:
+            plan = self._planned(sql, catalog, tables, anew)
+            plans.append(plan)
+        self.limited |= plan.limited
+        if plan.planned is None:
+            raise QueryError("this query cannot be planned by itself")
+        return plan.planned
+
+    def _planned(self, sql: str, catalog: Catalog, tables: list[Table], anew: int) -> _NestedPlan:
+        if anew > _MOST_ANEW:
+            return _NestedPlan(tables, anew, limited=True)
+        markers = {marker.name for marker in parameters.markers(parse_statement(sql))}
+        own = {name: value for name, value in self.params.items() if name in markers}
+        inner, planned = _Planning(own, anew=anew, nested=self.nested), None
+        with suppress(QueryError):  # it names columns of what is around it, or needs keys of that
+            planned = _planned_once(sql, catalog, inner)
+        return _NestedPlan(tables, anew, inner.limited, planned)
+
+
+def _prepare(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
     """As it is written or, where a table's key columns are bound by nothing, with the keys that their source names."""
     text, warnings = written_out(sql), list[str]()
     try:
-        return _planned_once(sql, catalog, params, at_hand)
+        return _planned_once(sql, catalog, planning)
     except InfeasibleQuery as error:
         refused = error
     places = set[Span | None]()
     while True:
         try:
-            plain = _planned_once(text.sql, catalog, params, at_hand)
+            plain = _planned_once(text.sql, catalog, planning)
         except InfeasibleQuery as error:
             place = None if error.span is None else text.origin(error.span)
             step = None if place in places else through_parents(text, error, catalog)
@@ -152,23 +199,14 @@ def _prepare(
         return replace(plain, sql=sql, result=result, warnings=(*warnings, *plain.warnings))
 
 
-def _planned_once(
-    sql: str,
-    catalog: Catalog,
-    params: Mapping[str, object],
-    at_hand: frozenset[tuple[str, ...]],
-    depth: int = 0,
-) -> Prepared:
-    """As it is written; with the rows that it spells out as tables, where that binds keys or spares Spark.
-
-    `depth`: in how many queries that are planned by themselves it stands.
-    """
+def _planned_once(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
+    """As it is written; with the rows that it spells out as tables, where that binds keys or spares Spark."""
     text = None
     with suppress(QueryError):  # told of below, of the text as it was written
         text = without_pipes(written_out(sql))
     if text is not None:
         try:
-            other = _planned_once(text.sql, catalog, params, at_hand, depth)
+            other = _planned_once(text.sql, catalog, planning)
             result = None if other.result is None else other.result.at(text.origin)
             return replace(other, sql=sql, result=result)
         except QueryError as error:
@@ -180,16 +218,14 @@ def _planned_once(
     refused: QueryError | None = None
     plain: Prepared | None = None
     try:
-        plain = _as_written(sql, statement, catalog, params, at_hand)
+        plain = _as_written(sql, statement, catalog, planning)
     except InfeasibleQuery as error:
         refused = error
     if plain is None or plain.upper is not None:
         made = QueryTables()
-        for text, tables in _rewritten(statement, catalog, params, made, depth):
+        for text, tables in _rewritten(statement, catalog, made, planning):
             with suppress(QueryError):
-                other = made.attached(
-                    _as_written(text.sql, parse_statement(text.sql), tables, params, at_hand)
-                )
+                other = made.attached(_as_written(text.sql, parse_statement(text.sql), tables, planning))
                 if plain is None or other.upper is None or (made.packed and _joins_more(other, plain)):
                     if other.upper is not None:
                         upper = replace(other.upper, words=other.upper.words.without(PACKED))
@@ -210,12 +246,12 @@ def _joins_more(other: Prepared, plain: Prepared) -> bool:
 
 
 def _rewritten(
-    statement: Statement, catalog: Catalog, params: Mapping[str, object], made: QueryTables, depth: int
+    statement: Statement, catalog: Catalog, made: QueryTables, planning: _Planning
 ) -> Iterator[tuple[Edited, Catalog]]:
     """The statement in other words, each with the tables that it names: rows as tables, halves of FULL JOIN, queries merged."""
     text = Edited.of(statement.sql)
     with suppress(QueryError):
-        spelled = spelled_out(statement, catalog, params)
+        spelled = spelled_out(statement, catalog, planning.params)
         if spelled is not None:
             text, catalog = spelled
             yield text, catalog
@@ -229,18 +265,14 @@ def _rewritten(
         one = merged(text, catalog)
         if one is not None:
             yield one, catalog
-    if depth == _DEEPEST:  # a query that is written anew may hold what it was made of
-        return
 
     def plan(sql: str, known: Catalog) -> Prepared:
-        markers = {marker.name for marker in parameters.markers(parse_statement(sql))}
-        own = {name: value for name, value in params.items() if name in markers}
-        return _planned_once(sql, known, own, frozenset(), depth + 1)
+        return planning.plan(sql, known, statement.sql)
 
     with suppress(QueryError):
         before, text = text.sql, packed(text, catalog)
         made.packed = text.sql != before
-        text, catalog = made.replaced(text, catalog, plan, params)
+        text, catalog = made.replaced(text, catalog, plan, planning.params)
         if made.made or made.packed:
             halves = halved(text, catalog)
             text = text if halves is None else halves
@@ -259,25 +291,19 @@ def _told_of(result: BranchUnion | None, written: Edited, text: Edited) -> Branc
     return None if result is None else result.at(lambda place: written.origin(text.origin(place)))
 
 
-def _as_written(
-    sql: str,
-    statement: Statement,
-    catalog: Catalog,
-    params: Mapping[str, object],
-    at_hand: frozenset[tuple[str, ...]],
-) -> Prepared:
+def _as_written(sql: str, statement: Statement, catalog: Catalog, planning: _Planning) -> Prepared:
     """The steps of planning. Those behind the expansion of calls tell errors about the text as it was written."""
     written = written_out(sql)
     try:
-        parameters.check(statement, params)
-        expanded, text = expand_calls(statement, catalog, params)
+        parameters.check(statement, planning.params)
+        expanded, text = expand_calls(statement, catalog, planning.params)
         try:
             tree = read_queries(expanded, catalog)
             check_function_names(expanded)
             check_arguments(expanded)
             check_argument_types(tree)
             check_refusals(tree)
-            prepared, joined = _planned(tree, catalog, params, at_hand)
+            prepared, joined = _planned(tree, catalog, planning)
         except QueryError as error:
             raise text.told(error) from None
     except QueryError as error:
@@ -304,8 +330,7 @@ def _quoted_columns(statement: Statement, catalog: Catalog) -> list[str]:
     quoted = dict.fromkeys(token.text for token in strings if text[token.start] == '"')
     if not quoted:
         return []
-    read = [table for name in table_names(text, own=False) for table in catalog.find(name)]
-    columns = {column.name.lower() for table in read for column in table.columns}
+    columns = {column.name.lower() for table in _tables_in(text, catalog) for column in table.columns}
     return [
         f'"{name}" is a string: Spark SQL quotes names in backticks; the column is `{name}`'
         for name in quoted
@@ -313,17 +338,15 @@ def _quoted_columns(statement: Statement, catalog: Catalog) -> list[str]:
     ]
 
 
-def _planned(
-    tree: QueryTree, catalog: Catalog, params: Mapping[str, object], at_hand: frozenset[tuple[str, ...]]
-) -> tuple[Prepared, Edited]:
+def _planned(tree: QueryTree, catalog: Catalog, planning: _Planning) -> tuple[Prepared, Edited]:
     """The plan with the subqueries as joins that can be such, and the text it is of; else of the text as it is."""
-    joined, text = unnested(tree, catalog, params)
+    joined, text = unnested(tree, catalog, planning.params)
     if joined is not tree:
         try:
-            return plan_queries(joined, catalog, params, at_hand), text
+            return plan_queries(joined, catalog, planning.params, planning.at_hand), text
         except QueryError:  # whatever is wrong is told of what was written
             pass
-    return plan_queries(tree, catalog, params, at_hand), Edited.of(tree.statement.sql)
+    return plan_queries(tree, catalog, planning.params, planning.at_hand), Edited.of(tree.statement.sql)
 
 
 def _is_ordered(statement: Statement) -> bool:

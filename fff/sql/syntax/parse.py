@@ -53,7 +53,7 @@ _COUNTS = re.compile(r"provided arguments \((\d+)\) is greater than .* \((\d+)\)
 _WANT_BY = frozenset({"GROUP", "ORDER", "PARTITION", "SORT", "CLUSTER", "DISTRIBUTE"})
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def parse_statement(text: str) -> Statement:
     """Parse exactly one statement that reads: once, however many ask for its names, its parameters and its plan.
 

@@ -248,6 +248,7 @@ def text_span(node: Node) -> Span | None:
     return Span(min(span.start for span in spans), max(span.end for span in spans)) if spans else None
 
 
+@lru_cache(maxsize=1024)
 def quote(name: str) -> str:
     """A name as Spark SQL takes it, in backquotes only where they are needed."""
     if _SIMPLE_NAME.match(name) and [token.token_type for token in _SPARK.tokenize(name)] == [TokenType.VAR]:
