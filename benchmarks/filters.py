@@ -76,7 +76,7 @@ def measured(count: int, batch: int, runs: int) -> Iterator[tuple[str, float, fl
     scope = Scope.of(Relation("t", Table("bench", "t", FIELDS), 0, Span(0, 0), renamed=False))
     for text, by_hand in _by_hand().items():
         statement = parse_statement(f"SELECT {text} AS z FROM t")
-        expr = Translator(statement, scope, {}).expression(statement.tree.expressions[0].this)
+        expr = Translator(statement, scope).expression(statement.tree.expressions[0].this)
 
         def engine(expr=expr) -> int:  # type: ignore[no-untyped-def]
             return sum(

@@ -341,7 +341,7 @@ def written(rng: random.Random, family: str = "", depth: int = 3) -> str:
 def translated(text: str) -> Typed:
     """An expression over the table of hard values as the engine takes it. Raises LeftToSparkError."""
     statement = parse_statement(f"SELECT {text} AS z FROM t")
-    return Translator(statement, SCOPE, {}).value(statement.tree.expressions[0].this)
+    return Translator(statement, SCOPE).value(statement.tree.expressions[0].this)
 
 
 @dataclass(frozen=True)

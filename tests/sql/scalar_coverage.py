@@ -289,7 +289,7 @@ class _Judge:
     def _judged(self, node: Node) -> tuple[ArrowType | None, str]:
         why = ""
         for asked in self._versions(node):
-            translator = Translator(self.statement, SCOPE, {})
+            translator = Translator(self.statement, SCOPE)
             try:
                 # a text of a collation is the engine's as a part of something else
                 part = isinstance(node, exp.Collate) and not isinstance(node.parent, exp.Select | exp.Alias)
@@ -408,7 +408,7 @@ def _folded(node: Node) -> bool:
         return False
     try:
         statement = parse_statement(f"SELECT {node.sql('spark')} AS z")
-        found = Translator(statement, SCOPE, {}).value(statement.tree.expressions[0].this)
+        found = Translator(statement, SCOPE).value(statement.tree.expressions[0].this)
     except (LeftToSparkError, QueryError, ArithmeticError, ValueError, AssertionError, pa.ArrowException):
         return False
     return isinstance(found.expr, Literal)

@@ -12,6 +12,7 @@ from random_derived import Writer
 from fff.errors import QueryError
 from fff.spark.session import SparkEngine
 from fff.sql import prepare
+from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.nested.derived_tables import merged
 from fff.sql.syntax.source_map import Edited
 
@@ -58,7 +59,7 @@ APART = [
 
 @pytest.mark.parametrize("sql", MERGED)
 def test_one_select_for_both(sql: str) -> None:
-    text = merged(Edited.of(sql), CATALOG)
+    text = merged(Rewritten(Edited.of(sql), CATALOG, {}))
     assert text is not None
     assert text.sql == MERGED[sql]
     assert prepare(sql, CATALOG).upper is None
@@ -66,7 +67,7 @@ def test_one_select_for_both(sql: str) -> None:
 
 @pytest.mark.parametrize("sql", APART)
 def test_what_is_more_than_a_choice_stays_with_spark(sql: str) -> None:
-    text = merged(Edited.of(sql), CATALOG)
+    text = merged(Rewritten(Edited.of(sql), CATALOG, {}))
     assert text is None or prepare(sql, CATALOG).upper is not None
 
 

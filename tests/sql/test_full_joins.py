@@ -12,6 +12,7 @@ from random_derived import Writer
 from fff.errors import QueryError
 from fff.spark.session import SparkEngine
 from fff.sql import prepare
+from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.calls.full_joins import halved
 from fff.sql.syntax.source_map import Edited
 
@@ -51,7 +52,7 @@ WHOLE = [
 
 @pytest.mark.parametrize("sql", HALVED)
 def test_two_selects_for_one(sql: str) -> None:
-    text = halved(Edited.of(sql), CATALOG)
+    text = halved(Rewritten(Edited.of(sql), CATALOG, {}))
     assert text is not None
     assert text.sql == HALVED[sql]
 

@@ -11,6 +11,7 @@ Out: equality classes, engine predicates, qualifiers of requests, semi-join redu
     predicates      Which conjuncts the engine can evaluate exactly as Spark does
     priorities      What to see first, as people write it
     pushdown        Which qualifiers a statement's conditions put on its tables
+    rewritten       A statement while it is written in other words
     semi_joins      What may be left out of each source without changing the result of the statement.
     soundness       What a partial answer is worth
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal as OneOf
 
 from fff.dataflow.plan.expressions import Column, Compare, Expr, columns_of
@@ -45,7 +45,7 @@ class Conjunct(Struct, frozen=True):
         return self.where == "engine" and self.expr is not None and may_fail(self.expr)
 
 
-def classify(block: SourceBlock, params: Mapping[str, object]) -> tuple[Conjunct, ...]:
+def classify(block: SourceBlock) -> tuple[Conjunct, ...]:
     """Every conjunct of the block, in the order of the text, and behind an OR what the engine can do with what follows from it.
 
     Raises:
@@ -53,17 +53,17 @@ def classify(block: SourceBlock, params: Mapping[str, object]) -> tuple[Conjunct
     """
     conjuncts: list[Conjunct] = []
     for condition in block.conditions:
-        every = (_classify(block, condition, params), *_following(block, condition, params))
+        every = (_classify(block, condition), *_following(block, condition))
         conjuncts += every if condition.on is None else (replace(one, on=condition.on) for one in every)
     return tuple(conjuncts)
 
 
-def _following(block: SourceBlock, condition: Condition, params: Mapping[str, object]) -> Iterator[Conjunct]:
+def _following(block: SourceBlock, condition: Condition) -> Iterator[Conjunct]:
     """What all branches of a condition share, where the engine can evaluate it; what it cannot is in the condition itself."""
     if condition.node is None:
         return
 
-    translator = Translator(block.statement, condition.scope, params)
+    translator = Translator(block.statement, condition.scope)
 
     def owner(column: Node) -> int | None:
         if id(column) in block.outer or isinstance(column.this, exp.Star):
@@ -79,7 +79,7 @@ def _following(block: SourceBlock, condition: Condition, params: Mapping[str, ob
 
     for node in follows(condition.node, owner, usable):
         shared = replace(condition, text=node.sql("spark", comments=False), node=node)
-        conjunct = _classify(block, shared, params)
+        conjunct = _classify(block, shared)
         if conjunct.where in {"equality", "engine"}:
             yield replace(conjunct, reason=f"follows from {_cut(condition.text)}", derived=True)
 
@@ -89,7 +89,7 @@ def _cut(text: str) -> str:
     return words if len(words) <= _SHOWN else f"{words[:_SHOWN]}…"
 
 
-def _classify(block: SourceBlock, condition: Condition, params: Mapping[str, object]) -> Conjunct:
+def _classify(block: SourceBlock, condition: Condition) -> Conjunct:
     if condition.node is None:
         return _joined(block, condition)
     if condition.node.find(exp.Query):
@@ -97,13 +97,13 @@ def _classify(block: SourceBlock, condition: Condition, params: Mapping[str, obj
     if any(id(column) in block.outer for column in condition.node.find_all(exp.Column)):
         return _left(condition, "names a column of an outer query")
     _refuse_aggregates(block, condition)
-    translator = Translator(block.statement, condition.scope, params)
+    translator = Translator(block.statement, condition.scope)
     try:
         expr = translator.expression(condition.node)
         if may_fail(expr) and not columns_of(expr):
             raise LeftToSparkError("always fails")
     except LeftToSparkError as why:
-        return _left(condition, str(why), _compared(block, condition, params))
+        return _left(condition, str(why), _compared(block, condition))
     if not columns_of(expr):
         truth = constant_truth(expr)
         return Conjunct(
@@ -111,7 +111,7 @@ def _classify(block: SourceBlock, condition: Condition, params: Mapping[str, obj
         )
     equality = _equality(expr)
     where: OneOf["equality", "engine"] = "equality" if equality else "engine"
-    compared = None if equality else _compared(block, condition, params)
+    compared = None if equality else _compared(block, condition)
     reason = "rows on which it fails pass" if may_fail(expr) else ""
     return Conjunct(condition.text, where, reason, condition.span, expr, condition, compared=compared)
 
@@ -142,9 +142,7 @@ def _joined(block: SourceBlock, condition: Condition) -> Conjunct:
     return Conjunct(condition.text, "equality", "", condition.span, Compare("=", left, right))
 
 
-def _compared(
-    block: SourceBlock, condition: Condition, params: Mapping[str, object]
-) -> tuple[Column | Constant, ...] | None:
+def _compared(block: SourceBlock, condition: Condition) -> tuple[Column | Constant, ...] | None:
     node = condition.node
     if isinstance(node, exp.EQ):
         sides: list[Node] = [node.this, node.expression]
@@ -154,7 +152,7 @@ def _compared(
         return None
     compared_with: list[Column | Constant] = []
     for side in sides:
-        constant = constant_of(block.statement, side, params)
+        constant = constant_of(block.statement, side)
         if constant is not None:
             compared_with.append(constant)
         elif isinstance(side, exp.Column):

@@ -82,7 +82,6 @@ class Translator(Struct, frozen=True):
 
     statement: Statement
     scope: Scope
-    params: Mapping[str, object]
     variables: Mapping[str, Typed] = field(default_factory=dict)
 
     def among(self, variables: Mapping[str, Typed]) -> Translator:
@@ -141,7 +140,7 @@ class Translator(Struct, frozen=True):
 
     def operand(self, node: Node) -> Typed:
         """As `value`, of a part of another expression: a text of a collation as well."""
-        return Scalars(self.statement, self.scope, self.params, self).value(node)
+        return Scalars(self.statement, self.scope, self).value(node)
 
     def _is(self, node: Node) -> Expr:
         right = node.expression
@@ -282,7 +281,7 @@ class Translator(Struct, frozen=True):
         return value
 
     def _constant(self, node: Node) -> Constant | None:
-        return constant_of(self.statement, node, self.params)
+        return constant_of(self.statement, node)
 
     def _column(self, node: Node) -> Column | None:
         """The column that a node plainly is."""

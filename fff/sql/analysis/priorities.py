@@ -85,7 +85,7 @@ def _priority(text: str, block: BlockPlan) -> Expr | None:
         if try_resolve(statement, node, scope) is None:
             return None
     try:
-        expr = Translator(statement, scope, {}).expression(condition)
+        expr = Translator(statement, scope).expression(condition)
         _check_plain(expr)
     except LeftToSparkError as error:
         raise QueryError(

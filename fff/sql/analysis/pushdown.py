@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -85,11 +85,9 @@ def _outer(one: _End | None, other: _End | None, *, rising: bool) -> _End | None
     return other if _inner(one, other, rising=rising) is one else one
 
 
-def narrowed(
-    block: SourceBlock, conjuncts: Sequence[Conjunct], equalities: Equalities, params: Mapping[str, object]
-) -> dict[str, Table]:
+def narrowed(block: SourceBlock, conjuncts: Sequence[Conjunct], equalities: Equalities) -> dict[str, Table]:
     """The tables of a block by full name, each with the qualifiers that all its aliases fulfil."""
-    values = _column_values(block, conjuncts, equalities, params)
+    values = _column_values(block, conjuncts, equalities)
     narrowed_tables: dict[str, Table] = {}
     for relation in block.scope.relations:
         table = relation.table
@@ -134,7 +132,7 @@ def says_all(table: Table, condition: Expr) -> bool:
 
 
 def _column_values(
-    block: SourceBlock, conjuncts: Sequence[Conjunct], equalities: Equalities, params: Mapping[str, object]
+    block: SourceBlock, conjuncts: Sequence[Conjunct], equalities: Equalities
 ) -> dict[Column, _Values]:
     """What the conjuncts leave of each column; members of an equality class share it."""
     allowed: dict[Column, _Values] = {}
@@ -142,7 +140,7 @@ def _column_values(
         if conjunct.where not in ("engine", "spark"):
             continue
         compared = {} if conjunct.expr is None else _said(conjunct.expr)
-        for column, values in (*compared.items(), *_matched(block, conjunct, params).items()):
+        for column, values in (*compared.items(), *_matched(block, conjunct).items()):
             # ON leaves nothing out of what stands before a right side, nor does WHERE of the right side itself.
             right = column.alias if column.alias in block.right else None
             if right == conjunct.on:
@@ -196,7 +194,7 @@ def _compared(op: str, value: object) -> _Values | None:
     return None
 
 
-def _matched(block: SourceBlock, conjunct: Conjunct, params: Mapping[str, object]) -> dict[Column, _Values]:
+def _matched(block: SourceBlock, conjunct: Conjunct) -> dict[Column, _Values]:
     """`column LIKE 'pattern'`. Patterns that escape something mean different things elsewhere."""
     node = None if conjunct.condition is None else conjunct.condition.node
     if node is None or not isinstance(node := node.unnest(), exp.Like):
@@ -207,7 +205,7 @@ def _matched(block: SourceBlock, conjunct: Conjunct, params: Mapping[str, object
         return {}
     assert conjunct.condition is not None, "its node was read"
     reference = try_resolve(block.statement, node.this, conjunct.condition.scope)
-    constant = constant_of(block.statement, node.expression, params)
+    constant = constant_of(block.statement, node.expression)
     if reference is None or reference.has_fields or constant is None or constant.kind != "string":
         return {}
     pattern = str(constant.value)

@@ -50,7 +50,9 @@ def read_queries(statement: Statement, catalog: Catalog) -> QueryTree:
         UnsupportedSQL: a construct that reads no rows or more than a query may.
     """
     reader = _ScopeReader(statement, catalog, _regions(statement))
-    tree = QueryTree(statement, reader.query(statement.tree, {}, None), reader.scopes, reader.queries)
+    tree = QueryTree(
+        statement, catalog, reader.query(statement.tree, {}, None), reader.scopes, reader.queries
+    )
     if any(token.token_type is TokenType.PIPE_GT for token in statement.tokens):
         # The parser turns pipes into queries of its own making: good for telling the tables, not for reasoning.
         for scope in tree.scopes:

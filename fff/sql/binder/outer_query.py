@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from fff.dataflow.plan.expressions import Column
 from fff.errors import Span
@@ -169,7 +169,6 @@ class _ClauseReader(Struct):
 
 def analyse(
     block: SourceBlock,
-    params: Mapping[str, object],
     residual: Sequence[Condition],
     inside: Sequence[ColumnUse] = (),
     undecided: Sequence[Condition] = (),
@@ -203,7 +202,7 @@ def analyse(
     if block.from_range is None:
         reasons = ["a SELECT without FROM"]
     row_wise = not residual and is_row_for_row(select)
-    limit, offset = (count_of(block.statement, select, name, params) for name in ("limit", "offset"))
+    limit, offset = (count_of(block.statement, select, name) for name in ("limit", "offset"))
     reasons += [
         f"{name} with an expression" for name, count in (("LIMIT", limit), ("OFFSET", offset)) if count == -1
     ]
@@ -352,7 +351,7 @@ def _outputs(block: SourceBlock, items: Sequence[Node]) -> frozenset[str]:
     return frozenset(name for name, several in meanings.items() if len(several) == 1)
 
 
-def count_of(statement: Statement, node: Node, name: str, params: Mapping[str, object]) -> int | None:
+def count_of(statement: Statement, node: Node, name: str) -> int | None:
     """LIMIT or OFFSET of a query as a number; None when absent or ALL, -1 when only Spark can tell.
 
     Raises QueryError for what is not a count.
@@ -363,7 +362,7 @@ def count_of(statement: Statement, node: Node, name: str, params: Mapping[str, o
     count = clause.expression
     if isinstance(count, exp.Var) and count.name.upper() == "ALL":
         return None
-    constant = constant_of(statement, count, params)
+    constant = constant_of(statement, count)
     value = constant.value if constant is not None else None
     if isinstance(count, exp.Placeholder) and isinstance(value, str) and value.isascii() and value.isdigit():
         return int(value)  # the command line knows only strings

@@ -16,8 +16,6 @@ it gives is one of the answers over the whole tables, and the same one wherever 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from fff.sql.binder.outer_query import count_of, is_row_for_row
 from fff.sql.binder.scopes import Query, QueryTree, SelectScope, Source
 from fff.sql.syntax.statement import Node, Statement, TokenType, arg, exp, keyword
@@ -33,7 +31,7 @@ class Bounds(Struct):
     sources: dict[Source, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, tree: QueryTree, params: Mapping[str, object]) -> Bounds:
+    def of(cls, tree: QueryTree) -> Bounds:
         """Read every LIMIT of a statement. Raises QueryError for one that is not a count."""
         row_bounds = cls()
         if any(token.token_type is TokenType.PIPE_GT for token in tree.statement.tokens):
@@ -50,9 +48,9 @@ class Bounds(Struct):
                 if most is not None:
                     row_bounds.recursive[query] = most
                 most = None
-            bounds = _by_branch(tree.statement, query.node, most, params) if query.branches else []
+            bounds = _by_branch(tree.statement, query.node, most) if query.branches else []
             for scope, bound in zip(query.branches, bounds, strict=True):
-                row_bounds._scope(tree.statement, scope, bound, params, wanted)
+                row_bounds._scope(tree.statement, scope, bound, wanted)
         return row_bounds
 
     def _scope(
@@ -60,11 +58,10 @@ class Bounds(Struct):
         statement: Statement,
         scope: SelectScope,
         most: int | None,
-        params: Mapping[str, object],
         wanted: dict[Query, list[int | None]],
     ) -> None:
         select = scope.node
-        bound = _limited(statement, select, most, params) if is_row_for_row(select) else None
+        bound = _limited(statement, select, most) if is_row_for_row(select) else None
         if bound is not None:
             self.scopes[scope] = bound
         first = _preserved(scope) if bound is not None else None
@@ -99,31 +96,27 @@ def _outermost_first(tree: QueryTree) -> list[Query]:
     return order[::-1]
 
 
-def _by_branch(
-    statement: Statement, node: Node, most: int | None, params: Mapping[str, object]
-) -> list[int | None]:
+def _by_branch(statement: Statement, node: Node, most: int | None) -> list[int | None]:
     """For each SELECT of a query, in order, how many rows of it do where `most` rows of the query do."""
     if isinstance(node, exp.Subquery | exp.Paren):
         plain = not any(node.args.get(name) for name in ("order", "sort", "distribute", "cluster"))
-        return _by_branch(
-            statement, node.this, _limited(statement, node, most, params) if plain else None, params
-        )
+        return _by_branch(statement, node.this, _limited(statement, node, most) if plain else None)
     if isinstance(node, exp.SetOperation):
         every = (
             isinstance(node, exp.Union) and node.args.get("distinct") is False and not arg(node, "by_name")
         )
         every = every and not any(node.args.get(name) for name in ("order", "sort", "distribute", "cluster"))
-        bound = _limited(statement, node, most, params) if every else None
+        bound = _limited(statement, node, most) if every else None
         return [
-            *_by_branch(statement, node.this, bound, params),
-            *_by_branch(statement, node.expression, bound, params),
+            *_by_branch(statement, node.this, bound),
+            *_by_branch(statement, node.expression, bound),
         ]
     return [most]
 
 
-def _limited(statement: Statement, node: Node, most: int | None, params: Mapping[str, object]) -> int | None:
+def _limited(statement: Statement, node: Node, most: int | None) -> int | None:
     """How many rows under the LIMIT of a node do where `most` rows over it do."""
-    limit, offset = (count_of(statement, node, name, params) for name in ("limit", "offset"))
+    limit, offset = (count_of(statement, node, name) for name in ("limit", "offset"))
     if -1 in {limit, offset}:
         return None
     known = [one for one in (limit, most) if one is not None]

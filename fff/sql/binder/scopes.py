@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias
 
-from fff.catalog import Table
+from fff.catalog import Catalog, Table
 from fff.errors import Span
 from fff.sql.binder.names import is_call, is_cast, is_generated, parts_of
 from fff.sql.syntax.aggregates import BUILT_IN_NAMES
@@ -197,6 +197,7 @@ class QueryTree(Struct, eq=False):
     """Every query of a statement."""
 
     statement: Statement
+    catalog: Catalog
     root: Query
     scopes: list[SelectScope] = field(default_factory=list)
     queries: list[Query] = field(default_factory=list)

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fff.catalog import Catalog
 from fff.errors import QueryError, Span, UnsupportedSQL
 from fff.sql.analysis.conjuncts import classify
-from fff.sql.binder.build_scopes import check_names, read_queries
+from fff.sql.analysis.rewritten import Rewritten
+from fff.sql.binder.build_scopes import check_names
 from fff.sql.binder.scopes import QueryTree, SelectScope
 from fff.sql.binder.select_text import SelectText
 from fff.sql.binder.spj_block import SourceBlock
@@ -27,8 +27,6 @@ from fff.sql.calls.joined_select import joined_select, select_block
 from fff.sql.calls.outer_apply import apart_edits
 from fff.sql.calls.substitute import called, value_edits
 from fff.sql.syntax.edits import Edit, edit
-from fff.sql.syntax.parse import parse_statement
-from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.statement import Statement, exp
 from fff.structs import Struct, replace
 
@@ -43,38 +41,37 @@ _PLACES = frozenset(
 )
 
 
-def expand_calls(
-    statement: Statement, catalog: Catalog, params: Mapping[str, object]
-) -> tuple[Statement, Edited]:
-    """The statement without calls of the catalog's functions, and where its text comes from.
+def expand_calls(text: Rewritten) -> Rewritten:
+    """The statement without calls of the catalog's functions.
 
     Raises:
         QueryError: a call that cannot be carried out, underlined in the text of the statement.
     """
-    text, calls = Edited.of(statement.sql), find_calls(statement, catalog)
+    written, calls = text, find_calls(text.statement, text.catalog)
     if not calls:
-        return statement, text
-    for number in range(_MOST_STEPS):
+        return text
+    for _ in range(_MOST_STEPS):
         try:
-            tree = read_queries(statement, catalog)
-            if number == 0:
-                check_names(tree)
-                _check(tree, calls, params)
-            edits = _step(tree, catalog, calls, params)
+            if text is written:
+                check_names(text.tree)
+                _check(text.tree, calls)
+            edits = _step(text.tree, calls)
         except QueryError as error:
-            raise text.told(error) from None
+            raise text.text.told(error) from None
         text = text.edited(edits)
-        statement = parse_statement(text.sql)
-        calls = [replace(call, text=text.origin_text(call.span)) for call in find_calls(statement, catalog)]
+        calls = [
+            replace(call, text=text.text.origin_text(call.span))
+            for call in find_calls(text.statement, text.catalog)
+        ]
         if not calls:
-            return statement, text
-    raise UnsupportedSQL("this calls too many functions", sql=text.written)
+            return text
+    raise UnsupportedSQL("this calls too many functions", sql=text.text.written)
 
 
-def _check(tree: QueryTree, calls: Sequence[Call], params: Mapping[str, object]) -> None:
+def _check(tree: QueryTree, calls: Sequence[Call]) -> None:
     by_node = {id(call.node): call for call in calls}
     for call in calls:
-        check_call(tree.statement, call, _scope(tree, call), by_node, params)
+        check_call(tree.statement, call, _scope(tree, call), by_node)
 
 
 def _scope(tree: QueryTree, call: Call) -> SelectScope:
@@ -101,24 +98,20 @@ def _misplaced(statement: Statement, call: Call, where: str) -> UnsupportedSQL:
     )
 
 
-def _step(
-    tree: QueryTree, catalog: Catalog, calls: Sequence[Call], params: Mapping[str, object]
-) -> list[Edit]:
+def _step(tree: QueryTree, calls: Sequence[Call]) -> list[Edit]:
     """The next edits: of the SELECT, among those with calls, that begins last."""
     by_scope: dict[SelectScope, list[Call]] = {}
     for call in calls:
         by_scope.setdefault(_scope(tree, call), []).append(call)
     texts = {scope: SelectText.of(tree.statement, scope) for scope in by_scope}
     scope = max(by_scope, key=lambda one: texts[one].region.first)
-    return _Select(tree, catalog, params, scope, texts[scope], by_scope[scope]).edits()
+    return _Select(tree, scope, texts[scope], by_scope[scope]).edits()
 
 
 class _Select(Struct, frozen=True):
     """One SELECT and the calls in it."""
 
     tree: QueryTree
-    catalog: Catalog
-    params: Mapping[str, object]
     scope: SelectScope
     text: SelectText
     calls: Sequence[Call]
@@ -142,7 +135,7 @@ class _Select(Struct, frozen=True):
             return self._out_of_joins(block)
         exact = block is not None and self._exact(block)
         chosen = self._chosen(ready, arguments) if exact else []
-        if chosen and joined_select(self.tree, self.scope, self.catalog, self.params) is not None:
+        if chosen and joined_select(self.tree, self.scope) is not None:
             return self._joined(chosen, arguments)
         return apart_edits(
             self.tree,
@@ -173,8 +166,7 @@ class _Select(Struct, frozen=True):
 
     def _arguments(self, call: Call) -> list[Argument]:
         return [
-            argument_of(self.tree.statement, call, index, self.scope, self.params)
-            for index in range(len(call.arguments))
+            argument_of(self.tree.statement, call, index, self.scope) for index in range(len(call.arguments))
         ]
 
     def _null(self, call: Call) -> str:
@@ -201,14 +193,14 @@ class _Select(Struct, frozen=True):
         if not self.scope.flat:
             return None
         try:
-            return select_block(self.tree, self.scope, self.catalog, self.text.region)
+            return select_block(self.tree, self.scope, self.text.region)
         except QueryError:
             return None  # whatever is wrong with it will be told when it is planned
 
     def _exact(self, block: SourceBlock) -> bool:
         """Whether the engine evaluates every condition without calls, so that Spark would leave no fewer rows."""
         try:
-            left = [one for one in classify(block, self.params) if one.where == "spark"]
+            left = [one for one in classify(block) if one.where == "spark"]
         except QueryError:
             return False
         return all(one.span is not None and self._held(one.span) for one in left)

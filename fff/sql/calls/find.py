@@ -134,7 +134,6 @@ def check_call(
     call: Call,
     scope: SelectScope,
     calls: Mapping[int, Call],
-    params: Mapping[str, object],
 ) -> None:
     """Let no call pass that cannot be carried out; `calls` are the statement's, by the ids of their nodes.
 
@@ -155,15 +154,13 @@ def check_call(
         if inner is not None:
             _check_type(statement, call, field, inner.value, place)
         else:
-            argument_of(statement, call, number, scope, params)
+            argument_of(statement, call, number, scope)
 
 
-def argument_of(
-    statement: Statement, call: Call, index: int, scope: SelectScope, params: Mapping[str, object]
-) -> Argument:
+def argument_of(statement: Statement, call: Call, index: int, scope: SelectScope) -> Argument:
     """What one of the arguments is; raises as `check_call` does."""
     node, field, place = call.node.expressions[index], call.arguments[index], call.places[index]
-    constant = constant_of(statement, node, params)
+    constant = constant_of(statement, node)
     if constant is not None:
         if constant.kind == "null":
             return Argument("null", place)

@@ -12,16 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fff.catalog import Catalog
 from fff.errors import Span
-from fff.sql.binder.build_scopes import read_queries
+from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.binder.names import parts_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit, edit
-from fff.sql.syntax.parse import parse_statement
-from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.statement import (
     Node,
     TokenType,
@@ -38,11 +35,11 @@ from fff.structs import Struct
 _CLAUSES = frozenset({"expressions", "from", "joins", "where", "limit", "offset", "distinct", "hint"})
 
 
-def halved(text: Edited, catalog: Catalog) -> Edited | None:
+def halved(text: Rewritten) -> Rewritten | None:
     """A statement without FULL JOIN; None where there is none that can be taken apart. Raises QueryError."""
     before = text.sql
-    while any(token.token_type is TokenType.FULL for token in parse_statement(text.sql).tokens):
-        tree = read_queries(parse_statement(text.sql), catalog)
+    while any(token.token_type is TokenType.FULL for token in text.statement.tokens):
+        tree = text.tree
         scope = next(filter(_is_full, tree.root.branches), None)
         half = None if scope is None or not _may_be_united(tree, scope) else _FullJoin.of(tree, scope)
         grown = None if half is None else half.apart(text)
@@ -120,7 +117,7 @@ class _FullJoin(Struct, frozen=True):
             rest=Span(on.end, place.end),
         )
 
-    def apart(self, text: Edited) -> Edited | None:
+    def apart(self, text: Rewritten) -> Rewritten | None:
         """The two SELECTs; None where a name or a type in them cannot be told."""
         items = self.text.items
         listed, end = Span(items[0][1].start, items[-1][1].end), self.text.source_end

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from fff.catalog import Catalog
 from fff.dataflow.plan.expressions import And, Column, Compare, Expr, InList, IsNull, Not, Or
 from fff.errors import QueryError
 from fff.sql.analysis.conjuncts import Conjunct, classify, links_of
@@ -45,9 +44,7 @@ def is_joinable(scope: SelectScope) -> bool:
     return scope.joinable and scope.region is not None
 
 
-def joined_select(
-    tree: QueryTree, scope: SelectScope, catalog: Catalog, params: Mapping[str, object]
-) -> JoinedSelect | None:
+def joined_select(tree: QueryTree, scope: SelectScope) -> JoinedSelect | None:
     """The SELECT as one block, where its tables can come joined and it is clear who means its columns.
 
     Raises:
@@ -61,9 +58,9 @@ def joined_select(
     if inside is None:
         return None
     try:
-        written = select_block(tree, scope, catalog, None if whole else scope.region)
-        block = simplified(written, params)
-        conjuncts = classify(block, params)
+        written = select_block(tree, scope, None if whole else scope.region)
+        block = simplified(written)
+        conjuncts = classify(block)
         residual, undecided = (
             tuple(one.condition for one in some if one.condition is not None)
             for some in (
@@ -71,7 +68,7 @@ def joined_select(
                 [one for one in conjuncts if one.undecided],
             )
         )
-        above = analyse(_without_computed(block, written), params, residual, inside, undecided)
+        above = analyse(_without_computed(block, written), residual, inside, undecided)
         return JoinedSelect(block, conjuncts, above, residual + undecided)
     except QueryError:
         if whole:
@@ -79,7 +76,7 @@ def joined_select(
         return None
 
 
-def simplified(block: SourceBlock, params: Mapping[str, object]) -> SourceBlock:
+def simplified(block: SourceBlock) -> SourceBlock:
     """The block with inner joins for those left joins whose NULLs some other condition rejects, and semi joins that find keys.
 
     Raises:
@@ -87,7 +84,7 @@ def simplified(block: SourceBlock, params: Mapping[str, object]) -> SourceBlock:
         UnsupportedSQL: the eddy does not evaluate a condition that decides over a right side.
     """
     while block.right:
-        conjuncts = classify(block, params)
+        conjuncts = classify(block)
         needed: set[int] = set()
         for one in conjuncts:
             if one.on is None and one.expr is not None:
@@ -161,9 +158,9 @@ def _rejecting(expr: Expr) -> set[int]:
     return set()
 
 
-def select_block(tree: QueryTree, scope: SelectScope, catalog: Catalog, region: Region | None) -> SourceBlock:
+def select_block(tree: QueryTree, scope: SelectScope, region: Region | None) -> SourceBlock:
     """The block of a SELECT that stands in `region`, with the columns of outer queries told apart. Raises QueryError."""
-    block = find_block(tree.statement, scope.node, catalog, region)
+    block = find_block(tree.statement, scope.node, tree.catalog, region)
     outer = frozenset(
         id(node)
         for node in (scope.columns if scope.outer is not None else ())

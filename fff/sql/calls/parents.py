@@ -13,10 +13,8 @@ from collections.abc import Iterator
 
 from fff.catalog import Catalog, Table
 from fff.errors import InfeasibleQuery, QueryError
-from fff.sql.binder.build_scopes import read_queries
+from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.binder.select_text import table_edits
-from fff.sql.syntax.parse import parse_statement
-from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.statement import qualified, quote
 from fff.structs import Struct
 
@@ -42,17 +40,17 @@ class _Link(Struct, frozen=True):
         return f"{self.child.full_name} is read through {others}: rows with another {own} are not seen"
 
 
-def through_parents(text: Edited, refused: InfeasibleQuery, catalog: Catalog) -> tuple[Edited, str] | None:
+def through_parents(text: Rewritten, refused: InfeasibleQuery) -> tuple[Rewritten, str] | None:
     """The statement with the table that it could not read joined to its parent, and what is to be told of that.
 
     None where the table has no parent. Raises QueryError for one that is not there.
     """
-    tree = read_queries(parse_statement(text.sql), catalog)
+    tree = text.tree
     source = next((one for one in tree.sources if one.table is not None and one.span == refused.span), None)
     if source is None or source.table is None:
         return None
     try:
-        links = tuple(_chain(source.table, catalog))
+        links = tuple(_chain(source.table, text.catalog))
     except QueryError as error:
         error.sql, error.span = text.sql, source.span
         raise

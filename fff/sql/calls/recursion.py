@@ -18,6 +18,7 @@ from fff.dataflow.plan.expressions import Column, Expr, Literal, columns_of
 from fff.errors import QueryError
 from fff.schema import Field, comparison_kind
 from fff.sql.analysis.equalities import place
+from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.analysis.semi_joins import KeyEdge, Restrictions
 from fff.sql.binder.build_scopes import read_queries
 from fff.sql.binder.names import Relation
@@ -27,7 +28,6 @@ from fff.sql.planner.block_order import Draft, Walk
 from fff.sql.planner.engine_answer import AnsweredSelect, engine_answer
 from fff.sql.syntax.edits import edit
 from fff.sql.syntax.parse import parse_statement
-from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.statement import exp, identifier_span, quote
 from fff.structs import Struct, replace
 
@@ -46,8 +46,6 @@ Edges = list[tuple[Source, KeyEdge]]
 
 def followed(
     tree: QueryTree,
-    catalog: Catalog,
-    params: Mapping[str, object],
     restrictions: Restrictions,
     bounds: Mapping[Query, int],
 ) -> list[Draft]:
@@ -58,7 +56,7 @@ def followed(
     drafts: list[Draft] = []
     for query in tree.queries:
         if query.recursive:
-            walked, edges = _walk(tree, query, catalog, params)
+            walked, edges = _walk(tree, query)
             if walked:
                 walked[-1].limit = bounds.get(query)
             drafts += walked
@@ -67,12 +65,12 @@ def followed(
     return drafts
 
 
-def with_columns(text: Edited, catalog: Catalog) -> Edited | None:
+def with_columns(text: Rewritten) -> Rewritten | None:
     """The text with queries that name their columns for recursive ones in FROM, to be run for keys as any other; None where there are none.
 
     Raises QueryError.
     """
-    tree, edits = read_queries(parse_statement(text.sql), catalog), []
+    tree, edits = text.tree, []
     for source in tree.sources:
         made = None if source.query is None or not source.query.recursive else source.query.node.parent
         if not isinstance(made, exp.CTE) or made in (source.node.find_ancestor(exp.CTE), source.node):
@@ -90,9 +88,7 @@ def with_columns(text: Edited, catalog: Catalog) -> Edited | None:
     return text.edited(edits) if edits else None
 
 
-def _walk(
-    tree: QueryTree, query: Query, catalog: Catalog, params: Mapping[str, object]
-) -> tuple[list[Draft], Edges]:
+def _walk(tree: QueryTree, query: Query) -> tuple[list[Draft], Edges]:
     """The blocks of a recursive query: of the SELECTs in front, where they read tables, and of the one that recurs."""
     node = query.node.unnest()
     unites = isinstance(node, exp.Union) and node.args.get("distinct") is False
@@ -101,13 +97,13 @@ def _walk(
     *first, last = query.branches
     if node.expression is None or node.expression.unnest() is not last.node:
         return [], []
-    maybe_terms = [_term(tree, scope, catalog, params) for scope in first]
+    maybe_terms = [_term(tree, scope, tree.catalog) for scope in first]
     terms = [one for one in maybe_terms if one is not None]
     cte = query.node.parent
     table = _table(cte.alias if isinstance(cte, exp.CTE) else "", query.renamed, terms)
     if len(terms) < len(first) or table is None:
         return [], []
-    step = _term(tree, last, catalog.beside([table]), params)
+    step = _term(tree, last, tree.catalog.beside([table]))
     if step is None or [one.arrow for one in step.fields] != [one.arrow for one in table.columns]:
         return [], []
     scope = step.draft.block.scope
@@ -149,25 +145,23 @@ def _edges(tree: QueryTree, scope: SelectScope, draft: Draft) -> Iterator[tuple[
                 yield reader, KeyEdge(index, one, index, ((one, index),))
 
 
-def _term(
-    tree: QueryTree, scope: SelectScope, catalog: Catalog, params: Mapping[str, object]
-) -> _UnionTerm | None:
+def _term(tree: QueryTree, scope: SelectScope, catalog: Catalog) -> _UnionTerm | None:
     """A SELECT by itself; None where the engine does not evaluate all of it, or takes only some of its rows."""
     if scope.region is None or scope.outer is not None or scope.inner:
         return None
     statement = tree.statement
     span = statement.span(scope.region.first, scope.region.end)
     try:
-        alone = read_queries(parse_statement(statement.text_at(span)), catalog)
+        alone = read_queries(parse_statement(statement.text_at(span), statement.params), catalog)
         [own] = alone.scopes
-        select = joined_select(alone, own, catalog, params)
-        answer = None if select is None else engine_answer(alone, {own: select}, params)
+        select = joined_select(alone, own)
+        answer = None if select is None else engine_answer(alone, {own: select})
     except (QueryError, ValueError):
         return None
     if select is None or answer is None or (answer.cut.offset, answer.cut.limit) != (0, None):
         return None
     [joined] = answer.selects
-    draft = Draft(tuple(own.sources), select.block, params, select.above, select.conjuncts, helps=True)
+    draft = Draft(tuple(own.sources), select.block, select.above, select.conjuncts, helps=True)
     draft.ordered = joined.columns
     return _UnionTerm(joined, answer.fields, draft)
 

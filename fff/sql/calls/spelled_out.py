@@ -5,21 +5,20 @@ In WHERE, `IN (VALUES (1), (2))` is a list of values, as standard SQL has it: Sp
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 
-from fff.catalog import Catalog, ScanMethod, Table
+from fff.catalog import ScanMethod, Table
 from fff.dataflow.plan.expressions import Literal
 from fff.errors import QueryError, Span
 from fff.schema import ArrowType, Field, spark_type
 from fff.sql.analysis.predicates import Translator
+from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.binder.names import Scope
 from fff.sql.scalars.coercion import LONG, VOID, is_integer
 from fff.sql.scalars.typed import LeftToSparkError
 from fff.sql.syntax.edits import Edit, edit
-from fff.sql.syntax.parse import parse_statement
-from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.statement import (
     Node,
     Statement,
@@ -36,24 +35,21 @@ MOST_ROWS = 100_000
 _ENDS = frozenset({TokenType.R_PAREN, TokenType.SEMICOLON})
 
 
-def spelled_out(
-    statement: Statement, catalog: Catalog, params: Mapping[str, object]
-) -> tuple[Edited, Catalog] | None:
-    """The text with names in the places of rows, and the catalog with tables of these names; None where there are none."""
+def spelled_out(written: Rewritten) -> Rewritten | None:
+    """The text with names in the places of rows, and tables of these names; None where there are none."""
     edits: list[Edit] = []
     tables: list[Table] = []
-    text = Edited.of(statement.sql).edited(_generated(statement))
-    if text.sql != statement.sql:
-        statement = parse_statement(text.sql)
+    text = written.edited(_generated(written.statement))
+    statement = text.statement
     for node in statement.tree.find_all(exp.Values, exp.Table):
-        rows, edited = _rows(statement, node, params), None
+        rows, edited = _rows(statement, node), None
         if isinstance(node.parent, exp.In):
             word = _word(statement, node)
             if rows is not None and rows.num_columns == 1 and word >= 0 and node.find_ancestor(exp.Where):
                 edits.append(edit(statement.span(word, word + 1), ""))  # each row in brackets is a value
             continue
         name = f"rows_{len(tables) + 1}"
-        if rows is not None and len(rows) <= MOST_ROWS and not catalog.find([name]):
+        if rows is not None and len(rows) <= MOST_ROWS and not text.catalog.find([name]):
             edited = _edit(statement, node, rows.column_names, name)
         if rows is not None and edited is not None:
             renamed = _alias_columns(node)
@@ -61,7 +57,7 @@ def spelled_out(
             fields = tuple(Field(one.name, spark_type(one.type), one.type) for one in rows.schema)
             tables.append(Table("", name, fields, scans=(ScanMethod(f"{name}.scan", rows),)))
             edits.append(edited)
-    return (text.edited(edits), catalog.beside(tables)) if edits else None
+    return text.edited(edits).beside(tables) if edits else None
 
 
 def _generated(statement: Statement) -> list[Edit]:
@@ -92,9 +88,9 @@ def _is_name(statement: Statement, at: int) -> bool:
     return named and statement.tokens[at + 1].token_type is not TokenType.L_PAREN
 
 
-def _rows(statement: Statement, node: Node, params: Mapping[str, object]) -> pa.Table | None:
+def _rows(statement: Statement, node: Node) -> pa.Table | None:
     """The rows that an entry of FROM spells out; None where it does not, or where only Spark knows them."""
-    translator = Translator(statement, Scope(), params)
+    translator = Translator(statement, Scope())
 
     def column(cells: Sequence[Node]) -> pa.Array:
         values, kinds = [], set()

@@ -14,10 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from fff.catalog import Catalog
 from fff.errors import QueryError, Span
 from fff.schema import comparison_kind
-from fff.sql.binder.build_scopes import read_queries
+from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.binder.names import parts_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText, conjoined
@@ -26,8 +25,6 @@ from fff.sql.refusals.expressions import Expressions
 from fff.sql.refusals.kinds import letter_of
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit, edit
-from fff.sql.syntax.parse import parse_statement
-from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.statement import (
     Node,
     Statement,
@@ -78,13 +75,13 @@ def subqueries(tree: QueryTree) -> Iterator[Subquery]:
                 yield from meant.subquery(text, conditions)
 
 
-def members(text: Edited, catalog: Catalog) -> Edited | None:
+def members(text: Rewritten) -> Rewritten | None:
     """`x = (SELECT max(y) …)` as `x IN (SELECT max(y) …)`, which is the same in WHERE where a query has at most one row.
 
     What is behind IN is run first, for the keys that it yields. `EXISTS (SELECT 1)` is `true`. None where there is neither.
     Raises QueryError.
     """
-    tree = read_queries(parse_statement(text.sql), catalog)
+    tree = text.tree
     tokens, edits = tree.statement.tokens, []
     for scope in tree.scopes:
         bracket = scope.node.parent
@@ -109,12 +106,12 @@ def members(text: Edited, catalog: Catalog) -> Edited | None:
     return text.edited(edits) if edits else None
 
 
-def by_key(text: Edited, catalog: Catalog) -> Edited | None:
+def by_key(text: Rewritten) -> Rewritten | None:
     """`EXISTS (SELECT … FROM s WHERE s.y = v.k AND …)` as `v.k IN (SELECT s.y …)`, where `v` is read by key; None where there is none.
 
     AND alone connects it with the rest of WHERE, so that false and NULL are the same. Raises QueryError.
     """
-    tree, edits = read_queries(parse_statement(text.sql), catalog), list[Edit]()
+    tree, edits = text.tree, list[Edit]()
     for scope in tree.scopes:
         try:
             conditions = SelectText.of(tree.statement, scope).conditions if scope.inner else []
@@ -133,14 +130,14 @@ def _is_constant(select: Node) -> bool:
     )
 
 
-def as_exists(text: Edited, catalog: Catalog) -> Edited | None:
+def as_exists(text: Rewritten) -> Rewritten | None:
     """`v LEFT SEMI JOIN s ON …` as `v WHERE EXISTS (SELECT 1 FROM s WHERE …)`, where `v` is read by key; None where there is none.
 
     Raises QueryError.
     """
     before = text
     while True:
-        tree = read_queries(parse_statement(text.sql), catalog)
+        tree = text.tree
         step = next((one for scope in tree.scopes for one in _semi_joins(tree, scope)), None)
         if step is None:
             return text if text is not before else None

@@ -13,17 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from fff.catalog import Catalog
 from fff.errors import QueryError, Span
-from fff.sql.binder.build_scopes import read_queries
+from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.binder.names import parts_of, qualifier_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText
 from fff.sql.scalars.names import spark_name
 from fff.sql.scalars.typed import LeftToSparkError
 from fff.sql.syntax.edits import Edit, applied, edit
-from fff.sql.syntax.parse import parse_statement
-from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.statement import (
     Node,
     Statement,
@@ -50,12 +47,12 @@ class KeptApartError(Exception):
     """Something keeps queries, or joins, as they are written."""
 
 
-def merged(text: Edited, catalog: Catalog) -> Edited | None:
+def merged(text: Rewritten) -> Rewritten | None:
     """A statement with one SELECT for each and those in its FROM; None where nothing is merged. Raises QueryError."""
     before = text.sql
     names: set[str] = set()
     for _ in range(_MOST):
-        tree = read_queries(parse_statement(text.sql), catalog)
+        tree = text.tree
         if any(filled(branch.node) - _OUTER for branch in tree.root.branches):
             return None  # it stays Spark's
         step = next(_steps(tree), None)
@@ -77,7 +74,7 @@ def _steps(tree: QueryTree) -> Iterator[tuple[Source, list[Edit]]]:
                     continue
 
 
-def _without_with(tree: QueryTree, text: Edited, names: set[str]) -> Edited | None:
+def _without_with(tree: QueryTree, text: Rewritten, names: set[str]) -> Rewritten | None:
     """The text without WITH, once nothing names its queries any more; None where something does."""
     queries = _with(tree)
     if not queries:

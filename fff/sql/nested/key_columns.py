@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
-from fff.catalog import Catalog, Table
+from fff.catalog import Table
 from fff.errors import QueryError, Span
-from fff.sql.binder.build_scopes import read_queries
+from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.binder.names import parts_of, reference_span
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import table_edits
@@ -22,7 +22,6 @@ from fff.sql.nested.query_tables import Plan, QueryTables, new_name, table_of
 from fff.sql.syntax.aggregates import counts_rows
 from fff.sql.syntax.edits import Edit, edit
 from fff.sql.syntax.parse import parse_statement
-from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.statement import Node, TokenType, exp, qualified, quote
 
 #: What stands beside a condition, where it is not a bracket.
@@ -35,11 +34,9 @@ _AROUND = frozenset(
 )
 
 
-def with_key_columns(
-    text: Edited, catalog: Catalog, made: QueryTables, plan: Plan
-) -> tuple[Edited, Catalog] | None:
-    """The text with such queries in the places of tables, and the catalog with these; None where there are none. Raises QueryError."""
-    before, tree = text.sql, read_queries(parse_statement(text.sql), catalog)
+def with_key_columns(text: Rewritten, made: QueryTables, plan: Plan) -> Rewritten | None:
+    """The text with such queries in the places of tables, and tables for these; None where there are none. Raises QueryError."""
+    before, tree = text.sql, text.tree
     keys: dict[Source, list[Span]] = {}
     for scope in tree.scopes:
         for source, span in _computed(tree, scope):
@@ -52,13 +49,12 @@ def with_key_columns(
         ]
         kept = [qualified(source.alias, name) for name in _used(tree, source)]
         name = ".".join(quote(part) for part in (source.table.source, source.table.name) if part)
-        known = catalog.beside(tables)
         with suppress(QueryError):
             planned = plan(
                 f"SELECT {', '.join([*kept, *written])} FROM {name} AS {quote(source.alias)}",  # noqa: S608 - planned, and never run as it is
-                catalog,
+                text.catalog,
             )
-            table = table_of(new_name(text, known), planned)
+            table = table_of(new_name(text.beside(tables)), planned)
             if table is not None:
                 made.made[table.name] = planned
                 tables.append(table)
@@ -67,7 +63,7 @@ def with_key_columns(
                     edit(span, f"{quote(source.alias)}.key_{number}")
                     for number, span in enumerate(spans, start=1)
                 ]
-    return (text.edited(edits), catalog.beside(tables)) if edits else None
+    return text.edited(edits).beside(tables) if edits else None
 
 
 def _used(tree: QueryTree, source: Source) -> list[str]:

@@ -11,25 +11,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
-from fff.catalog import Catalog
 from fff.errors import QueryError, Span
-from fff.sql.binder.build_scopes import read_queries
+from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.binder.names import parts_of
 from fff.sql.binder.scopes import Found, SelectScope, resolve
 from fff.sql.binder.select_text import SelectText
 from fff.sql.syntax.aggregates import has_aggregate, is_row_wise
 from fff.sql.syntax.edits import Edit
-from fff.sql.syntax.parse import parse_statement
-from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp, identifier_span
 
 #: How many characters a select list may grow to: names that use names twice double with each.
 _LONGEST = 10_000
 
 
-def without_lateral_aliases(text: Edited, catalog: Catalog) -> Edited | None:
+def without_lateral_aliases(text: Rewritten) -> Rewritten | None:
     """The text without names of select lists in these; None where there are none. Raises QueryError."""
-    tree, edits = read_queries(parse_statement(text.sql), catalog), list[Edit]()
+    tree, edits = text.tree, list[Edit]()
     for scope in tree.scopes:
         with suppress(QueryError):  # told of when it is planned
             if scope.sources and not _is_grouped(scope):

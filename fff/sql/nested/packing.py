@@ -15,9 +15,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from fff.catalog import Catalog
 from fff.errors import QueryError, Span
-from fff.sql.binder.build_scopes import read_queries
+from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.binder.names import parts_of, qualifier_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText, conjoined
@@ -25,8 +24,6 @@ from fff.sql.nested.derived_tables import KeptApartError, must, titled
 from fff.sql.scalars.typed import LeftToSparkError
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit, edit
-from fff.sql.syntax.parse import parse_statement
-from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.statement import (
     Node,
     TokenType,
@@ -55,11 +52,10 @@ _WORDS = frozenset(
 _CHOOSES = frozenset({"expressions", "from", "joins", "where", "limit", "offset", "distinct", "hint"})
 
 
-def packed(text: Edited, catalog: Catalog) -> Edited:
+def packed(text: Rewritten) -> Rewritten:
     """The text with queries for such joins. Raises QueryError."""
     for _ in range(_MOST):
-        tree = read_queries(parse_statement(text.sql), catalog)
-        edits = next(_steps(tree, text.sql), None)
+        edits = next(_steps(text.tree, text.sql), None)
         if edits is None:
             break
         text = text.edited(edits)

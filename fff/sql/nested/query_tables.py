@@ -13,15 +13,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from fff.catalog import Catalog, ScanMethod, Table
 from fff.errors import QueryError, Span
+from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.analysis.soundness import Doubts
-from fff.sql.binder.build_scopes import read_queries
 from fff.sql.binder.row_bounds import Bounds
 from fff.sql.binder.scopes import Found, Query, QueryTree, resolve
 from fff.sql.planner.plan import BlockQuery, BranchUnion, Feed, Prepared
 from fff.sql.scalars.typed import may_fail
 from fff.sql.syntax.edits import edit
-from fff.sql.syntax.parse import parse_statement
-from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.statement import Node, Statement, TokenType, arg, exp, filled, quote
 from fff.structs import Struct, field, replace
 
@@ -39,32 +37,25 @@ class QueryTables(Struct):
     made: dict[str, Prepared] = field(default_factory=dict)
     packed: bool = False  # some joins were written as queries, so that the eddies run them
 
-    def replaced(
-        self, text: Edited, catalog: Catalog, plan: Plan, params: Mapping[str, object]
-    ) -> tuple[Edited, Catalog]:
-        """The text with tables for queries, and the catalog with these. Raises QueryError."""
-
-        def candidates() -> Iterator[_Candidate]:
-            tree = read_queries(parse_statement(text.sql), catalog)
-            return _candidates(tree, Bounds.of(tree, params).queries)
-
-        tried, waiting = set[str](), candidates()
+    def replaced(self, text: Rewritten, plan: Plan) -> Rewritten:
+        """The text with tables for queries. Raises QueryError."""
+        tried, waiting = set[str](), _candidates(text.tree)
         while len(tried) < _MOST:
             step = next((one for one in waiting if one.sql not in tried), None)
             if step is None:
                 break
             tried.add(step.sql)
             try:
-                planned = plan(step.sql, catalog)
+                planned = plan(step.sql, text.catalog)
             except QueryError:  # it names columns of the SELECT around it, or needs keys of that
                 continue
-            name = new_name(text, catalog)
+            name = new_name(text)
             table = table_of(name, planned)
             if table is not None:
                 self.made[name] = planned
-                text, catalog = text.edited([edit(*step.put(table))]), catalog.beside([table])
-                waiting = candidates()
-        return text, catalog
+                text = text.edited([edit(*step.put(table))]).beside([table])
+                waiting = _candidates(text.tree)
+        return text
 
     def attached(self, prepared: Prepared) -> Prepared:
         """The plan of the text with the blocks that make the rows of its tables in front."""
@@ -136,8 +127,9 @@ class _Candidate(Struct, frozen=True):
         return self.inside, f"SELECT {columns} FROM {table.name}"  # noqa: S608 - names of ours
 
 
-def _candidates(tree: QueryTree, enough: Mapping[Query, int]) -> Iterator[_Candidate]:
+def _candidates(tree: QueryTree) -> Iterator[_Candidate]:
     """Those that do more than to choose rows of tables, outermost first, with a LIMIT where so many rows of them are enough."""
+    enough = Bounds.of(tree).queries
     for query in tree.queries:
         shape = None if query is tree.root or query.recursive else _shape(tree, query)
         if shape is None:
@@ -306,10 +298,10 @@ def _with_of(tree: QueryTree, query: Query) -> str | None:
     return tree.statement.text(first, last + 1) + " "
 
 
-def new_name(text: Edited, catalog: Catalog) -> str:
+def new_name(text: Rewritten) -> str:
     """A name that neither a table nor the statement has."""
     number = 1
-    while catalog.find([f"made_{number}"]) or f"made_{number}" in text.sql.lower():
+    while text.catalog.find([f"made_{number}"]) or f"made_{number}" in text.sql.lower():
         number += 1
     return f"made_{number}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import count
 
 import pyarrow as pa
@@ -52,7 +52,6 @@ class BlockParts(Struct, frozen=True):
     def of(
         cls,
         block: SourceBlock,
-        params: Mapping[str, object],
         conjuncts: tuple[Conjunct, ...] | None = None,
     ) -> BlockParts:
         """Choose how the tables of a block are reached; `conjuncts` are its own, sorted, where they are known.
@@ -66,10 +65,10 @@ class BlockParts(Struct, frozen=True):
             raise UnsupportedSQL(
                 f"one SELECT joins at most {MAX_ALIASES} tables, this one {len(block.scope.relations)}"
             )
-        conjuncts = classify(block, params) if conjuncts is None else conjuncts
+        conjuncts = classify(block) if conjuncts is None else conjuncts
         equalities = equalities_of(conjuncts)
         pins = _pins(block, conjuncts, equalities)
-        tables = narrowed(block, conjuncts, equalities, params)
+        tables = narrowed(block, conjuncts, equalities)
         binder = Binder(block, equalities, pins, tables, links_of(conjuncts))
         return cls(block, conjuncts, binder, plan_access(binder, conjuncts))
 

@@ -54,7 +54,6 @@ class Draft(Struct, eq=False):
 
     sources: tuple[Source, ...]
     block: SourceBlock
-    params: Mapping[str, object]
     above: Above | None = None  # of a SELECT whose tables come joined
     conjuncts: tuple[Conjunct, ...] | None = None  # of the block without keys, where they are known
     parts: BlockParts | None = None  # once it is known that and how it can be read
@@ -103,13 +102,13 @@ class Draft(Struct, eq=False):
         """Find out how the block is read; raises InfeasibleQuery."""
         conjuncts = None if self.keys else self.conjuncts
         try:
-            self.parts = BlockParts.of(self.block, self.params, conjuncts)
+            self.parts = BlockParts.of(self.block, conjuncts)
         except InfeasibleQuery as error:
-            classified = conjuncts or classify(self.block, self.params)
+            classified = conjuncts or classify(self.block)
             grown = with_computed_keys(self.block, classified, error.unreached)
             if grown is self.block:
                 raise
-            self.parts = BlockParts.of(grown, self.params)
+            self.parts = BlockParts.of(grown)
             self.block = grown
         if self.above is not None:
             self.need(self.above.columns)
@@ -197,9 +196,7 @@ class Draft(Struct, eq=False):
         return Feed(table, tuple(dict.fromkeys(sources)))
 
 
-def table_draft(
-    statement: Statement, select: Node, source: Source, filters: Sequence[Node], params: Mapping[str, object]
-) -> Draft:
+def table_draft(statement: Statement, select: Node, source: Source, filters: Sequence[Node]) -> Draft:
     """A block of one table, without the rows that fail a filter."""
     table = source.table
     assert table is not None, "only web tables are fetched"
@@ -209,7 +206,7 @@ def table_draft(
     conditions = tuple(Condition(node.sql("spark"), text_span(node), scope, node=node) for node in filters)
     end = len(statement.sql)
     block = SourceBlock(statement, select, scope, conditions, span, Span(0, span.start), Span(span.end, end))
-    draft = Draft((source,), block, params)
+    draft = Draft((source,), block)
     if source.whole:
         draft.need([Column(0, index) for index in range(len(table.columns))])
     return draft
@@ -274,8 +271,8 @@ def _settled(draft: Draft, restrictions: Restrictions, order: list[Draft]) -> In
 
 def _fed(draft: Draft, unreached: Sequence[int], restrictions: Restrictions, order: Sequence[Draft]) -> bool:
     """Give one of the tables that cannot be read the keys that earlier blocks find; False when none can get any."""
-    conjuncts = classify(draft.block, draft.params)
-    tables = narrowed(draft.block, conjuncts, equalities_of(conjuncts), draft.params)
+    conjuncts = classify(draft.block)
+    tables = narrowed(draft.block, conjuncts, equalities_of(conjuncts))
     for ordinal in unreached:
         if (
             ordinal >= len(draft.sources)
@@ -339,7 +336,7 @@ def _pinned(draft: Draft, source: Source) -> set[int]:
     """The columns of a source that one constant pins."""
     ordinal = draft.sources.index(source)
     indices = set()
-    for conjunct in classify(draft.block, draft.params):
+    for conjunct in classify(draft.block):
         held = pinned(conjunct.expr) if conjunct.where == "engine" and conjunct.expr is not None else None
         if held is not None and held[0].alias == ordinal and len(held[1]) == 1:
             indices.add(held[0].index)

@@ -85,9 +85,7 @@ class EngineAnswer(Struct, frozen=True):
         return BranchUnion(self.fields, tuple(branches), self.cut)
 
 
-def engine_answer(
-    tree: QueryTree, selects: Mapping[SelectScope, JoinedSelect], params: Mapping[str, object]
-) -> EngineAnswer | None:
+def engine_answer(tree: QueryTree, selects: Mapping[SelectScope, JoinedSelect]) -> EngineAnswer | None:
     """How the engine answers a statement by itself; None where something in it is Spark's.
 
     `selects` are the SELECTs that come joined. Raises QueryError for a LIMIT that is not a count.
@@ -95,9 +93,9 @@ def engine_answer(
     if len(tree.queries) != 1 or tree.scopes != tree.root.branches:
         return None
     try:
-        cuts, whole = _cuts(tree.statement, tree.root.node, params)
+        cuts, whole = _cuts(tree.statement, tree.root.node)
         answers = [
-            _answered(tree.statement, scope, selects.get(scope), cut, params)
+            _answered(tree.statement, scope, selects.get(scope), cut)
             for scope, cut in zip(tree.scopes, cuts, strict=True)
         ]
         return _united(answers, whole)
@@ -111,34 +109,32 @@ def is_union(tree: QueryTree) -> bool:
     return several and all(map(is_joinable, tree.scopes))
 
 
-def _cuts(statement: Statement, node: Node, params: Mapping[str, object]) -> tuple[list[Cut], Cut]:
+def _cuts(statement: Statement, node: Node) -> tuple[list[Cut], Cut]:
     """What each SELECT takes of its rows, and what the result takes of theirs. Raises LeftToSparkError."""
     if isinstance(node, exp.Select):
-        own = _cut(statement, node, params)
+        own = _cut(statement, node)
         return [Cut()], own
     if not isinstance(node, exp.Union):
         raise LeftToSparkError("no SELECT")
-    own = replace(_cut(statement, node, params), distinct=node.args.get("distinct") is not False)
-    return list(_branch_cuts(statement, node, params, distinct=own.distinct)), own
+    own = replace(_cut(statement, node), distinct=node.args.get("distinct") is not False)
+    return list(_branch_cuts(statement, node, distinct=own.distinct)), own
 
 
-def _branch_cuts(
-    statement: Statement, node: Node, params: Mapping[str, object], *, distinct: bool
-) -> Iterator[Cut]:
+def _branch_cuts(statement: Statement, node: Node, *, distinct: bool) -> Iterator[Cut]:
     """The cuts of the SELECTs under a UNION; where that takes one of each, so may those under it."""
     for side in (node.this, node.expression):
         inner = side.unnest() if isinstance(side, exp.Subquery | exp.Paren) else side
         if inner is not side and _limits(side):
             raise LeftToSparkError("LIMIT behind brackets")
         if isinstance(inner, exp.Select):
-            yield _cut(statement, inner, params)
+            yield _cut(statement, inner)
         elif (
             isinstance(inner, exp.Union)
             and not _limits(inner)
             and not _unusual(inner)
             and (distinct or inner.args.get("distinct") is False)
         ):
-            yield from _branch_cuts(statement, inner, params, distinct=distinct)
+            yield from _branch_cuts(statement, inner, distinct=distinct)
         else:
             raise LeftToSparkError(type(inner).__name__)
 
@@ -152,11 +148,11 @@ def _unusual(node: Node) -> bool:
     return any(arg(node, name) for name in _KEPT_SETS)
 
 
-def _cut(statement: Statement, node: Node, params: Mapping[str, object]) -> Cut:
+def _cut(statement: Statement, node: Node) -> Cut:
     """DISTINCT, OFFSET and LIMIT of a SELECT, or of a UNION."""
     if isinstance(node, exp.Union) and _unusual(node):
         raise LeftToSparkError("ORDER BY")
-    limit, offset = (count_of(statement, node, name, params) for name in ("limit", "offset"))
+    limit, offset = (count_of(statement, node, name) for name in ("limit", "offset"))
     if -1 in (limit, offset):
         raise LeftToSparkError("LIMIT with an expression")
     distinct = node.args.get("distinct") if isinstance(node, exp.Select) else None
@@ -170,7 +166,6 @@ def _answered(
     scope: SelectScope,
     select: JoinedSelect | None,
     cut: Cut,
-    params: Mapping[str, object],
 ) -> AnsweredSelect:
     """A SELECT as the engine evaluates it. Raises LeftToSparkError."""
     if select is None or select.above.aggregated:
@@ -182,19 +177,17 @@ def _answered(
         entries = SelectText.of(statement, scope).items
     except QueryError as error:
         raise LeftToSparkError("a select list that cannot be told apart") from error
-    translator = Translator(statement, select.block.scope, params)
+    translator = Translator(statement, select.block.scope)
     items = tuple(item for node, span in entries for item in _items(select, translator, node, span))
-    return AnsweredSelect(scope, select, items, tuple(_conditions(statement, select, params)), cut)
+    return AnsweredSelect(scope, select, items, tuple(_conditions(statement, select)), cut)
 
 
-def _conditions(
-    statement: Statement, select: JoinedSelect, params: Mapping[str, object]
-) -> Iterator[tuple[Expr, Span]]:
+def _conditions(statement: Statement, select: JoinedSelect) -> Iterator[tuple[Expr, Span]]:
     """The conditions that the eddy leaves over. Raises LeftToSparkError."""
     for one in select.left:
         if one.node is None or one.span is None:
             raise LeftToSparkError("USING of columns of different types")
-        yield Translator(statement, one.scope, params).expression(one.node), one.span
+        yield Translator(statement, one.scope).expression(one.node), one.span
 
 
 def _items(select: JoinedSelect, translator: Translator, item: Node, span: Span) -> Iterator[_Item]:

@@ -9,10 +9,9 @@ from contextlib import suppress
 from fff.catalog import Catalog, Table
 from fff.errors import InfeasibleQuery, QueryError, Span
 from fff.sql.analysis.priorities import named_columns
+from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.analysis.soundness import bounds_of, doubts_of
 from fff.sql.binder import text_columns
-from fff.sql.binder.build_scopes import read_queries
-from fff.sql.binder.scopes import QueryTree
 from fff.sql.calls.expand import expand_calls
 from fff.sql.calls.full_joins import halved
 from fff.sql.calls.parents import through_parents
@@ -26,7 +25,7 @@ from fff.sql.nested.packing import PACKED, packed
 from fff.sql.nested.pipes import check_set, is_certain, without_pipes
 from fff.sql.nested.query_tables import QueryTables
 from fff.sql.planner.commands import command, query_of
-from fff.sql.planner.plan import BranchUnion, Prepared
+from fff.sql.planner.plan import Prepared
 from fff.sql.planner.statement import plan_queries, unnested
 from fff.sql.refusals import check_refusals
 from fff.sql.refusals.arguments import check_argument_types
@@ -177,7 +176,7 @@ class _Planning(Struct):
 
 def _prepare(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
     """As it is written or, where a table's key columns are bound by nothing, with the keys that their source names."""
-    text, warnings = written_out(sql), list[str]()
+    text, warnings = Rewritten(written_out(sql), catalog, planning.params), list[str]()
     try:
         return _planned_once(sql, catalog, planning)
     except InfeasibleQuery as error:
@@ -187,50 +186,50 @@ def _prepare(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
         try:
             plain = _planned_once(text.sql, catalog, planning)
         except InfeasibleQuery as error:
-            place = None if error.span is None else text.origin(error.span)
-            step = None if place in places else through_parents(text, error, catalog)
+            place = None if error.span is None else text.text.origin(error.span)
+            step = None if place in places else through_parents(text, error)
             if step is None:
-                raise text.told(error) if warnings else refused from None
+                raise text.text.told(error) if warnings else refused from None
             places.add(place)
             text = step[0]
             warnings.append(step[1])
             continue
-        result = None if plain.result is None else plain.result.at(text.origin)
+        result = None if plain.result is None else plain.result.at(text.text.origin)
         return replace(plain, sql=sql, result=result, warnings=(*warnings, *plain.warnings))
 
 
 def _planned_once(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
     """As it is written; with the rows that it spells out as tables, where that binds keys or spares Spark."""
-    text = None
+    piped = None
     with suppress(QueryError):  # told of below, of the text as it was written
-        text = without_pipes(written_out(sql))
-    if text is not None:
+        piped = without_pipes(written_out(sql))
+    if piped is not None:
         try:
-            other = _planned_once(text.sql, catalog, planning)
-            result = None if other.result is None else other.result.at(text.origin)
+            other = _planned_once(piped.sql, catalog, planning)
+            result = None if other.result is None else other.result.at(piped.origin)
             return replace(other, sql=sql, result=result)
         except QueryError as error:
             if is_certain(error, catalog):
-                raise text.told(error) from None
-    statement = parse_statement(sql)
-    if text is None:
+                raise piped.told(error) from None
+    written = Rewritten(Edited.of(parse_statement(sql).sql), catalog, planning.params)
+    if piped is None:
         check_set(written_out(sql), catalog)
     refused: QueryError | None = None
     plain: Prepared | None = None
     try:
-        plain = _as_written(sql, statement, catalog, planning)
+        plain = _as_written(sql, written, planning)
     except InfeasibleQuery as error:
         refused = error
     if plain is None or plain.upper is not None:
         made = QueryTables()
-        for text, tables in _rewritten(statement, catalog, made, planning):
+        for text in _rewritten(written, made, planning):
             with suppress(QueryError):
-                other = made.attached(_as_written(text.sql, parse_statement(text.sql), tables, planning))
+                other = made.attached(_as_written(sql, text, planning))
                 if plain is None or other.upper is None or (made.packed and _joins_more(other, plain)):
                     if other.upper is not None:
                         upper = replace(other.upper, words=other.upper.words.without(PACKED))
                         other = replace(other, upper=upper)
-                    plain = replace(other, sql=sql, result=_told_of(other.result, written_out(sql), text))
+                    plain = other
                 if plain.upper is None:
                     break
     if plain is None:
@@ -245,79 +244,65 @@ def _joins_more(other: Prepared, plain: Prepared) -> bool:
     return views == 1 < before
 
 
-def _rewritten(
-    statement: Statement, catalog: Catalog, made: QueryTables, planning: _Planning
-) -> Iterator[tuple[Edited, Catalog]]:
-    """The statement in other words, each with the tables that it names: rows as tables, halves of FULL JOIN, queries merged."""
-    text = Edited.of(statement.sql)
-    with suppress(QueryError):
-        spelled = spelled_out(statement, catalog, planning.params)
-        if spelled is not None:
-            text, catalog = spelled
-            yield text, catalog
-    for rewrite in (without_lateral_aliases, with_columns, members, as_exists, by_key, halved):
+def _rewritten(text: Rewritten, made: QueryTables, planning: _Planning) -> Iterator[Rewritten]:
+    """The statement in other words: rows as tables, halves of FULL JOIN, queries merged and queries as tables."""
+    around = text.sql
+    for rewrite in (spelled_out, without_lateral_aliases, with_columns, members, as_exists, by_key, halved):
         with suppress(QueryError):
-            other = rewrite(text, catalog)
+            other = rewrite(text)
             if other is not None:
                 text = other
-                yield text, catalog
+                yield text
     with suppress(QueryError):
-        one = merged(text, catalog)
+        one = merged(text)
         if one is not None:
-            yield one, catalog
+            yield one
 
-    def plan(sql: str, known: Catalog) -> Prepared:
-        return planning.plan(sql, known, statement.sql)
+    def plan(sql: str, catalog: Catalog) -> Prepared:
+        return planning.plan(sql, catalog, around)
 
     with suppress(QueryError):
-        before, text = text.sql, packed(text, catalog)
+        before, text = text.sql, packed(text)
         made.packed = text.sql != before
-        text, catalog = made.replaced(text, catalog, plan, planning.params)
+        text = made.replaced(text, plan)
         if made.made or made.packed:
-            halves = halved(text, catalog)
-            text = text if halves is None else halves
-            one = merged(text, catalog)
+            text = halved(text) or text
+            one = merged(text)
             if one is not None:
-                yield one, catalog
-            yield text, catalog
+                yield one
+            yield text
     with suppress(QueryError):
-        keyed = with_key_columns(text, catalog, made, plan)
+        keyed = with_key_columns(text, made, plan)
         if keyed is not None:
             yield keyed
 
 
-def _told_of(result: BranchUnion | None, written: Edited, text: Edited) -> BranchUnion | None:
-    """A result whose places are those of the statement as it was written."""
-    return None if result is None else result.at(lambda place: written.origin(text.origin(place)))
-
-
-def _as_written(sql: str, statement: Statement, catalog: Catalog, planning: _Planning) -> Prepared:
-    """The steps of planning. Those behind the expansion of calls tell errors about the text as it was written."""
-    written = written_out(sql)
+def _as_written(sql: str, text: Rewritten, planning: _Planning) -> Prepared:
+    """The steps of planning, of a text that says what `sql` does. Errors and places of results are told about that."""
+    written, statement = written_out(sql), text.statement
     try:
-        parameters.check(statement, planning.params)
-        expanded, text = expand_calls(statement, catalog, planning.params)
+        parameters.check(statement)
+        expanded = expand_calls(text)
         try:
-            tree = read_queries(expanded, catalog)
-            check_function_names(expanded)
-            check_arguments(expanded)
+            tree = expanded.tree
+            check_function_names(expanded.statement)
+            check_arguments(expanded.statement)
             check_argument_types(tree)
             check_refusals(tree)
-            prepared, joined = _planned(tree, catalog, planning)
+            prepared, joined = _planned(expanded, planning)
         except QueryError as error:
-            raise text.told(error) from None
+            raise expanded.text.told(error) from None
     except QueryError as error:
         raise written.told(error) from None
     result = prepared.result
     if result is not None and joined.sql != sql:
-        result = result.at(lambda place: written.origin(text.origin(joined.origin(place))))
+        result = result.at(lambda place: written.origin(joined.text.origin(place)))
     # Calls of functions are tables by now, whose rows may be missing as those of any.
-    doubts = doubts_of(
-        expanded.tree if result is None else parse_statement(joined.sql).tree, joined=result is not None
-    )
-    warnings = (*prepared.warnings, *_quoted_columns(statement, catalog))
+    read = expanded if result is None else joined
+    doubts = doubts_of(read.statement.tree, joined=result is not None)
+    warnings = (*prepared.warnings, *_quoted_columns(statement, text.catalog))
     ordered = _is_ordered(statement)
-    bounds = bounds_of(expanded.tree) if result is None else None
+    bounds = bounds_of(expanded.statement.tree) if result is None else None
     return replace(
         prepared, sql=sql, result=result, ordered=ordered, doubts=doubts, bounds=bounds, warnings=warnings
     )
@@ -338,15 +323,15 @@ def _quoted_columns(statement: Statement, catalog: Catalog) -> list[str]:
     ]
 
 
-def _planned(tree: QueryTree, catalog: Catalog, planning: _Planning) -> tuple[Prepared, Edited]:
+def _planned(text: Rewritten, planning: _Planning) -> tuple[Prepared, Rewritten]:
     """The plan with the subqueries as joins that can be such, and the text it is of; else of the text as it is."""
-    joined, text = unnested(tree, catalog, planning.params)
-    if joined is not tree:
+    joined = unnested(text)
+    if joined is not text:
         try:
-            return plan_queries(joined, catalog, planning.params, planning.at_hand), text
+            return plan_queries(joined.tree, planning.at_hand), joined
         except QueryError:  # whatever is wrong is told of what was written
             pass
-    return plan_queries(tree, catalog, planning.params, planning.at_hand), Edited.of(tree.statement.sql)
+    return plan_queries(text.tree, planning.at_hand), text
 
 
 def _is_ordered(statement: Statement) -> bool:

@@ -9,7 +9,7 @@ a projection, and `avg(D.zip)` keeps its name.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
 
@@ -89,11 +89,10 @@ def write_upper(
     above: Above,
     residual: Sequence[Condition],
     output: Sequence[Column],
-    params: Mapping[str, object],
 ) -> UpperQuery:
     """The upper query of a statement that is one block whose output is `output` (declared columns)."""
     statement, place = block.statement, Span(0, len(block.statement.sql))
-    shared = shared_edits(statement, params)
+    shared = shared_edits(statement)
     sql = applied(statement.sql, place, [*block_edits(block, above, residual, output, VIEW), *shared])
     keys = counted = needs = None
     if above.keys is not None and block.from_range is not None:
@@ -203,9 +202,9 @@ def _keys_beside(
     return keys, tuple(dict.fromkeys(unknown))
 
 
-def shared_edits(statement: Statement, params: Mapping[str, object]) -> list[Edit]:
+def shared_edits(statement: Statement) -> list[Edit]:
     """What changes in any statement: parameters become literals, and hints go, which name tables that are not there."""
-    return [*_parameter_edits(statement, params), *_hint_edits(statement)]
+    return [*_parameter_edits(statement), *_hint_edits(statement)]
 
 
 def finished(sql: str) -> str:
@@ -243,7 +242,7 @@ def _condition(writer: _SparkWriter, condition: Condition) -> list[str | Span]:
     return [condition.span]
 
 
-def _parameter_edits(statement: Statement, params: Mapping[str, object]) -> list[Edit]:
+def _parameter_edits(statement: Statement) -> list[Edit]:
     """Typed literals for `:name`; a count given as a string by the command line is a number."""
     counts = {
         after.start
@@ -252,7 +251,7 @@ def _parameter_edits(statement: Statement, params: Mapping[str, object]) -> list
     }
     edits = []
     for marker in parameters.markers(statement):
-        value = params[marker.name]
+        value = statement.params[marker.name]
         if marker.span.start in counts and isinstance(value, str) and value.isascii() and value.isdigit():
             value = int(value)
         edits.append(edit(marker.span, parameters.render(marker.name, value)))

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from fff.catalog import Catalog
 from fff.dataflow.plan.expressions import Column
 from fff.errors import InfeasibleQuery, InvariantError, QueryError, Span
+from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.analysis.semi_joins import Restrictions
-from fff.sql.binder.build_scopes import check_names, read_queries
+from fff.sql.binder.build_scopes import check_names
 from fff.sql.binder.checks import names_all
 from fff.sql.binder.grouping import check_grouping
 from fff.sql.binder.names import parts_of, qualifier_of
@@ -42,8 +42,6 @@ from fff.sql.planner.spark_query import (
 )
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import applied
-from fff.sql.syntax.parse import parse_statement
-from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.statement import arg, exp, keyword
 from fff.structs import replace
 
@@ -53,8 +51,6 @@ _MOST_SUBQUERIES = 20
 
 def plan_queries(
     tree: QueryTree,
-    catalog: Catalog,
-    params: Mapping[str, object],
     at_hand: frozenset[tuple[str, ...]] = frozenset(),
 ) -> Prepared:
     """The blocks of a statement and the Spark SQL over them, if it needs any; columns named `at_hand` are fetched as well.
@@ -63,11 +59,11 @@ def plan_queries(
         QueryError: a name that is not there.
         InfeasibleQuery: a table whose key columns nothing binds.
     """
-    bounds = Bounds.of(tree, params)
-    selects = _joined(tree, catalog, params)
-    answer = engine_answer(tree, selects, params)
+    bounds = Bounds.of(tree)
+    selects = _joined(tree)
+    answer = engine_answer(tree, selects)
     drafts = {
-        scope: _draft(scope, select, bounds.scopes.get(scope), params)
+        scope: _draft(scope, select, bounds.scopes.get(scope))
         for scope, select in selects.items()
         if answer is not None or is_one_block(tree) or len(scope.sources) > 1 or _ordered(scope)
     }
@@ -79,67 +75,60 @@ def plan_queries(
     if is_one_block(tree):
         [draft] = drafts.values()
         draft.settle()
-        return _of_one_block(draft, params, at_hand)
+        return _of_one_block(draft, at_hand)
     restrictions = Restrictions.of(tree)
     taken = {source for draft in drafts.values() for source in draft.sources}
 
     def settled(first: Sequence[Draft]) -> list[Draft]:
-        alone = _single(tree, taken, restrictions, bounds, params)
+        alone = _single(tree, taken, restrictions, bounds)
         return settle([*first, *drafts.values(), *alone], restrictions)
 
     try:
         order = settled(())
     except InfeasibleQuery:
-        first = followed(tree, catalog, params, restrictions, bounds.recursive)
+        first = followed(tree, restrictions, bounds.recursive)
         if not first:
             raise
         order = settled(first)
-    return _of_many(tree, order, params, at_hand)
+    return _of_many(tree, order, at_hand)
 
 
-def unnested(tree: QueryTree, catalog: Catalog, params: Mapping[str, object]) -> tuple[QueryTree, Edited]:
-    """The statement with joins for those subqueries of WHERE that the eddy can join, and where its text comes from."""
-    text, tried = Edited.of(tree.statement.sql), 0
-    candidates = list(subqueries(tree))
+def unnested(text: Rewritten) -> Rewritten:
+    """The statement with joins for those subqueries of WHERE that the eddy can join."""
+    candidates, tried = list(subqueries(text.tree)), 0
     if candidates:
-        check_names(tree)
+        check_names(text.tree)
     while tried < min(len(candidates), _MOST_SUBQUERIES):
-        after = text.edited(candidates[tried].edits)
-        grown = _joining(tree, candidates[tried], after.sql, catalog, params)
-        if grown is None:
-            tried += 1
+        grown = text.edited(candidates[tried].edits)
+        if _joins(text.tree, candidates[tried], grown):
+            text, candidates = grown, list(subqueries(grown.tree))
         else:
-            tree, text, candidates = grown, after, list(subqueries(grown))
-    return tree, text
+            tried += 1
+    return text
 
 
-def _joining(
-    tree: QueryTree, subquery: Subquery, sql: str, catalog: Catalog, params: Mapping[str, object]
-) -> QueryTree | None:
-    """The statement after a subquery has become a join, if the eddy runs that by no more requests than it would take by itself."""
+def _joins(tree: QueryTree, subquery: Subquery, grown: Rewritten) -> bool:
+    """Whether the eddy runs what a subquery has become by no more requests than it would take by itself."""
     try:
-        grown = read_queries(parse_statement(sql), catalog)
-        scope = grown.scopes[tree.scopes.index(subquery.outer)]  # those inside a SELECT come behind it
-        select = joined_select(grown, scope, catalog, params)
+        scope = grown.tree.scopes[tree.scopes.index(subquery.outer)]  # those inside a SELECT come behind it
+        select = joined_select(grown.tree, scope)
         if select is None:
-            return None
-        BlockParts.of(select.block, params)
+            return False
+        BlockParts.of(select.block)
     except QueryError:  # among them a table that only the keys of the subquery reach
-        return None
-    alone = joined_select(tree, subquery.inner, catalog, params)
+        return False
+    alone = joined_select(tree, subquery.inner)
     try:
-        seed = None if alone is None else BlockParts.of(alone.block, params).access.aliases[0].seed
+        seed = None if alone is None else BlockParts.of(alone.block).access.aliases[0].seed
     except QueryError:  # it needs the keys of the rows around it
-        return grown
+        return True
     # No list of constants is asked of a right side.
-    return grown if seed is None or len(seed.keys) == 1 else None
+    return seed is None or len(seed.keys) == 1
 
 
-def _draft(
-    scope: SelectScope, select: JoinedSelect, bound: int | None, params: Mapping[str, object]
-) -> Draft:
+def _draft(scope: SelectScope, select: JoinedSelect, bound: int | None) -> Draft:
     """The block of a SELECT of whose rows so many are enough."""
-    draft = Draft(tuple(scope.sources), select.block, params, select.above, select.conjuncts)
+    draft = Draft(tuple(scope.sources), select.block, select.above, select.conjuncts)
     if select.above.row_wise:
         draft.limit = bound
     return draft
@@ -150,16 +139,13 @@ def _single(
     taken: set[Source],
     restrictions: Restrictions,
     bounds: Bounds,
-    params: Mapping[str, object],
 ) -> list[Draft]:
     """The tables that are in no block yet, each as a block of its own."""
     needed = _needed(tree)
     drafts = []
     for source in tree.sources:
         if source.table is not None and source not in taken:
-            draft = table_draft(
-                tree.statement, source.scope.node, source, restrictions.filters[source], params
-            )
+            draft = table_draft(tree.statement, source.scope.node, source, restrictions.filters[source])
             draft.need([Column(0, index) for index in needed[source]])
             draft.bounded(bounds.sources.get(source), source.scope.conditions)
             drafts.append(draft)
@@ -195,28 +181,24 @@ def _by_engine(
     )
 
 
-def _of_one_block(
-    draft: Draft, params: Mapping[str, object], at_hand: frozenset[tuple[str, ...]]
-) -> Prepared:
+def _of_one_block(draft: Draft, at_hand: frozenset[tuple[str, ...]]) -> Prepared:
     """A statement that is one block: its rows come joined, for Spark to do with them what stands above."""
     above, parts = draft.above, draft.settled
     assert above is not None, "a SELECT that is a block has something above that"
     query = draft.block_query(VIEW, [draft], {}, at_hand)
-    upper = write_upper(parts.block, above, parts.residual + parts.undecided, draft.output, params)
+    upper = write_upper(parts.block, above, parts.residual + parts.undecided, draft.output)
     if parts.residual and draft.sources:
         edits = block_edits(parts.block, above, (), draft.output, VIEW)
-        edits += shared_edits(parts.block.statement, params)
+        edits += shared_edits(parts.block.statement)
         filters = spark_filters(parts, query, draft.output, edits, joined=True)
         upper = replace(upper, filters=tuple(filters))
     return Prepared(parts.block.statement.sql, (query,), upper=upper, warnings=parts.warnings)
 
 
-def _of_many(
-    tree: QueryTree, order: Sequence[Draft], params: Mapping[str, object], at_hand: frozenset[tuple[str, ...]]
-) -> Prepared:
+def _of_many(tree: QueryTree, order: Sequence[Draft], at_hand: frozenset[tuple[str, ...]]) -> Prepared:
     """A statement of any shape: Spark runs it over views of the rows of its blocks."""
     statement = tree.statement
-    edits = shared_edits(statement, params)
+    edits = shared_edits(statement)
     for number, draft in enumerate(order):
         if draft.helps:
             continue
@@ -289,9 +271,7 @@ def _view(number: int) -> str:
     return f"__fff_{number + 1}"
 
 
-def _joined(
-    tree: QueryTree, catalog: Catalog, params: Mapping[str, object]
-) -> dict[SelectScope, JoinedSelect]:
+def _joined(tree: QueryTree) -> dict[SelectScope, JoinedSelect]:
     """The SELECTs that can be blocks: those over several tables that inner joins connect, and what the engine might answer.
 
     A SELECT over a single table is one, too, where its order may be that of the table, so that LIMIT ends the scan.
@@ -301,18 +281,18 @@ def _joined(
     for scope in tree.scopes:
         if not (alone or len(scope.sources) > 1 or _ordered(scope)):
             continue
-        select = joined_select(tree, scope, catalog, params)
-        if select is not None and not (scope.one_sided and _unreached(select, params)):
+        select = joined_select(tree, scope)
+        if select is not None and not (scope.one_sided and _unreached(select)):
             joined[scope] = select
         elif scope.flat and any(source.called for source in scope.sources):
             raise InvariantError("a call was put into a SELECT that is no block")
     return joined
 
 
-def _unreached(select: JoinedSelect, params: Mapping[str, object]) -> bool:
+def _unreached(select: JoinedSelect) -> bool:
     """Whether a right side can only be read with keys that the eddy does not compute."""
     try:
-        BlockParts.of(select.block, params)
+        BlockParts.of(select.block)
     except InfeasibleQuery as error:
         return not select.block.right.keys().isdisjoint(error.unreached)
     return False

@@ -34,7 +34,7 @@ def check_patterns(tree: QueryTree) -> None:
     """Raises QueryError, underlined."""
     for node in tree.statement.tree.find_all(*_MATCHING, exp.Anonymous):
         pattern = _pattern_of(node)
-        constant = None if pattern is None else constant_of(tree.statement, pattern, {})
+        constant = None if pattern is None else constant_of(tree.statement, pattern)
         if pattern is None or constant is None or not isinstance(constant.value, str):
             continue
         mistake = mistake_in(constant.value)

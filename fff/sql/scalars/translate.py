@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Protocol
 
@@ -39,7 +39,6 @@ class Scalars(Struct, frozen=True):
 
     statement: Statement
     scope: Scope
-    params: Mapping[str, object]
     conditions: Conditions
 
     def value(self, node: Node) -> Typed:
@@ -262,11 +261,7 @@ class Scalars(Struct, frozen=True):
         is_number = isinstance(node.this, exp.Literal) and not node.this.is_string
         if is_number and (suffixed := with_suffix(self.statement.sql, node.this.name, written)) is not None:
             return suffixed
-        if (
-            is_number
-            and written in {"float", "double"}
-            and constant_of(self.statement, node, self.params) is None
-        ):
+        if is_number and written in {"float", "double"} and constant_of(self.statement, node) is None:
             raise LeftToSparkError("a number with a suffix")  # or a cast: the parser shows both alike
         if written == "timestamp" and words.TIME.search(self.statement.sql):
             raise LeftToSparkError("a time of day")
@@ -288,7 +283,7 @@ class Scalars(Struct, frozen=True):
     def _pattern(self, node: Node) -> Typed:
         escape = "\\"
         if isinstance(node, exp.Escape):
-            constant = constant_of(self.statement, node.expression, self.params)
+            constant = constant_of(self.statement, node.expression)
             escape, node = "" if constant is None else str(constant.value), node.this
             if len(escape) != 1 or not isinstance(node, exp.Like | exp.ILike):
                 raise LeftToSparkError("LIKE with this ESCAPE")
@@ -372,7 +367,7 @@ class Scalars(Struct, frozen=True):
             return Typed(Literal(bytes.fromhex("0" * (len(digits) % 2) + digits), BINARY), BINARY)
         if isinstance(node, exp.Interval | exp.Add | exp.Sub | exp.Mul):
             return None
-        constant = constant_of(self.statement, node, self.params)
+        constant = constant_of(self.statement, node)
         if constant is None:
             return None
         if constant.kind == "integer":

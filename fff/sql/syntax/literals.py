@@ -11,7 +11,7 @@ import datetime as dt
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from decimal import Decimal, localcontext
 from typing import Literal
 
@@ -71,17 +71,18 @@ _ESCAPE = re.compile(r"\\(.)")
 _MEANS = {"t": "\t", "n": "\n", "r": "\r"}
 
 
-def constant_of(statement: Statement, node: Node, params: Mapping[str, object]) -> Constant | None:
+def constant_of(statement: Statement, node: Node) -> Constant | None:
     """The constant a piece of the tree stands for, or None."""
     node = node.unnest()
     if isinstance(node, exp.Placeholder):
-        return constant_of_value(params[node.name]) if node.name in params else None
+        known = node.name in statement.params
+        return constant_of_value(statement.params[node.name]) if known else None
     if isinstance(node, exp.Null):
         return Constant("null", None)
     if isinstance(node, exp.Boolean):
         return Constant("boolean", bool(node.this))
     if isinstance(node, exp.Neg):
-        inner = constant_of(statement, node.this, params)
+        inner = constant_of(statement, node.this)
         operand = node.this.unnest()
         of_float = isinstance(operand, exp.Cast) and operand.to.is_type("float")
         if inner is None or not inner.numeric or of_float:  # kept as a double, it would no longer be a float

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import difflib
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from decimal import Decimal
 
 from fff.errors import Span, UnsupportedSQL, UsageError
@@ -40,14 +40,14 @@ def markers(statement: Statement) -> tuple[Marker, ...]:
     return tuple(markers_read)
 
 
-def check(statement: Statement, params: Mapping[str, object]) -> None:
+def check(statement: Statement) -> None:
     """Every marker has a value FFF can bind, and every value a marker.
 
     Raises:
         UsageError: a value is missing, not used, or of a type that no literal can carry.
         UnsupportedSQL: a colon that reads a field of a semi-structured value.
     """
-    used = {marker.name for marker in markers(statement)}
+    used, params = {marker.name for marker in markers(statement)}, statement.params
     for node in statement.tree.find_all(exp.Placeholder):
         if not isinstance(node.this, str):
             raise UsageError("positional parameters (?) are not supported", hint="name them: write :name")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -25,6 +25,7 @@ from fff.sql.syntax.statement import (
     token_span,
     tokenize,
 )
+from fff.structs import replace
 
 #: A list that goes on after a comma cannot go on with one of these; sqlglot would let it pass.
 _NOT_AFTER_COMMA = frozenset(
@@ -53,18 +54,23 @@ _COUNTS = re.compile(r"provided arguments \((\d+)\) is greater than .* \((\d+)\)
 _WANT_BY = frozenset({"GROUP", "ORDER", "PARTITION", "SORT", "CLUSTER", "DISTRIBUTE"})
 
 
-@lru_cache(maxsize=64)
-def parse_statement(text: str) -> Statement:
+def parse_statement(text: str, params: Mapping[str, object] | None = None) -> Statement:
     """Parse exactly one statement that reads: once, however many ask for its names, its parameters and its plan.
 
     Raises:
         QueryError: not SQL, nothing at all, or several statements.
         UnsupportedSQL: a statement that writes or is a command.
     """
+    statement = _parsed(text)
+    return replace(statement, params=params) if params else statement
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> Statement:
     written = written_out(text)
     if written.sql != text:
         try:
-            return parse_statement(written.sql)
+            return _parsed(written.sql)
         except QueryError as error:
             raise written.told(error) from None
     tokens = list(tokenize(text))

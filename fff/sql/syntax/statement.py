@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -19,7 +19,7 @@ from sqlglot.errors import ErrorLevel, ParseError, SqlglotError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from fff.errors import QueryError, Span, UnsupportedSQL
-from fff.structs import Struct
+from fff.structs import Struct, field
 
 #: A node of the syntax tree.
 Node: TypeAlias = exp.Expr
@@ -134,12 +134,13 @@ _SIMPLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 class Statement(Struct, frozen=True):
-    """One SQL statement: its text, its tokens, and for every token how deeply it stands in brackets."""
+    """One SQL statement: its text, its tokens, and for every token how deeply it stands in brackets; values of `:name` in it."""
 
     sql: str
     tokens: tuple[Token, ...]
     depths: tuple[int, ...]
     tree: Node
+    params: Mapping[str, object] = field(default_factory=dict)
 
     def text(self, first: int, end: int) -> str:
         """The text of the tokens `first` up to but not including `end`."""
