@@ -1,7 +1,7 @@
 """The lookups of a block at work: when requests go out, and what becomes of answers and failures.
 
 A batch that is not full waits while more keys may come and little is lost by waiting (`_worth_waiting`). What is slow is
-raced (`racing`).
+raced (`hedging`).
 """
 
 from __future__ import annotations
