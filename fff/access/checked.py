@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 import pyarrow as pa
 
 from fff.access.key_index import having
-from fff.catalog import Cacheable, LookupMethod, Page, Prompt, ScanMethod, SourceAdapter, Table
+from fff.catalog import Cacheable, Keys, LookupMethod, Page, Prompt, ScanMethod, SourceAdapter, Table
 from fff.display.counts import counted
 from fff.stats import AccessMeter
 
@@ -50,13 +50,7 @@ class CheckedSource:
         return self._adapter.scan(table, method, columns, meter=meter, window=window)
 
     async def lookup(
-        self,
-        table: Table,
-        method: LookupMethod,
-        columns: Sequence[str],
-        keys: Sequence[tuple[object, ...]],
-        *,
-        meter: AccessMeter,
+        self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
     ) -> AsyncGenerator[Page]:
         """As the source answers; truncated where every row is a stray.
 
@@ -68,13 +62,7 @@ class CheckedSource:
                 yield page
 
     async def answer(
-        self,
-        table: Table,
-        method: LookupMethod,
-        columns: Sequence[str],
-        keys: Sequence[tuple[object, ...]],
-        *,
-        meter: AccessMeter,
+        self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
     ) -> tuple[Sequence[Page], AsyncGenerator[Page] | None]:
         """As `lookup`, without a generator where one answer is all."""
         if self._prompt is None:
@@ -94,9 +82,7 @@ class CheckedSource:
 class _Strays:
     """What of an answer is of other keys than those that were asked for."""
 
-    def __init__(
-        self, method: LookupMethod, columns: Sequence[str], keys: Sequence[tuple[object, ...]]
-    ) -> None:
+    def __init__(self, method: LookupMethod, columns: Sequence[str], keys: Keys) -> None:
         self._names, self._keys = method.keys, keys
         self._right = any(name not in columns for name in method.keys)  # then nobody can tell
         self._rows = 0
@@ -130,7 +116,7 @@ async def _checked(strays: _Strays, first: Sequence[Page], rest: AsyncIterator[P
         yield page
 
 
-def _answers(rows: pa.RecordBatch, names: Sequence[str], keys: Sequence[tuple[object, ...]]) -> bool:
+def _answers(rows: pa.RecordBatch, names: Sequence[str], keys: Keys) -> bool:
     """Whether a row has one of the keys. Mostly the first one has, which costs least to see."""
     first = tuple(rows.column(name)[0].as_py() for name in names)
     return first in keys or bool(having(rows, names, keys).any())

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.access.key_index import KeyNumbers
-from fff.catalog import LookupMethod, Page, ScanMethod, SourceAdapter, Table
+from fff.catalog import Keys, LookupMethod, Page, ScanMethod, SourceAdapter, Table
 from fff.dataflow.arrays import Bools, Int64, ranks
 from fff.dataflow.plan.expressions import And, Expr, evaluate
 from fff.sql.planner.plan import FirstRows
@@ -61,13 +61,7 @@ class OrderedPrefix:
                     return
 
     def lookup(
-        self,
-        table: Table,
-        method: LookupMethod,
-        columns: Sequence[str],
-        keys: Sequence[tuple[object, ...]],
-        *,
-        meter: AccessMeter,
+        self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
     ) -> AsyncGenerator[Page]:
         """As the source answers."""
         pages = self._adapter.lookup(table, method, columns, keys, meter=meter)

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fff.catalog import Keys
 from fff.dataflow.arrays import EMPTY, Bools, Int64, numpy_mask
 from fff.dataflow.store.domains import Domain, PairDomain
 from fff.schema import ArrowType
@@ -28,7 +29,7 @@ class KeyNumbers:
             numbers = pair.number(numbers, domain.number(column))
         return numbers
 
-    def number_keys(self, keys: Sequence[tuple[object, ...]]) -> Int64:
+    def number_keys(self, keys: Keys) -> Int64:
         """The number of each key."""
         columns = zip(*keys, strict=True)
         return self.number(
@@ -36,7 +37,7 @@ class KeyNumbers:
         )
 
 
-def having(rows: pa.RecordBatch, columns: Sequence[str], keys: Sequence[tuple[object, ...]]) -> Bools:
+def having(rows: pa.RecordBatch, columns: Sequence[str], keys: Keys) -> Bools:
     """Which rows have one of the keys in the columns."""
     arrays = [rows.column(name) for name in columns]
     if len(keys) == 1 and None not in keys[0] and all(_plain(array.type) for array in arrays):
@@ -58,9 +59,7 @@ def _equal(arrays: Sequence[pa.Array], key: tuple[object, ...]) -> Bools:
     return every
 
 
-def rows_having(
-    rows: pa.RecordBatch, columns: Sequence[str], keys: Sequence[tuple[object, ...]]
-) -> pa.RecordBatch:
+def rows_having(rows: pa.RecordBatch, columns: Sequence[str], keys: Keys) -> pa.RecordBatch:
     """The rows that have one of the keys in the columns."""
     has_key = having(rows, columns, keys) if len(rows) else np.ones(0, np.bool_)
     return rows if has_key.all() else rows.filter(pa.array(has_key))
@@ -82,7 +81,7 @@ class KeyIndex:
         """Bytes beside the rows."""
         return int(self._order.nbytes + self._sorted.nbytes)
 
-    def rows_of(self, keys: Sequence[tuple[object, ...]], columns: Sequence[str]) -> list[pa.RecordBatch]:
+    def rows_of(self, keys: Keys, columns: Sequence[str]) -> list[pa.RecordBatch]:
         """Every row that has one of the keys, under the named columns."""
         numbers = np.unique(self._numbers.number_keys(keys))
         starts = np.searchsorted(self._sorted, numbers, "left")

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 
 import pyarrow as pa
 
-from fff.catalog import LookupMethod, Page, ScanMethod, Table
+from fff.catalog import Keys, LookupMethod, Page, ScanMethod, Table
 from fff.dataflow.plan.expressions import evaluate_rows
 from fff.errors import InvariantError, QueryError
 from fff.sql.calls.computed_keys import Computed
@@ -35,13 +35,7 @@ class LocalSource:
             await asyncio.sleep(0)  # others have their turn
 
     async def lookup(
-        self,
-        table: Table,
-        method: LookupMethod,
-        columns: Sequence[str],
-        keys: Sequence[tuple[object, ...]],
-        *,
-        meter: AccessMeter,
+        self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
     ) -> AsyncGenerator[Page]:
         """The value for each key. Raises QueryError with Spark's words where there is none."""
         del meter

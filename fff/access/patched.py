@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from fff.access.key_index import KeyIndex
 from fff.access.remainder import Patches, certain, patches, put_together
-from fff.access.table_buffer import Key, TableBuffer
-from fff.catalog import LookupMethod, Page, ScanMethod, SourceAdapter, Table
+from fff.access.table_buffer import TableBuffer
+from fff.catalog import Keys, LookupMethod, Page, ScanMethod, SourceAdapter, Table
 from fff.dataflow.plan.extents import Extent
 from fff.quals import Quals
 from fff.stats import AccessMeter
@@ -74,13 +74,7 @@ class PatchedSource:
         self._patches, self.held = None, []  # whoever asks again has it all, or wants it anew
 
     async def lookup(
-        self,
-        table: Table,
-        method: LookupMethod,
-        columns: Sequence[str],
-        keys: Sequence[Key],
-        *,
-        meter: AccessMeter,
+        self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
     ) -> AsyncGenerator[Page]:
         """Every row that has one of the keys; asked for are only those that lie in no part that is here."""
         left = list(keys)
@@ -103,7 +97,7 @@ class PatchedSource:
         """Nothing of its own to release."""
 
 
-def _inside(table: Table, names: Sequence[str], keys: Sequence[Key], extent: Extent) -> list[bool]:
+def _inside(table: Table, names: Sequence[str], keys: Keys, extent: Extent) -> list[bool]:
     """Of which keys every row is in an extent."""
     places = {name.lower(): place for place, name in enumerate(names)}
     inside = np.ones(len(keys), np.bool_)

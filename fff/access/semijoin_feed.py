@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from fff.access.key_index import KeyNumbers
-from fff.catalog import LookupMethod, Page, ScanMethod, Table
+from fff.catalog import Keys, LookupMethod, Page, ScanMethod, Table
 from fff.errors import InvariantError, QueryError, SourceError
 from fff.limits import FEED_PAGE_ROWS
 from fff.schema import comparison_kind
@@ -142,13 +142,7 @@ class KeyFeed:
         return page
 
     async def lookup(
-        self,
-        table: Table,
-        method: LookupMethod,
-        columns: Sequence[str],
-        keys: Sequence[tuple[object, ...]],
-        *,
-        meter: AccessMeter,
+        self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
     ) -> AsyncGenerator[Page]:
         """A feed answers none."""
         _ = method, columns, keys, meter

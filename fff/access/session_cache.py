@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from fff.access.checked import open_source
 from fff.access.gathering import Gathering
 from fff.access.patched import PatchedSource
-from fff.access.table_buffer import Key, TableBuffer
+from fff.access.table_buffer import TableBuffer
 from fff.budget import Budget
-from fff.catalog import Cacheable, SourceAdapter, Table
+from fff.catalog import Cacheable, Key, SourceAdapter, Table
 from fff.limits import SCAN_WINDOW, SESSION_BYTES
 from fff.quals import Quals, common, implied
 from fff.structs import Struct, replace

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Hashable, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Protocol, TypeAlias, cast
+from typing import Protocol, cast
 
 import pyarrow as pa
 
@@ -13,14 +13,12 @@ from fff.access.gathering import settled
 from fff.access.key_index import KeyIndex, rows_having
 from fff.access.shared_scan import SharedPages
 from fff.budget import Budget
-from fff.catalog import LookupMethod, Page, ScanMethod, SourceAdapter, Table
+from fff.catalog import Key, Keys, LookupMethod, Page, ScanMethod, SourceAdapter, Table
 from fff.errors import SourceError
 from fff.limits import SCAN_WINDOW
 from fff.quals import Quals
 from fff.stats import AccessMeter
 from fff.structs import Struct, replace
-
-Key: TypeAlias = tuple[object, ...]
 
 #: Rows of a page that is made of pages kept.
 _KEPT_PAGE_ROWS = 10_000
@@ -30,8 +28,8 @@ class _Request(Struct, frozen=True, eq=False):
     """A request that brings some of a block's keys; `batch`: all that it is for, empty where that is not known."""
 
     reading: SharedPages
-    mine: Sequence[Key]
-    batch: Sequence[Key] = ()
+    mine: Keys
+    batch: Keys = ()
 
 
 class Keeper(Protocol):
@@ -154,7 +152,7 @@ class TableBuffer:
         return rows
 
     def answers(
-        self, method: LookupMethod, keys: Sequence[Key], budget: Budget | None
+        self, method: LookupMethod, keys: Keys, budget: Budget | None
     ) -> dict[SharedPages, list[Key]]:
         """The readings, under way or finished, that answer those of the keys that were asked for before."""
         readings: dict[SharedPages, list[Key]] = {}
@@ -166,7 +164,7 @@ class TableBuffer:
                     readings.setdefault(reading, []).append(key)
         return readings
 
-    def ask(self, method: LookupMethod, keys: Sequence[Key], meter: AccessMeter) -> list[_Request]:
+    def ask(self, method: LookupMethod, keys: Keys, meter: AccessMeter) -> list[_Request]:
         """Ask the source for keys that nobody has asked for who draws on the same budget.
 
         Several statements that read the table at once fill batches together, where no budget pays for them.
@@ -181,7 +179,7 @@ class TableBuffer:
             keys = keys[len(requests[-1].mine) :]
         return requests
 
-    def _fill(self, method: LookupMethod, keys: Sequence[Key], meter: AccessMeter) -> _Request:
+    def _fill(self, method: LookupMethod, keys: Keys, meter: AccessMeter) -> _Request:
         """Add the first of the keys to a batch that has room."""
         place = method.name, keys[0][: method.shared]
         if place not in self._filling or not self._filling[place][0].readable:
@@ -209,7 +207,7 @@ class TableBuffer:
                 yield page
 
     def _reading(
-        self, method: LookupMethod, keys: Sequence[Key], budget: Budget | None, pages: AsyncIterator[Page]
+        self, method: LookupMethod, keys: Keys, budget: Budget | None, pages: AsyncIterator[Page]
     ) -> SharedPages:
         place: tuple[str, Budget | None] = method.name, budget
         known = self._lookups.setdefault(place, {})
@@ -238,7 +236,7 @@ class TableBuffer:
         return reading
 
     def _for_all(
-        self, place: tuple[str, Budget | None], keys: Sequence[Key], reading: SharedPages
+        self, place: tuple[str, Budget | None], keys: Keys, reading: SharedPages
     ) -> dict[Key, SharedPages]:
         """Let an answer that has ended serve whoever asks; gives back where it now is."""
         own, known = self._lookups[place], self._lookups.setdefault((place[0], None), {})
@@ -331,13 +329,7 @@ class SharedSource:
                 yield replace(page, rows=page.rows.select(list(columns)))
 
     async def lookup(
-        self,
-        table: Table,
-        method: LookupMethod,
-        columns: Sequence[str],
-        keys: Sequence[Key],
-        *,
-        meter: AccessMeter,
+        self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
     ) -> AsyncGenerator[Page]:
         """Every row that has one of the keys; asked for are only those that no answer serves."""
         self._asked.setdefault((table.full_name, method.name), set()).update(keys)
@@ -391,7 +383,7 @@ class SharedSource:
                 await one.reading.leave(one)
 
     def _alone(
-        self, method: LookupMethod, columns: Sequence[str], keys: Sequence[Key], meter: AccessMeter
+        self, method: LookupMethod, columns: Sequence[str], keys: Keys, meter: AccessMeter
     ) -> AsyncIterator[Page]:
         buffer = self._buffer
         return buffer.adapter.lookup(buffer.table, method, columns, keys, meter=meter)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from contextlib import AbstractAsyncContextManager
-from types import TracebackType
 from typing import Generic, Self, TypeAlias, TypeVar
 
 from fff.api.loop import LoopThread
@@ -106,9 +105,7 @@ class _Steps(Iterator[_T], Generic[_T]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

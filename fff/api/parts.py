@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
-from fff.catalog import Catalog, Divisible, LookupMethod, Page, ScanMethod, SourceAdapter, Table
+from fff.catalog import Catalog, Divisible, Keys, LookupMethod, Page, ScanMethod, SourceAdapter, Table
 from fff.errors import InvariantError
 from fff.federation import Federation, Prepared
 from fff.quals import Quals
@@ -92,13 +92,7 @@ class _PartOfSource:
         return self._whole.scan_part(table, method, columns, self._part.share, meter=meter, window=window)
 
     def lookup(
-        self,
-        table: Table,
-        method: LookupMethod,
-        columns: Sequence[str],
-        keys: Sequence[tuple[object, ...]],
-        *,
-        meter: AccessMeter,
+        self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
     ) -> AsyncIterator[Page]:
         """Rows of other parts would come too."""
         del columns, keys, meter

@@ -193,6 +193,11 @@ class Page(Struct, frozen=True):
     counted: bool = False
 
 
+#: Values of the key columns of a lookup, in the order of its `keys`: of one row that is looked for, and of several.
+Key: TypeAlias = tuple[object, ...]
+Keys: TypeAlias = Sequence[Key]
+
+
 class SourceAdapter(Protocol):
     """A source: a declaration and two asynchronous generators. Both raise SourceError; ending normally means EOT."""
 
@@ -211,13 +216,7 @@ class SourceAdapter(Protocol):
         """
 
     def lookup(
-        self,
-        table: Table,
-        method: LookupMethod,
-        columns: Sequence[str],
-        keys: Sequence[tuple[object, ...]],
-        *,
-        meter: AccessMeter,
+        self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
     ) -> AsyncIterator[Page]:
         """Every row matching one of the keys (values in the order of `method.keys`, Python values of the column types).
 
@@ -280,13 +279,7 @@ class Prompt(Protocol):
     """A source that gives what one request answers to a lookup as it is, without a generator, which costs more than the rows."""
 
     async def answer(
-        self,
-        table: Table,
-        method: LookupMethod,
-        columns: Sequence[str],
-        keys: Sequence[tuple[object, ...]],
-        *,
-        meter: AccessMeter,
+        self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
     ) -> tuple[Sequence[Page], AsyncIterator[Page] | None]:
         """The first pages of `SourceAdapter.lookup`, and what brings the others; None where there are none.
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.access.checked import open_source
-from fff.catalog import Catalog, LookupMethod, Page, ScanMethod, SourceAdapter, Table
+from fff.catalog import Catalog, Key, Keys, LookupMethod, Page, ScanMethod, SourceAdapter, Table
 from fff.dataflow.plan.extents import quoted
 from fff.errors import InfeasibleQuery, InvariantError, QueryError, SourceError
 from fff.federation import Federation
@@ -32,8 +32,6 @@ RecordBatch: TypeAlias = pa.RecordBatch
 
 _KEYS = "fff_keys"  # what the statement of a task calls the table of its keys
 _NO_ANSWER = "it was not answered"
-
-Key: TypeAlias = tuple[object, ...]
 
 
 @dataclass(frozen=True)
@@ -242,13 +240,7 @@ class _LookupsOfSource:
         raise InvariantError(f"{table.full_name} is read by its lookups")
 
     def lookup(
-        self,
-        table: Table,
-        method: LookupMethod,
-        columns: Sequence[str],
-        keys: Sequence[tuple[object, ...]],
-        *,
-        meter: AccessMeter,
+        self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
     ) -> AsyncIterator[Page]:
         """Every row matching one of the keys."""
         return self._whole.lookup(table, method, columns, keys, meter=meter)

@@ -8,14 +8,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, M
 
 import pyarrow as pa
 
-from fff.catalog import LookupMethod, Page, ScanMethod, SourceAdapter, Table
+from fff.catalog import Key, Keys, LookupMethod, Page, ScanMethod, SourceAdapter, Table
 from fff.errors import SourceError
 from fff.functions.cascade import Cascade, Proxy
 from fff.functions.threads import called, error_line
 from fff.stats import AccessMeter
 from fff.structs import Struct
-
-Key = tuple[object, ...]
 
 
 class _InTurn(Struct):
@@ -67,13 +65,7 @@ class ProxiedFunction:
         return self._source.scan(table, method, columns, meter=meter, window=window)
 
     async def lookup(
-        self,
-        table: Table,
-        method: LookupMethod,
-        columns: Sequence[str],
-        keys: Sequence[Key],
-        *,
-        meter: AccessMeter,
+        self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
     ) -> AsyncGenerator[Page]:
         """A verdict for each key. Raises SourceError where the oracle does not answer in full."""
         for start in range(0, len(keys), method.batch_size):
@@ -91,7 +83,7 @@ class ProxiedFunction:
         await self._source.close()
 
     async def _judged(
-        self, table: Table, method: LookupMethod, keys: Sequence[Key], meter: AccessMeter
+        self, table: Table, method: LookupMethod, keys: Keys, meter: AccessMeter
     ) -> list[bool | None]:
         """The verdicts for some keys: of the proxy where it can be believed, of the oracle elsewhere."""
         if not isinstance(meter.memory, _InTurn):
@@ -123,7 +115,7 @@ class ProxiedFunction:
         return [heard.get(place, judging.believed.get(place)) for place in range(len(keys))]
 
     async def _heard(
-        self, table: Table, method: LookupMethod, keys: Sequence[Key], meter: AccessMeter
+        self, table: Table, method: LookupMethod, keys: Keys, meter: AccessMeter
     ) -> list[bool | None]:
         """What the oracle says of each key; NULL where it has no value. Raises SourceError."""
         if not keys:
@@ -139,7 +131,7 @@ class ProxiedFunction:
         return [verdicts.get(_findable(key)) for key in keys]
 
     async def _scores(
-        self, table: Table, keys: Sequence[Key], meter: AccessMeter, *, batched: bool
+        self, table: Table, keys: Keys, meter: AccessMeter, *, batched: bool
     ) -> list[float | None]:
         """The proxy's score for each key, None where it has none to give: then the function is asked."""
         try:

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Sequence
 import pyarrow as pa
 
 from fff.budget import BudgetExhausted
-from fff.catalog import LookupMethod, Page, ScanMethod, Table
+from fff.catalog import Keys, LookupMethod, Page, ScanMethod, Table
 from fff.errors import InvariantError, SourceError, UsageError
 from fff.functions.declared import PythonFunction
 from fff.functions.frames import PAGE, Frame
@@ -87,13 +87,7 @@ class PythonFunctions:
             await asyncio.sleep(0)  # others have their turn
 
     async def lookup(
-        self,
-        table: Table,
-        method: LookupMethod,
-        columns: Sequence[str],
-        keys: Sequence[tuple[object, ...]],
-        *,
-        meter: AccessMeter,
+        self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
     ) -> AsyncGenerator[Page]:
         """The value for each key."""
         del table
@@ -114,9 +108,7 @@ class PythonFunctions:
         """Forget the slots: another event loop may use the functions next."""
         self._slots.clear()
 
-    async def _values(
-        self, function: PythonFunction, keys: Sequence[tuple[object, ...]], meter: AccessMeter
-    ) -> pa.Array:
+    async def _values(self, function: PythonFunction, keys: Keys, meter: AccessMeter) -> pa.Array:
         """The values of some keys, in their order; raises SourceError when there are none to be had."""
         attempts = 0
         while True:
@@ -133,9 +125,7 @@ class PythonFunctions:
                 meter.retries += 1
                 await asyncio.sleep(RETRY_S * 2 ** (attempts - 1))
 
-    async def _call(
-        self, function: PythonFunction, keys: Sequence[tuple[object, ...]], meter: AccessMeter
-    ) -> object:
+    async def _call(self, function: PythonFunction, keys: Keys, meter: AccessMeter) -> object:
         """One call. A place among those that may run at once is kept until the function has really ended."""
         slots = self._slots.setdefault(function, asyncio.Semaphore(function.max_concurrency))
         await slots.acquire()

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import pyarrow as pa
@@ -82,9 +81,7 @@ class SparkSink:
                 self._spools[block.query.view] = self._files.enter_context(Spool(schema))
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._files.close()
 
     def add(self, block: RunningBlock, batch: pa.RecordBatch) -> None:

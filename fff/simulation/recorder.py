@@ -15,6 +15,7 @@ from typing import cast
 import numpy as np
 import pyarrow as pa
 
+from fff.catalog import Keys
 from fff.dataflow.plan.batch import TupleBatch
 from fff.dataflow.plan.moves import Move, Offer, Outcome, ScanRace
 from fff.dataflow.plan.policy import PullingPolicy, RacingPolicy, RoutingPolicy
@@ -74,7 +75,7 @@ class RunRecorder:
         """Virtual seconds since the run began."""
         return asyncio.get_running_loop().time()
 
-    def asked(self, table: str, method: str, meter: AccessMeter, keys: Sequence[tuple[object, ...]]) -> None:
+    def asked(self, table: str, method: str, meter: AccessMeter, keys: Keys) -> None:
         """An access method begins to serve a request."""
         now = self.now
         meter.sent(now)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from fff.catalog import LookupMethod, Page, ScanMethod, Table
+from fff.catalog import Keys, LookupMethod, Page, ScanMethod, Table
 from fff.errors import SourceError
 from fff.schema import Field, spark_type
 from fff.simulation.recorder import RunRecorder
@@ -166,13 +166,7 @@ class SimulatedSource:
             yield Page(rows.slice(start, scan.page_rows), total_rows=len(rows))
 
     async def lookup(
-        self,
-        table: Table,
-        method: LookupMethod,
-        columns: Sequence[str],
-        keys: Sequence[tuple[object, ...]],
-        *,
-        meter: AccessMeter,
+        self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
     ) -> AsyncGenerator[Page]:
         """Every row that has one of the keys. Raises SourceError where a failure strikes."""
         simulated = self._simulated[table.name]

@@ -20,7 +20,6 @@ from fff.spark.start.warm import LOCAL, WarmJVM, is_allowed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from types import TracebackType
 
     from fff.spark.bridge import Session
     from fff.spark.spool import Spool
@@ -203,9 +202,7 @@ class SparkEngine:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
     def _start(self) -> None:

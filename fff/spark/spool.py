@@ -21,7 +21,6 @@ from fff.spark.temp_folders import make_scratch, remove_scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import TracebackType
 
 #: Fewer rows are handed over in memory, which costs Spark as much as reading them from a file; more go to
 #: files of this many rows, which it reads faster than smaller ones (measured in design section 8).
@@ -139,9 +138,7 @@ class Spool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _cut(self) -> None:

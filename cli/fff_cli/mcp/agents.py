@@ -7,7 +7,6 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from fff.api.result import Result
@@ -72,9 +71,7 @@ class Agents:
             raise UsageError(f"there is no source {unknown[0]!r}", hint="`fff source list` shows them")
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         if self._connection is not None:
             await self._connection.close()
 

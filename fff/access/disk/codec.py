@@ -12,9 +12,8 @@ from typing import IO, Any
 import pyarrow as pa
 
 from fff.access.key_index import KeyNumbers, rows_having
+from fff.catalog import Key, Keys
 from fff.quals import Qual, Quals
-
-Key = tuple[object, ...]
 
 #: Rows that are written together.
 _TOGETHER = 10_000
@@ -74,7 +73,7 @@ def unpacked(body: bytes | None, schema: pa.Schema) -> pa.RecordBatch:
     return pa.ipc.read_record_batch(pa.py_buffer(body), schema)
 
 
-def by_key(rows: pa.RecordBatch, columns: Sequence[str], keys: Sequence[Key]) -> list[pa.RecordBatch]:
+def by_key(rows: pa.RecordBatch, columns: Sequence[str], keys: Keys) -> list[pa.RecordBatch]:
     """For each key, in their order, the rows that have it. Rows with none of the keys are left out."""
     if len(keys) == 1:
         return [rows_having(rows, columns, keys)]

@@ -10,12 +10,12 @@ from typing import cast
 import pyarrow as pa
 
 from fff.access.disk.changes import brought_up_to_date
-from fff.access.disk.codec import Key, by_key, key_bytes, packed, unpacked
+from fff.access.disk.codec import by_key, key_bytes, packed, unpacked
 from fff.access.disk.index import KeptAnswer, KeptKeys, ScanEntry
 from fff.access.disk.store import RowStore
 from fff.access.key_index import KeyIndex, rows_having
 from fff.access.remainder import Patches, patches, put_together
-from fff.catalog import LookupMethod, Page, Prompt, ScanMethod, SourceAdapter, Table
+from fff.catalog import Key, Keys, LookupMethod, Page, Prompt, ScanMethod, SourceAdapter, Table
 from fff.limits import SESSION_BYTES
 from fff.quals import Quals, implied
 from fff.stats import AccessMeter
@@ -240,13 +240,7 @@ class CachedSource:
     # ------------------------------------------------------------------------------------------------ lookups
 
     async def lookup(
-        self,
-        table: Table,
-        method: LookupMethod,
-        columns: Sequence[str],
-        keys: Sequence[Key],
-        *,
-        meter: AccessMeter,
+        self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
     ) -> AsyncGenerator[Page]:
         """Every row that has one of the keys; asked for are only those that nothing on disk covers."""
         needed = tuple(dict.fromkeys((*columns, *method.keys)))
@@ -275,13 +269,7 @@ class CachedSource:
                 yield replace(page, rows=rows.select(list(columns)))
 
     async def answer(
-        self,
-        table: Table,
-        method: LookupMethod,
-        columns: Sequence[str],
-        keys: Sequence[Key],
-        *,
-        meter: AccessMeter,
+        self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
     ) -> tuple[Sequence[Page], AsyncGenerator[Page] | None]:
         """As `Prompt` says: where all or nothing of it is on disk."""
         needed = tuple(dict.fromkeys((*columns, *method.keys)))
@@ -306,7 +294,7 @@ class CachedSource:
         self,
         names: tuple[str, ...],
         columns: tuple[str, ...],
-        keys: Sequence[Key],
+        keys: Keys,
         first: Sequence[Page],
         rest: AsyncIterator[Page] | None,
         *,
@@ -356,7 +344,7 @@ class CachedSource:
         return names in self._looked and (self._whole is None or set(needed) <= set(self._whole.schema.names))
 
     def _answered(
-        self, names: tuple[str, ...], needed: Sequence[str], keys: Sequence[Key]
+        self, names: tuple[str, ...], needed: Sequence[str], keys: Keys
     ) -> dict[Key, pa.RecordBatch]:
         """The rows of those keys whose answer is on disk; an answer to fewer key columns holds those to more of them."""
         rows: dict[Key, pa.RecordBatch] = {}
@@ -384,7 +372,7 @@ class CachedSource:
         self,
         names: tuple[str, ...],
         columns: tuple[str, ...],
-        keys: Sequence[Key],
+        keys: Keys,
         brought: Sequence[pa.RecordBatch],
         fetched: float,
     ) -> None:

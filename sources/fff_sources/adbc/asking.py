@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from fff.catalog import Table
-from fff_sources.adbc.columns import DatabaseColumn, DatabaseTable, Dialect, Key
+from fff.catalog import Keys, Table
+from fff_sources.adbc.columns import DatabaseColumn, DatabaseTable, Dialect
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ def statement(
     columns: Sequence[str],
     *,
     names: Sequence[str] = (),
-    keys: Sequence[Key] = (),
+    keys: Keys = (),
 ) -> DatabaseQuery | None:
     """The rows of some keys, or of all; None where no row can have one of the keys.
 

@@ -8,10 +8,10 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from fff.catalog import Keys
 from fff.quals import Operator, Qual
 from fff.structs import replace
 
-Key = tuple[object, ...]
 #: A condition in the database's SQL, and the values that stand in it as parameters.
 Condition = tuple[str, list[pa.Array]]
 
@@ -89,7 +89,7 @@ class Dialect(Protocol):
     ) -> DatabaseTable:
         """A table out of that answer; `types` are what the spec gives to some of its columns."""
 
-    def keys(self, columns: Sequence[DatabaseColumn], keys: Sequence[Key], number: int) -> Condition | None:
+    def keys(self, columns: Sequence[DatabaseColumn], keys: Keys, number: int) -> Condition | None:
         """That a row has one of the keys; None where no row can. Parameters are counted from `number`."""
 
     def qualifier(self, column: DatabaseColumn, qual: Qual, number: int) -> Condition | None:

@@ -14,12 +14,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from fff.catalog import Keys
 from fff.quals import Qual
 from fff_sources.adbc.columns import (
     Condition,
     DatabaseColumn,
     DatabaseTable,
-    Key,
     first_of_case,
     key_of,
     misfit,
@@ -93,7 +93,7 @@ class PostgresDialect:
         place = (str(rows[0]["schema"]) if namespace is None else namespace, name)
         return DatabaseTable(place, by_name, key if whole else ())
 
-    def keys(self, columns: Sequence[DatabaseColumn], keys: Sequence[Key], number: int) -> Condition | None:
+    def keys(self, columns: Sequence[DatabaseColumn], keys: Keys, number: int) -> Condition | None:
         """`= ANY (array)`, or a join with several arrays."""
         sayable = []
         for key in keys:

@@ -13,13 +13,13 @@ from urllib.parse import parse_qsl, quote, unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fff.catalog import KeyColumn, LookupMethod, Page, ScanMethod, Table
+from fff.catalog import KeyColumn, Keys, LookupMethod, Page, ScanMethod, Table
 from fff.errors import SourceError, SpecError
 from fff.schema import Field, arrow_type
 from fff.stats import AccessMeter
 from fff_sources.adapter import SourceContext
 from fff_sources.adbc.asking import DatabaseQuery, statement
-from fff_sources.adbc.columns import DatabaseTable, Dialect, Key
+from fff_sources.adbc.columns import DatabaseTable, Dialect
 from fff_sources.adbc.connection import (
     PACKAGES,
     AdbcConnection,
@@ -194,13 +194,7 @@ class AdbcSource:
                 yield Page(rows, order=table.sort)
 
     async def lookup(
-        self,
-        table: Table,
-        method: LookupMethod,
-        columns: Sequence[str],
-        keys: Sequence[Key],
-        *,
-        meter: AccessMeter,
+        self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
     ) -> AsyncGenerator[Page]:
         """Every row having one of the keys."""
         for start in range(0, len(keys), method.batch_size):

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
+from fff.catalog import Keys
 from fff.quals import Qual
 from fff.structs import replace
 from fff_sources.adbc.columns import (
     Condition,
     DatabaseColumn,
     DatabaseTable,
-    Key,
     first_of_case,
     key_of,
     misfit,
@@ -79,7 +79,7 @@ class SqliteDialect:
         parts = key_of(by_name)
         return DatabaseTable((name,), by_name, parts if len(parts) == len(key) else ())
 
-    def keys(self, columns: Sequence[DatabaseColumn], keys: Sequence[Key], number: int) -> Condition | None:
+    def keys(self, columns: Sequence[DatabaseColumn], keys: Keys, number: int) -> Condition | None:
         """`IN`, or a condition for each key of several columns."""
         del number
         kinds = [_arrow(one) for one in columns]

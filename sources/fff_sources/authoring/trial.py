@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fff.catalog import Catalog, LookupMethod, Page, ScanMethod, Table
+from fff.catalog import Catalog, Keys, LookupMethod, Page, ScanMethod, Table
 from fff.errors import FFFError, SourceError
 from fff.federation import Federation, RunOptions
 from fff.sql import table_names
@@ -233,7 +233,7 @@ class SpecTrial:
     def _compare(
         self,
         method: LookupMethod,
-        keys: Sequence[tuple[object, ...]],
+        keys: Keys,
         rows: list[Row],
         finding: Finding,
         *,

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from fff.catalog import Key, Keys
 from fff.structs import replace
 from fff_sources.http.portal import WHOLE_NUMBERS, FilterWords
 from fff_sources.http.response.json import encode
 from fff_sources.http.tables import Question
 from fff_sources.http.templates import json_value
-
-Key = tuple[object, ...]
 
 ROW_NUMBER = "_id"  # CKAN's own column of every table it made
 _WHOLE = {
@@ -76,11 +75,11 @@ class Search(FilterWords, frozen=True):
         """The same, sorted by a column, and by the row's number where rows are alike in that."""
         return replace(self, first_by=f"{by[1:]} desc" if by.startswith("-") else by)
 
-    def askable(self, keys: Sequence[Key]) -> Sequence[Key]:
+    def askable(self, keys: Keys) -> Sequence[Key]:
         """The keys that can be stored: PostgreSQL has no texts with a zero byte."""
         return [key for key in keys if not any(isinstance(part, str) and "\0" in part for part in key)]
 
-    def question(self, columns: Sequence[str], keys: Sequence[Key], asked: Mapping[str, str]) -> Question:
+    def question(self, columns: Sequence[str], keys: Keys, asked: Mapping[str, str]) -> Question:
         """The request: only the columns that are needed, of the rows that are asked for, in an order that pages can rest on."""
         params = {"resource_id": self.resource}
         wanted = list(dict.fromkeys(columns or [self.first]))

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from fff.catalog import Keys
 from fff.structs import replace
 from fff_sources.http.portal import WHOLE_NUMBERS, FilterWords
 from fff_sources.http.response.json import encode
 from fff_sources.http.tables import Question
 from fff_sources.http.templates import json_value, text_of
-
-Key = tuple[object, ...]
 
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 _FRACTIONS = re.compile("DECIMAL|NUMERIC|NUMBER")
@@ -102,7 +101,7 @@ class TablePage(FilterWords, frozen=True):
         """The same, sorted by a column; Datasette breaks ties by the primary key."""
         return replace(self, order=(("_sort_desc", by[1:]) if by.startswith("-") else ("_sort", by),))
 
-    def question(self, columns: Sequence[str], keys: Sequence[Key], asked: Mapping[str, str]) -> Question:
+    def question(self, columns: Sequence[str], keys: Keys, asked: Mapping[str, str]) -> Question:
         """The request: only the columns that are needed, of the rows that are asked for."""
         wanted = tuple(("_col", name) for name in dict.fromkeys(columns or [self.first]))
         filters = tuple((f"{one.column}__{_FILTERS[one.operator]}", text_of(one.value)) for one in self.quals)
@@ -110,7 +109,7 @@ class TablePage(FilterWords, frozen=True):
             self.path, (*_BARE, *wanted, *self._filters(keys), *filters, *self.order, *asked.items())
         )
 
-    def _filters(self, keys: Sequence[Key]) -> tuple[tuple[str, str], ...]:
+    def _filters(self, keys: Keys) -> tuple[tuple[str, str], ...]:
         if not keys:
             return ()
         if len(keys) == 1 and not isinstance(keys[0][0], float):

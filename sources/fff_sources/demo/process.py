@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from fff.errors import UsageError
 from fff_sources.demo.data import DEFAULT_SEED
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 STOP_SECONDS = 2.0  # how long the sources get to stop by themselves
 
@@ -43,9 +40,7 @@ class DemoServer:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
     def wait(self) -> int:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from pathlib import Path
 
-from fff.catalog import LookupMethod, Page, ScanMethod, Table
+from fff.catalog import Keys, LookupMethod, Page, ScanMethod, Table
 from fff.errors import InvariantError
 from fff.schema import Field
 from fff.stats import AccessMeter
@@ -155,13 +155,7 @@ class NamedFiles:
                 yield page
 
     def lookup(
-        self,
-        table: Table,
-        method: LookupMethod,
-        columns: Sequence[str],
-        keys: Sequence[tuple[object, ...]],
-        *,
-        meter: AccessMeter,
+        self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
     ) -> AsyncIterator[Page]:
         """Files have no index."""
         del method, columns, keys, meter

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fff.catalog import Key, Keys
 from fff.structs import Struct
 from fff.web.types import Response
 from fff_sources.graphql import fields
@@ -17,8 +18,6 @@ from fff_sources.http.response.json import MalformedJSON, Raw, decode
 from fff_sources.http.response.jsonpath import JsonPath
 from fff_sources.http.tables import Question
 from fff_sources.http.templates import json_value, text_of
-
-Key = tuple[object, ...]
 
 _MOST_SHOWN = 3  # errors of one answer
 _INT = range(-(2**31), 2**31)  # of GraphQL
@@ -67,7 +66,7 @@ class GraphQLWords:
     keys: tuple[str, ...] = ()
     batch: bool = False
 
-    def askable(self, keys: Sequence[Key]) -> Sequence[Key]:
+    def askable(self, keys: Keys) -> Sequence[Key]:
         """The keys that are values of their variables' types."""
         return [
             key
@@ -75,7 +74,7 @@ class GraphQLWords:
             if all(_fits(self.types[name], value) for name, value in zip(self.keys, key, strict=True))
         ]
 
-    def question(self, columns: Sequence[str], keys: Sequence[Key], asked: Mapping[str, str]) -> Question:
+    def question(self, columns: Sequence[str], keys: Keys, asked: Mapping[str, str]) -> Question:
         """The request, selecting only the columns that are needed."""
         variables: dict[str, object] = {}
         for name, text in asked.items():

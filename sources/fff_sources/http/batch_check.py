@@ -26,10 +26,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.budget import BudgetExhausted
-from fff.catalog import Page
+from fff.catalog import Key, Keys, Page
 from fff.errors import SourceError
 from fff.structs import Struct, field
-from fff_sources.http.request.keys import Key, shortest
+from fff_sources.http.request.keys import shortest
 
 #: Asks for keys in one request of the same kind.
 Ask = Callable[[Sequence[Key]], AsyncGenerator[Page]]
@@ -87,9 +87,7 @@ class BatchTrust:
         self._strays_alone = False  # the last answer to keys that were asked for again
         self._one_at_a_time = asyncio.Lock()
 
-    async def watched(
-        self, pages: AsyncGenerator[Page], asked: Sequence[Key], ask: Ask
-    ) -> AsyncGenerator[Page]:
+    async def watched(self, pages: AsyncGenerator[Page], asked: Keys, ask: Ask) -> AsyncGenerator[Page]:
         """The answer to a batch as it comes; raises SourceError at its end where the source left rows out."""
         answer = _KeyedAnswer()
         readable = True
@@ -107,7 +105,7 @@ class BatchTrust:
                     message, hint = self._refused
                     raise SourceError(message, source=self._source, table=self._table, hint=hint)
 
-    async def _judge(self, asked: Sequence[Key], answer: _KeyedAnswer, ask: Ask) -> None:
+    async def _judge(self, asked: Keys, answer: _KeyedAnswer, ask: Ask) -> None:
         row_counts = {key: answer.rows[key] for key in asked if key in answer.rows}
         if not self._proved:
             await self._judge_places(asked, row_counts, ask)
@@ -118,7 +116,7 @@ class BatchTrust:
             if not await self._judge_empty(asked, row_counts, empty, ask):
                 await self._judge_length(asked, row_counts, empty, answer.last, ask, again=again)
 
-    async def _row_counts(self, keys: Sequence[Key], ask: Ask) -> Counter[Key]:
+    async def _row_counts(self, keys: Keys, ask: Ask) -> Counter[Key]:
         """The rows of some keys; none where that cannot be found out."""
         answer = _KeyedAnswer()
         with contextlib.suppress(SourceError, BudgetExhausted):
@@ -129,7 +127,7 @@ class BatchTrust:
         self._strays_alone = bool(answer.rows) and not counts
         return counts
 
-    async def _judge_places(self, asked: Sequence[Key], counts: dict[Key, int], ask: Ask) -> None:
+    async def _judge_places(self, asked: Keys, counts: dict[Key, int], ask: Ask) -> None:
         """Whether only the first or the last key is read, or none."""
         if not counts:
             if self._empty_checks < _EMPTY_CHECKS:
@@ -154,9 +152,7 @@ class BatchTrust:
             place_read = "last" if last else "first"
             self._refuse(f"of {len(asked)} keys in one request the source reads the {place_read} one only", 1)
 
-    async def _judge_empty(
-        self, asked: Sequence[Key], counts: dict[Key, int], empty: Sequence[Key], ask: Ask
-    ) -> bool:
+    async def _judge_empty(self, asked: Keys, counts: dict[Key, int], empty: Keys, ask: Ask) -> bool:
         """Ask again for keys without rows, where that is due: one in the middle, then the others in the opposite order."""
         share = len(empty) / len(asked)
         if not empty or self._samples == _SAMPLES or (self._samples and share < self._share + _JUMP):
@@ -171,9 +167,9 @@ class BatchTrust:
 
     async def _judge_length(
         self,
-        asked: Sequence[Key],
+        asked: Keys,
         counts: dict[Key, int],
-        empty: Sequence[Key],
+        empty: Keys,
         last: Key | None,
         ask: Ask,
         *,
@@ -194,9 +190,7 @@ class BatchTrust:
             if counts[fewest] < counts[last]:
                 await self._has_more(asked, counts, [fewest], ask)
 
-    async def _has_more(
-        self, asked: Sequence[Key], counts: dict[Key, int], keys: Sequence[Key], ask: Ask
-    ) -> bool:
+    async def _has_more(self, asked: Keys, counts: dict[Key, int], keys: Keys, ask: Ask) -> bool:
         """Whether keys have more rows when they are asked for again; then the method is refused."""
         more = await self._row_counts(keys, ask) if keys else Counter[Key]()
         if self._strays_alone:
@@ -218,7 +212,7 @@ class BatchTrust:
         self._refused = message, hint
 
 
-def _elsewhere(asked: Sequence[Key], full: Sequence[Key], empty: Sequence[Key]) -> list[Key]:
+def _elsewhere(asked: Keys, full: Keys, empty: Keys) -> list[Key]:
     """Keys without rows turned round, between as few as may be that have some: none where it stood, from either end.
 
     So whoever drops one place of every request drops another key, and whoever cuts answers short cuts less.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from urllib.parse import urlencode, urljoin
 
-from fff.catalog import Table
+from fff.catalog import Keys, Table
 from fff.errors import InvariantError, SourceError
 from fff.stats import AccessMeter
 from fff.structs import replace
@@ -100,7 +100,7 @@ class Exchange:
         method: str,
         access: HttpAccess,
         columns: Sequence[str],
-        keys: Sequence[tuple[object, ...]],
+        keys: Keys,
         *,
         meter: AccessMeter,
         policy: HostPolicy | None = None,
@@ -225,7 +225,7 @@ class Exchange:
         planned: PlannedTable,
         access: HttpAccess,
         columns: Sequence[str],
-        keys: Sequence[tuple[object, ...]],
+        keys: Keys,
         *,
         meter: AccessMeter,
         policy: HostPolicy | None = None,
@@ -276,7 +276,7 @@ class _Asked:
         planned: PlannedTable,
         access: HttpAccess,
         columns: Sequence[str],
-        keys: Sequence[tuple[object, ...]],
+        keys: Keys,
         meter: AccessMeter,
         policy: HostPolicy | None,
         judge: Rules | None,

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
+from fff.catalog import Keys
 from fff.errors import SourceError, SpecError
 from fff.quals import Quals
 from fff.stats import AccessMeter
@@ -48,7 +49,7 @@ class FilterWords(Struct, frozen=True, kw_only=True):
         """The same words, which say these in every request."""
         return replace(self, quals=quals)
 
-    def askable(self, keys: Sequence[tuple[object, ...]]) -> Sequence[tuple[object, ...]]:
+    def askable(self, keys: Keys) -> Sequence[tuple[object, ...]]:
         """All of them."""
         return keys
 

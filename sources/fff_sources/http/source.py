@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from fff.access.key_index import having
 from fff.budget import Money
-from fff.catalog import LookupMethod, Page, ScanMethod, Table
+from fff.catalog import Key, Keys, LookupMethod, Page, ScanMethod, Table
 from fff.dataflow.plan.extents import Extent, ValueSet
 from fff.errors import InvariantError, SourceError, SpecError
 from fff.stats import AccessMeter
@@ -24,7 +24,7 @@ from fff_sources.http.paging.partitions import ScanPart, is_divisible
 from fff_sources.http.paging.windows import WindowsLeft, asking, windows_of, within
 from fff_sources.http.portal import together
 from fff_sources.http.request.auth import Authenticator
-from fff_sources.http.request.keys import Key, as_sent, carried, is_plain, quals_as_sent
+from fff_sources.http.request.keys import as_sent, carried, is_plain, quals_as_sent
 from fff_sources.http.spec import spec
 from fff_sources.http.spec.cost import cost_problems, price_of
 from fff_sources.http.spec.functions import single_values
@@ -218,13 +218,7 @@ class HttpSource:
         return streams
 
     async def lookup(
-        self,
-        table: Table,
-        method: LookupMethod,
-        columns: Sequence[str],
-        keys: Sequence[tuple[object, ...]],
-        *,
-        meter: AccessMeter,
+        self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
     ) -> AsyncGenerator[Page]:
         """Every row matching one of the keys."""
         planned = self._narrowed(table)
@@ -240,13 +234,7 @@ class HttpSource:
                     yield page
 
     async def answer(
-        self,
-        table: Table,
-        method: LookupMethod,
-        columns: Sequence[str],
-        keys: Sequence[tuple[object, ...]],
-        *,
-        meter: AccessMeter,
+        self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
     ) -> tuple[Sequence[Page], AsyncGenerator[Page] | None]:
         """As `Prompt` says: of one key that goes into its request as it is."""
         access = access_of(method)
@@ -264,7 +252,7 @@ class HttpSource:
         access: HttpAccess,
         columns: Sequence[str],
         *,
-        keys: Sequence[Key],
+        keys: Keys,
         known_as: Mapping[Key, Key],
         meter: AccessMeter,
     ) -> AsyncGenerator[Page]:
@@ -272,20 +260,18 @@ class HttpSource:
         table, http = planned.table, self._exchange(access)
         out = carried(access, keys, method.batch_size)
 
-        def read(
-            some: Sequence[Key], names: Sequence[str] = columns, *, filled: bool = True
-        ) -> AsyncGenerator[Page]:
+        def read(some: Keys, names: Sequence[str] = columns, *, filled: bool = True) -> AsyncGenerator[Page]:
             reading = http.reading(planned, method.name, access, names, some, meter=meter, filled=filled)
             return reading.pages(1)
 
-        def unanswered(reason: str, some: Sequence[Key]) -> Page:
+        def unanswered(reason: str, some: Keys) -> Page:
             reader = http.reader(planned, method.name, access, tuple(columns), filled=False)
             return Page(reader.empty(), reason, unanswered=tuple(known_as[key] for key in some))
 
         if out.never:
             yield unanswered("an empty key cannot be put into the path", out.never)
 
-        def answer(batch: Sequence[Key]) -> AsyncGenerator[Page]:
+        def answer(batch: Keys) -> AsyncGenerator[Page]:
             pages = read(batch)
             if len(batch) > 1:
                 trust = self._trusts.setdefault(

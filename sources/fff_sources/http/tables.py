@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkabl
 
 import pyarrow as pa
 
-from fff.catalog import KeyColumn, LookupMethod, ScanMethod, Table
+from fff.catalog import KeyColumn, Keys, LookupMethod, ScanMethod, Table
 from fff.quals import ChangesSince, Quals
 from fff.schema import Field, arrow_type, is_sorted_alike
 from fff.structs import Struct, field, replace
@@ -45,12 +45,10 @@ class Question(Struct, frozen=True):
 class Words(Protocol):
     """How an access method asks where its endpoint's texts do not say it: a query language with literals of its own."""
 
-    def askable(self, keys: Sequence[tuple[object, ...]]) -> Sequence[tuple[object, ...]]:
+    def askable(self, keys: Keys) -> Sequence[tuple[object, ...]]:
         """The keys that the language can say; no row can have any other."""
 
-    def question(
-        self, columns: Sequence[str], keys: Sequence[tuple[object, ...]], asked: Mapping[str, str]
-    ) -> Question:
+    def question(self, columns: Sequence[str], keys: Keys, asked: Mapping[str, str]) -> Question:
         """The request for some columns of the rows of these keys (all rows without any).
 
         `asked` comes from the paginator.

@@ -11,7 +11,7 @@ import operator
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from fff.catalog import Page
+from fff.catalog import Keys, Page
 from fff.quals import Quals
 from fff.structs import replace
 from fff_sources.http.tables import HttpAccess
@@ -38,7 +38,7 @@ def wanted(access: HttpAccess, quals: Quals) -> list[HttpAccess]:
     return [replace(access, variant=one) for one in access.variants if _fulfils(one, quals)]
 
 
-def keys_of(access: HttpAccess, keys: Sequence[tuple[object, ...]]) -> list[tuple[object, ...]]:
+def keys_of(access: HttpAccess, keys: Keys) -> list[tuple[object, ...]]:
     """Those of the keys that are of the variant: others have no rows there."""
     places = [
         (access.keys.index(name), value) for name, value in access.variant.items() if name in access.keys

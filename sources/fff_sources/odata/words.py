@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
+from fff.catalog import Key, Keys
 from fff.quals import Qual
 from fff.structs import replace
 from fff_sources.http.portal import FilterWords
 from fff_sources.http.tables import Question
 from fff_sources.odata.edm import Property, literal
-
-Key = tuple[object, ...]
-
 
 _OPERATORS = {"=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
@@ -47,11 +45,11 @@ class ODataWords(FilterWords, frozen=True):
         """The same, ordered by a column, and by the key where rows are alike in that."""
         return replace(self, order=(by, *(name for name in self.key if name != by.removeprefix("-"))))
 
-    def askable(self, keys: Sequence[Key]) -> Sequence[Key]:
+    def askable(self, keys: Keys) -> Sequence[Key]:
         """The keys that are values of their properties' types."""
         return [key for key in keys if None not in self._literals(key)]
 
-    def question(self, columns: Sequence[str], keys: Sequence[Key], asked: Mapping[str, str]) -> Question:
+    def question(self, columns: Sequence[str], keys: Keys, asked: Mapping[str, str]) -> Question:
         """The request: only the columns that are needed, of the rows that are asked for."""
         wanted = list(columns) or [*self.keys, *self.properties][:1]
         members = dict.fromkeys(self.properties[name].name.partition("/")[0] for name in wanted)
@@ -87,7 +85,7 @@ class ODataWords(FilterWords, frozen=True):
     def _literals(self, key: Key) -> list[str | None]:
         return [literal(self.properties[name].edm, value) for name, value in zip(self.keys, key, strict=True)]
 
-    def _bound(self, keys: Sequence[Key]) -> str:
+    def _bound(self, keys: Keys) -> str:
         names = [self.properties[name].name for name in self.keys]
         if len(keys) > 1 and len(names) == 1 and self.operator == "in":
             return f"{names[0]} in ({','.join(str(self._literals(key)[0]) for key in keys)})"

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 
-from fff.catalog import LookupMethod, Page, SourceAdapter, Table
+from fff.catalog import Keys, LookupMethod, Page, SourceAdapter, Table
 from fff.errors import SourceError
 from fff.functions import Proxy
 from fff.functions.declared import value_name
@@ -41,13 +41,7 @@ class OpenAISource(HttpSource):
         return [replace(table, proxied=self._proxied.get(table.name)) for table in super().tables]
 
     async def lookup(
-        self,
-        table: Table,
-        method: LookupMethod,
-        columns: Sequence[str],
-        keys: Sequence[tuple[object, ...]],
-        *,
-        meter: AccessMeter,
+        self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
     ) -> AsyncGenerator[Page]:
         """What the model says. Raises SourceError where it says nothing: no NULL, which only a schema of the spec's own lets a value be."""
         value = value_name(method.keys)

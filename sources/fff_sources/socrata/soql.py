@@ -7,12 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
+from fff.catalog import Keys
 from fff.structs import replace
 from fff_sources.http.portal import WHOLE_NUMBERS, FilterWords
 from fff_sources.http.tables import Question
 from fff_sources.http.templates import text_of
-
-Key = tuple[object, ...]
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 _WORDS = frozenset({
@@ -110,7 +109,7 @@ class Soql(FilterWords, frozen=True):
         falling = " DESC" if by.startswith("-") else ""
         return replace(self, order=f"{name(by.removeprefix('-'))}{falling},:id")
 
-    def question(self, columns: Sequence[str], keys: Sequence[Key], asked: Mapping[str, str]) -> Question:
+    def question(self, columns: Sequence[str], keys: Keys, asked: Mapping[str, str]) -> Question:
         """The request: only the columns that are needed, of the rows that are asked for, in an order that pages can rest on."""
         params = {
             "$select": ",".join(map(name, dict.fromkeys(columns or [self.first]))),

@@ -6,12 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fff.catalog import Key, Keys
 from fff.web.types import Response
 from fff_sources.http.tables import Question
 from fff_sources.sparql import terms
 from fff_sources.sparql.spec import KEYS, SparqlColumn, SparqlTable, prologue_of
-
-Key = tuple[object, ...]
 
 _RESULTS = "application/sparql-results+json"
 _KNOWN = {  # prefixes that everybody knows; a spec or a query may say otherwise
@@ -44,7 +43,7 @@ class SparqlWords:
     keys: tuple[str, ...] = ()
     order: tuple[str, ...] | None = None
 
-    def askable(self, keys: Sequence[Key]) -> Sequence[Key]:
+    def askable(self, keys: Keys) -> Sequence[Key]:
         """The keys that are terms of their columns' kinds."""
         return [
             key
@@ -52,7 +51,7 @@ class SparqlWords:
             if all(self._written(name, value) is not None for name, value in zip(self.keys, key, strict=True))
         ]
 
-    def question(self, columns: Sequence[str], keys: Sequence[Key], asked: Mapping[str, str]) -> Question:
+    def question(self, columns: Sequence[str], keys: Keys, asked: Mapping[str, str]) -> Question:
         """The request. `asked` has `limit` and `offset` where pages are asked for."""
         return self.sent(self.text(columns, keys, asked))
 
@@ -72,9 +71,7 @@ class SparqlWords:
             return Question(params=(("query", text),), headers=headers)
         return Question(headers=headers, form={"query": text})
 
-    def text(
-        self, columns: Sequence[str], keys: Sequence[Key] = (), asked: Mapping[str, str] | None = None
-    ) -> str:
+    def text(self, columns: Sequence[str], keys: Keys = (), asked: Mapping[str, str] | None = None) -> str:
         """The query for some columns of the rows of these keys."""
         wanted = list(columns) or [*self.keys, *self.columns][:1]
         own = "" if self.table.query is None else prologue_of(self.table.query)[0]
@@ -104,7 +101,7 @@ class SparqlWords:
             and not re.search(rf"PREFIX\s+{name}:", own, re.IGNORECASE)
         ]
 
-    def _body(self, keys: Sequence[Key]) -> list[str]:
+    def _body(self, keys: Keys) -> list[str]:
         if self.table.query is None:
             return [*self._bound(keys), *self._patterns()]
         query = prologue_of(self.table.query)[1]
@@ -130,7 +127,7 @@ class SparqlWords:
             lines.append(f"OPTIONAL {{ {line} }}" if column.optional and name not in self.keys else line)
         return lines
 
-    def _bound(self, keys: Sequence[Key]) -> list[str]:
+    def _bound(self, keys: Keys) -> list[str]:
         """What leaves only the rows of the keys: VALUES where the kind of term is declared, a comparison elsewhere."""
         if not keys:
             return []

@@ -9,13 +9,11 @@ from urllib.parse import quote
 import numpy as np
 import pyarrow as pa
 
-from fff.catalog import Table
+from fff.catalog import Key, Keys, Table
 from fff.quals import Quals
 from fff.structs import Struct, field, replace
 from fff_sources.http import templates
 from fff_sources.http.tables import HttpAccess
-
-Key = tuple[object, ...]
 
 
 class Alone(NamedTuple):
@@ -34,7 +32,7 @@ class Carried(Struct):
     never: list[Key] = field(default_factory=list)  # no path has a place for them
 
 
-def carried(access: HttpAccess, keys: Sequence[Key], batch_size: int) -> Carried:
+def carried(access: HttpAccess, keys: Keys, batch_size: int) -> Carried:
     """Put keys into batches, and aside what cannot be in any."""
     keys_sent = Carried()
     separator = access.batch.separator if access.batch is not None else None
@@ -88,7 +86,7 @@ def _segments(access: HttpAccess, texts: Sequence[str]) -> list[str]:
     return [templates.fill_text(part, values) for part in parts if values.keys() & templates.names(part)]
 
 
-def as_sent(table: Table, names: Sequence[str], keys: Sequence[Key]) -> Sequence[Key]:
+def as_sent(table: Table, names: Sequence[str], keys: Keys) -> Sequence[Key]:
     """The keys with every 32-bit float as the number of fewest digits that reads back as the same."""
     if not any(isinstance(value, float) for key in keys for value in key):
         return keys

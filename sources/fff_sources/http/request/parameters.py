@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fff.catalog import Table
+from fff.catalog import Keys, Table
 from fff.quals import Quals
 from fff.structs import Struct
 from fff.web.secrets import Secrets
@@ -55,7 +55,7 @@ class SentValue(Struct, frozen=True):
     json: object
 
 
-def key_values(access: HttpAccess, keys: Sequence[tuple[object, ...]]) -> dict[str, KeyValue]:
+def key_values(access: HttpAccess, keys: Keys) -> dict[str, KeyValue]:
     """What each key column stands for in a request for these keys."""
     separator = access.batch.separator if access.batch is not None else None
     values = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import urlsplit, urlunsplit
 
+from fff.catalog import Keys
 from fff.errors import SourceError
 from fff.structs import Struct, replace
 from fff.web.addresses import host_allowed, without_user
@@ -138,7 +139,7 @@ class Requests:
         self,
         planned: PlannedTable,
         access: HttpAccess,
-        keys: Sequence[tuple[object, ...]],
+        keys: Keys,
         ask: Ask,
         *,
         columns: Sequence[str],
@@ -195,7 +196,7 @@ class Requests:
         self,
         planned: PlannedTable,
         access: HttpAccess,
-        keys: Sequence[tuple[object, ...]],
+        keys: Keys,
         ask: Ask,
         *,
         columns: Sequence[str],
@@ -346,7 +347,7 @@ def _join(base_url: str, path: str) -> str:
     return f"{base_url.rstrip('/')}/{path.lstrip('/')}" if path else base_url
 
 
-def _units(access: HttpAccess, keys: Sequence[tuple[object, ...]]) -> int:
+def _units(access: HttpAccess, keys: Keys) -> int:
     """As how many requests of declared limits one for these keys counts."""
     counted = access.endpoint.counts_as
     if isinstance(counted, int):
