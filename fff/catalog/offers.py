@@ -193,7 +193,7 @@ class Page(Struct, frozen=True):
     counted: bool = False
 
 
-#: Values of the key columns of a lookup, in the order of its `keys`: of one row that is looked for, and of several.
+#: Values of the key columns of a lookup, in the order of its `keys`, and several of these.
 Key: TypeAlias = tuple[object, ...]
 Keys: TypeAlias = Sequence[Key]
 
