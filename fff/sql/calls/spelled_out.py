@@ -37,14 +37,13 @@ _ENDS = frozenset({TokenType.R_PAREN, TokenType.SEMICOLON})
 
 
 def spelled_out(
-    statement: Statement, catalog: Catalog, params: Mapping[str, object]
+    text: Edited, catalog: Catalog, params: Mapping[str, object]
 ) -> tuple[Edited, Catalog] | None:
     """The text with names in the places of rows, and the catalog with tables of these names; None where there are none."""
     edits: list[Edit] = []
     tables: list[Table] = []
-    text = Edited.of(statement.sql).edited(_generated(statement))
-    if text.sql != statement.sql:
-        statement = parse_statement(text.sql)
+    text = text.edited(_generated(parse_statement(text.sql)))
+    statement = parse_statement(text.sql)
     for node in statement.tree.find_all(exp.Values, exp.Table):
         rows, edited = _rows(statement, node, params), None
         if isinstance(node.parent, exp.In):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
@@ -185,7 +186,11 @@ def _planned_once(
         refused = error
     if plain is None or plain.upper is not None:
         made = QueryTables()
-        for text, tables in _rewritten(statement, catalog, params, made, depth):
+        texts = itertools.chain(
+            _rewritten(Edited.of(statement.sql), catalog, params, made, depth),
+            _rewritten_calls(statement, catalog, params, made, depth),
+        )
+        for text, tables in texts:
             with suppress(QueryError):
                 other = made.attached(
                     _as_written(text.sql, parse_statement(text.sql), tables, params, at_hand)
@@ -210,12 +215,11 @@ def _joins_more(other: Prepared, plain: Prepared) -> bool:
 
 
 def _rewritten(
-    statement: Statement, catalog: Catalog, params: Mapping[str, object], made: QueryTables, depth: int
+    text: Edited, catalog: Catalog, params: Mapping[str, object], made: QueryTables, depth: int
 ) -> Iterator[tuple[Edited, Catalog]]:
     """The statement in other words, each with the tables that it names: rows as tables, halves of FULL JOIN, queries merged."""
-    text = Edited.of(statement.sql)
     with suppress(QueryError):
-        spelled = spelled_out(statement, catalog, params)
+        spelled = spelled_out(text, catalog, params)
         if spelled is not None:
             text, catalog = spelled
             yield text, catalog
@@ -252,6 +256,17 @@ def _rewritten(
         keyed = with_key_columns(text, catalog, made, plan)
         if keyed is not None:
             yield keyed
+
+
+def _rewritten_calls(
+    statement: Statement, catalog: Catalog, params: Mapping[str, object], made: QueryTables, depth: int
+) -> Iterator[tuple[Edited, Catalog]]:
+    """The statement with tables in the places of its calls, in other words: a call for the rows that all else has left is
+    an outer join with a query in FROM, which needs no Spark once that is merged."""
+    with suppress(QueryError):
+        expanded, text = expand_calls(statement, catalog, params)
+        if expanded is not statement:
+            yield from _rewritten(text, catalog, params, made, depth)
 
 
 def _told_of(result: BranchUnion | None, written: Edited, text: Edited) -> BranchUnion | None:
