@@ -261,8 +261,10 @@ def _rewritten(
 def _rewritten_calls(
     statement: Statement, catalog: Catalog, params: Mapping[str, object], made: QueryTables, depth: int
 ) -> Iterator[tuple[Edited, Catalog]]:
-    """The statement with tables in the places of its calls, in other words: a call for the rows that all else has left is
-    an outer join with a query in FROM, which needs no Spark once that is merged."""
+    """The statement with tables in the places of its calls, in other words.
+
+    A call for the rows that all else has left is an outer join with a query in FROM; that merged, it needs no Spark.
+    """
     with suppress(QueryError):
         expanded, text = expand_calls(statement, catalog, params)
         if expanded is not statement:
