@@ -1,7 +1,8 @@
-"""Calls that Spark has to see: how often functions are called for select lists, OR, CASE, computed arguments, LIMIT."""
+"""Calls for the rows that everything else has left: how often functions are called for select lists, OR, CASE, computed arguments, LIMIT."""
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -69,8 +70,37 @@ def test_nulls_and_names(federation: Connection) -> None:
     assert set(size.counts.values()) == {1}
 
 
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("SELECT id, letters(abstract) FROM papers", ["id", "letters(abstract)"]),
+        ("SELECT *, letters(lower(abstract)) + 1 AS s FROM papers WHERE even(abstract)", [*sorted(TYPES), "s"]),
+        ("SELECT DISTINCT letters(abstract) AS s FROM papers", ["s"]),
+        ("SELECT id FROM papers WHERE letters(abstract) IS NULL OR even(abstract)", ["id"]),
+        ("SELECT p.id, letters(v.grade) AS s FROM papers p LEFT JOIN venues v ON p.venue = v.venue", ["id", "s"]),
+        ("SELECT s FROM (SELECT letters(abstract) AS s, id FROM papers) p WHERE id > 2", ["s"]),
+        ("SELECT letters(abstract) AS s FROM papers UNION ALL SELECT id FROM papers", ["s"]),
+        ("SELECT p.id, letters(p.abstract) AS s FROM papers p JOIN venues v ON p.venue = v.venue LIMIT 3", ["id", "s"]),
+    ],
+)  # fmt: skip
+def test_no_spark_is_needed_for_calls(federation: Connection, sql: str, names: list[str]) -> None:
+    register(federation, "even", is_even, "boolean")
+    register(federation, "letters", len, "int")
+    result = federation.sql(sql)
+    assert not result.report["spark"]["used"]
+    limited = sql.endswith("LIMIT 3")
+    # Spark has them sorted, once all is there.
+    beside = federation.sql(f"SELECT *, count(*) OVER () AS n FROM ({sql.removesuffix(' LIMIT 3')})")
+    assert beside.report["spark"]["used"]
+    assert (result.to_arrow().column_names, *beside.to_arrow().column_names[:-1]) == (names, *names)
+    expected = collections.Counter(tuple(row)[:-1] for row in beside)
+    got = collections.Counter(map(tuple, result))
+    assert got <= expected if limited else got == expected
+    assert got.total() == (3 if limited else expected.total())
+
+
 @pytest.mark.slow
-def test_a_missing_value_is_null_in_a_partial_result(federation: Connection) -> None:
+def test_a_row_whose_value_is_missing_is_left_out_of_a_partial_result(federation: Connection) -> None:
     def run(abstract: str) -> int:
         if abstract == "a3":
             raise ValueError("no idea")
@@ -81,7 +111,7 @@ def test_a_missing_value_is_null_in_a_partial_result(federation: Connection) -> 
     result = federation.sql(sql, on_source_error="partial")
     assert not result.complete
     assert [one.predicate for one in result.missing] == ["abstract = 'a3'"]
-    wanted = [(i, None if a == "a3" else 2) for i, _, a, *_ in PAPERS if a is not None and a >= "a3"]
+    wanted = [(i, 2) for i, _, a, *_ in PAPERS if a is not None and a > "a3"]
     assert sorted(zip(*(one.to_pylist() for one in result.to_arrow().columns), strict=True)) == wanted
 
 

@@ -165,7 +165,7 @@ def test_a_schema_of_ones_own_may_let_a_value_be_null(
     with fff.connect(spec(**own), cache=False, on_source_error="partial") as connection:
         connection.register_table("papers", pa.table({"abstract": ["on peas"]}))
         found = connection.sql("SELECT about_fusion(abstract) AS is FROM papers")
-        assert ([row[0] for row in found], found.complete) == ([None], whole)
+        assert ([row[0] for row in found], found.complete) == ([None] if whole else [], whole)
 
 
 def papers(seed: int, count: int) -> dict[str, bool]:

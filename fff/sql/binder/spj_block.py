@@ -235,7 +235,7 @@ class _FromClause(Struct):
             if is_mirrored(join):
                 scope, at = self._mirrored(join, scope, right, at)
                 continue
-            if len(right.relations) > 1 or right.relations[0].called:
+            if len(right.relations) > 1:
                 raise refuse(self.statement, "this right side of a join", right.relations[0].span)
             scope, at = self._one_sided(join, kind, scope, right, at)
         return scope, at

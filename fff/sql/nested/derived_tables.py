@@ -142,12 +142,7 @@ class _Merge(Struct, frozen=True):
         must(inner.outer is None or (isinstance(source.node, exp.Lateral) and inner.outer is scope))
         must(not filled(inner.node) - _INNER and not filled(scope.node) - _OUTER)
         must(not any(arg(one, "method") or arg(one, "side") in ("RIGHT", "FULL") for one in joins))
-        must(
-            all(
-                one.table and one.span and not (one.renamed or one.sealed or one.called)
-                for one in inner.sources
-            )
-        )
+        must(all(one.table and one.span and not (one.renamed or one.sealed) for one in inner.sources))
         first = source is scope.sources[0]
         commas = any(
             not one.args.get("on") and not one.args.get("kind") for one in inner.node.args.get("joins") or ()

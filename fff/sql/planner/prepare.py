@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
@@ -222,7 +223,8 @@ def _planned_once(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
         refused = error
     if plain is None or plain.upper is not None:
         made = QueryTables()
-        for text in _rewritten(written, made, planning):
+        texts = (rewritten(written, made, planning) for rewritten in (_rewritten, _rewritten_calls))
+        for text in itertools.chain.from_iterable(texts):
             with suppress(QueryError):
                 other = made.attached(_as_written(sql, text, planning))
                 if plain is None or other.upper is None or (made.packed and _joins_more(other, plain)):
@@ -275,6 +277,17 @@ def _rewritten(text: Rewritten, made: QueryTables, planning: _Planning) -> Itera
         keyed = with_key_columns(text, made, plan)
         if keyed is not None:
             yield keyed
+
+
+def _rewritten_calls(text: Rewritten, made: QueryTables, planning: _Planning) -> Iterator[Rewritten]:
+    """The statement with tables in the places of its calls, in other words.
+
+    A call for the rows that all else has left is an outer join with a query in FROM; that merged, it needs no Spark.
+    """
+    with suppress(QueryError):
+        expanded = expand_calls(text)
+        if expanded is not text:
+            yield from _rewritten(expanded, made, planning)
 
 
 def _as_written(sql: str, text: Rewritten, planning: _Planning) -> Prepared:
