@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from fff.catalog import Catalog
 from fff.errors import InfeasibleQuery, QueryError, Span
+from fff.sql.analysis.predicates import constant_value
 from fff.sql.analysis.priorities import named_columns
 from fff.sql.analysis.soundness import bounds_of, doubts_of
 from fff.sql.binder import text_columns
@@ -275,7 +276,7 @@ def _as_written(
             tree = read_queries(expanded, catalog)
             check_function_names(expanded)
             check_arguments(expanded)
-            check_argument_types(tree)
+            check_argument_types(tree, constant_value)
             check_refusals(tree)
             prepared, joined = _planned(tree, catalog, params, at_hand)
         except QueryError as error:
