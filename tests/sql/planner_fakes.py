@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pyarrow as pa
 import pytest
 
 from fff.catalog import Catalog, KeyColumn, LookupMethod, ScanMethod, Table
@@ -113,3 +114,19 @@ REGIONS = table("shop.regions", "region string, boss string", scans=1)
 ITEMS = table("shop.items", "sku string, name string, parent string", scans=1, lookups=("sku",))
 
 DEMO = catalog(FEC, DEMOGRAPHICS, CRIME, TYPES, PRICES, REGIONS, ITEMS)
+
+
+#: Tables of columns of every kind, and no rows of them.
+CATALOG = catalog(
+    table("w.t", "id int, k int, s string, d double, dt date", scans=1),
+    table("w.u", "k int, name string, n bigint, ok boolean", scans=1),
+    table(
+        "w.n",
+        "id int, arr array<int>, m map<string,int>, st struct<a:int,b:string>, items array<struct<sku:string,qty:int>>",
+        scans=1,
+    ),
+)
+EMPTY = {
+    table.name: pa.schema([(field.name, field.arrow) for field in table.columns]).empty_table()
+    for table in CATALOG.tables()
+}

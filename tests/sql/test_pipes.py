@@ -52,7 +52,6 @@ def test_pipes_mean_a_select(pipes: str, select: str) -> None:
         "FROM r WHERE b |> LIMIT 2",
         "FROM r |> SELECT i |> WHERE r.l = 1",  # refused, but `SELECT i |> WHERE r.i = 1` is not
         "FROM r |> SELECT r.i, r.l |> JOIN u AS r ON true |> WHERE r.l = 1",
-        "FROM r |> EXTEND 1 AS x |> WHERE r.x = 1",  # refused, but r.i is not
         "FROM r |> SELECT i AS x |> SET x = x + 1, x = 2",
     ],
 )
@@ -97,5 +96,22 @@ def test_a_qualifier_that_nothing_has_is_told_where_it_stands() -> None:
     assert refused_at("FROM r |> AS q |> WHERE q.i = zzz.i", "zzz", CATALOG) == "unknown table or alias zzz"
 
 
+@pytest.mark.parametrize(
+    "pipes",
+    [
+        "FROM r |> EXTEND 1 AS x |> WHERE r.x = 1",
+        "FROM r |> SELECT i AS x |> SELECT r.x",
+        "FROM r |> AGGREGATE sum(i) AS x GROUP BY b |> SELECT r.x",
+    ],
+)
+def test_what_a_pipe_makes_is_not_of_the_table(pipes: str) -> None:
+    assert refused_at(pipes, "r", CATALOG) == "unknown table or alias r"
+
+
 def test_a_pattern_that_is_none_is_told_where_it_stands() -> None:
     assert "a bracket is not closed" in refused_at("FROM r |> WHERE s RLIKE '(a'", "'(a'", CATALOG)
+
+
+def test_what_is_named_as_the_table_is_taken() -> None:
+    assert prepare("FROM r |> EXTEND 1 AS x |> AS r |> WHERE r.x = 1", CATALOG)
+    assert prepare("FROM r |> EXTEND named_struct('x', 1) AS r, 2 AS x |> WHERE r.x = 1", CATALOG)

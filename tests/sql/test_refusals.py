@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 import planner_fakes
-import pyarrow as pa
 import pytest
+from planner_fakes import CATALOG, EMPTY
 
 from fff.errors import QueryError, SparkError
 from fff.spark.session import SparkEngine
 from fff.sql import prepare
 from fff.sql.refusals.kinds import INCOMPARABLE
 
-CATALOG = planner_fakes.catalog(
-    planner_fakes.table("w.t", "id int, k int, s string, d double, dt date", scans=1),
-    planner_fakes.table("w.u", "k int, name string, n bigint, ok boolean", scans=1),
-    planner_fakes.table(
-        "w.n",
-        "id int, arr array<int>, m map<string,int>, st struct<a:int,b:string>, items array<struct<sku:string,qty:int>>",
-        scans=1,
-    ),
-)
-EMPTY = {
-    table.name: pa.schema([(field.name, field.arrow) for field in table.columns]).empty_table()
-    for table in CATALOG.tables()
-}
 #: Statements, and what is underlined in them.
 REFUSED = [
     ("SELECT id FROM t ORDER BY 2", "2"),

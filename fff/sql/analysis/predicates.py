@@ -29,7 +29,7 @@ from fff.dataflow.plan.expressions import (
     columns_of,
     evaluate,
 )
-from fff.errors import InvariantError
+from fff.errors import InvariantError, QueryError
 from fff.schema import ArrowType, comparison_kind
 from fff.sql.binder.names import Scope, resolve
 from fff.sql.scalars.coercion import (
@@ -60,6 +60,7 @@ from fff.sql.syntax.literals import (
     constant_of,
     convert,
 )
+from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.statement import Node, Statement, exp, operands
 from fff.structs import Struct, field, replace
 
@@ -341,6 +342,16 @@ def constant_truth(expr: Expr) -> bool | None:
     if columns_of(expr):
         raise InvariantError("not a constant condition")
     return cast("bool | None", evaluate(expr, _no_column, 1)[0].as_py())
+
+
+def constant_value(text: str) -> object:
+    """What the text of an expression without columns and parameters comes to; None where that is not known."""
+    with suppress(LeftToSparkError, QueryError):
+        statement = parse_statement(f"SELECT {text}")
+        (item,) = statement.tree.expressions
+        expr = Translator(statement, Scope(), {}).value(item).expr
+        return expr.value if isinstance(expr, Literal) else None
+    return None
 
 
 def map_columns(expr: Expr, change: Callable[[Column], Column]) -> Expr:

@@ -28,6 +28,7 @@ _JOINS = frozenset(
     }
 )
 _NAME = frozenset({TokenType.VAR, TokenType.IDENTIFIER, TokenType.DOT, TokenType.ALIAS})
+_DOT = frozenset({TokenType.DOT})
 _NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER, TokenType.DOT, TokenType.COMMA})
 #: What makes more than a list of tables of what stands behind FROM.
 _CLAUSES = frozenset(
@@ -97,15 +98,27 @@ def is_certain(error: QueryError, catalog: Catalog) -> bool:
     if not qualified or error.span is None or error.sql is None:
         return kind is not None
     statement = parse_statement(error.sql)
-    tokens, step = statement.tokens, 1 if kind == kinds[1] else -1
-    name = tokens[statement.token_at(error.span.start)].text.lower()
-    alike = [at for at, token in enumerate(tokens) if token.text.lower() == name]
-    names = set[str]()
+    tokens, at = statement.tokens, statement.token_at(error.span.start)
+    tables, columns = set[str](), set[str]()
     for node in statement.tree.find_all(exp.Table):
         written = [part.name for part in parts_of(node)]
-        names |= {part.lower() for part in written}
-        names |= {column.name.lower() for table in catalog.find(written) for column in table.columns}
-    return name not in names and all(tokens[at + step].token_type is TokenType.DOT for at in alike)
+        tables |= {part.lower() for part in written}
+        columns |= {column.name.lower() for table in catalog.find(written) for column in table.columns}
+
+    def only(name: str, before: frozenset[TokenType], behind: frozenset[TokenType]) -> bool:
+        alike = [one for one, token in enumerate(tokens[:-1]) if token.text.lower() == name]
+        return name not in columns and all(
+            tokens[one - 1].token_type in before or tokens[one + 1].token_type in behind for one in alike
+        )
+
+    name = tokens[at].text.lower()
+    if kind == kinds[0]:
+        return name not in tables and only(name, _DOT, frozenset())
+    if name not in tables:
+        return only(name, frozenset(), _DOT)
+    # The table is there, and what EXTEND and the like made of it, so that nothing qualifies it, is called so.
+    made = tokens[min(at + 2, len(tokens) - 1)].text.lower()
+    return only(name, _DOT | {TokenType.FROM}, _DOT) and only(made, _DOT | {TokenType.ALIAS}, frozenset())
 
 
 class _MeantSelect(Struct):

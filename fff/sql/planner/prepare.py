@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from fff.catalog import Catalog, Table
 from fff.errors import InfeasibleQuery, QueryError, Span
+from fff.sql.analysis.predicates import constant_value
 from fff.sql.analysis.priorities import named_columns
 from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.analysis.soundness import bounds_of, doubts_of
@@ -300,7 +301,7 @@ def _as_written(sql: str, text: Rewritten, planning: _Planning) -> Prepared:
             tree = expanded.tree
             check_function_names(expanded.statement)
             check_arguments(expanded.statement)
-            check_argument_types(tree)
+            check_argument_types(tree, constant_value)
             check_refusals(tree)
             prepared, joined = _planned(expanded, planning)
         except QueryError as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fff.errors import QueryError
 from fff.sql.binder.scopes import QueryTree
-from fff.sql.refusals.constants import check_constants, check_table_functions
+from fff.sql.refusals.constants import Fold, check_constants, check_table_functions
 from fff.sql.refusals.expressions import Expressions
 from fff.sql.refusals.kinds import WORDS
 from fff.sql.syntax.spark_functions import calls_of
@@ -26,15 +26,15 @@ _BEFORE = frozenset(
 _CONDITIONS = frozenset({TokenType.WHERE, TokenType.ON})
 
 
-def check_argument_types(tree: QueryTree) -> None:
-    """Refuse functions and operators over types that they take in no case. Raises QueryError."""
+def check_argument_types(tree: QueryTree, fold: Fold) -> None:
+    """Refuse functions and operators over types that they take in no case; `fold` computes constants. Raises QueryError."""
     statement = tree.statement
     expressions = Expressions(statement, tree.scopes)
     calls = set(calls_of(statement))
     for at, token in enumerate(statement.tokens):
         if at in calls:
             expressions.call(at)
-            check_constants(statement, expressions, at)
+            check_constants(statement, expressions, at, fold)
         if token.token_type in _BEFORE and at + 1 < len(statement.tokens):
             kind, end = expressions.value(at + 1)
             if token.token_type in _CONDITIONS and kind in WORDS and kind != "b":
@@ -43,4 +43,4 @@ def check_argument_types(tree: QueryTree) -> None:
                     sql=statement.sql,
                     span=statement.span(at + 1, end),
                 )
-    check_table_functions(tree, expressions)
+    check_table_functions(tree, expressions, fold)

@@ -5,6 +5,10 @@ A table of types (`fff.sql.scalars.argument_types`) does not say this: which val
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from functools import partial
 from itertools import pairwise
 
 from fff.errors import QueryError
@@ -15,11 +19,35 @@ from fff.sql.refusals.kinds import NULL, UNKNOWN, WORDS
 from fff.sql.syntax.spark_functions import arguments_of
 from fff.sql.syntax.statement import Statement, TokenType, exp, identifier_span
 
-#: By function: the place of an argument that is a whole constant, the kinds that it may be of, and the least value.
-_WHOLE = {
-    "lag": (1, "i", None), "lead": (1, "i", None), "ntile": (0, "i", 1), "stack": (0, "i", 1),
-    "nth_value": (1, "yhilfdmsS", 1),
+#: What a text without columns comes to; None where that is not known.
+Fold = Callable[[str], object]
+_SHARE, _COUNT = (0, 1), (1, 2**31 - 1)
+_Constant = tuple[int, str, float | None, float | None, bool]
+#: By function: the place of an argument that is a constant, the kinds that it may be of ("" leaves them open), the least
+#: and the greatest value, and whether it may be NULL.
+_CONSTANT: dict[str, tuple[_Constant, ...]] = {
+    **dict.fromkeys(("lag", "lead"), ((1, "i", None, None, False),)),
+    **dict.fromkeys(("ntile", "stack"), ((0, "i", *_COUNT, False),)),
+    "nth_value": ((1, "yhilfdmsS", 1, None, False),),
+    "percentile": ((1, "", *_SHARE, False),),
+    **dict.fromkeys(("percentile_cont", "percentile_disc"), ((0, "", *_SHARE, False),)),
+    **dict.fromkeys(("approx_percentile", "percentile_approx"), ((1, "", *_SHARE, False), (2, "yhil", *_COUNT, False))),
+    "approx_count_distinct": ((1, "dm", None, 0.392, False),),
+    "histogram_numeric": ((1, "", 2, _COUNT[1], False),),
+    "count_min_sketch": ((1, "d", None, None, False), (2, "d", None, 1, False), (3, "", None, None, False)),
+    "randstr": ((0, "", 0, None, True),),
+    "uniform": ((0, "", None, None, True), (1, "", None, None, True)),
+    **dict.fromkeys(
+        ("round", "bround", "ceil", "ceiling", "floor", "to_number", "try_to_number", "from_json", "from_csv", "listagg", "string_agg"),
+        ((1, "", None, None, True),),
+    ),
+    **dict.fromkeys(
+        ("rand", "randn", "random", "schema_of_json", "schema_of_csv", "date_part", "datepart"),
+        ((0, "", None, None, True),),
+    ),
 }  # fmt: skip
+#: Functions that are nothing without `WITHIN GROUP (ORDER BY …)`.
+_ORDERED = frozenset({"percentile_cont", "percentile_disc"})
 #: Functions whose second argument is TRUE or FALSE.
 _FLAGGED = frozenset({"first", "first_value", "last", "last_value"})
 _TRUTHS = frozenset({TokenType.TRUE, TokenType.FALSE})
@@ -28,27 +56,38 @@ _NUMBERS = frozenset("yhilfdmsS")
 _MOST_OF_RANGE = 4
 
 
-def check_constants(statement: Statement, expressions: Expressions, at: int) -> None:
-    """Refuse the arguments of a call, by the token of its name. Raises QueryError."""
+def check_constants(statement: Statement, expressions: Expressions, at: int, fold: Fold) -> None:
+    """Refuse the arguments of a call, by the token of its name; `fold` computes constants. Raises QueryError."""
     name, spans = statement.tokens[at].text.lower(), arguments_of(statement, at)
+    if name in _ORDERED:
+        if spans is not None:
+            raise statement.error(f"{name} needs WITHIN GROUP (ORDER BY …)", statement.span(at, at + 1))
+        spans = arguments_of(statement, at, within=True)
     if not spans:
         return
     parts = [expressions.whole(*one) for one in spans]
-    if name in _WHOLE and len(parts) > _WHOLE[name][0]:
-        _check_whole(statement, expressions, name, parts[_WHOLE[name][0]])
+    value = partial(_value, statement, expressions, fold)
+    for place, kinds, least, most, is_null in _CONSTANT.get(name, ()):
+        if place < len(parts):
+            part = parts[place]
+            if expressions.names_columns(*part[1:]):
+                raise _refused(statement, part, f"{name} takes a constant here")
+            _check_kind(statement, name, part, kinds, is_null=is_null)
+            if (least, most) != (None, None):
+                _check_bounds(statement, name, part, value(*part[1:]), (least, most))
     if name in {"lag", "lead"} and len(parts) > 2:
         expressions.alike("coalesce", name, [parts[0], parts[2]])
     elif name in _FLAGGED and len(parts) == 2:
         _check_flag(statement, name, parts[1])
     elif name == "stack":
-        _check_stacked(statement, parts)
+        _check_stacked(statement, parts, value(*parts[0][1:]))
     elif name == "json_tuple":
         for part in parts:
             if part[0] not in {UNKNOWN, "s", "S"}:
                 raise _refused(statement, part, f"json_tuple takes texts, and this is of type {_word(part)}")
 
 
-def check_table_functions(tree: QueryTree, expressions: Expressions) -> None:
+def check_table_functions(tree: QueryTree, expressions: Expressions, fold: Fold) -> None:
     """Refuse the arguments of functions in FROM. Raises QueryError."""
     statement = tree.statement
     for source in tree.sources:
@@ -59,19 +98,44 @@ def check_table_functions(tree: QueryTree, expressions: Expressions) -> None:
         at = statement.token_at(span.start)
         expressions.call(at)
         if statement.tokens[at].text.lower() == "range":
-            _check_range(statement, expressions, at)
+            _check_range(statement, expressions, at, fold)
 
 
-def _check_whole(statement: Statement, expressions: Expressions, name: str, part: Part) -> None:
-    (_, kinds, least), (kind, first, end) = _WHOLE[name], part
+def _check_kind(statement: Statement, name: str, part: Part, kinds: str, *, is_null: bool) -> None:
+    kind = part[0]
     what = "a whole number" if kinds == "i" else "a number"
-    if kind != UNKNOWN and kind not in kinds:
+    if kinds and kind != UNKNOWN and kind not in kinds:
         raise _refused(statement, part, f"{name} takes {what} here, and this is of type {_word(part)}")
-    if expressions.names_columns(first, end):
-        raise _refused(statement, part, f"{name} takes a constant here")
-    value = _value(statement, first, end)
-    if least is not None and value is not None and value < least:
-        raise _refused(statement, part, f"{name} takes a number from {least} on here")
+    if kind == NULL and not is_null:
+        raise _refused(statement, part, f"{name} takes no NULL here")
+
+
+def _check_bounds(
+    statement: Statement, name: str, part: Part, value: object, bounds: tuple[float | None, float | None]
+) -> None:
+    least, most = bounds
+    low, high = -math.inf if least is None else least, math.inf if most is None else most
+    for number in map(_number, value if isinstance(value, list) else [value]):
+        if number is not None and not low <= number <= high:
+            range_ = f"from {low} on" if high >= _COUNT[1] else f"of at most {high}"
+            range_ = f"from {low} to {high}" if bounds == _SHARE else range_
+            raise _refused(statement, part, f"{name} takes a number {range_} here")
+
+
+def _value(statement: Statement, expressions: Expressions, fold: Fold, first: int, end: int) -> object:
+    """What tokens without columns come to; None where that is not known."""
+    text = statement.text(first, end)
+    return None if expressions.names_columns(first, end) else int(text) if text.isdecimal() else fold(text)
+
+
+def _number(value: object) -> float | None:
+    """A constant as a number, where it is one or a text of one."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
+        return None
+    try:
+        return float(value)
+    except ValueError:
+        return None
 
 
 def _check_flag(statement: Statement, name: str, part: Part) -> None:
@@ -81,9 +145,8 @@ def _check_flag(statement: Statement, name: str, part: Part) -> None:
         raise _refused(statement, part, f"the second argument of {name} is TRUE or FALSE")
 
 
-def _check_stacked(statement: Statement, parts: list[Part]) -> None:
-    rows = _value(statement, *parts[0][1:])
-    if rows is None or rows < 1:
+def _check_stacked(statement: Statement, parts: list[Part], rows: object) -> None:
+    if not isinstance(rows, int):
         return
     width = -(-(len(parts) - 1) // rows)
     for column in range(width):
@@ -97,7 +160,7 @@ def _check_stacked(statement: Statement, parts: list[Part]) -> None:
                 )
 
 
-def _check_range(statement: Statement, expressions: Expressions, at: int) -> None:
+def _check_range(statement: Statement, expressions: Expressions, at: int, fold: Fold) -> None:
     spans = arguments_of(statement, at)
     if spans is None:
         return
@@ -113,15 +176,8 @@ def _check_range(statement: Statement, expressions: Expressions, at: int) -> Non
             raise _refused(statement, part, f"range takes whole numbers, and this is of type {_word(part)}")
         if expressions.names_columns(*span):
             raise _refused(statement, part, "range takes constants")
-        if place == 2 and _value(statement, *span) == 0:
+        if place == 2 and _value(statement, expressions, fold, *span) == 0:
             raise _refused(statement, part, "the step of range cannot be 0")
-
-
-def _value(statement: Statement, first: int, end: int) -> int | None:
-    """The whole number that tokens write; None where they write none, or compute it."""
-    text = statement.sql[slice(statement.span(first, end).start, statement.span(first, end).end)]
-    text = text.replace(" ", "").strip("()")
-    return int(text) if text.isascii() and text.removeprefix("-").isdecimal() else None
 
 
 def _word(part: Part) -> str:

@@ -1,7 +1,7 @@
 """What the parser knows only written out.
 
 `TABLE t` as `SELECT * FROM t`, `VALUES (1)` as `SELECT * FROM VALUES (1)`, either before `|>` as `FROM …`, `|> UNION SELECT …` as
-`|> UNION (SELECT …)`, `|> DROP a` as `|> SELECT * EXCEPT (a)`, `FROM t SELECT a` as `SELECT a FROM t`.
+`|> UNION (SELECT …)`, `|> DROP a` as `|> SELECT * EXCEPT (a)`, `FROM t SELECT a` as `SELECT a FROM t`, `FROM LATERAL t` as `FROM t`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ _BEFORE_A_QUERY = frozenset(
     }
 )
 _NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
+_RELATION = _NAMES | {TokenType.L_PAREN, TokenType.VALUES, TokenType.RANGE}
 _SETS = frozenset({TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT})
 _BEGIN_A_QUERY = frozenset({TokenType.SELECT, TokenType.FROM, TokenType.VALUES})
 #: Where a query behind `|> UNION` ends, if no bracket does it: ORDER BY and LIMIT are of all that stands before.
@@ -59,6 +60,10 @@ def written_out(sql: str) -> Edited:
         )
         edits.append(edit(Span(tokens[0].start, tokens[0].start), "FROM " if piped else "SELECT * FROM "))
     for at, token in enumerate(tokens[:-1]):
+        if token.token_type is TokenType.LATERAL and at and tokens[at - 1].token_type is TokenType.FROM:
+            if tokens[at + 1].token_type in _RELATION:  # in front of which there is nothing to name
+                edits.append(edit(Span(token.start, token.end + 1), ""))
+            continue
         if token.token_type is not TokenType.TABLE or tokens[at + 1].token_type is TokenType.L_PAREN:
             continue
         before = tokens[at - 1].token_type if at else TokenType.SEMICOLON

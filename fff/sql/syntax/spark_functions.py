@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from fff.errors import QueryError
 from fff.sql.syntax.function_arities import ARITIES
 from fff.sql.syntax.parse import parse_statement
-from fff.sql.syntax.statement import Statement, TokenType, exp, identifier_span
+from fff.sql.syntax.statement import Node, Statement, TokenType, exp, identifier_span
 
 #: More arguments than any call has.
 _ANY = 10**9
@@ -24,6 +24,17 @@ _OTHER_FORMS = frozenset(
 )
 #: What the parser makes of some functions, as of `mod`, `element_at` and `from_utc_timestamp`, and then drops arguments.
 _READ_AS_OTHERS = (exp.Binary, exp.Bracket, exp.AtTimeZone, exp.FromTimeZone)
+#: Functions that the parser gives no place, and calls otherwise.
+_RENAMED: dict[type[Node], tuple[str, ...]] = {
+    exp.Quantile: ("percentile",),
+    exp.ApproxQuantile: ("approx_percentile", "percentile_approx"),
+    exp.GroupConcat: ("listagg", "string_agg"),
+    exp.JSONExtractScalar: ("get_json_object",),
+    exp.ArrayContains: ("array_contains",),
+    exp.ArrayPosition: ("array_position",),
+    exp.StrPosition: ("position",),
+    exp.Pow: ("pow", "power"),
+}
 #: Functions that are written as operators, too.
 _OPERATORS = frozenset(
     [
@@ -174,6 +185,7 @@ def calls_of(statement: Statement) -> Iterator[int]:
     """The tokens of the names of functions."""
     without_place: set[str] = set()  # the parser gives some functions none
     for node in statement.tree.find_all(exp.Func):
+        without_place |= set(_RENAMED.get(type(node), ()))
         if isinstance(node, exp.Binary) or isinstance(node.parent, exp.Table | exp.Hint):
             continue
         span = identifier_span(node)
@@ -181,24 +193,22 @@ def calls_of(statement: Statement) -> Iterator[int]:
             yield statement.token_at(span.start)
         else:
             without_place |= {name.lower() for name in type(node).sql_names()}
-            if isinstance(node, exp.StrPosition):
-                without_place.add("position")
     for at, token in enumerate(statement.tokens) if without_place else ():
         if token.text.lower() in without_place and statement.tokens[at - 1].token_type not in _BEFORE_NAME:
             yield at
 
 
-def arguments_of(statement: Statement, at: int) -> list[tuple[int, int]] | None:
+def arguments_of(statement: Statement, at: int, *, within: bool = False) -> list[tuple[int, int]] | None:
     """The first token of each argument of a call, and the one behind it.
 
-    None where they cannot be told: a star, names for arguments, a form of its own.
+    None where they cannot be told: a star, names for arguments, a form of its own; `WITHIN GROUP` behind it, unless that is `within`.
     """
     tokens, depths = statement.tokens, statement.depths
     if at + 1 >= len(tokens) or tokens[at + 1].token_type is not TokenType.L_PAREN:
         return None
     end = statement.closing(at + 1)
     behind = tokens[end + 1].text.upper() if 0 <= end < len(tokens) - 1 else ""
-    if end < 0 or behind == "WITHIN" or (at and tokens[at - 1].token_type is TokenType.DOT):
+    if end < 0 or (behind == "WITHIN") is not within or (at and tokens[at - 1].token_type is TokenType.DOT):
         return None
     commas = []
     for index in range(at + 2, end):

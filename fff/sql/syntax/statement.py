@@ -73,6 +73,35 @@ def _first_value(kind: type[exp.Expr]) -> Callable[[list[exp.Expr]], exp.Expr]:
     return build
 
 
+def _of_any_count(name: str) -> Callable[[list[exp.Expr]], exp.Expr]:
+    """A function that Spark takes with more arguments, or with fewer, than sqlglot knows: a call by name then."""
+    known = _SPARK.parser_class.FUNCTIONS[name.upper()]
+    kind = exp.FUNCTION_BY_NAME[name.upper()]
+    least = sum(kind.arg_types.values())
+
+    def build(args: list[exp.Expr]) -> exp.Expr:
+        if least <= len(args) <= len(kind.arg_types):
+            made: exp.Expr = known(args)
+            return made
+        return exp.Anonymous(this=name, expressions=args)
+
+    return build
+
+
+def _named_struct(args: list[exp.Expr]) -> exp.Expr:
+    """`named_struct('a', x)`; of names that are computed sqlglot keeps nothing."""
+    written = all(isinstance(name, exp.Literal) and name.is_string for name in args[::2])
+    return _STRUCT(args) if written else exp.Anonymous(this="named_struct", expressions=args)
+
+
+def _pivot_aggregation(parser: Parser) -> exp.Expr | None:
+    """What stands in PIVOT in front of FOR: any expression of aggregates, where sqlglot knows only these."""
+    item = parser._parse_disjunction()  # noqa: SLF001 - what such parsers are made of
+    if item is None or parser._match(TokenType.FOR, advance=False):  # noqa: SLF001 - what such parsers are made of
+        return item
+    return parser._parse_alias(item)  # noqa: SLF001 - what such parsers are made of
+
+
 def _pipe_set(parser: Parser, query: exp.Select) -> exp.Select:
     """`|> SET a = 1, b = 2`, as conditions in a select list: good for telling what is named."""
     parser._advance()  # noqa: SLF001 - what such parsers are made of
@@ -92,11 +121,19 @@ _SPARK.parser_class.PIPE_SYNTAX_TRANSFORM_PARSERS = {
     "SET": _pipe_set,
     **dict.fromkeys(("LIMIT", "OFFSET"), _pipe_limit),
 }
+_OF_MORE_COUNTS = ("lag", "lead", "any_value", "shuffle", "hour", "minute", "second")
+_STRUCT = _SPARK.parser_class.FUNCTIONS["NAMED_STRUCT"]
 _SPARK.parser_class.FUNCTIONS = {
     **_SPARK.parser_class.FUNCTIONS,
     "FIRST_VALUE": _first_value(exp.FirstValue),
     "LAST_VALUE": _first_value(exp.LastValue),
+    "NAMED_STRUCT": _named_struct,
+    **{name.upper(): _of_any_count(name) for name in _OF_MORE_COUNTS},
 }
+_SPARK.parser_class.RANGE_PARSERS = {  # `x FOR y IN z` is no value, as it is in some other language
+    kind: build for kind, build in _SPARK.parser_class.RANGE_PARSERS.items() if kind is not TokenType.FOR
+}
+setattr(_SPARK.parser_class, "_parse_pivot_aggregation", _pivot_aggregation)  # noqa: B010 - sqlglot has no table of these
 _SPARK.parser_class.COLON_IS_VARIANT_EXTRACT = True  # `v:a.b`
 _OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
 _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
