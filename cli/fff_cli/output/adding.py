@@ -13,12 +13,13 @@ import pyarrow as pa
 
 from fff.display.counts import counted
 from fff.errors import UsageError
+from fff.schema import distinct_names
 from fff_cli.output.failures import CannotWrite
 from fff_cli.output.files import NewFile, is_special
-from fff_cli.output.formats import Writer, unique, writer
+from fff_cli.output.formats import Writer, writer
 from fff_cli.output.readback import first_line, read_back
 from fff_cli.output.sinks import duck
-from fff_cli.output.sinks.databases import TABLE, distinct_names, kind_of, quoted
+from fff_cli.output.sinks.databases import TABLE, kind_of, names_there, quoted
 
 #: The formats that rows can be added to.
 ADDABLE = ("csv", "tsv", "ndjson", "parquet", "sqlite", "duckdb")
@@ -212,11 +213,11 @@ def _header(form: str, columns: Sequence[tuple[str, Any]]) -> list[tuple[str, st
     names = [name for name, _ in columns]
     if form == "sqlite":
         kinds = [None if kind is None else kind_of(kind) for _, kind in columns]
-        return list(zip(distinct_names(names), kinds, strict=True))
+        return list(zip(names_there(names), kinds, strict=True))
     if form == "duckdb":
         return _in_duckdb(columns)
     kinds = [None if kind is None or form != "parquet" else str(kind) for _, kind in columns]
-    return list(zip(names if form in ("csv", "tsv") else unique(names), kinds, strict=True))
+    return list(zip(names if form in ("csv", "tsv") else distinct_names(names, str), kinds, strict=True))
 
 
 def _in_duckdb(columns: Sequence[tuple[str, Any]]) -> list[tuple[str, str | None]]:

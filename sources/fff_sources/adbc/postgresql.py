@@ -15,12 +15,12 @@ from typing import Any
 import pyarrow as pa
 
 from fff.quals import Qual
+from fff.structs import replace
 from fff_sources.adbc.columns import (
     Condition,
     DatabaseColumn,
     DatabaseTable,
     Key,
-    first_of_case,
     key_of,
     misfit,
     quoted,
@@ -82,12 +82,13 @@ class PostgresDialect:
         """A table out of the catalog."""
         columns = []
         for row in rows:
-            column = _column(row)
+            column = replace(_column(row), name=str(row["called"]))
             if column.name in types:
-                text = quoted(column.name) if types[column.name] == "binary" else _text(column.name)
+                name_there = str(row["name"])
+                text = quoted(name_there) if types[column.name] == "binary" else _text(name_there)
                 column = column.declared(types[column.name], text)
             columns.append(column)
-        by_name = first_of_case(columns)
+        by_name = {column.name: column for column in columns}
         key = key_of(by_name)
         whole = len(key) == sum(bool(row["pk"]) for row in rows)
         place = (str(rows[0]["schema"]) if namespace is None else namespace, name)

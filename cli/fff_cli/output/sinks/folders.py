@@ -17,10 +17,11 @@ import numpy as np
 import pyarrow as pa
 
 from fff.errors import UsageError
+from fff.schema import distinct_names
 from fff_cli.output.adding import fit
 from fff_cli.output.failures import CannotWrite
 from fff_cli.output.files import TEMPORARY, claimed, mode_of, put_aside, sweep
-from fff_cli.output.formats import ParquetWriter, unique
+from fff_cli.output.formats import ParquetWriter
 from fff_cli.output.values import texts
 
 _OPEN = 100  # files written side by side
@@ -54,7 +55,7 @@ def check(
         )
     if columns is None:
         return
-    names = unique([name for name, _ in columns])
+    names = distinct_names((name for name, _ in columns), str)
     kinds = dict(zip(names, (kind for _, kind in columns), strict=True))
     for key in keys:
         if key not in kinds:
@@ -172,7 +173,7 @@ class PartitionedWriter:
 
     def begin(self, schema: pa.Schema) -> None:
         """Take the header."""
-        self._names = unique(schema.names)
+        self._names = distinct_names(schema.names, str)
         columns = [(name, kind) for name, kind in zip(self._names, schema.types, strict=True)]
         check(self._folder, self._keys, append=False, columns=columns)
         self._inside = pa.schema([one for one in columns if one[0] not in self._keys])
