@@ -77,6 +77,8 @@ class Dialect(Protocol):
 
     #: Sent to a new connection.
     greeting: tuple[str, ...]
+    #: Whether its LIKE is that of SQL here, of patterns in which `%` alone stands for something.
+    exact_like: bool
 
     def listing(self, namespace: str | None) -> Condition:
         """The query for all tables and views: (their schema, or NULL; their name)."""

@@ -63,6 +63,7 @@ class PostgresDialect:
         "SET DateStyle = 'ISO'",
         "SET default_transaction_read_only = on",
     )
+    exact_like = True
 
     def listing(self, namespace: str | None) -> Condition:
         """Tables, views and foreign tables of a schema, or of the search path."""

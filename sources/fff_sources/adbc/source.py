@@ -161,8 +161,9 @@ class AdbcSource:
                 KeyColumn(
                     column.name,
                     operators=tuple(dict.fromkeys(("=", "in", *column.operators))),
-                    sendable=tuple((operator, None) for operator in column.operators),
+                    sendable=tuple((operator, None) for operator in ("in", *column.operators)),
                     exact=True,
+                    exact_like=self._dialect.exact_like,
                 )
                 for column in columns
                 if column.compared

@@ -39,6 +39,7 @@ class SqliteDialect:
     """Implements `Dialect`."""
 
     greeting: tuple[str, ...] = ()
+    exact_like = False
 
     def listing(self, namespace: str | None) -> Condition:
         """Tables and views, those of SQLite itself left out."""
