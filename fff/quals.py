@@ -14,11 +14,11 @@ from typing import Any, Literal, TypeAlias
 from fff.structs import Struct
 
 #: `since`: rows that have come or changed since then, as `ChangesSince` says; no condition of a statement.
-Operator = Literal["=", "<>", "<", "<=", ">", ">=", "like", "since"]
+Operator = Literal["=", "<>", "<", "<=", ">", ">=", "in", "like", "since"]
 
 
 class Qual(Struct, frozen=True):
-    """`column operator value`; NULL fulfils none. The value is of the column's type, for `like` an SQL pattern."""
+    """`column operator value`; NULL fulfils none. The value is of the column's type, for `in` a tuple of such, for `like` an SQL pattern."""
 
     column: str
     operator: Operator
@@ -30,6 +30,10 @@ class Qual(Struct, frozen=True):
             return True
         if self.column.lower() != other.column.lower():
             return False
+        if self.operator == "in":
+            return all(Qual(self.column, "=", one).implies(other) for one in self.value)
+        if self.operator == "=" and other.operator == "in":
+            return self.value in other.value
         if self.operator in ("=", *_UP, *_DOWN) and other.operator in _STRICT:
             # A bound may be sent wider than it was meant, an equality is not; only whole numbers are never widened.
             if self.operator == "=" and (type(self.value) is not int or type(other.value) is not int):
@@ -44,9 +48,17 @@ class Qual(Struct, frozen=True):
 
     def ensures(self, operator: str, value: Any) -> bool:
         """Whether whatever fulfils it, in the sense of SQL, fulfils `column operator value`, too."""
+        if self.operator == "in":
+            return all(Qual(self.column, "=", one).ensures(operator, value) for one in self.value)
         match operator:
+            case "like":
+                return self.operator == "like" and bool(self.value == value)
             case "<>" if self.operator == "<>":
                 return bool(self.value == value)
+            case "<>" if self.operator == "=":
+                return bool(self.value != value)
+            case "in" if self.operator == "=":
+                return self.value in value
             case ">" | ">=" | "<" | "<=" if self.operator in ("=", *(_UP if operator in _UP else _DOWN)):
                 beyond = self.value > value if operator in _UP else self.value < value
                 strict = operator in (">", "<") and self.operator != operator
@@ -124,4 +136,6 @@ def in_order(quals: Iterable[Qual]) -> Quals:
 
 def text_of(value: object) -> str:
     """A value as `explain` shows it."""
+    if isinstance(value, tuple):
+        return ", ".join(map(text_of, value))
     return value.isoformat() if isinstance(value, dt.date) else str(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -186,3 +186,21 @@ def comparison_kind(arrow: ArrowType) -> Hashable | None:
     if pa.types.is_boolean(arrow) or pa.types.is_date32(arrow):
         return str(arrow)
     return None
+
+
+def distinct_names(names: Iterable[str], fold: Callable[[str], str] = str.lower) -> list[str]:
+    """Names that can be told apart: the second of two `id`, or of `id` and `ID`, has a number behind it.
+
+    It is a number that makes none of the others. Where case counts, `fold` is `str`.
+    """
+    written = list(names)
+    taken, given = set(map(fold, written)), set[str]()
+    distinct = []
+    for name in written:
+        chosen, number = name, 0
+        while fold(chosen) in given or (number and fold(chosen) in taken):
+            number += 1
+            chosen = f"{name}_{number}"
+        given.add(fold(chosen))
+        distinct.append(chosen)
+    return distinct

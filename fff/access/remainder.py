@@ -83,6 +83,8 @@ def _certain(qual: Qual, arrow: ArrowType) -> ValueSet | None:
         if "%" in stem:
             return None
         return ValueSet.points([stem]) if stem == value else ValueSet.prefix(stem)
+    if qual.operator == "in":
+        return ValueSet.points(list(value))
     if qual.operator == "since" or pa.types.is_floating(arrow):
         return None
     if pa.types.is_integer(arrow) or (qual.operator == "=" and _is_exact(arrow)):
@@ -145,7 +147,9 @@ def wanted_extent(table: Table) -> Extent:
     for qual in table.quals:
         field, name = table.column(qual.column), qual.column.lower()
         values = ValueSet.between(None, None)  # and not NULL
-        if field is not None and pa.types.is_integer(field.arrow):
+        if qual.operator == "in":
+            values = ValueSet.points(list(qual.value))
+        elif field is not None and pa.types.is_integer(field.arrow):
             values = ValueSet.compared(*_whole(qual.operator, qual.value)) or values
         elif (
             qual.operator in ("<", "<=", ">", ">=")

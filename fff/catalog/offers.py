@@ -32,8 +32,9 @@ class KeyColumn(Struct, frozen=True):
 
     `sendable` are the operators that every request for the table can say beside its keys, each with the
     parameter that does (None: it is said in the source's own language). The source must then give at least
-    the rows for which the comparison is true in SQL; those alone where it is `exact`: it compares just what
-    is read, as SQL does, all but `like`. Unbound keys are from `parent`: source, table, column.
+    the rows for which the comparison is true in SQL; those alone where it is `exact`, as it compares just
+    what is read, as SQL does; so does `like` where it is `exact_like`. Unbound keys are from `parent`:
+    source, table, column.
     """
 
     name: str
@@ -42,6 +43,7 @@ class KeyColumn(Struct, frozen=True):
     sendable: tuple[tuple[str, str | None], ...] = ()
     parent: tuple[str, str, str] | None = None
     exact: bool = False
+    exact_like: bool = False
 
 
 class ScanMethod(Struct, frozen=True):

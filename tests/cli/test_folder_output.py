@@ -77,10 +77,40 @@ def test_rows_are_put_beside_those_that_are_there(here: Path, capfd: pytest.Capt
     assert sorted(path.name for path in here.iterdir()) == ["in.csv", "out"]
 
 
+@pytest.mark.parametrize("parts", ["", "state", "year,state", "n"])
+@pytest.mark.parametrize("key", ["n", "n,state", "state,year"])
+def test_rows_take_the_place_of_others(
+    here: Path, capfd: pytest.CaptureFixture[str], parts: str, key: str
+) -> None:
+    (here / "in.csv").write_text('state,year,n\nCA,2023,1\nCA,2024,2\n"N/Y=",2023,3\nTX,2024,4\n')
+    more = ["--upsert", key, *(["--partition-by", parts] if parts else [])]
+    assert into("out/", *more) == 0
+    assert into("out/", *more, sql="SELECT state, year, n FROM 'in.csv' WHERE n > 4") == 0
+    fresh = """SELECT * FROM VALUES ('N/Y=', 2023L, 3L), ('WA', 2025L, 5L) AS v(state, year, n)"""
+    whole = {path.relative_to(here) for path in here.rglob("*.parquet")}
+    assert into("out/", *more, sql=fresh) == 0
+    assert "1 added, 1 replaced, 5 rows" in capfd.readouterr().err
+    again = [("CA", 2023, 1), ("CA", 2024, 2), ("N/Y=", 2023, 3), ("TX", 2024, 4), ("WA", 2025, 5)]
+    assert rows("out") == again
+    assert not parts or len(whole & {path.relative_to(here) for path in here.rglob("*.parquet")}) >= 2
+    for sql, said in [
+        (f"{fresh}, VALUES (1), (2) AS w(x)", "two rows of the result"),
+        (
+            fresh.replace("'N/Y='", "NULL").replace("2023L", "NULL").replace("3L", "CAST(NULL AS BIGINT)"),
+            "NULL",
+        ),
+    ]:
+        assert into("out/", *more, sql=sql.replace("SELECT *", "SELECT state, year, n")) != 0
+        assert said in capfd.readouterr().err
+    assert rows("out") == again, "the folder is as it was"
+    assert sorted(path.name for path in here.iterdir()) == ["in.csv", "out"]
+
+
 @pytest.mark.parametrize(
     ("folder", "more", "said"),
     [
-        ("out/", ["--upsert", "n"], "--upsert is not for a folder"),
+        ("out/", ["--upsert", "m"], "no column 'm' to tell rows apart by"),
+        ("out/", ["--upsert", "n", "--append"], "exclude each other"),
         ("out/", ["-o", "csv"], "a result as csv is not for a folder"),
         ("out/", ["--refreshable"], "in a file"),
         ("in.csv", ["--partition-by", "n", "-o", "parquet"], "is a file"),

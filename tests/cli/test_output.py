@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from fff.errors import UsageError
-from fff.schema import BOUND, WITHIN
+from fff.schema import BOUND, WITHIN, distinct_names
 from fff_cli.output import formats, table, values
-from fff_cli.output.formats import emit, unique, write_batches, writer
+from fff_cli.output.formats import emit, write_batches, writer
 from fff_cli.output.streams import FORMATS, choose_format
 from fff_cli.output.table import Screen, layout
 from fff_cli.output.values import cell, fit, pad, printable, texts, width
@@ -307,7 +307,7 @@ def test_binary_formats_read_back_equal(tmp_path):
 
 
 def test_repeated_column_names_are_numbered_where_names_are_keys():
-    assert unique(["a", "b", "a", "a_1", "a"]) == ["a", "b", "a_2", "a_1", "a_3"]
+    assert distinct_names(["a", "b", "a", "a_1", "a"], str) == ["a", "b", "a_2", "a_1", "a_3"]
     twice = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
     assert written("ndjson", twice) == b'{"a":1,"a_1":2}\n'
     assert written("csv", twice) == b"a,a\n1,2\n"

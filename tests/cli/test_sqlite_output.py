@@ -56,7 +56,7 @@ def test_names_that_sqlite_would_take_for_one(tmp_path):
     batch = pa.RecordBatch.from_arrays([pa.array([i]) for i in range(5)], names)
     with contextlib.closing(database(tmp_path / "r.sqlite", batch)) as found:
         cursor = found.execute("SELECT * FROM result")
-        assert [one[0] for one in cursor.description] == ["a", "A_2", "a_2_2", 'q"; --', "a_3"]
+        assert [one[0] for one in cursor.description] == ["a", "A_1", "a_2", 'q"; --', "a_3"]
         assert cursor.fetchall() == [(0, 1, 2, 3, 4)]
 
 

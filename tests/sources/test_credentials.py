@@ -11,6 +11,7 @@ from aiohttp import web
 
 from fff.errors import SecretError, SourceError
 from fff.stats import AccessMeter
+from fff_cli.commands.login import _logins
 from fff_sources.http.request.token_store import logged_in
 from fff_sources.load import lint
 from tests.sources.reading import Reader
@@ -363,6 +364,29 @@ sources:
     whose = {row["account"]: row["id"] for row in rows}
     assert whose == {name: logins.get(name, "ann") for name in ("acme", "globex")}
     assert {token.account for token in logged_in(tmp_path / "fff" / "logins")} == set(logins)
+
+
+@pytest.mark.parametrize(
+    ("told", "wanted"),
+    [
+        ("client: {base_url: 'http://x', credentials: [ONE, TWO]}", ["ann"]),
+        ("client: {base_url: 'http://x', auth: ONE}, accounts: {each: {a: {headers: {H: a}}, b: {headers: {H: b}}}}", ["ann"]),
+        (
+            "client: {base_url: 'http://x', auth: LAST}, accounts: {each: {a: {base_url: 'http://y'}, b: {base_url: 'http://z'}}}",
+            ["a", "b"],
+        ),
+    ],
+)  # fmt: skip
+def test_logins_are_counted_by_what_they_are_kept_as(read: Read, told: str, wanted: list[str]) -> None:
+    words = {"ONE": "me, account: ann", "TWO": "'${env:ME}', account: ann", "LAST": "me"}
+    for word, client in words.items():
+        told = told.replace(
+            word,
+            f"{{type: oauth2, access_token_url: 'http://x', authorization_url: 'http://x', client_id: {client}}}",
+        )
+    text = f"{{version: 1, sources: {{api: {{{told}, tables: {{t: {{columns: {{id: int}}, scan: {{endpoint: r}}}}}}}}}}}}"
+    source = read(text, ME="me").catalog.source("api")
+    assert [auth.account for auth, _, _ in _logins(source, None)] == wanted
 
 
 def test_the_login_of_an_account_has_no_other_name(tmp_path: Path) -> None:

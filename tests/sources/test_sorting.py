@@ -23,6 +23,7 @@ from fff.stats import AccessMeter
 from fff_sources.ckan.search import Search
 from fff_sources.ckan.search import is_sortable as ckan_sorts
 from fff_sources.datasette.asking import TablePage
+from fff_sources.http.portal import PortalColumn
 from fff_sources.load import lint
 from fff_sources.odata.edm import Property
 from fff_sources.odata.words import ODataWords
@@ -287,7 +288,7 @@ def test_words_of_other_languages() -> None:
     assert dict(odata.sorted("No").question(["X"], [], {}).params)["$orderby"] == "No,ID"
     soql = Soql("p", "x").sorted("-group").qualified((Qual("x", ">", 1),))
     assert dict(soql.question(["x"], [], {}).params)["$order"] == "`group` DESC,:id"
-    search = Search("r", "x").sorted("-x")
+    search = Search("r", {"x": PortalColumn("x", "int4", "int")}).sorted("-x")
     assert dict(search.question(["x"], [], {}).params)["sort"] == "x desc,_id"
     assert ("_sort", "x") in TablePage("p", "x").sorted("x").question(["x"], [], {}).params
 

@@ -266,4 +266,8 @@ def test_what_several_readers_want_is_read_for_all() -> None:
     assert common([(low,), ()]) == ()
     assert common([(low,), (high,)]) == ()
     assert common([(Qual("n", "=", 5),), (lower,)]) == (lower,)
+    few, more = Qual("n", "in", (5, 7)), Qual("n", "in", (5, 6, 7))
+    assert common([(few,), (more,), (Qual("n", "=", 6),)]) == (more,)
+    assert common([(few,), (Qual("n", "in", (7, 8)),)]) == ()
+    assert common([(few,), (lower,)]) == (lower,)
     assert common([(low,)]) == (low,)

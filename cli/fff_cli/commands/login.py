@@ -76,7 +76,7 @@ async def _log_out(name: str, sources: Sequence[Path], account: str | None) -> b
 def _logins(source: HttpSource, account: str | None) -> list[tuple[OAuth2, Tokens, Authenticator]]:
     """What logs persons in: all of a source, each once, or that of an account."""
     steps = [(proof.login(source.http.policy, AccessMeter()), proof) for proof in source.proofs]
-    logins = {repr(one[0]): (*one, proof) for one, proof in steps if one is not None}
+    logins = {one[1].login: (*one, proof) for one, proof in steps if one is not None}
     if not logins:
         raise UsageError(
             f"{source.name} needs no person to log in", hint="its spec has no auth of type oauth2"

@@ -202,15 +202,14 @@ def _check_adding(arguments: QueryArguments, form: str, prepared: Sequence[Prepa
     if not arguments.into_folder:
         check_adding(arguments.output_file, form, columns_of(arguments.upsert), columns)
         return
-    if form != "parquet" or arguments.upsert:
-        what = "--upsert" if arguments.upsert else f"a result as {form}"
+    if form != "parquet":
         raise UsageError(
-            f"{what} is not for a folder, which holds Parquet files",
-            hint="name a file with -O, or put rows beside those that are there by --append",
+            f"a result as {form} is not for a folder, which holds Parquet files", hint="name a file with -O"
         )
     assert arguments.output_file is not None
     keys = columns_of(arguments.partition_by)
-    check_folder(arguments.output_file, keys, append=arguments.append, columns=columns)
+    upsert = columns_of(arguments.upsert)
+    check_folder(arguments.output_file, keys, append=arguments.append, upsert=upsert, columns=columns)
 
 
 def _check_again(prepared: Sequence[Prepared]) -> None:
@@ -402,8 +401,8 @@ class ScriptRun:
             return PartOfFile(self._file)
         file = self._arguments.output_file
         if file is not None and self._arguments.into_folder:
-            keys = columns_of(self._arguments.partition_by)
-            return NewFolder(file, keys, append=self._arguments.append)
+            keys, upsert = (columns_of(one) for one in (self._arguments.partition_by, self._arguments.upsert))
+            return NewFolder(file, keys, append=self._arguments.append, upsert=upsert)
         if file is not None and (self._arguments.append or self._arguments.upsert):
             return AddedTo(file, self._plan.format, columns_of(self._arguments.upsert))
         if file is not None:

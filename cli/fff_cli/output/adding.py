@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,12 +13,13 @@ import pyarrow as pa
 
 from fff.display.counts import counted
 from fff.errors import UsageError
+from fff.schema import distinct_names
 from fff_cli.output.failures import CannotWrite
 from fff_cli.output.files import NewFile, is_special
-from fff_cli.output.formats import Writer, unique, writer
+from fff_cli.output.formats import Writer, writer
 from fff_cli.output.readback import first_line, read_back
 from fff_cli.output.sinks import duck
-from fff_cli.output.sinks.databases import TABLE, distinct_names, kind_of, quoted
+from fff_cli.output.sinks.databases import TABLE, kind_of, names_there, quoted
 
 #: The formats that rows can be added to.
 ADDABLE = ("csv", "tsv", "ndjson", "parquet", "sqlite", "duckdb")
@@ -90,23 +91,13 @@ class AddedTo(NewFile):
         return summary
 
     def _coming(self, fresh: Path) -> set[tuple[object, ...]]:
-        """The keys of the result. Raises CannotWrite where they do not tell its rows apart."""
+        """The keys of the result. Raises CannotWrite."""
         if not self._keys:
             return set()
-        times: Counter[tuple[object, ...]] = Counter()
-        for rows in _parts(fresh, self._form):
-            if rows.num_columns:  # NDJSON without rows has none
-                times.update(_keys_of(rows, self._keys))
-        columns = ", ".join(self._keys)
-        if any(None in key for key in times):
-            raise CannotWrite(f"a row of the result has NULL in {columns}, which is no key")
-        twice = next((key for key, count in times.items() if count > 1), None)
-        if twice is not None:
-            raise CannotWrite(
-                f"two rows of the result have {columns} = {', '.join(map(str, twice))}",
-                hint="choose columns that tell its rows apart",
-            )
-        return set(times)
+        parts = (
+            rows for rows in _parts(fresh, self._form) if rows.num_columns
+        )  # NDJSON without rows has none
+        return different((key for rows in parts for key in _keys_of(rows, self._keys)), self._keys)
 
     def _rewritten(self, fresh: Path, coming: set[tuple[object, ...]], *, whole: bool) -> str | None:
         fit(self._file, _held(self._file, self._form), _held(fresh, self._form))
@@ -119,7 +110,7 @@ class AddedTo(NewFile):
             left = target.keep(whole=whole)
         finally:
             target.drop()
-        return _summary(self._file, *before, added) + (f"; {left}" if left is not None else "")
+        return summary_of(self._file, *before, added) + (f"; {left}" if left is not None else "")
 
     def _tables(
         self, fresh: Path, coming: set[tuple[object, ...]], target: NewFile
@@ -177,13 +168,13 @@ class AddedTo(NewFile):
             (after,) = database.execute(f"SELECT count(*) FROM main.{TABLE}").fetchone()  # noqa: S608 - a name of ours
             database.execute("COMMIT")
         replaced = before + added - after
-        return _summary(self._file, before - replaced, replaced, added)
+        return summary_of(self._file, before - replaced, replaced, added)
 
     def _into_duckdb(self, fresh: Path) -> str:
         """In one transaction of DuckDB's."""
         fit(self._file, _held(self._file, "duckdb"), _held(fresh, "duckdb"))
         kept, gone, added = duck.put_into(self._file, fresh, self._keys)
-        return _summary(self._file, kept, gone, added)
+        return summary_of(self._file, kept, gone, added)
 
     def _instead(self, database: sqlite3.Connection, columns: Header) -> str:
         """What an INSERT does with rows whose key is there, by an index that is made for it."""
@@ -202,7 +193,22 @@ class AddedTo(NewFile):
         return f" ON CONFLICT ({keys}) DO UPDATE SET {sets}"
 
 
-def _summary(file: Path, kept: int, replaced: int, added: int) -> str:
+def different(keys: Iterable[tuple[object, ...]], names: Sequence[str]) -> set[tuple[object, ...]]:
+    """The keys of a result. Raises CannotWrite where they do not tell its rows apart."""
+    times, columns = Counter(keys), ", ".join(names)
+    if any(None in key for key in times):
+        raise CannotWrite(f"a row of the result has NULL in {columns}, which is no key")
+    twice = next((key for key, count in times.items() if count > 1), None)
+    if twice is not None:
+        raise CannotWrite(
+            f"two rows of the result have {columns} = {', '.join(map(str, twice))}",
+            hint="choose columns that tell its rows apart",
+        )
+    return set(times)
+
+
+def summary_of(file: Path, kept: int, replaced: int, added: int) -> str:
+    """What came of it, for people."""
     came = f"{added - replaced:,} added" + (f", {replaced:,} replaced" if replaced else "")
     return f"{str(file)!r}: {came}, {counted(kept + added, 'row')}"
 
@@ -212,11 +218,11 @@ def _header(form: str, columns: Sequence[tuple[str, Any]]) -> list[tuple[str, st
     names = [name for name, _ in columns]
     if form == "sqlite":
         kinds = [None if kind is None else kind_of(kind) for _, kind in columns]
-        return list(zip(distinct_names(names), kinds, strict=True))
+        return list(zip(names_there(names), kinds, strict=True))
     if form == "duckdb":
         return _in_duckdb(columns)
     kinds = [None if kind is None or form != "parquet" else str(kind) for _, kind in columns]
-    return list(zip(names if form in ("csv", "tsv") else unique(names), kinds, strict=True))
+    return list(zip(names if form in ("csv", "tsv") else distinct_names(names, str), kinds, strict=True))
 
 
 def _in_duckdb(columns: Sequence[tuple[str, Any]]) -> list[tuple[str, str | None]]:

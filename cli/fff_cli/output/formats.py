@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.errors import UsageError
+from fff.schema import distinct_names
 from fff_cli.output.console import Screen, output_screen
 from fff_cli.output.failures import writing
 from fff_cli.output.files import Target
@@ -121,7 +122,7 @@ class NdjsonWriter(Writer):
 
     def begin(self, schema: pa.Schema) -> None:
         """Take the header; the first line comes with the first row."""
-        names = unique(schema.names)
+        names = distinct_names(schema.names, str)
         self._labels = [
             ("{" if index == 0 else ",") + json_text(name) + ":" for index, name in enumerate(names)
         ]
@@ -225,8 +226,8 @@ class ParquetWriter:
         """Open the file."""
         import pyarrow.parquet as pq  # noqa: PLC0415 - 40 ms that only Parquet pays
 
-        fields = [field.with_name(name) for field, name in zip(schema, unique(schema.names), strict=True)]
-        self._schema = pa.schema(fields)
+        named = zip(schema, distinct_names(schema.names, str), strict=True)
+        self._schema = pa.schema([field.with_name(name) for field, name in named])
         self._file = pq.ParquetWriter(self._out, self._schema)
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -340,17 +341,3 @@ def emit_batch(batch: pa.RecordBatch, chosen: str, to: Target | None = None) -> 
         out.write(batch)
         out.end()
         target.keep()
-
-
-def unique(names: list[str]) -> list[str]:
-    """Names with repeated ones numbered: a, a_1, a_2."""
-    taken, result = set(names), []
-    seen: set[str] = set()
-    for name in names:
-        chosen, number = name, 0
-        while chosen in seen or (number and chosen in taken):
-            number += 1
-            chosen = f"{name}_{number}"
-        seen.add(chosen)
-        result.append(chosen)
-    return result

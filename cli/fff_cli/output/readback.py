@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from fff.errors import UsageError
-from fff_cli.output.formats import unique
+from fff.schema import distinct_names
 from fff_cli.output.sinks.databases import TABLE
 
 #: The formats that can be read back.
@@ -70,7 +70,7 @@ def _separated(file: Path, separator: str) -> pa.Table:
         quoted_strings_can_be_null=False,
     )
     rows = separated.read_csv(file, read_options=read, parse_options=parse, convert_options=convert)
-    return rows.rename_columns(unique(rows.schema.names))
+    return rows.rename_columns(distinct_names(rows.schema.names, str))
 
 
 def _database(file: Path) -> pa.Table:
@@ -94,7 +94,7 @@ def _table(names: list[str], rows: Iterable[Iterable[object]]) -> pa.Table:
     """Values as texts; they are compared with such as were written alike."""
     columns = list(zip(*([_text(value) for value in row] for row in rows), strict=True))
     columns = columns or [()] * len(names)
-    return pa.table([pa.array(column, pa.string()) for column in columns], names=unique(names))
+    return pa.table([pa.array(column, pa.string()) for column in columns], names=distinct_names(names, str))
 
 
 def _text(value: object) -> str | None:

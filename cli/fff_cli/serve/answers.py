@@ -16,10 +16,11 @@ from typing import Any, BinaryIO, Protocol, TypeAlias, cast
 import pyarrow as pa
 
 from fff.display.html import safe_text
+from fff.schema import distinct_names
 from fff.stats import MISSING, Snapshot
 from fff_cli.mcp.replies import json_rows
 from fff_cli.output.console import Screen
-from fff_cli.output.formats import unique, write_batches, writer
+from fff_cli.output.formats import write_batches, writer
 from fff_cli.output.streams import HeldBytes
 from fff_cli.run.account import account_lines, closing_lines, spark_lines
 from fff_cli.serve.queries import ServedQuery, progress_of
@@ -76,9 +77,8 @@ def _finite(value: Any) -> Any:
 
 
 def _header(schema: Schema) -> list[dict[str, str]]:
-    return [
-        {"name": name, "type": str(one.type)} for name, one in zip(unique(schema.names), schema, strict=True)
-    ]
+    names = distinct_names(schema.names, str)
+    return [{"name": name, "type": str(one.type)} for name, one in zip(names, schema, strict=True)]
 
 
 def _failed(error: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from fff.access.disk.folder import private
 from fff.errors import UsageError
-from fff_cli.output.formats import unique
+from fff.schema import distinct_names
 
 COME, GONE, CHANGED = "+", "-", "~"
 
@@ -62,7 +62,7 @@ def compared(before: pa.Table, after: pa.Table, keys: Sequence[str]) -> Changes:
     marks = [GONE] * len(gone) + [CHANGED] * len(changed) + [COME] * len(come)
     rows = pa.concat_tables(parts).combine_chunks()
     columns = [pa.array(marks, pa.string()), *(_whole(column) for column in rows.columns)]
-    names = unique([*rows.schema.names, "change"])
+    names = distinct_names([*rows.schema.names, "change"], str)
     batch = pa.RecordBatch.from_arrays(columns, [names[-1], *names[:-1]])
     return Changes(batch, len(gone), len(changed), len(come))
 

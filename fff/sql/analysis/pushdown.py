@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from fff.catalog import KeyColumn, Table
-from fff.dataflow.plan.expressions import And, Column, Compare, Expr, InList, Literal, Or
+from fff.dataflow.plan.expressions import And, Column, Compare, Expr, FunctionCall, InList, Literal, Or
 from fff.dataflow.plan.extents import Extent, Stretch, ValueSet, Verge
 from fff.quals import Operator, Qual, in_order
 from fff.schema import ArrowType, Field
@@ -31,6 +31,10 @@ from fff.sql.syntax.literals import constant_of, fits
 from fff.sql.syntax.statement import exp
 from fff.structs import Struct, replace
 
+#: What LIKE with a wildcard at an end is evaluated as, and the pattern.
+_LIKE = {"startswith": "{}%", "endswith": "%{}", "contains": "%{}%"}
+_MOST_LISTED = 500  # values that one condition of a request lists
+
 
 class _End(Struct, frozen=True):
     """An end of an interval; open: without the value itself."""
@@ -40,12 +44,16 @@ class _End(Struct, frozen=True):
 
 
 class _Values(Struct, frozen=True):
-    """Values of a column: an interval without some values, of texts that match some patterns. NULL is none of them."""
+    """Values of a column: an interval without some values, of texts that match some patterns. NULL is none of them.
+
+    `among`: none but these.
+    """
 
     low: _End | None = None
     high: _End | None = None
     without: frozenset[Any] = frozenset()
     like: frozenset[str] = frozenset()
+    among: frozenset[Any] | None = None
 
     def __and__(self, other: _Values) -> _Values:
         return _Values(
@@ -53,6 +61,9 @@ class _Values(Struct, frozen=True):
             _inner(self.high, other.high, rising=False),
             self.without | other.without,
             self.like | other.like,
+            other.among
+            if self.among is None
+            else self.among & (self.among if other.among is None else other.among),
         )
 
     def __or__(self, other: _Values) -> _Values:
@@ -62,6 +73,7 @@ class _Values(Struct, frozen=True):
             _outer(self.high, other.high, rising=False),
             self.without & other.without,
             self.like & other.like,
+            None if self.among is None or other.among is None else self.among | other.among,
         )
 
     @property
@@ -105,6 +117,7 @@ def narrowed(block: SourceBlock, conjuncts: Sequence[Conjunct], equalities: Equa
             covering = each[0]
             for other in each[1:]:
                 covering |= other
+            covering = _listed(key, field.arrow, covering)
             key_quals = tuple(_quals(replace(key, name=field.name), field, covering, as_declared=key.exact))
             quals += key_quals
             if key_quals:
@@ -121,11 +134,21 @@ def says_all(table: Table, condition: Expr) -> bool:
         case Compare(op="="):
             return all(says_all(table, Compare(op, condition.left, condition.right)) for op in (">=", "<="))
         case Compare(op=op, left=Column(index=index), right=Literal(value=value)) if value is not None:
-            name = table.columns[index].name.lower()
-            exact = {key.name.lower() for key in table.key_columns if key.exact}
-            mine = [qual for qual in table.quals if qual.column.lower() == name]
-            return name in exact and any(qual.ensures(op, value) for qual in mine)
+            return _ensured(table, index, op, value)
+        case InList(item=Column(index=index), values=several):
+            return _ensured(table, index, "in", several)
+        case FunctionCall(name=name, args=(Column(index=index), Literal(value=str(word)))) if name in _LIKE:
+            if not {*word} & {*"%_\\"}:
+                return _ensured(table, index, "like", _LIKE[name].format(word))
     return False
+
+
+def _ensured(table: Table, index: int, op: str, value: Any) -> bool:
+    name = table.columns[index].name.lower()
+    exact = {key.name.lower() for key in table.key_columns if (key.exact_like if op == "like" else key.exact)}
+    return name in exact and any(
+        qual.column.lower() == name and qual.ensures(op, value) for qual in table.quals
+    )
 
 
 # ------------------------------------------------------------------------------------------------- values of a column
@@ -163,7 +186,7 @@ def _said(expr: Expr) -> dict[Column, _Values]:
             known: list[Any] = [value for value in several if value is not None]
             if known:
                 low, high = (_End(end(known, key=Verge), open=False) for end in (min, max))
-                return {column: _Values(low, high)}
+                return {column: _Values(low, high, among=frozenset(known))}
         case And(items=items):
             allowed: dict[Column, _Values] = {}
             for item in items:
@@ -184,7 +207,7 @@ def _said(expr: Expr) -> dict[Column, _Values]:
 def _compared(op: str, value: object) -> _Values | None:
     match op:
         case "=" | "<=>":
-            return _Values(_End(value, open=False), _End(value, open=False))
+            return _Values(_End(value, open=False), _End(value, open=False), among=frozenset({value}))
         case "<>":
             return _Values(without=frozenset({value}))
         case ">" | ">=":
@@ -222,6 +245,7 @@ def _fitting(values: _Values, arrow: ArrowType) -> _Values:
         low=values.low if values.low is not None and fits(values.low.value, arrow) else None,
         high=values.high if values.high is not None and fits(values.high.value, arrow) else None,
         without=frozenset(value for value in values.without if fits(value, arrow)),
+        among=None if values.among is None else frozenset(one for one in values.among if fits(one, arrow)),
     )
 
 
@@ -252,14 +276,37 @@ def quals_of(
     return tuple(_quals(key, field, ends, as_declared=exact))
 
 
+def _listed(key: KeyColumn, arrow: ArrowType, values: _Values) -> _Values:
+    """The values with those that are `among` them where a request can list them, else without."""
+    among = values.among
+    if among is None or ("in", None) not in key.sendable or not _is_exact(arrow) or len(among) > _MOST_LISTED:
+        return replace(values, among=None)
+    low, high = values.low, values.high
+    return replace(
+        values,
+        among=frozenset(
+            one
+            for one in among - values.without
+            if (low is None or one > low.value or (one == low.value and not low.open))
+            and (high is None or one < high.value or (one == high.value and not high.open))
+        ),
+    )
+
+
+def _is_exact(arrow: ArrowType) -> bool:
+    return bool(pa.types.is_integer(arrow) or pa.types.is_string(arrow) or pa.types.is_boolean(arrow))
+
+
 def _quals(key: KeyColumn, field: Field, values: _Values, *, as_declared: bool = False) -> Iterable[Qual]:
     """What a key column can be told of some values."""
     arrow = field.arrow
     operators = {operator for operator, _ in key.sendable}
-    exact = pa.types.is_integer(arrow) or pa.types.is_string(arrow) or pa.types.is_boolean(arrow)
-    if values.single and "=" in operators and exact:
+    if values.single and "=" in operators and _is_exact(arrow):
         assert values.low is not None, "a single value is both ends"
         yield Qual(key.name, "=", values.low.value)
+        return
+    if values.among is not None:
+        yield Qual(key.name, "in", tuple(sorted(values.among)))
         return
     if pa.types.is_string(arrow):
         # Sources sort texts in orders of their own, and some compare them regardless of case.
@@ -294,6 +341,8 @@ def _declared(values: _Values, arrow: ArrowType) -> ValueSet:
         return ValueSet.between(None, None)
     patterns = [pattern for pattern in values.like if pattern.count("%") == pattern.endswith("%")]
     declared = ValueSet.of([Stretch(low, high)]) - without
+    if values.among is not None:
+        declared &= ValueSet.points(sorted(values.among))
     for pattern in patterns:
         stem = pattern.removesuffix("%")
         declared &= ValueSet.points([stem]) if stem == pattern else ValueSet.prefix(stem)

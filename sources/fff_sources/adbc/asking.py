@@ -44,7 +44,11 @@ def statement(
         conditions.append(f"({chosen[0]})")
         values += chosen[1]
     for qual in wanted.quals_beside(names):
-        condition = dialect.qualifier(described.columns[qual.column], qual, len(values) + 1)
+        column, place = described.columns[qual.column], len(values) + 1
+        if qual.operator == "in":
+            condition = dialect.keys([column], [(value,) for value in qual.value], place)
+        else:
+            condition = dialect.qualifier(column, qual, place)
         if condition is not None:
             conditions.append(condition[0])
             values += condition[1]

@@ -77,12 +77,14 @@ class Dialect(Protocol):
 
     #: Sent to a new connection.
     greeting: tuple[str, ...]
+    #: Whether its LIKE is that of SQL here, of patterns in which `%` alone stands for something.
+    exact_like: bool
 
     def listing(self, namespace: str | None) -> Condition:
         """The query for all tables and views: (their schema, or NULL; their name)."""
 
     def describing(self, table: str, namespace: str | None) -> Condition:
-        """The query for the columns of a table, one a row; what `described` reads."""
+        """The query for the columns of a table, one a row; what `described` reads, with what each is `called` here."""
 
     def described(
         self, name: str, namespace: str | None, rows: Sequence[Mapping[str, object]], types: Mapping[str, str]
@@ -107,15 +109,6 @@ def misfit(columns: Sequence[DatabaseColumn]) -> str:
     """SQL for the place, from 1, of the first column whose value is none of its type; 0 where all fit."""
     cases = [f"WHEN {one.wrong} THEN {place}" for place, one in enumerate(columns, 1) if one.wrong]
     return f"CASE {' '.join(cases)} ELSE 0 END" if cases else "0"
-
-
-def first_of_case(columns: Sequence[DatabaseColumn]) -> dict[str, DatabaseColumn]:
-    """Columns by name; of those that differ only in case queries could reach but the first."""
-    by_lower_name: dict[str, DatabaseColumn] = {}
-    for column in columns:
-        if column.name.lower() not in {name.lower() for name in by_lower_name}:
-            by_lower_name[column.name] = column
-    return by_lower_name
 
 
 def key_of(columns: Mapping[str, DatabaseColumn]) -> tuple[str, ...]:

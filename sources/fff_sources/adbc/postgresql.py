@@ -16,11 +16,11 @@ import pyarrow as pa
 
 from fff.catalog import Keys
 from fff.quals import Qual
+from fff.structs import replace
 from fff_sources.adbc.columns import (
     Condition,
     DatabaseColumn,
     DatabaseTable,
-    first_of_case,
     key_of,
     misfit,
     quoted,
@@ -63,6 +63,7 @@ class PostgresDialect:
         "SET DateStyle = 'ISO'",
         "SET default_transaction_read_only = on",
     )
+    exact_like = True
 
     def listing(self, namespace: str | None) -> Condition:
         """Tables, views and foreign tables of a schema, or of the search path."""
@@ -82,12 +83,13 @@ class PostgresDialect:
         """A table out of the catalog."""
         columns = []
         for row in rows:
-            column = _column(row)
+            column = replace(_column(row), name=str(row["called"]))
             if column.name in types:
-                text = quoted(column.name) if types[column.name] == "binary" else _text(column.name)
+                name_there = str(row["name"])
+                text = quoted(name_there) if types[column.name] == "binary" else _text(name_there)
                 column = column.declared(types[column.name], text)
             columns.append(column)
-        by_name = first_of_case(columns)
+        by_name = {column.name: column for column in columns}
         key = key_of(by_name)
         whole = len(key) == sum(bool(row["pk"]) for row in rows)
         place = (str(rows[0]["schema"]) if namespace is None else namespace, name)

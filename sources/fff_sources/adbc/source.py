@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from fff.catalog import KeyColumn, Keys, LookupMethod, Page, ScanMethod, Table
 from fff.errors import SourceError, SpecError
-from fff.schema import Field, arrow_type
+from fff.schema import Field, arrow_type, distinct_names
 from fff.stats import AccessMeter
 from fff_sources.adapter import SourceContext
 from fff_sources.adbc.asking import DatabaseQuery, statement
@@ -130,6 +130,8 @@ class AdbcSource:
                 table=name,
                 hint="`table:` in the spec names it, `schema:` where it is",
             )
+        for row, called in zip(rows, distinct_names(row["name"] for row in rows), strict=True):
+            row["called"] = called
         described = self._dialect.described(place, namespace, rows, types)
         if unknown := [column for column in types if column not in described.columns]:
             raise SourceError(
@@ -159,8 +161,9 @@ class AdbcSource:
                 KeyColumn(
                     column.name,
                     operators=tuple(dict.fromkeys(("=", "in", *column.operators))),
-                    sendable=tuple((operator, None) for operator in column.operators),
+                    sendable=tuple((operator, None) for operator in ("in", *column.operators)),
                     exact=True,
+                    exact_like=self._dialect.exact_like,
                 )
                 for column in columns
                 if column.compared

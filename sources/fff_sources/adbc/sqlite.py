@@ -17,7 +17,6 @@ from fff_sources.adbc.columns import (
     Condition,
     DatabaseColumn,
     DatabaseTable,
-    first_of_case,
     key_of,
     misfit,
     quoted,
@@ -40,6 +39,7 @@ class SqliteDialect:
     """Implements `Dialect`."""
 
     greeting: tuple[str, ...] = ()
+    exact_like = False
 
     def listing(self, namespace: str | None) -> Condition:
         """Tables and views, those of SQLite itself left out."""
@@ -69,13 +69,13 @@ class SqliteDialect:
             # Without an affinity 5 and '5' are two keys, and one text.
             part = part if affinity(str(row["type"])) in ("INTEGER", "TEXT", "REAL") else 0
             filled = not is_view and bool(row["filled"] or (is_rowid and row["pk"]))
-            column = replace(column, key=part, filled=filled)
+            column = replace(column, name=str(row["called"]), key=part, filled=filled)
             if column.name in types:
                 blob = types[column.name] == "binary"
-                text = f"CAST({quoted(column.name)} AS {'BLOB' if blob else 'TEXT'})"
+                text = f"CAST({quoted(str(row['name']))} AS {'BLOB' if blob else 'TEXT'})"
                 column = column.declared(types[column.name], text)
             columns.append(column)
-        by_name = first_of_case(columns)
+        by_name = {column.name: column for column in columns}
         parts = key_of(by_name)
         return DatabaseTable((name,), by_name, parts if len(parts) == len(key) else ())
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from fff.catalog import Key, Keys
 from fff.structs import replace
-from fff_sources.http.portal import WHOLE_NUMBERS, FilterWords
+from fff_sources.http.portal import WHOLE_NUMBERS, FilterWords, PortalColumn
 from fff_sources.http.response.json import encode
 from fff_sources.http.tables import Question
 from fff_sources.http.templates import json_value
@@ -63,17 +63,18 @@ def is_sortable(name: str, kind: str, spark: str) -> bool:
 
 
 class Search(FilterWords, frozen=True):
-    """How one access method asks; its conditions are equalities. `first` is the column asked for where none is needed."""
+    """How one access method asks; its conditions are equalities. Where no column is needed, the first is asked for."""
 
     resource: str
-    first: str
+    columns: Mapping[str, PortalColumn]
     keys: tuple[str, ...] = ()
     ordered: bool = True
     first_by: str | None = None  # what rows are sorted by before their numbers
 
     def sorted(self, by: str) -> Search:
         """The same, sorted by a column, and by the row's number where rows are alike in that."""
-        return replace(self, first_by=f"{by[1:]} desc" if by.startswith("-") else by)
+        falling = " desc" if by.startswith("-") else ""
+        return replace(self, first_by=self._written(by.removeprefix("-")) + falling)
 
     def askable(self, keys: Keys) -> Sequence[Key]:
         """The keys that can be stored: PostgreSQL has no texts with a zero byte."""
@@ -82,17 +83,20 @@ class Search(FilterWords, frozen=True):
     def question(self, columns: Sequence[str], keys: Keys, asked: Mapping[str, str]) -> Question:
         """The request: only the columns that are needed, of the rows that are asked for, in an order that pages can rest on."""
         params = {"resource_id": self.resource}
-        wanted = list(dict.fromkeys(columns or [self.first]))
+        wanted = [self._written(name) for name in dict.fromkeys([*columns] or [*self.columns][:1])]
         # What would split a name.
         if not any(set(name) & set(',"') or name != name.strip() for name in wanted):
             params["fields"] = ",".join(wanted)
-        filters = {one.column: json_value(one.value) for one in self.quals}
+        filters = {self._written(one.column): json_value(one.value) for one in self.quals}
         if keys:
             [column] = self.keys
             values = [json_value(value) for (value,) in keys]
-            filters[column] = values[0] if len(values) == 1 else values
+            filters[self._written(column)] = values[0] if len(values) == 1 else values
         if filters:
             params["filters"] = encode(filters).decode()
         if self.ordered:
             params["sort"] = ROW_NUMBER if self.first_by is None else f"{self.first_by},{ROW_NUMBER}"
         return Question("api/3/action/datastore_search", (*params.items(), *asked.items()))
+
+    def _written(self, name: str) -> str:
+        return self.columns[name].written or name

@@ -92,13 +92,13 @@ class CkanSource(HttpSource):
         columns = self._portal.columns(
             name, await self._portal.ask(question, _fields, meter=meter, table=name)
         )
-        first, numbered = next(iter(columns)), ROW_NUMBER in columns
+        numbered = ROW_NUMBER in columns
         lookups = tuple(
-            (self._access(Search(resource, first, (column.name,), numbered)), self._declared.batch_size)
+            (self._access(Search(resource, columns, (column.name,), numbered)), self._declared.batch_size)
             for column in columns.values()
             if is_exact(column.kind, column.type)
         )
-        scan = self._access(Search(resource, first, (), numbered))
+        scan = self._access(Search(resource, columns, (), numbered))
         key = (ROW_NUMBER,) if numbered else ()
         equal = dict.fromkeys((access.keys[0] for access, _ in lookups), ("=",))
         return self._portal.table(

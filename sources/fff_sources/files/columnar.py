@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from fff.quals import Qual, Quals
-from fff.schema import ArrowType, nearest, spark_type
+from fff.schema import ArrowType, distinct_names, nearest, spark_type
 from fff_sources.http.columnar import (
     ARROW_FILE,
     ARROW_STREAM,
     PARQUET,
     read_alone,
     spelled,
-    unique_names,
 )
 from fff_sources.http.response import infer
 
@@ -58,7 +57,7 @@ def columns_of(schemas: Mapping[str, pa.Schema]) -> dict[str, str]:
     """
     kinds: dict[str, tuple[ArrowType, str]] = {}  # and where it was seen first
     for path, schema in schemas.items():
-        for written, part in zip(unique_names(schema.names), schema, strict=True):
+        for written, part in zip(distinct_names(schema.names), schema, strict=True):
             name = spelled(written, kinds) or written
             known, where = kinds.setdefault(name, (part.type, path))
             if (both := _wider(known, part.type)) is None:
@@ -128,8 +127,8 @@ def batches_of(path: str, wanted: Sequence[FileColumn], quals: Quals) -> Iterato
 
 
 def _places(schema: pa.Schema) -> dict[str, int]:
-    """Where the columns are, by their unique names in lower case."""
-    return {name.lower(): place for place, name in enumerate(unique_names(schema.names))}
+    """Where the columns are, by their distinct names in lower case."""
+    return {name.lower(): place for place, name in enumerate(distinct_names(schema.names))}
 
 
 def _without_columns(rows: int) -> pa.RecordBatch:

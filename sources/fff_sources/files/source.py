@@ -21,7 +21,7 @@ import pyarrow as pa
 from fff.catalog import Page, ScanMethod, Table
 from fff.errors import SourceError
 from fff.quals import Quals
-from fff.schema import Field, arrow_type
+from fff.schema import Field, arrow_type, distinct_names
 from fff.stats import AccessMeter
 from fff.structs import replace
 from fff.web.types import HostPolicy, Response
@@ -31,7 +31,7 @@ from fff_sources.files.excel import Sheet
 from fff_sources.files.local import STDIN, LocalFiles, expanded, is_local, next_of
 from fff_sources.files.partitions import may_hold, partition_of, typed, types_of, with_values
 from fff_sources.files.spec import FilesSpec, FileTable, format_of, hosts_of, read_files, urls_of
-from fff_sources.http.columnar import spelled, unique_names
+from fff_sources.http.columnar import spelled
 from fff_sources.http.fetch import Fetch, Reading
 from fff_sources.http.paging.paginators import Ask
 from fff_sources.http.response import infer
@@ -83,7 +83,7 @@ class FilesSource(HttpSource):
             folders = types_of([texts for _, texts in self._folders(name)])
             found = await self._columns_of(self._planned[name], table, meter)
             columns = {one: kind for one, kind in found.items() if spelled(one, folders) is None} | folders
-            places = zip(unique_names(columns), columns.items(), strict=True)
+            places = zip(distinct_names(columns), columns.items(), strict=True)
             self._have(
                 name,
                 table,

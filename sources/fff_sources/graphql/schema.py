@@ -125,13 +125,11 @@ class Schema:
         return ListedField(dict(self._columns(kind))) if kind in self._types else None
 
     def _columns(self, kind: str) -> Iterator[tuple[str, str]]:
-        """The scalar fields of a type; of names that differ only in case, queries could reach but the first."""
-        seen: set[str] = set()
+        """The scalar fields of a type."""
         for name, part in self._types.get(kind, {}).items():
             bare = _bare(part.type)
-            if bare.kind not in ("SCALAR", "ENUM") or part.needs_arguments or name.lower() in seen:
+            if bare.kind not in ("SCALAR", "ENUM") or part.needs_arguments:
                 continue
-            seen.add(name.lower())
             spark = _SPARK.get(bare.name or "", "string")
             for _ in range(_depth(part.type)):
                 spark = f"array<{spark}>"

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from fff.errors import SourceError
+from fff.schema import distinct_names
 from fff.stats import AccessMeter
 from fff_sources.adapter import SourceContext
 from fff_sources.graphql import fields
@@ -218,4 +219,5 @@ def _relay(listed: ListedField) -> Relay | None:
 
 
 def _columns(listed: ListedField) -> dict[str, GraphQLColumn]:
-    return {name: GraphQLColumn(type=kind) for name, kind in listed.columns.items()}
+    named = zip(distinct_names(listed.columns), listed.columns.items(), strict=True)
+    return {name: GraphQLColumn(type=kind, path=written) for name, (written, kind) in named}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
-import itertools
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import pyarrow as pa
+
+from fff.schema import distinct_names
 
 PARQUET = b"PAR1"
 ARROW_FILE = b"ARROW1"
@@ -14,16 +15,6 @@ ARROW_STREAM = b"\xff\xff\xff\xff"
 #: Bytes of columns that a file may always hold, and times its size: runs of a value take next to nothing.
 _MOST, _RATIO = 2**30, 32
 _ROWS = 2**12  # that are looked at together
-
-
-def unique_names(names: Iterable[str]) -> Iterator[str]:
-    """Names that SQL can tell apart: the second of two `id`, or of `id` and `ID`, has a number behind it."""
-    given: set[str] = set()
-    for name in names:
-        unused = (f"{name}_{number}" if number else name for number in itertools.count())
-        one = next(one for one in unused if one.lower() not in given)
-        given.add(one.lower())
-        yield one
 
 
 def spelled(name: str, names: Collection[str]) -> str | None:
@@ -56,7 +47,7 @@ def read_schema(body: bytes) -> pa.Schema:
 
 
 def read_columns(body: bytes, names: Sequence[str]) -> pa.Table:
-    """Some columns of a file, by their `unique_names`, each in one piece.
+    """Some columns of a file, by their distinct names, each in one piece.
 
     Raises pa.ArrowException, also where it expands beyond reason, KeyError for a column that is not there.
     """
@@ -69,7 +60,7 @@ def read_columns(body: bytes, names: Sequence[str]) -> pa.Table:
         if held > most:
             raise pa.ArrowInvalid(f"its columns take more than {most:,} bytes")
     table = pa.Table.from_batches(batches, batches[0].schema if batches else schema)
-    return table.rename_columns(list(unique_names(table.column_names))).select(names).combine_chunks()
+    return table.rename_columns(distinct_names(table.column_names)).select(names).combine_chunks()
 
 
 def _parts(body: bytes, names: Sequence[str]) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:

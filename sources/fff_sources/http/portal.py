@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar
 from fff.catalog import Keys
 from fff.errors import SourceError, SpecError
 from fff.quals import Quals
+from fff.schema import distinct_names
 from fff.stats import AccessMeter
 from fff.structs import Struct, replace
 from fff.web.types import Response
@@ -59,11 +60,15 @@ class FilterWords(Struct, frozen=True, kw_only=True):
 
 
 class PortalColumn(Struct, frozen=True):
-    """A column as its server describes it: the server's own type, and the Spark SQL type it is read as."""
+    """A column as its server describes it: the server's own type, and the Spark SQL type it is read as.
+
+    `written` is what the server calls it, where that is not its name.
+    """
 
     name: str
     kind: str
     type: str
+    written: str | None = None
 
 
 class Portal:
@@ -88,18 +93,18 @@ class Portal:
         return [DiscoveredTable(name, description=self._description(name)) for name in fresh]
 
     def columns(self, table: str, discovered: Iterable[PortalColumn]) -> dict[str, PortalColumn]:
-        """The columns of a table by name, in the types the spec gives them.
-
-        Of names that differ only in case queries could reach but the first; so it alone is one.
-        """
-        first: dict[str, PortalColumn] = {}
-        for column in discovered:
-            first.setdefault(column.name.lower(), column)
-        columns = {column.name: column for column in first.values()}
+        """The columns of a table by name, in the types the spec gives them."""
+        described = list(discovered)
+        names = distinct_names(column.name for column in described)
+        columns = {
+            name: replace(column, name=name, written=column.name)
+            for name, column in zip(names, described, strict=True)
+        }
+        by_lower_name = {name.lower(): column for name, column in columns.items()}
         if not columns:
             raise SourceError("the table has no columns", source=self._http.name, table=table)
         for name, kind in (self._declared.get(table, PortalTable()).columns or {}).items():
-            known = first.get(name.lower())
+            known = by_lower_name.get(name.lower())
             if known is None:
                 raise SourceError(
                     f"the spec gives a type to {name!r}, which is no column",
@@ -107,7 +112,7 @@ class Portal:
                     table=table,
                     hint=f"columns: {', '.join(columns)}",
                 )
-            columns[known.name] = PortalColumn(known.name, known.kind, kind)
+            columns[known.name] = replace(known, type=kind)
         return columns
 
     def table(
@@ -116,7 +121,7 @@ class Portal:
         """A table whose columns are members of its records. `title` describes it where nothing else does."""
         return DiscoveredTable(
             name,
-            {column.name: (column.type, literal_path(column.name)) for column in columns.values()},
+            {one.name: (one.type, literal_path(one.written or one.name)) for one in columns.values()},
             on_bad_record=self._declared.get(name, PortalTable()).on_bad_record,
             description=self._description(name) or title,
             **parts,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from fff.errors import SourceError
+from fff.schema import distinct_names
 from fff.stats import AccessMeter
 from fff_sources.adapter import SourceContext
 from fff_sources.http.response.jsonpath import JsonPath, literal_path
@@ -82,7 +83,8 @@ class ODataSource(HttpSource):
     def _table(self, name: str, table: ODataTable, entities: metadata.EntitySet) -> DiscoveredTable:
         """A table over an entity set, or over the part of it that a `filter` leaves."""
         own = table.columns or {}
-        properties = dict(zip(own, entities.properties, strict=True)) if own else _by_column(entities)
+        names = own or distinct_names(prop.name for prop in entities.properties)
+        properties = dict(zip(names, entities.properties, strict=True))
         columns = {
             column: (own[column].type, _place(column, own[column]))
             if own
@@ -208,11 +210,3 @@ def _declared_property(name: str, column: ODataColumn) -> Property:
     if place.pattern is not None or len(names) < len(place.steps) or names[0].startswith("@"):
         return Property(names[0] if names else name, None)
     return Property("/".join(names), column.edm or edm_of(column.type.strip().lower()))
-
-
-def _by_column(entities: metadata.EntitySet) -> dict[str, Property]:
-    """Columns are named like properties; of names that differ only in case, queries could reach but the first."""
-    first: dict[str, Property] = {}
-    for prop in entities.properties:
-        first.setdefault(prop.name.lower(), prop)
-    return {prop.name: prop for prop in first.values()}

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from fff.errors import SourceError, SpecError
+from fff.schema import distinct_names
 from fff.stats import AccessMeter
 from fff.structs import replace
 from fff_sources.adapter import SourceContext
@@ -13,6 +14,7 @@ from fff_sources.http.exchange import Exchange, form_of
 from fff_sources.http.paging.factory import make_paginator
 from fff_sources.http.paging.windows import count
 from fff_sources.http.response import infer
+from fff_sources.http.response.jsonpath import quoted
 from fff_sources.http.response.records import Origin
 from fff_sources.http.source import HttpSource, access_of
 from fff_sources.http.spec import spec
@@ -99,4 +101,8 @@ class RestSource(HttpSource):
                 url=client.shown(response.url),
                 hint="declare the table's columns",
             )
-        return {name: spec.ColumnSpec(type=kind) for name, kind in columns.items()}
+        named = zip(distinct_names(columns), columns.items(), strict=True)
+        return {
+            name: spec.ColumnSpec(type=kind, path=None if name == written else quoted(written))
+            for name, (written, kind) in named
+        }

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from collections.abc import Iterable
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fff.schema import distinct_names
 from fff_cli.output.values import texts
 
 TABLE = "result"  # where the rows are
@@ -30,7 +32,7 @@ class SqliteWriter:
     def begin(self, schema: pa.Schema) -> None:
         """Make the table."""
         self._database = sqlite3.connect("", isolation_level=None)
-        names = distinct_names(schema.names)
+        names = names_there(schema.names)
         kinds = (kind_of(field.type) for field in schema)
         columns = ", ".join(f"{quoted(name)} {kind}" for name, kind in zip(names, kinds, strict=True))
         self._database.execute(f"CREATE TABLE {TABLE} ({columns})")
@@ -72,19 +74,9 @@ def _values(column: Any) -> list[object]:
     return values
 
 
-def distinct_names(names: list[str]) -> list[str]:
-    """The names, with a number behind those that differ from one before in case alone or not at all."""
-    taken: set[str] = set()
-    apart: list[str] = []
-    for raw in names:
-        name = raw.replace("\0", "\\x00")  # which ends a statement of SQLite
-        number, free = 1, name
-        while free.lower() in taken:
-            number += 1
-            free = f"{name}_{number}"
-        taken.add(free.lower())
-        apart.append(free)
-    return apart
+def names_there(names: Iterable[str]) -> list[str]:
+    """The names as a database can have them: told apart also where they differ in case alone."""
+    return distinct_names(name.replace("\0", "\\x00") for name in names)  # which ends a statement of SQLite
 
 
 def quoted(name: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from fff_cli.output.sinks.databases import TABLE, distinct_names, quoted
+from fff_cli.output.sinks.databases import TABLE, names_there, quoted
 from fff_cli.output.sinks.temporary import make_folder, remove_folder
 
 #: Nothing of it asks the network.
@@ -37,7 +37,7 @@ class DuckdbWriter:
     def begin(self, schema: pa.Schema) -> None:
         """Make the table."""
         self._database = _connected(self._folder / "result.duckdb")
-        self._names = distinct_names([name or _UNNAMED for name in schema.names])
+        self._names = names_there([name or _UNNAMED for name in schema.names])
         self._take(schema.empty_table(), f"CREATE TABLE {TABLE} AS SELECT * FROM given")  # noqa: S608 - names of ours
         self._database.execute("BEGIN")
 
@@ -78,7 +78,7 @@ def header_of(rows: pa.Table) -> list[tuple[str, str]]:
     database = _connected(":memory:")
     try:
         database.register(
-            "given", rows.rename_columns(distinct_names([name or _UNNAMED for name in rows.column_names]))
+            "given", rows.rename_columns(names_there([name or _UNNAMED for name in rows.column_names]))
         )
         return [(name, kind) for name, kind, *_ in database.execute("DESCRIBE given").fetchall()]
     finally:

@@ -12,15 +12,17 @@ import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
 
 from fff.errors import UsageError
-from fff_cli.output.adding import fit
+from fff.schema import distinct_names
+from fff_cli.output.adding import different, fit, summary_of
 from fff_cli.output.failures import CannotWrite
 from fff_cli.output.files import TEMPORARY, claimed, mode_of, put_aside, sweep
-from fff_cli.output.formats import ParquetWriter, unique
+from fff_cli.output.formats import ParquetWriter
 from fff_cli.output.values import texts
 
 _OPEN = 100  # files written side by side
@@ -34,7 +36,12 @@ _BESIDE = re.compile(r"_SUCCESS|_(?:common_)?metadata|\..*\.crc")
 
 
 def check(
-    path: Path, keys: Sequence[str], *, append: bool, columns: Sequence[tuple[str, Any]] | None = None
+    path: Path,
+    keys: Sequence[str],
+    *,
+    append: bool,
+    upsert: Sequence[str] = (),
+    columns: Sequence[tuple[str, Any]] | None = None,
 ) -> None:
     """Raise UsageError where a result cannot be written to a folder.
 
@@ -42,6 +49,7 @@ def check(
         path: the folder, which may be there.
         keys: the columns it is partitioned by.
         append: whether what is there stays.
+        upsert: the columns by which rows take the place of others; none: no row does.
         columns: of the result with their Arrow types, None for a type that is not known yet.
     """
     if path.exists() and not path.is_dir():
@@ -54,7 +62,7 @@ def check(
         )
     if columns is None:
         return
-    names = unique([name for name, _ in columns])
+    names = distinct_names((name for name, _ in columns), str)
     kinds = dict(zip(names, (kind for _, kind in columns), strict=True))
     for key in keys:
         if key not in kinds:
@@ -68,7 +76,12 @@ def check(
             )
     if len(set(keys)) == len(kinds):
         raise UsageError("nothing is left beside the columns of --partition-by", hint="name fewer")
-    if append:
+    lost = next((key for key in upsert if key not in kinds), None)
+    if lost is not None:
+        raise UsageError(
+            f"the result has no column {lost!r} to tell rows apart by", hint=f"it has {', '.join(names)}"
+        )
+    if append or upsert:
         _fit_into(path, keys, [(name, kind) for name, kind in kinds.items() if name not in keys])
 
 
@@ -76,16 +89,18 @@ class NewFolder:
     """A folder written under a temporary name beside its own, and renamed once the result may be seen.
 
     As with files, a partial result goes to a name of its own, which a whole one removes. With `append` the
-    files of a whole result are put beside those that are there.
+    files of a whole result are put beside those that are there; with `upsert` all those whose rows stay are
+    written beside them, and the folder is replaced.
     """
 
-    def __init__(self, path: Path, keys: Sequence[str], *, append: bool) -> None:
+    def __init__(self, path: Path, keys: Sequence[str], *, append: bool, upsert: Sequence[str] = ()) -> None:
         self._name = path
         self._path = Path(os.path.realpath(path))
         beside = self._path if path.is_symlink() else path
         self._beside = beside.with_name(f"{beside.name}.partial")
         self._keys = tuple(keys)
         self._append = append
+        self._upsert = tuple(upsert)
         sweep(self._path.parent)
         try:
             self._temporary = Path(
@@ -113,6 +128,7 @@ class NewFolder:
         check(target, (), append=False)
         if self._append and not aside and target.exists():
             return self._added()
+        merged = self._merged() if self._upsert and not aside else None
         self._temporary.chmod(mode_of(target, 0o777))
         _replace(self._temporary, target)
         self._let_go()
@@ -120,16 +136,13 @@ class NewFolder:
             return put_aside(self._beside, self._name)
         if whole and self._beside.is_dir() and next(_strange(self._beside), None) is None:
             shutil.rmtree(self._beside, ignore_errors=True)
-            return f"removed {str(self._beside)!r}, which an earlier run had left: the result is whole"
-        return None
+            left = f"removed {str(self._beside)!r}, which an earlier run had left: the result is whole"
+            return left if merged is None else f"{merged}; {left}"
+        return merged
 
     def _added(self) -> str:
         """Put the files beside those that are there, all or none."""
-        files = [file for file in self._temporary.rglob("*") if file.is_file()]
-        if files:
-            import pyarrow.parquet as pq  # noqa: PLC0415 - 40 ms that only Parquet pays
-
-            _fit_into(self._path, self._keys, [(one.name, one.type) for one in pq.read_schema(files[0])])
+        files = self._fitting()
         token, moved = uuid.uuid4().hex[:12], list[Path]()
         try:
             for file in files:
@@ -144,6 +157,40 @@ class NewFolder:
             raise
         self.drop()
         return f"{str(self._name)!r}: {self._writer.rows:,} added"
+
+    def _fitting(self) -> list[Path]:
+        """The files of the result. Raises UsageError where they are none for the folder that is there."""
+        files = list(_files(self._temporary))
+        if files:
+            import pyarrow.parquet as pq  # noqa: PLC0415 - 40 ms that only Parquet pays
+
+            _fit_into(self._path, self._keys, [(one.name, one.type) for one in pq.read_schema(files[0])])
+        return files
+
+    def _merged(self) -> str:
+        """Put the rows that stay beside those of the result. Raises OSError, CannotWrite, UsageError."""
+        files, token = self._fitting(), uuid.uuid4().hex[:12]
+        each = (_keyed(self._temporary, file, self._upsert) for file in files)
+        coming = different((key for parts in each for _, keys in parts for key in keys), self._upsert)
+        for file in files:
+            file.rename(file.with_name(f"{file.stem}-{token}{file.suffix}"))
+        kept = replaced = 0
+        for file in _files(self._path):
+            stay = [[key not in coming for key in keys] for _, keys in _keyed(self._path, file, self._upsert)]
+            left = sum(map(sum, stay))
+            gone = sum(map(len, stay)) - left
+            kept, replaced = kept + left, replaced + gone
+            target = self._temporary / file.relative_to(self._path)
+            if left or not gone:
+                target.parent.mkdir(parents=True, exist_ok=True)
+            if not gone:
+                _same(file, target)
+            elif left:
+                out = _PartFile(target, self._writer.inside)
+                for (rows, _), marks in zip(_keyed(self._path, file, self._upsert), stay, strict=True):
+                    out.write(rows.filter(pa.array(marks, pa.bool_())))
+                out.end()
+        return summary_of(self._name, kept, replaced, self._writer.rows)
 
     def drop(self) -> None:
         """Delete it."""
@@ -163,7 +210,7 @@ class PartitionedWriter:
     def __init__(self, folder: Path, keys: Sequence[str]) -> None:
         self._folder = folder
         self._keys = keys
-        self._inside = pa.schema([])  # the columns of the files
+        self.inside = pa.schema([])  # the columns of the files
         self._names: list[str] = []
         # By their folders; the one that was written to last is the last.
         self._open: dict[str, _PartFile] = {}
@@ -172,10 +219,10 @@ class PartitionedWriter:
 
     def begin(self, schema: pa.Schema) -> None:
         """Take the header."""
-        self._names = unique(schema.names)
+        self._names = distinct_names(schema.names, str)
         columns = [(name, kind) for name, kind in zip(self._names, schema.types, strict=True)]
         check(self._folder, self._keys, append=False, columns=columns)
-        self._inside = pa.schema([one for one in columns if one[0] not in self._keys])
+        self.inside = pa.schema([one for one in columns if one[0] not in self._keys])
         if not self._keys:
             self._file("")  # of a result without rows, too, so that it has columns
 
@@ -183,9 +230,7 @@ class PartitionedWriter:
         """Write rows."""
         self.rows += batch.num_rows
         columns = dict(zip(self._names, batch.columns, strict=True))
-        inside = pa.RecordBatch.from_arrays(
-            [columns[name] for name in self._inside.names], schema=self._inside
-        )
+        inside = pa.RecordBatch.from_arrays([columns[name] for name in self.inside.names], schema=self.inside)
         for folder, rows in self._parts(inside, [columns[key] for key in self._keys]):
             self._file(folder).write(rows)
         if sum(file.held for file in self._open.values()) > _HELD:
@@ -220,7 +265,7 @@ class PartitionedWriter:
                 )
             number = self._counts[folder] = self._counts.get(folder, 0) + 1
             (self._folder / folder).mkdir(parents=True, exist_ok=True)
-            file = _PartFile(self._folder / folder / f"part-{number - 1:05}.parquet", self._inside)
+            file = _PartFile(self._folder / folder / f"part-{number - 1:05}.parquet", self.inside)
         self._open[folder] = file
         return file
 
@@ -300,10 +345,42 @@ def _strange(folder: Path) -> Iterator[Path]:
             yield path
 
 
+def _files(folder: Path) -> Iterator[Path]:
+    """The Parquet files in a folder."""
+    return (file for file in sorted(folder.rglob("*.parquet")) if file.is_file())
+
+
+def _keyed(
+    folder: Path, file: Path, names: Sequence[str]
+) -> Iterator[tuple[Any, Sequence[tuple[object, ...]]]]:
+    """The rows of a file, in pieces, and their keys; of the columns that are folders, as texts."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - 40 ms that only Parquet pays
+
+    parts = (part.partition("=") for part in file.relative_to(folder).parts[:-1])
+    said = {unquote(name): None if text == _NULL else unquote(text) for name, _, text in parts}
+    try:
+        with pq.ParquetFile(file) as opened:
+            for rows in opened.iter_batches():
+                columns = [
+                    [said[name]] * rows.num_rows if name in said else rows.column(name).to_pylist()
+                    for name in names
+                ]
+                yield rows, list(zip(*columns, strict=True))
+    except (KeyError, pa.ArrowException) as error:
+        raise CannotWrite(f"cannot read {str(file)!r}: {error}") from error
+
+
+def _same(file: Path, target: Path) -> None:
+    """The same file under another name, too: nobody writes to it."""
+    try:
+        os.link(file, target)
+    except OSError:
+        shutil.copy2(file, target)
+
+
 def _fit_into(folder: Path, keys: Sequence[str], inside: Sequence[tuple[str, Any]]) -> None:
     """Raise UsageError where the files of a folder have other columns, or other partitions, than a result."""
-    files = (file for file in folder.rglob("*.parquet") if file.is_file())
-    first = min(files, default=None)
+    first = next(_files(folder), None)
     if first is None:
         return
     import pyarrow.parquet as pq  # noqa: PLC0415 - 40 ms that only Parquet pays

@@ -8,7 +8,6 @@ import hashlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff.structs import replace
 from fff.web.client import WebClient
@@ -16,7 +15,7 @@ from fff.web.secrets import Secrets
 from fff.web.types import Credentials, HostPolicy, Request, Response
 from fff_sources.http.request.signing import AwsSigner, DigestSigner, OAuth1Signer, ServerClock
 from fff_sources.http.request.token_store import TokenStore
-from fff_sources.http.request.tokens import FETCHED, NOT_GRANTED, Tokens
+from fff_sources.http.request.tokens import FETCHED, Tokens
 from fff_sources.http.spec import client as client_spec
 
 _SHORTEST = 4  # characters that a secret written into the spec must have to be hidden elsewhere
@@ -85,7 +84,7 @@ class Authenticator:
         if self._digest is not None and request.credentials.sign is not None:
             return await self._proved(self._digest, request, meter)
         if request.credentials.sign is not None:
-            return await self._signed(request, meter)
+            return await self._clock.signed(lambda: self._client.request(request, meter=meter), meter)
         token = isinstance(self._auth, FETCHED) and request.credentials.headers
         if not token or _REFUSED in request.accept:
             return await self._client.request(request, meter=meter)
@@ -100,22 +99,6 @@ class Authenticator:
             self._known = None  # unless somebody else has got a new one in the meantime
         meter.retries += 1
         return await self._client.request(await make(self, yields), meter=meter)
-
-    async def _signed(self, request: Request, meter: AccessMeter) -> Response:
-        """The answer to a request; where it is refused and the server's clock is another, to one more by that clock."""
-        then = self._clock.ahead
-        try:
-            response = await self._client.request(request, meter=meter)
-            if response.status not in NOT_GRANTED or not self._clock.learn(
-                response.headers.get("date"), then
-            ):
-                return response
-        except SourceError as error:
-            if error.status not in NOT_GRANTED or not self._clock.learn(error.date, then):
-                raise
-            meter.failed -= 1
-        meter.retries += 1
-        return await self._client.request(request, meter=meter)
 
     async def _proved(self, digest: DigestSigner, request: Request, meter: AccessMeter) -> Response:
         """The answer to a request; where the server wants another proof, to one more that has it."""

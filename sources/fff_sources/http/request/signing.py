@@ -12,11 +12,18 @@ import hmac
 import re
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
 from urllib.parse import parse_qsl, quote, urlsplit
 
+from fff.errors import SourceError
+from fff.stats import AccessMeter
 from fff.structs import Struct, field
 from fff.web.gate.rate_limit_headers import moment
+from fff.web.types import Response
+
+Answer = TypeVar("Answer")
+NOT_GRANTED = frozenset({400, 401, 403})
 
 _SAFE = "-_.~"
 _LIKE = 30.0  # seconds by which clocks that are alike may differ
@@ -40,6 +47,22 @@ class ServerClock:
         if when is not None and abs(ahead) <= _DAY and abs(ahead - self.ahead) > _LIKE:
             self.ahead = ahead
         return self.ahead != then
+
+    async def signed(self, ask: Callable[[], Awaitable[Answer]], meter: AccessMeter) -> Answer:
+        """What a signed request brings; where it is refused and the server's clock is another, one more by that clock."""
+        then = self.ahead
+        try:
+            answer = await ask()
+            if not isinstance(answer, Response) or answer.status not in NOT_GRANTED:
+                return answer
+            if not self.learn(answer.headers.get("date"), then):
+                return answer
+        except SourceError as error:
+            if error.status not in NOT_GRANTED or not self.learn(error.date, then):
+                raise
+            meter.failed -= 1
+        meter.retries += 1
+        return await ask()
 
 
 def _escaped(text: str) -> str:

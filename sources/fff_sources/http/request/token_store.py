@@ -43,7 +43,8 @@ class TokenStore:
 
     def __init__(self, folder: Path | None, source: str, *belongs_to: str) -> None:
         digest = hashlib.blake2b(json.dumps([source, *belongs_to]).encode(), digest_size=12).hexdigest()
-        self._file = None if folder is None else folder / f"{source}.{digest}.json"
+        self.name = f"{source}.{digest}"
+        self._file = None if folder is None else folder / f"{self.name}.json"
 
     def load(self) -> StoredToken | None:
         """What is kept; None where nobody is logged in. Raises SecretError."""
@@ -51,7 +52,7 @@ class TokenStore:
         if token is None or not token.in_keyring:
             return token
         with self._keyring() as keyring:
-            kept = keyring.get_password(_SERVICE, self._user)
+            kept = keyring.get_password(_SERVICE, self.name)
         return None if not kept else _decoded(kept.encode())
 
     def save(self, token: StoredToken) -> None:
@@ -61,7 +62,7 @@ class TokenStore:
         self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if (keyring := usable_keyring()) is not None:
             with contextlib.suppress(keyring.errors.KeyringError):
-                keyring.set_password(_SERVICE, self._user, encode(token).decode())
+                keyring.set_password(_SERVICE, self.name, encode(token).decode())
                 token = StoredToken(token.source, account=token.account, in_keyring=True)
         replaced(self._file, encode(token))
 
@@ -72,13 +73,9 @@ class TokenStore:
             return False
         if token is not None and token.in_keyring:
             with self._keyring() as keyring, contextlib.suppress(keyring.errors.PasswordDeleteError):
-                keyring.delete_password(_SERVICE, self._user)
+                keyring.delete_password(_SERVICE, self.name)
         self._file.unlink()
         return True
-
-    @property
-    def _user(self) -> str:
-        return "" if self._file is None else self._file.stem
 
     @contextlib.contextmanager
     def _keyring(self) -> Iterator[Any]:

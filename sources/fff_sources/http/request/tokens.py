@@ -14,7 +14,7 @@ from fff.stats import AccessMeter
 from fff.structs import Struct
 from fff.web.types import Request, Response
 from fff_sources.http.request.assertions import signed
-from fff_sources.http.request.signing import ServerClock
+from fff_sources.http.request.signing import NOT_GRANTED, ServerClock
 from fff_sources.http.request.token_store import StoredToken, TokenStore
 from fff_sources.http.response.json import MalformedJSON, decode
 from fff_sources.http.response.jsonpath import parse_path, value
@@ -28,7 +28,6 @@ FETCHED = (client_spec.OAuth2ClientCredentials, client_spec.OAuth2, client_spec.
 _EARLY = 30.0  # seconds before its end that a token counts as run out
 _SHORT = 0.1  # or that part of a life, where that is less
 _SKEW = 30.0  # seconds that another clock may be behind, so that what begins now has begun there
-NOT_GRANTED = frozenset({400, 401, 403})
 
 
 class NotLoggedInError(SecretError):
@@ -83,6 +82,11 @@ class Tokens:
         self._clock = clock
         self._rotated: str | None = None  # the refresh token that the last answer brought
 
+    @property
+    def login(self) -> str:
+        """What the login is kept as."""
+        return self._store.name
+
     async def fetch(self, refused: str | None = None) -> Grant:
         """A token; `refused` is one that the source no longer takes. Raises SecretError, SourceError."""
         match self._auth:
@@ -93,7 +97,7 @@ class Tokens:
             case client_spec.SessionLogin() as auth:
                 return await self._session(auth)
             case client_spec.Jwt() as auth:
-                return await self._asserted(auth)
+                return await self._clock.signed(lambda: self._asserted(auth), self.meter)
 
     async def _with_client(self, auth: client_spec.OAuth2ClientCredentials) -> Grant:
         form = {
@@ -210,17 +214,6 @@ class Tokens:
         return Grant(header, text, _usable(auth.expires_in), whose)
 
     async def _asserted(self, auth: client_spec.Jwt) -> Grant:
-        then = self._clock.ahead
-        try:
-            return await self._asserted_now(auth)
-        except SourceError as error:
-            if error.status not in NOT_GRANTED or not self._clock.learn(error.date, then):
-                raise
-        self.meter.failed -= 1
-        self.meter.retries += 1
-        return await self._asserted_now(auth)
-
-    async def _asserted_now(self, auth: client_spec.Jwt) -> Grant:
         began = int(self._clock.now() - _SKEW)
         claims: dict[str, Any] = {
             name: list(map(self._fill, item)) if isinstance(item, list) else self._fill(item)

@@ -9,9 +9,9 @@ from typing import TypeVar
 import pyarrow as pa
 
 from fff.limits import INFERRED_COLUMNS
-from fff.schema import ArrowType, spark_type
+from fff.schema import ArrowType, distinct_names, spark_type
 from fff.web.types import Response
-from fff_sources.http.columnar import read_schema, unique_names
+from fff_sources.http.columnar import read_schema
 from fff_sources.http.response.bodies import BodyDecoder, BodyFormat, TooManyColumnsError
 from fff_sources.http.response.csv_text import header_of
 from fff_sources.http.response.json import MalformedJSON, Raw, decode
@@ -25,8 +25,7 @@ def columns_of(form: BodyFormat, body: BodyDecoder, response: Response) -> dict[
 
     Raises TooManyColumnsError.
 
-    Call it under `body.explained`. Of names that differ only in case, queries could reach but the first; so
-    it alone is one.
+    Call it under `body.explained`.
 
     Text stays text, whatever it looks like: zip codes keep their zeros. Objects and arrays become their JSON
     text.
@@ -36,10 +35,10 @@ def columns_of(form: BodyFormat, body: BodyDecoder, response: Response) -> dict[
     if form.name == "parquet":
         return file_columns(read_schema(response.body), lambda kind: kind)
     if form.name == "csv":
-        return reachable(bounded(dict.fromkeys(header_of(body.text(response), form.delimiter), "string")))
+        return bounded(dict.fromkeys(header_of(body.text(response), form.delimiter), "string"))
     kinds: dict[str, set[str]] = {}
     note_members(kinds, body, response)
-    return reachable(types_of(kinds))
+    return types_of(kinds)
 
 
 def note_members(kinds: dict[str, set[str]], body: BodyDecoder, response: Response, line: int = 0) -> None:
@@ -61,14 +60,6 @@ def note_members(kinds: dict[str, set[str]], body: BodyDecoder, response: Respon
 def types_of(kinds: Mapping[str, set[str]]) -> dict[str, str]:
     """Columns and types that hold all that members are."""
     return {name: _common(seen - {"null"}) for name, seen in kinds.items()}
-
-
-def reachable(columns: dict[str, str]) -> dict[str, str]:
-    """The first of columns whose names differ only in case."""
-    first: dict[str, str] = {}
-    for name in columns:
-        first.setdefault(name.lower(), name)
-    return {name: columns[name] for name in first.values()}
 
 
 def bounded(columns: dict[str, T]) -> dict[str, T]:
@@ -100,12 +91,12 @@ def _common(kinds: Iterable[str]) -> str:
 
 
 def file_columns(schema: pa.Schema, held_in: Callable[[ArrowType], ArrowType]) -> dict[str, str]:
-    """Columns of a Parquet or Arrow file, by their unique names, whose values are `held_in` a type that FFF has; the others stay out.
+    """Columns of a Parquet or Arrow file, by their distinct names, whose values are `held_in` a type that FFF has; the others stay out.
 
     Raises TooManyColumnsError.
     """
     columns = {}
-    for name, part in zip(unique_names(schema.names), schema, strict=True):
+    for name, part in zip(distinct_names(schema.names), schema, strict=True):
         with contextlib.suppress(ValueError):
             columns[name] = spark_type(held_in(part.type))
     return bounded(columns)
