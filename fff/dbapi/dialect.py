@@ -15,6 +15,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchTableError
 from sqlalchemy.sql import compiler
 
 from fff.options import ConnectOptions
+from fff.sql.syntax.param_types import boolean_of
 
 if TYPE_CHECKING:
     from fff.catalog import Table
@@ -37,12 +38,6 @@ _TYPES: dict[str, Any] = {
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
-def _switch(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ValueError(text)
-    return text.lower() == "true"
-
-
 #: What a URL may say behind its `?`, and how each is read.
 _OPTIONS: dict[str, Callable[[str], object]] = {
     "policy": str,
@@ -55,10 +50,10 @@ _OPTIONS: dict[str, Callable[[str], object]] = {
     "on_source_error": str,
     "spark_master": str,
     "spark_remote": str,
-    "keep": _switch,
-    "cache": _switch,
+    "keep": boolean_of,
+    "cache": boolean_of,
     "cache_ttl": float,
-    "local_files": _switch,
+    "local_files": boolean_of,
 }
 assert _OPTIONS.keys() == ConnectOptions.__annotations__.keys()
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from fff.access.key_index import KeyNumbers, rows_having
 from fff.catalog import Key, Keys
-from fff.quals import Qual, Quals
+from fff.quals import Qual, Quals, text_of
 
 #: Rows that are written together.
 _TOGETHER = 10_000
@@ -32,7 +32,7 @@ def key_bytes(key: Key) -> bytes | None:
 
 def quals_bytes(quals: Quals) -> bytes:
     """Qualifiers as a text that `quals_from` reads."""
-    parts = [(one.column, one.operator, type(one.value).__name__, _text(one.value)) for one in quals]
+    parts = [(one.column, one.operator, type(one.value).__name__, text_of(one.value)) for one in quals]
     return json.dumps(parts).encode()
 
 
@@ -44,10 +44,6 @@ def quals_from(text: bytes) -> Quals | None:
         )
     except (ValueError, KeyError, TypeError, ArithmeticError):
         return None
-
-
-def _text(value: Any) -> str:
-    return value.isoformat() if isinstance(value, dt.date) else str(value)
 
 
 _READ: dict[str, Callable[[str], Any]] = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fff.errors import QueryError
 from fff.sql.binder.names import parts_of, qualifier_of, reference_span
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, resolve
-from fff.sql.syntax.aggregates import has_aggregate, is_aggregate
+from fff.sql.syntax.aggregates import has_aggregate, is_aggregate, own_nodes
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
 from fff.sql.syntax.statement import Node, Statement, arg, exp, identifier_span, text_span
 from fff.structs import Struct
@@ -25,22 +25,17 @@ _WINDOWLESS = {"where": "WHERE", "group": "GROUP BY", "having": "HAVING"}
 def check_grouping(tree: QueryTree) -> None:
     """Raises QueryError, underlined, for columns beside aggregates that are not grouped by, and windows out of place."""
     for scope in tree.scopes:
-        for part in _own(scope.node):
+        for part in own_nodes(scope.node):
             _check_window(tree.statement, scope, part)
             _check_nested(tree.statement, part)
         for name, clause in _WINDOWLESS.items():
             node = scope.node.args.get(name)
-            window = next((one for one in _own(node) if isinstance(one, exp.Window)), None) if node else None
+            window = (
+                next((one for one in own_nodes(node) if isinstance(one, exp.Window)), None) if node else None
+            )
             if window is not None:
                 raise _refused(tree.statement, window.this, f"a window function cannot stand in {clause}")
         _check_columns(tree.statement, scope)
-
-
-def _own(node: Node) -> Iterator[Node]:
-    """The nodes under one, those of queries inside apart."""
-    for part in node.walk(prune=lambda inner: isinstance(inner, exp.Query) and inner is not node):
-        if part is node or not isinstance(part, exp.Query):
-            yield part
 
 
 def _check_window(statement: Statement, scope: SelectScope, node: Node) -> None:
@@ -64,7 +59,7 @@ def _check_window(statement: Statement, scope: SelectScope, node: Node) -> None:
 def _check_nested(statement: Statement, node: Node) -> None:
     if not is_aggregate(node):
         return
-    inner = next((one for one in _own(node) if one is not node and is_aggregate(one)), None)
+    inner = next((one for one in own_nodes(node) if one is not node and is_aggregate(one)), None)
     if inner is not None:
         raise _refused(
             statement, inner, "an aggregate cannot stand inside an aggregate", "compute it in a query in FROM"

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from fff.catalog import Catalog, Table
+from fff.display.counts import counted
 from fff.errors import QueryError, Span, UnsupportedSQL
 from fff.schema import Field, comparison_kind
 from fff.sql.analysis.semi_joins import plain
@@ -144,7 +145,7 @@ def check_call(
     if len(call.places) != len(call.arguments) or len(call.node.expressions) != len(call.arguments):
         wanted = ", ".join(f"{field.name} {field.type}" for field in call.arguments)
         raise statement.error(
-            f"{call.table.full_name} takes {_counted(len(call.arguments))}, not {len(call.places)}",
+            f"{call.table.full_name} takes {counted(len(call.arguments), 'argument')}, not {len(call.places)}",
             call.span,
             hint=f"{call.table.name}({wanted}) gives {call.value.type}",
         )
@@ -216,10 +217,6 @@ def _mismatch(statement: Statement, call: Call, field: Field, actual: str, place
         place,
         hint=f"write CAST({statement.text_at(place)} AS {field.type.upper()})",
     )
-
-
-def _counted(count: int) -> str:
-    return "1 argument" if count == 1 else f"{count} arguments"
 
 
 # ------------------------------------------------------------------------------------------------------------------ NULLs

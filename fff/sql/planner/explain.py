@@ -12,6 +12,7 @@ from fff.dataflow.plan.labels import move_name, state_name
 from fff.dataflow.plan.plan import AliasPlan, LookupPlan
 from fff.dataflow.plan.state import TupleState
 from fff.dataflow.routing.constraints import Constraints
+from fff.display.counts import counted
 from fff.sql.planner.plan import BlockQuery, Cut, KeyBinding, LookupBinding, Prepared
 from fff.sql.syntax import params as parameters
 
@@ -122,10 +123,10 @@ def _block(block: BlockQuery) -> list[str]:
     if block.empty is not None:
         lines.append(f"no rows: {block.empty}; nothing is fetched")
     elif plan.limit is not None:
-        lines.append(f"stops after {plan.limit} {_plural(plan.limit, 'row')}")
+        lines.append(f"stops after {counted(plan.limit, 'row')}")
     elif block.first is not None and block.first.column is not None:
         order = plan.field_of(block.first.column).name + (" DESC" if block.first.falling else "")
-        rows = f"{block.first.count} {_plural(block.first.count, 'row')}"
+        rows = f"{counted(block.first.count, 'row')}"
         so = "is" if block.first.sort is None else "is asked for"
         cut = " and for no more" if block.tables[0].rows_wanted is not None else ""
         lines.append(f"stops once the first {rows} by {order} are there: the scan {so} in that order{cut}")
@@ -203,7 +204,7 @@ def _how(block: BlockQuery, ordinal: int, alias: AliasPlan) -> str:
         or_scanned = (
             " or scanned, whichever takes fewer requests" if block.plan.tables[alias.table].scans else ""
         )
-        return f"looked up by constants, {keys} {_plural(keys, 'key')}{or_scanned}"
+        return f"looked up by constants, {counted(keys, 'key')}{or_scanned}"
     if alias.active:
         scans = len(block.plan.tables[alias.table].scans)
         return "scanned" if scans == 1 else f"scanned, {scans} scans compete"
@@ -247,7 +248,7 @@ def _lookup_requests(block: BlockQuery, table: str, index: int, lookup: LookupPl
     if not uses:
         return f"{lookup.name}: only keys that another lookup cannot answer"
     if not joined:
-        return f"{lookup.name}: {seeded} {_plural(seeded, 'request')}"
+        return f"{lookup.name}: {counted(seeded, 'request')}"
     per = "one request per" if lookup.batch_size == 1 else f"one request per {lookup.batch_size}"
     wanted = " and ".join(dict.fromkeys(_distinct(use, shared) for use in joined))
     competing = next(one for one in plan.tables if one.name == table).scans
@@ -301,7 +302,3 @@ def _cut(cut: Cut) -> str:
 
 def _article(kind: str) -> str:
     return f"{'an' if kind == 'anti' else 'a'} {kind}"
-
-
-def _plural(number: int, noun: str) -> str:
-    return noun if number == 1 else f"{noun}s"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pyarrow as pa
 
 from fff.display.counts import counted
@@ -11,7 +9,7 @@ from fff.errors import QueryError
 from fff.schema import spark_type
 from fff.sql.binder.names import parts_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, resolve
-from fff.sql.syntax.aggregates import has_aggregate
+from fff.sql.syntax.aggregates import has_aggregate, own_nodes
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
 from fff.sql.syntax.statement import Node, Statement, exp, identifier_span, text_span
 
@@ -56,23 +54,17 @@ def check_generators(tree: QueryTree) -> None:
         ]
         if len(made) > 1 and any(map(has_aggregate, items)):
             raise _refused(statement, made[1], "beside aggregates one function makes rows, and no second one")
-        for call in filter(is_generator, _own(scope.node)):
+        for call in filter(is_generator, own_nodes(scope.node)):
             _check_elements(statement, scope, call)
         for item in items:
             _check_item(statement, scope, item)
         for name, clause in _CLAUSES.items():
             node = scope.node.args.get(name)
-            generator = next((one for one in _own(node) if is_generator(one)), None) if node else None
+            generator = next((one for one in own_nodes(node) if is_generator(one)), None) if node else None
             if generator is not None:
                 raise _refused(statement, generator, f"{name_of(generator)} cannot stand in {clause}")
         for lateral in scope.node.args.get("laterals") or ():
             _check_view(statement, scope, lateral)
-
-
-def _own(node: Node) -> Iterator[Node]:
-    for part in node.walk(prune=lambda inner: isinstance(inner, exp.Query) and inner is not node):
-        if part is node or not isinstance(part, exp.Query):
-            yield part
 
 
 def _check_elements(statement: Statement, scope: SelectScope, call: Node) -> None:
@@ -101,7 +93,7 @@ def _check_elements(statement: Statement, scope: SelectScope, call: Node) -> Non
 
 def _check_item(statement: Statement, scope: SelectScope, item: Node) -> None:
     bare = item.this if isinstance(item, exp.Alias | exp.Aliases) else item
-    inner = next((one for one in _own(bare) if one is not bare and is_generator(one)), None)
+    inner = next((one for one in own_nodes(bare) if one is not bare and is_generator(one)), None)
     if inner is not None and not isinstance(bare, exp.Query):
         raise _refused(
             statement,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fff.errors import QueryError
 from fff.sql.binder.scopes import QueryTree, SelectScope
 from fff.sql.refusals.generators import check_sortable, name_of, type_of
-from fff.sql.syntax.aggregates import is_aggregate
+from fff.sql.syntax.aggregates import is_aggregate, own_nodes
 from fff.sql.syntax.function_arities import WINDOWLESS
 from fff.sql.syntax.spark_functions import calls_of
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp, identifier_span, text_span
@@ -33,7 +31,7 @@ def check_windows(tree: QueryTree) -> None:
     for scope in tree.scopes:
         named = {one.this.name.lower() for one in scope.node.args.get("windows") or ()}
         sets = _has_sets(scope.node.args.get("group"))
-        for node in _own(scope.node):
+        for node in own_nodes(scope.node):
             if isinstance(node, exp.Window) and isinstance(
                 node.this, exp.Func | exp.Filter | exp.IgnoreNulls | exp.WithinGroup
             ):
@@ -52,18 +50,11 @@ def check_windows(tree: QueryTree) -> None:
         qualify = scope.node.args.get("qualify")
         asked = [*scope.node.expressions, qualify]
         if qualify is not None and not any(
-            isinstance(one, exp.Window) for item in asked if item is not None for one in _own(item)
+            isinstance(one, exp.Window) for item in asked if item is not None for one in own_nodes(item)
         ):
             raise _refused(
                 tree.statement, qualify, "QUALIFY is about windows, and there is none", "use WHERE"
             )
-
-
-def _own(node: Node) -> Iterator[Node]:
-    """The nodes under one, those of queries inside apart."""
-    for part in node.walk(prune=lambda inner: isinstance(inner, exp.Query) and inner is not node):
-        if part is node or not isinstance(part, exp.Query):
-            yield part
 
 
 def _check_calls(statement: Statement) -> None:
@@ -152,7 +143,7 @@ def _check_function(statement: Statement, node: Node, *, sets: bool) -> None:
         raise _refused(statement, node, f"{name} needs GROUP BY with ROLLUP, CUBE or GROUPING SETS")
     if not is_aggregate(node):
         return
-    inner = next((one for one in _own(node) if isinstance(one, exp.Window)), None)
+    inner = next((one for one in own_nodes(node) if isinstance(one, exp.Window)), None)
     if inner is not None:
         raise _refused(
             statement,

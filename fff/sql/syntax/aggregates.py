@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from fff.sql.syntax.statement import Node, arg, exp
 
@@ -31,6 +32,13 @@ _ROW_WISE = (
     *(exp.In, exp.Length, exp.Literal, exp.Lower, exp.Null, exp.Placeholder, exp.Round),
     *(exp.Abs, exp.Star, exp.Substring, exp.Trim, exp.Upper, exp.Var),
 )
+
+
+def own_nodes(node: Node) -> Iterator[Node]:
+    """The nodes under one, those of queries inside apart."""
+    for part in node.walk(prune=lambda inner: isinstance(inner, exp.Query) and inner is not node):
+        if part is node or not isinstance(part, exp.Query):
+            yield part
 
 
 def has_aggregate(node: Node) -> bool:

@@ -44,7 +44,8 @@ def typed(what: str, kind: str, text: str) -> object:
         raise UsageError(f"{what}: {text!r} is not a {kind.lower()}") from error
 
 
-def _boolean(text: str) -> bool:
+def boolean_of(text: str) -> bool:
+    """`true` or `false`, in any case; raises ValueError."""
     if text.lower() not in ("true", "false"):
         raise ValueError(text)
     return text.lower() == "true"
@@ -61,7 +62,7 @@ _TYPES: dict[str, Callable[[str], object]] = {
     "bigint": int,
     "double": float,
     "decimal": Decimal,
-    "boolean": _boolean,
+    "boolean": boolean_of,
     "date": dt.date.fromisoformat,
     "timestamp": _timestamp,
     "timestamp_ntz": dt.datetime.fromisoformat,
