@@ -23,9 +23,10 @@ from fff_sources.http.request.jobs import JobFailedError, done
 from fff_sources.http.request.requests import Requests
 from fff_sources.http.request.token_store import logins_folder
 from fff_sources.http.response.bodies import BodyDecoder, BodyFormat
+from fff_sources.http.response.fast import ColumnPlan
 from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.response.members import Members
-from fff_sources.http.response.records import ColumnPlan, RecordDecoder
+from fff_sources.http.response.records import RecordDecoder
 from fff_sources.http.response.streaming import Arriving, BodyChangedError
 from fff_sources.http.response.verdicts import ENVELOPED, Rules
 from fff_sources.http.shaping import BodyError, MalformedJSON, PackedError, unpacked

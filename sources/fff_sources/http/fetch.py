@@ -110,8 +110,8 @@ class Reading(Struct, dict=True):
         paginator = make_paginator(self.endpoint)
         ask = paginator.start()
         response = await self.fetch(ask)
-        await asyncio.sleep(0)  # whoever got the freed place sends first
-        pages, following, _ = self._taken(response, paginator, ask)
+        opened = await self.body.open_together(response, self.fill)
+        pages, following, _ = self._taken(response, paginator, ask, opened=opened)
         if following is not None:
             return pages, self.pages(1, went=(paginator, following))
         return [*pages, *self._last()], None
@@ -256,10 +256,12 @@ class Reading(Struct, dict=True):
         ask: Ask,
         arriving: Arriving | None = None,
         window: int = 1,
+        *,
+        opened: Opened | None = None,
     ) -> tuple[list[Page], Ask | None, Sequence[Ask] | None]:
         """The pages of an answer that were not handed on before, and what is to be asked next: one after another, or all."""
         limit, bound = max_pages(self.endpoint), bound_of(self.endpoint)
-        pages, answer = self._read(response, paginator, arriving)
+        pages, answer = self._read(response, paginator, arriving, opened)
         following, rest, truncated = None, None, None
         try:
             following, rest = self._plan(
@@ -371,7 +373,11 @@ class Reading(Struct, dict=True):
             yield block
 
     def _read(
-        self, response: Response, paginator: Paginator, arriving: Arriving | None = None
+        self,
+        response: Response,
+        paginator: Paginator,
+        arriving: Arriving | None = None,
+        opened: Opened | None = None,
     ) -> tuple[list[Page], PageAnswer]:
         """The rows of one answer that were not handed on before, and what the paginator may know about it."""
         self._pages += 1
@@ -387,10 +393,9 @@ class Reading(Struct, dict=True):
         if self._lacks_a_body(response):
             kind = f"empty, which is not {self.endpoint.format}" if is_blank(response.body) else "null"
             raise self._error(f"the answer is {kind}", response.url, "for no rows say: absent: empty")
-        opened = None
         if self.endpoint.format in ENVELOPED:
             with self.body.explained(response, self._origin(response.url)):
-                opened = self.body.open(response)
+                opened = opened or self.body.open(response)
                 spoken = spoken if verdict is not None else verdict_around(opened.envelope.levels)
         if spoken.nothing:
             return [], PageAnswer(b"", response.headers, response.url, 0)
