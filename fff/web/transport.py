@@ -174,9 +174,10 @@ class Network:
         connection = await peer.connector.connect(peer.request, [], _timeout(policy.connect_timeout))
         try:
             protocol, wire = connection.protocol, connection.transport
-            if protocol is None or wire is None or wire.is_closing():
-                raise aiohttp.ServerDisconnectedError
             attempt.goes_over(protocol)
+            # What came before anything was asked answers nothing.
+            if protocol is None or wire is None or wire.is_closing() or len(protocol):
+                raise aiohttp.ServerDisconnectedError
             protocol.set_response_params(
                 skip_payload=out.method == "HEAD", read_until_eof=True, auto_decompress=False
             )

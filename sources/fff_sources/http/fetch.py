@@ -342,6 +342,7 @@ class Reading(Struct, dict=True):
             async for piece in pieces:
                 for block in self._blocks(piece):
                     self._early += block.records
+                    self._records += block.records
                     yield block
 
     def _decoded(
@@ -352,25 +353,20 @@ class Reading(Struct, dict=True):
             origin = self._origin(response.url)
             block = self.body.few(response, opened, self.meter, origin, self.fill, missed=self.declared)
             if block is not None:
-                self._records += block.records
                 return [block]
         return list(self._blocks(Piece(response, 0) if arriving is None else arriving.rest(response), opened))
 
     def _blocks(self, piece: Piece, opened: Opened | None = None) -> Iterator[DecodedBlock]:
         """The records of an answer or of a part of it."""
-        origin = self._origin(piece.response.url)
-        parts = self.body.blocks(
+        return self.body.blocks(
             piece.response,
             meter=self.meter,
-            origin=origin,
+            origin=self._origin(piece.response.url),
             fill=self.fill,
             line=piece.line,
             missed=self.declared,
             opened=opened,
         )
-        for block in parts:
-            self._records += block.records
-            yield block
 
     def _read(
         self,
@@ -394,19 +390,22 @@ class Reading(Struct, dict=True):
             kind = f"empty, which is not {self.endpoint.format}" if is_blank(response.body) else "null"
             raise self._error(f"the answer is {kind}", response.url, "for no rows say: absent: empty")
         if self.endpoint.format in ENVELOPED:
-            with self.body.explained(response, self._origin(response.url)):
-                opened = opened or self.body.open(response)
-                spoken = spoken if verdict is not None else verdict_around(opened.envelope.levels)
+            if opened is None:
+                with self.body.explained(response, self._origin(response.url)):
+                    opened = self.body.open(response)
+            if verdict is None and opened.envelope.levels:
+                spoken = verdict_around(opened.envelope.levels)
         if spoken.nothing:
             return [], PageAnswer(b"", response.headers, response.url, 0)
-        begun = arriving is not None and arriving.pieces
         try:
             blocks = self._decoded(response, opened, arriving)
         except SourceError as error:
             if spoken.fault is None:
                 raise
             raise self._fault(f"{error.reason}; {self._says(spoken.fault)}", response.url) from None
-        records = sum(block.records for block in blocks) + (self._early if begun else 0)
+        records = sum(block.records for block in blocks)
+        self._records += records
+        records += self._early if arriving is not None and arriving.pieces else 0
         if not records and (fault := spoken.fault or spoken.refusal) is not None:
             raise self._fault(self._says(fault), response.url)
         accepted = verdict is not None and verdict.action == "accept"
