@@ -58,7 +58,8 @@ class Deadline:
 
     def __init__(self, deadlines: Deadlines, seconds: float) -> None:
         self._deadlines = deadlines
-        self.began = asyncio.get_running_loop().time()
+        self._now = asyncio.get_running_loop().time
+        self.began = self._now()
         self._ends = self.at = self.began + seconds
         self._expired = False
 
@@ -75,10 +76,15 @@ class Deadline:
         if self._expired and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
             raise TimeoutError from error
 
+    @property
+    def lasted(self) -> float:
+        """Seconds since it began."""
+        return self._now() - self.began
+
     def moved(self, idle: float, more: float = 0.0) -> None:
         """Something has come: it may take so much more, and be idle for so long."""
         self._ends += more
-        self.at = min(self._ends, asyncio.get_running_loop().time() + idle)
+        self.at = min(self._ends, self._now() + idle)
         self._deadlines.note(self.at)
 
     def expire(self) -> None:

@@ -36,6 +36,7 @@ USER_AGENT = "fff/0.1 (federated SQL client)"
 _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 _PACE = 2**18  # bytes for which a body gets a second more
 _REPEATABLE = frozenset({"GET", "HEAD"})
+_ROOT = re.compile("[^:/?#]+://[^/?#]+")  # what a URL begins with
 _UNSENDABLE = re.compile("[\r\n\0]")
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"})
 
@@ -188,7 +189,7 @@ class Network:
                 attempt.moved(policy.read_timeout)
                 message, content = await protocol.read()
             attempt.answered = True
-            first_byte = asyncio.get_running_loop().time() - attempt.began
+            first_byte = attempt.lasted
             headers = _headers(message.headers)
             whole = is_whole(message.code, out.headers)
             heard = out.arrivals if whole else None
@@ -208,7 +209,10 @@ class Network:
 
     def _peer(self, out: Outgoing) -> _Peer:
         """Whom a request goes to."""
-        root, policy = _root(out.url), out.policy
+        policy, match = out.policy, _ROOT.match(out.url)
+        if match is None:
+            raise aiohttp.InvalidURL(out.url)
+        root = match[0]
         key = root, policy.route, policy.private_network, out.fresh
         peer = self._peers.get(key)
         if peer is not None:
@@ -234,7 +238,7 @@ class Network:
             proxy_headers=None if tunnel is None else CIMultiDict(self._head),
             ssl=self._trust(policy.route),
         )
-        peer = _Peer(connector, request, root if tunnel is not None and url.scheme == "http" else "")
+        peer = _Peer(connector, request, len(root))
         if tunnel is None:
             self._peers[key] = peer
         return peer
@@ -307,22 +311,20 @@ class Network:
 class _Peer:
     """Whom requests of one scheme, host and port go to, and what all of them say.
 
-    `request`: what connections are asked for with; `before`: what stands before the path, for a proxy.
+    `request`: what connections are asked for with; `root`: the length of what URLs begin with, which a proxy is told.
     """
 
-    __slots__ = ("_before", "_known", "connector", "request")
+    __slots__ = ("_known", "_root", "connector", "request")
 
-    def __init__(self, connector: aiohttp.BaseConnector, request: aiohttp.ClientRequest, before: str) -> None:
+    def __init__(self, connector: aiohttp.BaseConnector, request: aiohttp.ClientRequest, root: int) -> None:
         self.connector = connector
         self.request = request
-        self._before = before
-        self._known: tuple[Mapping[str, str], str] | None = (
-            None  # of the last request: its headers, and all lines
-        )
+        self._root = root
+        self._known: tuple[Mapping[str, str], str] | None = None  # headers of the last request, all lines
 
     def written(self, out: Outgoing) -> bytes:
         """A request as it goes out. Raises InvalidURL."""
-        place = out.url[len(_root(out.url)) :].partition("#")[0]
+        place = out.url[self._root :].partition("#")[0]
         if _UNSENDABLE.search(place):
             raise aiohttp.InvalidURL(place)
         body, kind = body_of(out.json, out.form)
@@ -338,8 +340,10 @@ class _Peer:
             self._known = None if bodied else (out.headers, lines)
         else:
             lines = self._known[1]
-        slash = "" if place.startswith("/") else "/"
-        return f"{out.method} {self._before}{slash}{place} HTTP/1.1\r\n{lines}\r\n".encode() + body
+        place = place if place.startswith("/") else f"/{place}"
+        if self.request.proxy is not None and not self.request.is_ssl():
+            place = out.url[: self._root] + place
+        return f"{out.method} {place} HTTP/1.1\r\n{lines}\r\n".encode() + body
 
 
 def _socks(proxy: str, fresh: bool) -> aiohttp.BaseConnector:
@@ -434,18 +438,12 @@ async def _body(
         max_ratio=policy.max_ratio,
         heard=None if arrivals is None else arrivals.take,
     )
-    while not content.at_eof():
-        chunk = content.read_nowait() if content.is_eof() else await content.readany()
+    while not content.is_eof():
+        chunk = await content.readany()
         reader.feed(chunk)
         attempt.moved(policy.read_timeout, more=len(chunk) / _PACE)
+    reader.feed(content.read_nowait())
     return reader.finish()
-
-
-def _root(url: str) -> str:
-    """Scheme, host and port of a URL, as they are written."""
-    start = url.find("//") + 2
-    ends = [end for end in (url.find(sign, start) for sign in "/?#") if end >= 0]
-    return url[: min(ends)] if ends else url
 
 
 def _headers(headers: Mapping[str, str]) -> dict[str, str]:
