@@ -98,7 +98,7 @@ class _Strays:
         self, method: LookupMethod, columns: Sequence[str], keys: Sequence[tuple[object, ...]]
     ) -> None:
         self._names, self._keys = method.keys, keys
-        self._right = any(name not in columns for name in method.keys)  # then nobody can tell
+        self._right = not all(map(columns.__contains__, method.keys))  # then nobody can tell
         self._rows = 0
         self._page: pa.RecordBatch | None = None
 
@@ -132,5 +132,5 @@ async def _checked(strays: _Strays, first: Sequence[Page], rest: AsyncIterator[P
 
 def _answers(rows: pa.RecordBatch, names: Sequence[str], keys: Sequence[tuple[object, ...]]) -> bool:
     """Whether a row has one of the keys. Mostly the first one has, which costs least to see."""
-    first = tuple(rows.column(name)[0].as_py() for name in names)
+    first = tuple([rows.column(name)[0].as_py() for name in names])
     return first in keys or bool(having(rows, names, keys).any())
