@@ -22,8 +22,9 @@ from fff.schema import Field
 from fff.stats import AccessMeter
 from fff.web.types import Response
 from fff_sources.http.response.bodies import BodyDecoder, BodyFormat
+from fff_sources.http.response.fast import ColumnPlan
 from fff_sources.http.response.jsonpath import parse_path
-from fff_sources.http.response.records import ColumnPlan, Origin, RecordDecoder
+from fff_sources.http.response.records import Origin, RecordDecoder
 from fff_sources.http.response.streaming import Arriving
 
 URL = "http://bench"

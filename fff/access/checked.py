@@ -84,7 +84,7 @@ class _Strays:
 
     def __init__(self, method: LookupMethod, columns: Sequence[str], keys: Keys) -> None:
         self._names, self._keys = method.keys, keys
-        self._right = any(name not in columns for name in method.keys)  # then nobody can tell
+        self._right = not all(map(columns.__contains__, method.keys))  # then nobody can tell
         self._rows = 0
         self._page: pa.RecordBatch | None = None
 
@@ -118,5 +118,5 @@ async def _checked(strays: _Strays, first: Sequence[Page], rest: AsyncIterator[P
 
 def _answers(rows: pa.RecordBatch, names: Sequence[str], keys: Keys) -> bool:
     """Whether a row has one of the keys. Mostly the first one has, which costs least to see."""
-    first = tuple(rows.column(name)[0].as_py() for name in names)
+    first = tuple([rows.column(name)[0].as_py() for name in names])
     return first in keys or bool(having(rows, names, keys).any())

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 from functools import lru_cache
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import quote, urlencode, urlsplit, urlunsplit
+
+from fff.web.types import Request
 
 #: How the URLs of SOCKS proxies begin.
 SOCKS = ("socks5://", "socks5h://", "socks4://", "socks4a://")
@@ -78,3 +80,13 @@ def origin_of(url: str) -> str:
 def port_of(scheme: str) -> int:
     """The port that a scheme means where a URL names none."""
     return 443 if scheme == "https" else 80
+
+
+def full_url(req: Request) -> str:
+    """The URL a request goes to, parameters and credentials included: for the wire, never for display."""
+    pairs = [*req.params, *req.credentials.params.items()]
+    if not pairs:
+        return req.url
+    parts = urlsplit(req.url)
+    query = urlencode(pairs, quote_via=quote, safe="")
+    return urlunsplit(parts._replace(query=f"{parts.query}&{query}" if parts.query else query))

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit, urlunsp
 from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff.structs import replace
-from fff.web.addresses import host_allowed, origin_of, port_of, without_user
+from fff.web.addresses import full_url, host_allowed, origin_of, port_of, without_user
 from fff.web.clock import Clock
 from fff.web.gate.breaker import Breaker
 from fff.web.gate.leased import LeaseLine
@@ -23,8 +23,8 @@ from fff.web.gate.rate_limit_headers import quota_wait, quotas
 from fff.web.gate.waits import RetryAfterWait, WaitTooLong
 from fff.web.retry import backoff, is_retried, is_throttle, is_whole, retry_after
 from fff.web.secrets import Redactor
-from fff.web.transport import USER_AGENT, Network, Outgoing, Transport, WireError, full_url, proof_of
-from fff.web.types import Credentials, HostPolicy, Remembered, Request, Response, ResponseMemory
+from fff.web.transport import USER_AGENT, Network, Transport, WireError, proof_of
+from fff.web.types import Credentials, HostPolicy, Outgoing, Remembered, Request, Response, ResponseMemory
 from fff.web.validators import name_of, remembered
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from typing import Self
 
 from fff.structs import Struct
 
@@ -19,3 +20,75 @@ class Clock(Struct, frozen=True):
     now: Callable[[], float] = _loop_time  # steady seconds
     wall: Callable[[], float] = time.time  # seconds since the epoch, for dates in headers
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+class Deadlines:
+    """When what is under way is given up: one timer for all, as most of it is over long before.
+
+    A timer for each, set anew with all that arrives, costs a tenth of a small request.
+    """
+
+    def __init__(self) -> None:
+        self.open: set[Deadline] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def close(self) -> None:
+        """Look no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def note(self, at: float) -> None:
+        """Something is to be given up then, unless it moves."""
+        if self._timer is None or at < self._timer.when():
+            self.close()
+            self._timer = asyncio.get_running_loop().call_at(at, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        now = asyncio.get_running_loop().time()
+        for one in [one for one in self.open if one.at <= now]:
+            one.expire()
+        if self.open:
+            self.note(min(one.at for one in self.open))
+
+
+class Deadline:
+    """Gives up what the task does within it, as `asyncio.timeout`: after so many seconds in all, or when nothing moves."""
+
+    def __init__(self, deadlines: Deadlines, seconds: float) -> None:
+        self._deadlines = deadlines
+        self._now = asyncio.get_running_loop().time
+        self.began = self._now()
+        self._ends = self.at = self.began + seconds
+        self._expired = False
+
+    def __enter__(self) -> Self:
+        task = asyncio.current_task()
+        assert task is not None, "only tasks can be given up"
+        self._task, self._cancelling = task, task.cancelling()
+        self._deadlines.open.add(self)
+        self._deadlines.note(self.at)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
+        self._deadlines.open.discard(self)
+        if self._expired and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
+            raise TimeoutError from error
+
+    @property
+    def lasted(self) -> float:
+        """Seconds since it began."""
+        return self._now() - self.began
+
+    def moved(self, idle: float, more: float = 0.0) -> None:
+        """Something has come: it may take so much more, and be idle for so long."""
+        self._ends += more
+        self.at = min(self._ends, self._now() + idle)
+        self._deadlines.note(self.at)
+
+    def expire(self) -> None:
+        """The time is over."""
+        self._deadlines.open.discard(self)
+        self._expired = True
+        self._task.cancel()

@@ -22,7 +22,8 @@ from fff.web.client import WebClient
 from fff.web.clock import Clock
 from fff.web.redaction import Key, Scrubber, asks_for_token, key_of
 from fff.web.secrets import Redactor
-from fff.web.transport import Network, Outgoing, RawResponse, Transport, WireError
+from fff.web.transport import Network, Transport, WireError
+from fff.web.types import Outgoing, RawResponse
 
 FORMAT = 1
 _ABOUT, _INDEX, _BODIES = "recording.json", "index.jsonl", "bodies"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from fff.web.secrets import MASK, SECRET_PARAMS, Redactor
-from fff.web.transport import Outgoing
+from fff.web.types import Outgoing
 
 _SECRET_HEADER = re.compile(
     r"(^|[-_])(auth|authorization|token|api-?key|key|secret|password|cookie|session|signature)([-_]|$)"

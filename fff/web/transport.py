@@ -13,81 +13,47 @@ import re
 import socket
 import ssl
 import sys
-from collections.abc import Callable, Mapping
-from contextvars import ContextVar
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Protocol
-from urllib.parse import quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import urlencode
 from urllib.request import getproxies_environment, proxy_bypass
 from weakref import WeakSet
 
 import aiohttp
 from aiohttp.client_exceptions import UnixClientConnectorError
+from aiohttp.http import HttpProcessingError
+from multidict import CIMultiDict
 from yarl import URL
 
-from fff.structs import Struct, field
 from fff.web.addresses import SOCKS, is_private_address, is_private_name
 from fff.web.body import ACCEPT_ENCODING, BodyError, BodyReader
+from fff.web.clock import Deadline, Deadlines
 from fff.web.retry import is_whole
-from fff.web.types import Arrivals, HostPolicy, NetworkRoute, Request
+from fff.web.types import Arrivals, HostPolicy, NetworkRoute, Outgoing, RawResponse, Request
 
 USER_AGENT = "fff/0.1 (federated SQL client)"
 _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 _PACE = 2**18  # bytes for which a body gets a second more
 _REPEATABLE = frozenset({"GET", "HEAD"})
-_LATER = 0.01  # seconds more that are worth another timer: small answers are many
+_ROOT = re.compile("[^:/?#]+://[^/?#]+")  # what a URL begins with
 _UNSENDABLE = re.compile("[\r\n\0]")
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"})
-
-
-class Outgoing(Struct, frozen=True):
-    """A request as it goes over the wire: `url` and `headers` hold the credentials."""
-
-    method: str
-    url: str
-    headers: Mapping[str, str] = field(default_factory=dict)
-    json: object = None
-    form: Mapping[str, str] | None = None
-    accept: frozenset[int] = frozenset()  # statuses besides 2xx whose body matters
-    policy: HostPolicy = field(default_factory=HostPolicy)
-    secret_headers: frozenset[str] = frozenset()  # names of those that prove who asks
-    secret_params: frozenset[str] = frozenset()
-    seconds: float | None = None  # for the answer; None: as many as the policy says
-    arrivals: Arrivals | None = None  # hears of the body while it comes, where the transport can tell
-    withdrawn: Callable[[], None] | None = None  # called where it is cancelled before any of it has gone out
-    fresh: bool = False  # over a new connection
-
-
-class RawResponse(Struct, frozen=True):
-    """What came back.
-
-    Header names are lower case; repeated headers are joined by ", "; the body is decompressed.
-    """
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-    first_byte_s: float = 0.0  # from the request's start to the answer's headers
 
 
 def proof_of(req: Request, url: str) -> dict[str, str]:
     """The headers that prove who asks, signatures of the request as it goes out among them."""
     proof, sign = dict(req.credentials.headers), req.credentials.sign
     if sign is not None:
-        form = b"" if req.form is None else urlencode(req.form).encode()
-        body = form if req.json is None else json.dumps(req.json).encode()  # as aiohttp writes it
-        proof |= sign(req.method, url, body)
+        proof |= sign(req.method, url, body_of(req.json, req.form)[0])
     return proof
 
 
-def full_url(req: Request) -> str:
-    """The URL a request goes to, parameters and credentials included: for the wire, never for display."""
-    pairs = [*req.params, *req.credentials.params.items()]
-    if not pairs:
-        return req.url
-    parts = urlsplit(req.url)
-    query = urlencode(pairs, quote_via=quote, safe="")
-    return urlunsplit(parts._replace(query=f"{parts.query}&{query}" if parts.query else query))
+def body_of(value: object, form: Mapping[str, str] | None) -> tuple[bytes, str | None]:
+    """What is sent as JSON or as a form, and its type; None where nothing is."""
+    if value is not None:
+        return json.dumps(value).encode(), "application/json"
+    return (b"", None) if form is None else (urlencode(form).encode(), "application/x-www-form-urlencoded")
 
 
 class WireError(Exception):
@@ -133,73 +99,45 @@ class Network:
 
     A name leads to addresses of private networks (this machine's own among them) only where the policy says so or the
     name itself does. What is connected to are the addresses that were looked at: nothing is resolved in between.
+
+    Of aiohttp it takes connections and what reads answers. Its sessions make objects and timers that no request needs here,
+    half of what a small request costs.
     """
 
     def __init__(self, user_agent: str = USER_AGENT) -> None:
-        self._user_agent = user_agent
+        self._head = {"User-Agent": user_agent, "Accept": "*/*", "Accept-Encoding": ACCEPT_ENCODING}
         #: By whether private addresses will do, the Unix socket, the proxy, and whether connections are for one request.
-        self._sessions: dict[tuple[bool, str | None, str | None, bool], aiohttp.ClientSession] = {}
+        self._connectors: dict[tuple[bool, str | None, str | None, bool], aiohttp.BaseConnector] = {}
+        self._peers: dict[
+            tuple[str, NetworkRoute, bool, bool], _Peer
+        ] = {}  # those that are reached without a proxy
         self._proxies = getproxies_environment()
         self._trusts: dict[NetworkRoute, ssl.SSLContext | bool] = {}
         self._resolver: PublicResolver | None = None
+        self._deadlines = Deadlines()
 
     async def close(self) -> None:
         """Close the connections."""
-        sessions, self._sessions = self._sessions, {}
-        for session in sessions.values():
-            await session.close()
+        self._peers.clear()
+        self._deadlines.close()
+        connectors, self._connectors = self._connectors, {}
+        for connector in connectors.values():
+            await connector.close()
         resolver, self._resolver = self._resolver, None
         if resolver is not None:
             await resolver.close()
 
     async def send(self, out: Outgoing) -> RawResponse:
         """One request over the wire."""
-        policy = out.policy
-        timeout = _timeout(policy.connect_timeout, policy.read_timeout)
         if odd := next((name for name, text in out.headers.items() if _UNSENDABLE.search(name + text)), None):
             raise WireError(f"the header {odd!r} holds a character that no header can", again=False)
-        clock = asyncio.get_running_loop().time
-        started = clock()
-        head_sent: list[bool] = []  # whether it went over a kept connection
-        head_came = False
-        _HEADS.set(head_sent)
+        policy = out.policy
+        attempt = _Attempt(self._deadlines, policy.total_timeout if out.seconds is None else out.seconds)
         try:
-            url = URL(out.url, encoded=True)
-            route = policy.route
-            proxy = self._proxy_of(url, route)
-            through = proxy if proxy and proxy.startswith(SOCKS) else None
-            private = bool(proxy) or policy.private_network or is_private_name(url.host or "")
-            limit = asyncio.timeout(policy.total_timeout if out.seconds is None else out.seconds)
-            async with (
-                limit,
-                self._open(private, route.unix_socket, through, out.fresh).request(
-                    out.method,
-                    url,
-                    headers=out.headers,
-                    json=out.json,
-                    data=out.form,
-                    proxy=None if through else proxy,
-                    ssl=self._trust(route),
-                    allow_redirects=False,
-                    timeout=timeout,
-                ) as answer,
-            ):
-                first_byte, head_came = clock() - started, True
-                headers = _headers(answer.headers)
-                whole = is_whole(answer.status, out.headers)
-                heard = out.arrivals if whole else None
-                if heard is not None:
-                    heard.begin(headers)
-                try:
-                    encoding = headers.get("content-encoding", "")
-                    body = await _body(answer.content, encoding, policy, heard, limit)
-                except BodyError:
-                    if whole or answer.status in out.accept:
-                        raise
-                    body = b""  # the status says all that matters
-                return RawResponse(answer.status, headers, body, first_byte)
+            with attempt:
+                return await self._exchange(out, attempt)
         except asyncio.CancelledError:
-            if not head_sent and out.withdrawn is not None:
+            if attempt.kept is None and out.withdrawn is not None:
                 out.withdrawn()
             raise
         except BodyError as error:
@@ -207,16 +145,12 @@ class Network:
         except (TimeoutError, aiohttp.ServerTimeoutError) as error:
             raise WireError("no answer in time", again=True, overrun=True) from error
         except aiohttp.ServerDisconnectedError as error:
-            raise WireError(
-                "the server closed the connection",
-                again=True,
-                wait=0.0,
-                stale=_stale(out, head_sent, head_came),
-            ) from error
+            stale = attempt.is_stale(out)
+            raise WireError("the server closed the connection", again=True, wait=0.0, stale=stale) from error
         except (aiohttp.ClientSSLError, ssl.SSLError) as error:
             why, hint = _distrust(error)
             raise WireError(f"no secure connection: {why}", again=False, hint=hint) from error
-        except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
+        except aiohttp.InvalidURL as error:
             raise WireError("not a usable URL", again=False) from error
         except UnixClientConnectorError as error:
             why = error.os_error.strerror or "nothing listens"
@@ -230,9 +164,84 @@ class Network:
             raise WireError(f"cannot connect: {_refusal(error)}", again=True) from error
         except _socks_failures() as error:
             raise WireError(f"the proxy refuses: {_plain(error)}", again=True) from error
-        except (aiohttp.ClientError, OSError) as error:
-            stale = _stale(out, head_sent, head_came)
-            raise WireError(f"connection broken: {_plain(error)}", again=True, stale=stale) from error
+        except (aiohttp.ClientError, HttpProcessingError, OSError) as error:
+            raise WireError(
+                f"connection broken: {_plain(error)}", again=True, stale=attempt.is_stale(out)
+            ) from error
+
+    async def _exchange(self, out: Outgoing, attempt: _Attempt) -> RawResponse:
+        """A request over a connection of its own or a kept one, and its answer to the end."""
+        policy, peer = out.policy, self._peer(out)
+        connection = await peer.connector.connect(peer.request, [], _timeout(policy.connect_timeout))
+        try:
+            protocol, wire = connection.protocol, connection.transport
+            attempt.goes_over(protocol)
+            # What came before anything was asked answers nothing.
+            if protocol is None or wire is None or wire.is_closing() or len(protocol):
+                raise aiohttp.ServerDisconnectedError
+            protocol.set_response_params(
+                skip_payload=out.method == "HEAD", read_until_eof=True, auto_decompress=False
+            )
+            wire.write(peer.written(out))
+            attempt.moved(policy.read_timeout)
+            message, content = await protocol.read()
+            while 100 <= message.code < 200 and message.code != 101:
+                attempt.moved(policy.read_timeout)
+                message, content = await protocol.read()
+            attempt.answered = True
+            first_byte = attempt.lasted
+            headers = _headers(message.headers)
+            whole = is_whole(message.code, out.headers)
+            heard = out.arrivals if whole else None
+            if heard is not None:
+                heard.begin(headers)
+            try:
+                body = await _body(content, headers.get("content-encoding", ""), policy, heard, attempt)
+            except BodyError:
+                if whole or message.code in out.accept:
+                    raise
+                body = b""  # the status says all that matters
+        except BaseException:
+            connection.close()
+            raise
+        connection.release()  # which closes one that cannot be kept
+        return RawResponse(message.code, headers, body, first_byte)
+
+    def _peer(self, out: Outgoing) -> _Peer:
+        """Whom a request goes to."""
+        policy, match = out.policy, _ROOT.match(out.url)
+        if match is None:
+            raise aiohttp.InvalidURL(out.url)
+        root = match[0]
+        key = root, policy.route, policy.private_network, out.fresh
+        peer = self._peers.get(key)
+        if peer is not None:
+            return peer
+        try:
+            url = URL(root, encoded=True)
+        except ValueError as error:
+            raise aiohttp.InvalidURL(root) from error
+        if url.scheme not in ("http", "https"):
+            raise aiohttp.InvalidURL(root)
+        proxy = self._proxy_of(url, policy.route)
+        through = proxy if proxy and proxy.startswith(SOCKS) else None
+        tunnel = URL(proxy) if proxy and not through else None
+        private = bool(proxy) or policy.private_network or is_private_name(url.host or "")
+        connector = self._connector(private, policy.route.unix_socket, through, out.fresh)
+        closing = {"Connection": "close"} if out.fresh else {}
+        request = aiohttp.ClientRequest(
+            "GET",
+            url,
+            headers={**self._head, **closing},
+            loop=asyncio.get_running_loop(),
+            proxy=tunnel,
+            proxy_headers=None if tunnel is None else CIMultiDict(self._head),
+            ssl=self._trust(policy.route),
+        )
+        peer = _Peer(connector, request, len(root))
+        if tunnel is None:
+            self._peers[key] = peer
+        return peer
 
     def _proxy_of(self, url: URL, route: NetworkRoute) -> str | None:
         """The proxy for a URL. This machine is reached without one."""
@@ -274,36 +283,67 @@ class Network:
             self._trusts[route] = known
         return known
 
-    def _open(
+    def _connector(
         self, private: bool, unix_socket: str | None, through: str | None, fresh: bool
-    ) -> aiohttp.ClientSession:
-        session = self._sessions.get((private, unix_socket, through, fresh))
-        if session is None or session.closed:
-            if not private and self._resolver is None:
-                self._resolver = PublicResolver(aiohttp.DefaultResolver())
-            connector: aiohttp.BaseConnector
-            if through is not None:
-                connector = _socks(through, fresh)
-            elif unix_socket is not None:
-                connector = aiohttp.UnixConnector(unix_socket, force_close=fresh, limit=0, limit_per_host=0)
-            else:
-                connector = aiohttp.TCPConnector(
-                    force_close=fresh,
-                    limit=0,
-                    limit_per_host=0,
-                    ttl_dns_cache=300,
-                    resolver=None if private else self._resolver,
-                )
-            session = self._sessions[private, unix_socket, through, fresh] = aiohttp.ClientSession(
-                connector=connector,
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                request_class=_NotedRequest,
-                headers={"User-Agent": self._user_agent, "Accept-Encoding": ACCEPT_ENCODING},
+    ) -> aiohttp.BaseConnector:
+        key = private, unix_socket, through, fresh
+        connector = self._connectors.get(key)
+        if connector is not None:
+            return connector
+        if not private and self._resolver is None:
+            self._resolver = PublicResolver(aiohttp.DefaultResolver())
+        if through is not None:
+            connector = _socks(through, fresh)
+        elif unix_socket is not None:
+            connector = aiohttp.UnixConnector(unix_socket, force_close=fresh, limit=0, limit_per_host=0)
+        else:
+            connector = aiohttp.TCPConnector(
+                force_close=fresh,
+                limit=0,
+                limit_per_host=0,
+                ttl_dns_cache=300,
+                resolver=None if private else self._resolver,
             )
-            # aiohttp silently sends again over a new connection; every request must count against the budget.
-            session._retry_connection = False  # noqa: SLF001 - no public switch
-        return session
+        self._connectors[key] = connector
+        return connector
+
+
+class _Peer:
+    """Whom requests of one scheme, host and port go to, and what all of them say.
+
+    `request`: what connections are asked for with; `root`: the length of what URLs begin with, which a proxy is told.
+    """
+
+    __slots__ = ("_known", "_root", "connector", "request")
+
+    def __init__(self, connector: aiohttp.BaseConnector, request: aiohttp.ClientRequest, root: int) -> None:
+        self.connector = connector
+        self.request = request
+        self._root = root
+        self._known: tuple[Mapping[str, str], str] | None = None  # headers of the last request, all lines
+
+    def written(self, out: Outgoing) -> bytes:
+        """A request as it goes out. Raises InvalidURL."""
+        place = out.url[self._root :].partition("#")[0]
+        if _UNSENDABLE.search(place):
+            raise aiohttp.InvalidURL(place)
+        body, kind = body_of(out.json, out.form)
+        bodied = kind is not None or out.method not in _REPEATABLE
+        if bodied or self._known is None or self._known[0] != out.headers:
+            headers = CIMultiDict(self.request.headers)
+            if bodied:
+                headers["Content-Type"] = kind or "application/octet-stream"
+            headers.update(out.headers)
+            if bodied:
+                headers["Content-Length"] = str(len(body))
+            lines = "".join([f"{name}: {text}\r\n" for name, text in headers.items()])
+            self._known = None if bodied else (out.headers, lines)
+        else:
+            lines = self._known[1]
+        place = place if place.startswith("/") else f"/{place}"
+        if self.request.proxy is not None and not self.request.is_ssl():
+            place = out.url[: self._root] + place
+        return f"{out.method} {place} HTTP/1.1\r\n{lines}\r\n".encode() + body
 
 
 def _socks(proxy: str, fresh: bool) -> aiohttp.BaseConnector:
@@ -333,8 +373,8 @@ def _socks_failures() -> tuple[type[Exception], ...]:
 
 
 @lru_cache(maxsize=64)
-def _timeout(connect: float, read: float) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(total=None, sock_connect=connect, sock_read=read)
+def _timeout(connect: float) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=None, sock_connect=connect)
 
 
 class PrivateAddressError(OSError):
@@ -362,25 +402,27 @@ class PublicResolver(aiohttp.abc.AbstractResolver):
         await self._inner.close()
 
 
-#: Told by the request that a task is about: its head goes out, over a connection that has carried one before or not.
-_HEADS: ContextVar[list[bool]] = ContextVar("_HEADS")
-_USED: WeakSet[object] = WeakSet()  # connections, by their protocols
+_USED: WeakSet[object] = WeakSet()  # connections that have carried a request, by their protocols
 
 
-def _stale(out: Outgoing, head_sent: list[bool], head_came: bool) -> bool:
-    """Whether a kept connection was closed as the request was written."""
-    return head_sent == [True] and not head_came and out.method in _REPEATABLE
+class _Attempt(Deadline):
+    """A request on its way: how far it has come.
 
+    `kept`: it attempt over a connection that has carried one before; None: it has not gone out. `answered`: a head has come.
+    """
 
-class _NotedRequest(aiohttp.ClientRequest):
-    """A request that notes when it has a connection and goes out: aiohttp's own traces cost a tenth of a small request."""
+    kept: bool | None = None
+    answered = False
 
-    async def send(self, conn: aiohttp.connector.Connection) -> aiohttp.ClientResponse:
-        used = conn.protocol in _USED
-        _HEADS.get().append(used)
-        if not used:
-            _USED.add(conn.protocol)
-        return await super().send(conn)
+    def goes_over(self, connection: object) -> None:
+        """Its first byte is about to be written."""
+        self.kept = connection in _USED
+        if not self.kept:
+            _USED.add(connection)
+
+    def is_stale(self, out: Outgoing) -> bool:
+        """Whether a kept connection was closed as the request was written."""
+        return bool(self.kept) and not self.answered and out.method in _REPEATABLE
 
 
 async def _body(
@@ -388,7 +430,7 @@ async def _body(
     encoding: str,
     policy: HostPolicy,
     arrivals: Arrivals | None,
-    limit: asyncio.Timeout,
+    attempt: _Attempt,
 ) -> bytes:
     reader = BodyReader(
         encoding,
@@ -396,13 +438,11 @@ async def _body(
         max_ratio=policy.max_ratio,
         heard=None if arrivals is None else arrivals.take,
     )
-    ends = set_for = limit.when() or 0.0
-    while chunk := await content.readany():
+    while not content.is_eof():
+        chunk = await content.readany()
         reader.feed(chunk)
-        ends += len(chunk) / _PACE
-        if ends - set_for > _LATER:
-            limit.reschedule(ends)
-            set_for = ends
+        attempt.moved(policy.read_timeout, more=len(chunk) / _PACE)
+    reader.feed(content.read_nowait())
     return reader.finish()
 
 
@@ -446,6 +486,8 @@ def _distrust(error: aiohttp.ClientSSLError | ssl.SSLError) -> tuple[str, str | 
 
 def _plain(error: BaseException) -> str:
     # What aiohttp says of a bad answer has the URL in it.
-    message = error.message if isinstance(error, aiohttp.ClientResponseError) else str(error)
+    message = (
+        error.message if isinstance(error, aiohttp.ClientResponseError | HttpProcessingError) else str(error)
+    )
     text = " ".join("".join(char if char.isprintable() else " " for char in message).split())
     return text or type(error).__name__

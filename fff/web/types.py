@@ -193,3 +193,33 @@ class Response(Struct, frozen=True):
     attempts: int = 1
     renewed: bool = False  # the body is one remembered, of which the server says that it still holds
     verdict: Verdict | None = None
+
+
+class Outgoing(Struct, frozen=True):
+    """A request as it goes over the wire: `url` and `headers` hold the credentials."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    json: object = None
+    form: Mapping[str, str] | None = None
+    accept: frozenset[int] = frozenset()  # statuses besides 2xx whose body matters
+    policy: HostPolicy = HostPolicy()
+    secret_headers: frozenset[str] = frozenset()  # names of those that prove who asks
+    secret_params: frozenset[str] = frozenset()
+    seconds: float | None = None  # for the answer; None: as many as the policy says
+    arrivals: Arrivals | None = None  # hears of the body while it comes, where the transport can tell
+    withdrawn: Callable[[], None] | None = None  # called where it is cancelled before any of it has gone out
+    fresh: bool = False  # over a new connection
+
+
+class RawResponse(Struct, frozen=True):
+    """What came back.
+
+    Header names are lower case; repeated headers are joined by ", "; the body is decompressed.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    first_byte_s: float = 0.0  # from the request's start to the answer's headers

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 from fff.web.gate.rate_limit_headers import moment
-from fff.web.transport import RawResponse
-from fff.web.types import Remembered, Request
+from fff.web.types import RawResponse, Remembered, Request
 
 #: Headers that say something of the answer; the others are about one exchange.
 _KEPT = ("content-type", "link")

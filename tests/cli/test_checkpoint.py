@@ -22,8 +22,7 @@ from fff.access.disk.journal import Journal, JournaledClient
 from fff.errors import UsageError
 from fff.stats import AccessMeter
 from fff.structs import replace
-from fff.web.transport import Outgoing, RawResponse
-from fff.web.types import Credentials, Request
+from fff.web.types import Credentials, Outgoing, RawResponse, Request
 from fff_cli.app import run as fff
 from tests.web.serving import serving_beside
 

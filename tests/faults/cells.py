@@ -17,7 +17,8 @@ from fff.errors import FFFError, SourceError, SpecError
 from fff.execution import RunOutcome
 from fff.federation import Federation, RunOptions
 from fff.web.client import WebClient
-from fff.web.transport import Network, Outgoing, RawResponse
+from fff.web.transport import Network
+from fff.web.types import Outgoing, RawResponse
 from fff_sources.adapter import SourceContext
 from fff_sources.document import Document
 from fff_sources.rest import RestSource

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from fff.web.transport import Outgoing, RawResponse, WireError
+from fff.web.transport import WireError
+from fff.web.types import Outgoing, RawResponse
 from tests.faults.cells import Played
 from tests.faults.wire import Asked
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from fff.execution import Execution
-from fff.web.transport import Outgoing
+from fff.web.types import Outgoing
 from tests.faults import cells as matrix
 from tests.faults.behaviour import Behaviour
 from tests.faults.behaviours import BEHAVIOURS

@@ -12,9 +12,10 @@ from aiohttp import web
 from fff.errors import SourceError
 from fff.schema import Field
 from fff.stats import AccessMeter
+from fff_sources.http.response.fast import ColumnPlan
 from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.response.members import Members, has_member
-from fff_sources.http.response.records import ColumnPlan, Origin, RecordDecoder
+from fff_sources.http.response.records import Origin, RecordDecoder
 from tests.sampling import every
 from tests.sources.reading import Reader
 from tests.web.serving import Serve

@@ -17,9 +17,10 @@ from fff.schema import Field, arrow_type
 from fff.stats import AccessMeter
 from fff_sources.http import templates
 from fff_sources.http.response import values
+from fff_sources.http.response.fast import ColumnPlan
 from fff_sources.http.response.json import MalformedJSON
 from fff_sources.http.response.jsonpath import literal_path, parse_path, walk
-from fff_sources.http.response.records import ColumnPlan, Origin, RecordDecoder
+from fff_sources.http.response.records import Origin, RecordDecoder
 
 UTC = dt.UTC
 D = decimal.Decimal

@@ -15,8 +15,7 @@ from fff.simulation.loop import VirtualLoop
 from fff.stats import AccessMeter
 from fff.web.client import WebClient
 from fff.web.clock import Clock
-from fff.web.transport import Outgoing, RawResponse
-from fff.web.types import HostPolicy, Request
+from fff.web.types import HostPolicy, Outgoing, RawResponse, Request
 
 EPOCH = 1_700_000_000.0
 

@@ -15,8 +15,8 @@ from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff.web.client import WebClient
 from fff.web.clock import Clock
-from fff.web.transport import Network, Outgoing, RawResponse, WireError
-from fff.web.types import HostPolicy, Request
+from fff.web.transport import Network, WireError
+from fff.web.types import HostPolicy, Outgoing, RawResponse, Request
 from tests.web import simulated
 from tests.web.serving import Serve
 

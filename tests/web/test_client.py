@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import json
 import random
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -425,6 +426,47 @@ async def test_parameters_are_escaped_and_bodies_sent(serve: Serve, make: Callab
     assert '{\\"k\\": [1]}' in response.body.decode()
     asked = request(server.url, method="POST", form={"grant": "a b"})
     assert b"grant=a+b" in (await client.request(asked, meter=AccessMeter())).body
+
+
+async def test_requests_are_written_whole_whatever_came_before_them(
+    serve: Serve, make: Callable[..., WebClient]
+) -> None:
+    async def handler(asked: web.Request) -> web.Response:
+        named = {
+            name: asked.headers.getall(name)
+            for name in ("X-Key", "Accept", "Content-Type")
+            if name in asked.headers
+        }
+        return web.json_response([asked.method, asked.path, named])
+
+    server, client = await serve(handler), make()
+
+    async def seen(url: str, **fields: Any) -> object:
+        return json.loads((await client.request(request(url, **fields), meter=AccessMeter())).body)
+
+    every = {"Accept": ["*/*"]}
+    assert await seen(f"{server.url}/a") == ["GET", "/a", every]
+    assert await seen(f"{server.url}?q=1#part", headers={"x-key": "1"}) == [
+        "GET",
+        "/",
+        every | {"X-Key": ["1"]},
+    ]
+    assert await seen(f"{server.url}/a", headers={"x-key": "2", "accept": "text/csv"}) == [
+        "GET",
+        "/a",
+        {"X-Key": ["2"], "Accept": ["text/csv"]},
+    ]
+    sent = {"Content-Type": ["application/json"]}
+    assert await seen(f"{server.url}/b", method="POST", json=[1]) == ["POST", "/b", every | sent]
+    own = {"content-type": "application/vnd.x+json"}
+    assert await seen(f"{server.url}/b", method="POST", json=[1], headers=own) == [
+        "POST",
+        "/b",
+        every | {"Content-Type": ["application/vnd.x+json"]},
+    ]
+    assert await seen(f"{server.url}/a") == ["GET", "/a", every]
+    with pytest.raises(SourceError, match="not a usable URL"):
+        await client.request(request(f"{server.url}/a\r\nX-Key: 1"), meter=AccessMeter())
 
 
 async def test_busy_time_and_what_limits_are_measured(serve: Serve, make: Callable[..., WebClient]) -> None:

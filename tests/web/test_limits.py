@@ -18,8 +18,7 @@ from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff.web.client import WebClient
 from fff.web.clock import Clock
-from fff.web.transport import Outgoing, RawResponse
-from fff.web.types import HostPolicy, Request
+from fff.web.types import HostPolicy, Outgoing, RawResponse, Request
 from tests.real.running import tool
 from tests.web import simulated
 from tests.web.simulated import Bucket, FixedWindow, Limit, Ran, SimulatedServer, SlidingWindow, Tell, drive

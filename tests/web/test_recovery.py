@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from fff.stats import AccessMeter
-from fff.web.transport import Outgoing, RawResponse
-from fff.web.types import HostPolicy
+from fff.web.types import HostPolicy, Outgoing, RawResponse
 from tests.sampling import every, every_row
 from tests.web import simulated
 from tests.web.simulated import EPOCH, Bucket, FixedWindow, Limit, SimulatedServer, SlidingWindow, Tell, drive

@@ -19,8 +19,7 @@ from fff.web.client import WebClient
 from fff.web.clock import Clock
 from fff.web.gate.limiter import HostLimiter
 from fff.web.gate.rate_limit_headers import Quota
-from fff.web.transport import Outgoing
-from fff.web.types import Credentials, HostPolicy, Request
+from fff.web.types import Credentials, HostPolicy, Outgoing, Request
 from fff_sources.load import load_catalog
 from tests.web import simulated
 from tests.web.simulated import EPOCH, Bucket, FixedWindow, Limit, SimulatedServer, SlidingWindow, Tell

@@ -383,9 +383,9 @@ class CachedSource:
         order = tuple(sorted(names))
         answers = []
         for key, own in zip(keys, by_key(rows, names, keys), strict=True):
-            text = key_bytes(_part(key, names, order))
-            if text is not None and not self._repeats_secrets(own):
-                answers.append(KeptAnswer(text, packed(own), b"", len(own), fetched))
+            text, body = key_bytes(_part(key, names, order)), packed(own)
+            if text is not None and (body is None or not self._tells_secrets(body)):
+                answers.append(KeptAnswer(text, body, b"", len(own), fetched))
         self._store.keep(self._shapes(names)[0], self._place, order, columns, answers)
 
     async def close(self) -> None:

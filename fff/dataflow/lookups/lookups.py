@@ -91,20 +91,22 @@ class Lookups:
         sent: list[KeyRequest] = []
         spared = False
         needed = 0  # keys that have their turn, and somebody alive waits for
-        while module.pending and module.room:
-            if module.pending < method.batch_size and not module.urgent and self._worth_waiting(method):
+        pending = module.pending
+        while pending and module.room:
+            if pending < method.batch_size and not module.urgent and self._worth_waiting(method):
                 break
             if needed <= 0:
                 keys = module.next_keys()
                 idle = keys[self.router.spare(method.table, method.index, keys)]
                 module.spare(idle)
-                needed, spared = len(keys) - len(idle), spared or len(idle) > 0
+                needed, spared, pending = len(keys) - len(idle), spared or len(idle) > 0, module.pending
                 if not needed:
                     continue
             request = module.next_request(self.methods.next_request, self.clock.now)
             assert request is not None
             needed -= len(request.keys)
-            method.demand.sent(module.pending)
+            pending = module.pending
+            method.demand.sent(pending)
             sent.append(self.methods.send(method, request))
         return [*self.methods.instructions(method, sent)], spared
 

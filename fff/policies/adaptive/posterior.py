@@ -153,7 +153,9 @@ class Beliefs:
         return changed and (move.predicate is not None or move.lookup is not None)
 
     def _learn_cost(self, move: Move, log_cost: float) -> bool:
-        cost = self.costs.setdefault(move, Cost())
+        cost = self.costs.get(move)
+        if cost is None:
+            cost = self.costs[move] = Cost()
         cost.add(log_cost)
         since = self._cost_changes[move].add(log_cost)
         if since is None:

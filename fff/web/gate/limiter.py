@@ -56,6 +56,7 @@ class HostLimiter:
         self._is_share = policy.share_of > 1
         self._crowd = Crowd(policy.max_concurrency)
         self._absent = (0, 1)  # of how many who share it out, how many use theirs by themselves
+        self._places = self._own_places()  # what of the ceiling is for who asks here
         self._bucket = _bucket(policy)
         self._arrival = arrival
         self._windows = {window: SlidingLimit(window, arrival=arrival) for window in policy.windows}
@@ -118,6 +119,7 @@ class HostLimiter:
         """A further source on the same host: the lower ceiling and the lower rate hold for both."""
         self.policy = policy
         self._crowd.tighten(policy.max_concurrency)
+        self._places = self._own_places()
         for window in policy.windows:
             if window not in self._windows:
                 self._windows[window] = SlidingLimit(window, self._recent, self._arrival)
@@ -130,6 +132,7 @@ class HostLimiter:
     def hold_back(self, absent: int, of: int) -> None:
         """Of so many who share the ceilings out evenly, some use their shares by themselves: those are not for others."""
         self._absent, now = (absent, of), self._clock.now()
+        self._places = self._own_places()
         if self._bucket is not None:
             self._bucket.hold_back(absent, of, now)
         for window in self._windows.values():
@@ -140,8 +143,7 @@ class HostLimiter:
             del self._apart[waiter]
         self._pump(now)
 
-    @property
-    def _places(self) -> int:
+    def _own_places(self) -> int:
         absent, of = self._absent
         return max(1, self._crowd.ceiling * (of - absent) // of)
 
@@ -403,7 +405,7 @@ class HostLimiter:
                 return "throttled", budget.ends - now
         if self._bucket is not None and (delay := self._bucket.delay(now, units)) > 0:
             return "rate", delay
-        if (delay := self._window_delay(now, units)) > 0:
+        if self._windows and (delay := self._window_delay(now, units)) > 0:
             return "rate", delay
         if (delay := self._pace.delay(now, self._even(now))) > 0:
             return "rate", delay

@@ -9,14 +9,73 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+import pyarrow as pa
+
+from fff.errors import SourceError
+from fff.web.types import Response
+from fff_sources.http.response.json import MalformedJSON
+from fff_sources.http.response.records import Origin
+from fff_sources.http.response.values import shown
+from fff_sources.http.shaping import MalformedMarkupError, OtherNumberError
+
 _BEGINS_LIKE_HTML = re.compile(
     rb"\s*(?:(?:<!--.*?-->|<\?xml[^>]*>)\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
 )
 _TITLE = re.compile(rb"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _LOOKED_AT = 2**16  # bytes
 _TITLE_WIDTH = 80  # characters
+_SHOWN = 200  # characters of an answer that are shown
 _MOST_MEMBERS = 12
 _LARGEST = 2**20  # bytes of an answer whose members are told
+
+
+class TooManyColumnsError(Exception):
+    """An answer has more columns than a table may have that nothing declares."""
+
+
+class NoRecordsError(Exception):
+    """The answer is JSON, but holds no records where they should be."""
+
+
+class Explained:
+    """Turns everything that reading a body can end with into a SourceError. No generator: every answer goes through it."""
+
+    def __init__(self, form: str, encoding: str | None, answer: Response, origin: Origin) -> None:
+        self._form, self._encoding = form, encoding
+        self._answer = answer
+        self._origin = origin
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if error is not None and (explained := self._explained(error)) is not None:
+            raise explained from None  # the cause would show the answer as it came, secrets and all
+
+    def _explained(self, error: BaseException) -> SourceError | None:
+        name, origin, body = self._form, self._origin, self._answer.body
+        match error:
+            case MalformedJSON() | UnicodeDecodeError() | pa.ArrowException() | MalformedMarkupError():
+                kind = self._answer.headers.get("content-type", "no content type").split(";", maxsplit=1)[0]
+                problem, hint = diagnosis(body, name, self._encoding, str(error))
+                text = origin.redact(problem or _short(error))
+                return origin.error(f"the answer is not valid {name} ({kind}): {text}", hint)
+            case NoRecordsError():
+                text = shown(origin.redact(body[:_LOOKED_AT].decode("utf-8", "replace")), _SHOWN)
+                members = origin.redact(members_told(body))
+                hint = f"data_selector must name the place of the records in the answer, which {members}begins {text}"
+                return origin.error(str(error), hint)
+            case OtherNumberError():
+                return origin.error(str(error), "leave out answers: by_position, or make batch.size smaller")
+            case TooManyColumnsError():
+                hint = (
+                    "declare those that are needed under columns; where the names are data, data_selector: '*' "
+                    "takes each value for a record"
+                )
+                return origin.error(str(error), hint)
+            case RecursionError():  # its context would be a thousand lines
+                return origin.error(f"the answer is not readable {name}: nested too deeply")
+        return None
 
 
 def diagnosis(body: bytes, form: str, encoding: str | None, error: str) -> tuple[str | None, str | None]:
@@ -84,3 +143,9 @@ def _is_utf8(body: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def _short(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    text = "".join(char if char.isprintable() else " " for char in text)
+    return text if len(text) <= 120 else text[:120] + "…"

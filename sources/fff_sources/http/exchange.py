@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from functools import partial
 from urllib.parse import urlencode, urljoin
@@ -11,7 +10,7 @@ from fff.catalog import Keys, Table
 from fff.errors import InvariantError, SourceError
 from fff.stats import AccessMeter
 from fff.structs import replace
-from fff.web.types import HostPolicy, Request, Response, ResponseMemory
+from fff.web.types import Credentials, HostPolicy, Request, Response, ResponseMemory
 from fff_sources.adapter import SourceContext
 from fff_sources.http import templates
 from fff_sources.http.fetch import Fetch, Reading
@@ -23,9 +22,10 @@ from fff_sources.http.request.jobs import JobFailedError, done
 from fff_sources.http.request.requests import Requests
 from fff_sources.http.request.token_store import logins_folder
 from fff_sources.http.response.bodies import BodyDecoder, BodyFormat
+from fff_sources.http.response.fast import ColumnPlan
 from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.response.members import Members
-from fff_sources.http.response.records import ColumnPlan, RecordDecoder
+from fff_sources.http.response.records import RecordDecoder
 from fff_sources.http.response.streaming import Arriving, BodyChangedError
 from fff_sources.http.response.verdicts import ENVELOPED, Rules
 from fff_sources.http.shaping import BodyError, MalformedJSON, PackedError, unpacked
@@ -306,12 +306,8 @@ class _Asked:
             raise exchange.problem(failure, response, planned.table.name)
         return response
 
-    async def _request(
-        self, ask: Ask, arriving: Arriving | None, auth: Authenticator, yields: bool
-    ) -> Request:
+    def _request(self, ask: Ask, arriving: Arriving | None, proof: Credentials, yields: bool) -> Request:
         exchange, policy, judge = self._exchange, self._policy, self._judge
-        now = asyncio.get_running_loop().time()
-        proof = await auth.credentials(exchange.policy, self.meter, now)
         request = exchange.requests.of(
             self.planned,
             self.access,

@@ -110,8 +110,8 @@ class Reading(Struct, dict=True):
         paginator = make_paginator(self.endpoint)
         ask = paginator.start()
         response = await self.fetch(ask)
-        await asyncio.sleep(0)  # whoever got the freed place sends first
-        pages, following, _ = self._taken(response, paginator, ask)
+        opened = await self.body.open_together(response, self.fill)
+        pages, following, _ = self._taken(response, paginator, ask, opened=opened)
         if following is not None:
             return pages, self.pages(1, went=(paginator, following))
         return [*pages, *self._last()], None
@@ -256,10 +256,12 @@ class Reading(Struct, dict=True):
         ask: Ask,
         arriving: Arriving | None = None,
         window: int = 1,
+        *,
+        opened: Opened | None = None,
     ) -> tuple[list[Page], Ask | None, Sequence[Ask] | None]:
         """The pages of an answer that were not handed on before, and what is to be asked next: one after another, or all."""
         limit, bound = max_pages(self.endpoint), bound_of(self.endpoint)
-        pages, answer = self._read(response, paginator, arriving)
+        pages, answer = self._read(response, paginator, arriving, opened)
         following, rest, truncated = None, None, None
         try:
             following, rest = self._plan(
@@ -340,6 +342,7 @@ class Reading(Struct, dict=True):
             async for piece in pieces:
                 for block in self._blocks(piece):
                     self._early += block.records
+                    self._records += block.records
                     yield block
 
     def _decoded(
@@ -350,28 +353,27 @@ class Reading(Struct, dict=True):
             origin = self._origin(response.url)
             block = self.body.few(response, opened, self.meter, origin, self.fill, missed=self.declared)
             if block is not None:
-                self._records += block.records
                 return [block]
         return list(self._blocks(Piece(response, 0) if arriving is None else arriving.rest(response), opened))
 
     def _blocks(self, piece: Piece, opened: Opened | None = None) -> Iterator[DecodedBlock]:
         """The records of an answer or of a part of it."""
-        origin = self._origin(piece.response.url)
-        parts = self.body.blocks(
+        return self.body.blocks(
             piece.response,
             meter=self.meter,
-            origin=origin,
+            origin=self._origin(piece.response.url),
             fill=self.fill,
             line=piece.line,
             missed=self.declared,
             opened=opened,
         )
-        for block in parts:
-            self._records += block.records
-            yield block
 
     def _read(
-        self, response: Response, paginator: Paginator, arriving: Arriving | None = None
+        self,
+        response: Response,
+        paginator: Paginator,
+        arriving: Arriving | None = None,
+        opened: Opened | None = None,
     ) -> tuple[list[Page], PageAnswer]:
         """The rows of one answer that were not handed on before, and what the paginator may know about it."""
         self._pages += 1
@@ -387,21 +389,23 @@ class Reading(Struct, dict=True):
         if self._lacks_a_body(response):
             kind = f"empty, which is not {self.endpoint.format}" if is_blank(response.body) else "null"
             raise self._error(f"the answer is {kind}", response.url, "for no rows say: absent: empty")
-        opened = None
         if self.endpoint.format in ENVELOPED:
-            with self.body.explained(response, self._origin(response.url)):
-                opened = self.body.open(response)
-                spoken = spoken if verdict is not None else verdict_around(opened.envelope.levels)
+            if opened is None:
+                with self.body.explained(response, self._origin(response.url)):
+                    opened = self.body.open(response)
+            if verdict is None and opened.envelope.levels:
+                spoken = verdict_around(opened.envelope.levels)
         if spoken.nothing:
             return [], PageAnswer(b"", response.headers, response.url, 0)
-        begun = arriving is not None and arriving.pieces
         try:
             blocks = self._decoded(response, opened, arriving)
         except SourceError as error:
             if spoken.fault is None:
                 raise
             raise self._fault(f"{error.reason}; {self._says(spoken.fault)}", response.url) from None
-        records = sum(block.records for block in blocks) + (self._early if begun else 0)
+        records = sum(block.records for block in blocks)
+        self._records += records
+        records += self._early if arriving is not None and arriving.pieces else 0
         if not records and (fault := spoken.fault or spoken.refusal) is not None:
             raise self._fault(self._says(fault), response.url)
         accepted = verdict is not None and verdict.action == "accept"

@@ -29,8 +29,15 @@ def sized(endpoint: spec.Endpoint, rows: int | None) -> spec.Endpoint:
 
 
 def make_paginator(endpoint: spec.Endpoint) -> Paginator:
-    """A paginator for one reading of an endpoint."""
+    """A paginator for one reading of an endpoint; the usual one of lookups, which have many readings, first."""
     match endpoint.paginator:
+        case spec.Auto() as p:
+            return AutoPaginator(
+                parse_path(endpoint.data_selector) if endpoint.format in WORDED else None,
+                may_ask=endpoint.method == "GET",
+                first_params=_sizes(p),
+                approximate=p.total == "approximate",
+            )
         case spec.PageNumber() as p:
             size_param = p.page_size_param or ("per_page" if p.page_size and not _is_fixed(p) else None)
             return paginators.PageNumberPaginator(
@@ -74,13 +81,6 @@ def make_paginator(endpoint: spec.Endpoint) -> Paginator:
                 first_params=_sizes(p),
                 relation=p.links_next_key,
                 flag=p.has_more_param,
-            )
-        case spec.Auto() as p:
-            return AutoPaginator(
-                parse_path(endpoint.data_selector) if endpoint.format in WORDED else None,
-                may_ask=endpoint.method == "GET",
-                first_params=_sizes(p),
-                approximate=p.total == "approximate",
             )
         case _:
             return paginators.SinglePagePaginator()

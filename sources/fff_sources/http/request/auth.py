@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 from fff.stats import AccessMeter
@@ -21,8 +21,8 @@ from fff_sources.http.spec import client as client_spec
 _SHORTEST = 4  # characters that a secret written into the spec must have to be hidden elsewhere
 _REFUSED = 401
 
-#: Makes a request that an authenticator proves; it yields where another one may ask instead.
-Make = Callable[["Authenticator", bool], Awaitable[Request]]
+#: Makes a request that credentials prove; it yields where another one may ask instead.
+Make = Callable[[Credentials, bool], Request]
 
 
 class Authenticator:
@@ -78,9 +78,12 @@ class Authenticator:
                     self._known = self._fixed()
             return self._known
 
-    async def answer(self, make: Make, meter: AccessMeter, *, yields: bool) -> Response:
+    async def answer(self, make: Make, policy: HostPolicy, meter: AccessMeter, *, yields: bool) -> Response:
         """The answer to a request; where its token is refused before it has run out, to one more with a new token."""
-        request = await make(self, yields)
+        now, proof = asyncio.get_running_loop().time(), self._known
+        if proof is None or now >= self._ends:
+            proof = await self.credentials(policy, meter, now)
+        request = make(proof, yields)
         if self._digest is not None and request.credentials.sign is not None:
             return await self._proved(self._digest, request, meter)
         if request.credentials.sign is not None:
@@ -98,7 +101,8 @@ class Authenticator:
             self._refused = next(iter(self._known.headers.values())).removeprefix("Bearer ")
             self._known = None  # unless somebody else has got a new one in the meantime
         meter.retries += 1
-        return await self._client.request(await make(self, yields), meter=meter)
+        proof = await self.credentials(policy, meter, asyncio.get_running_loop().time())
+        return await self._client.request(make(proof, yields), meter=meter)
 
     async def _proved(self, digest: DigestSigner, request: Request, meter: AccessMeter) -> Response:
         """The answer to a request; where the server wants another proof, to one more that has it."""

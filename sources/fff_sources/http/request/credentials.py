@@ -59,7 +59,7 @@ class CredentialPool:
     def answer(self, make: Make, policy: HostPolicy, meter: AccessMeter) -> Coroutine[None, None, Response]:
         """The answer to a request. Raises SourceError where no credential brings one."""
         if len(self._members) == 1:
-            return self._members[0].proof.answer(make, meter, yields=False)
+            return self._members[0].proof.answer(make, policy, meter, yields=False)
         return self._answer_of_any(make, policy, meter)
 
     async def _answer_of_any(self, make: Make, policy: HostPolicy, meter: AccessMeter) -> Response:
@@ -71,7 +71,7 @@ class CredentialPool:
             member = await self._freest(left, policy, meter) if len(left) > 1 else left[0]
             member.taken += 1
             try:
-                response = await member.proof.answer(make, meter, yields=len(left) > 1)
+                response = await member.proof.answer(make, policy, meter, yields=len(left) > 1)
             except NotLoggedInError:
                 if len(left) == 1:
                     raise

@@ -50,9 +50,11 @@ class RequestPattern(Struct, frozen=True):
     """What the requests of a lookup have in common where nothing but the key changes: the rest is made once."""
 
     access: HttpAccess
-    base_url: str
-    path: tuple[str | tuple[str, int], ...]  # texts, and keys with the places that they take at least
+    url: tuple[
+        str | tuple[int, int], ...
+    ]  # texts, and which part of the key stands there on how many places at least
     params: tuple[tuple[str, str], ...]  # before those that carry keys
+    sent: tuple[tuple[str, int], ...]  # those: which part of the key each carries
     asked: Mapping[str, str]  # after them: what the paginator asks for
     first: Request
 
@@ -60,17 +62,16 @@ class RequestPattern(Struct, frozen=True):
         self, key: tuple[object, ...], credentials: Credentials, memory: ResponseMemory | None
     ) -> Request:
         """The request for a key."""
-        access = self.access
-        texts = dict(zip(access.keys, map(templates.text_of, key), strict=True))
-        path = "".join(
+        texts = [templates.text_of(value) for value in key]
+        url = [
             part if isinstance(part, str) else templates.segment(texts[part[0]]).zfill(part[1])
-            for part in self.path
-        )
-        key_params = [(access.params[name], text) for name, text in texts.items() if name in access.params]
+            for part in self.url
+        ]
+        sent = [(name, texts[at]) for name, at in self.sent]
         return replace(
             self.first,
-            url=_join(self.base_url, path),
-            params=(*self.params, *key_params, *self.asked.items()),
+            url="".join(url),
+            params=(*self.params, *sent, *self.asked.items()),
             credentials=credentials,
             memory=memory,
         )
@@ -186,10 +187,15 @@ class Requests:
             return None
         if any("{" in text or "}" in text for text in texts):
             return None
-        before = len(request.params) - len(ask.params) - sum(key in access.params for key in access.keys)
-        path = templates.pieces(self._secrets.fill(endpoint.path or ""))
+        sent = tuple((access.params[key], at) for at, key in enumerate(access.keys) if key in access.params)
+        before = len(request.params) - len(ask.params) - len(sent)
+        path = self._secrets.fill(endpoint.path or "")
+        head, *rest = templates.pieces(path)
+        places = {key: at for at, key in enumerate(access.keys)}
+        url = [part if isinstance(part, str) else (places[part[0]], part[1]) for part in rest]
+        root = _join(host.base_url, str(head) or "/") if path else host.base_url
         return RequestPattern(
-            access, host.base_url, path, request.params[: max(0, before)], ask.params, request
+            access, (root, *url), request.params[: max(0, before)], sent, ask.params, request
         )
 
     def _made(

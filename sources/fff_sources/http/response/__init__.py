@@ -3,9 +3,9 @@
 In: a `Response`.
 Out: batches of the columns asked for; bad records counted or told.
 
-    backoff_hint  Waits that a source asks for in the body of its answers, as Stack Exchange does.
     bodies        Bodies to batches: finds the records in an answer, whatever its format
     csv_text      CSV as text: where its rows are, and its cells as columns of strings
+    fast          Records that are as declared, in one go
     infer         Columns from a first page, for tables declared without any.
     json          What the rest of the package uses of msgspec to read and write JSON.
     jsonpath      Places inside a JSON text: the subset of JSONPath that specs use

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 import contextlib
 import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from http import HTTPStatus
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff.structs import Struct, replace
 from fff.web.types import Response
 from fff_sources.http.columnar import read_columns, spelled
-from fff_sources.http.diagnosis import diagnosis, members_told
+from fff_sources.http.diagnosis import Explained, NoRecordsError
 from fff_sources.http.response.csv_text import (
     begins_with_types,
     charset_of,
@@ -25,13 +26,11 @@ from fff_sources.http.response.csv_text import (
     uncommented,
     without_rows,
 )
+from fff_sources.http.response.fast import Batch, batch_of
 from fff_sources.http.response.json import MalformedJSON, Raw, array_of, decode, encode, join
 from fff_sources.http.response.jsonpath import WHOLE, Envelope, JsonPath, envelope, first, kind_of, walk
-from fff_sources.http.response.records import Batch, Origin, RecordDecoder, batch_of
-from fff_sources.http.response.values import shown
+from fff_sources.http.response.records import Origin, RecordDecoder
 from fff_sources.http.shaping import (
-    MalformedMarkupError,
-    OtherNumberError,
     by_position,
     entries,
     exploded,
@@ -121,45 +120,11 @@ class _Part(Struct, frozen=True):
             yield self.array
 
 
-class Explained:
-    """Turns everything that reading a body can end with into a SourceError. No generator: every answer goes through it."""
+class _AnswersOfTurn(NamedTuple):
+    """Answers that are read together in the next turn of a loop, what their rows are filled with, and who waits."""
 
-    def __init__(self, form: BodyFormat, answer: Response, origin: Origin) -> None:
-        self._form = form
-        self._answer = answer
-        self._origin = origin
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if error is not None and (explained := self._explained(error)) is not None:
-            raise explained from None  # the cause would show the answer as it came, secrets and all
-
-    def _explained(self, error: BaseException) -> SourceError | None:
-        name, origin, body = self._form.name, self._origin, self._answer.body
-        match error:
-            case MalformedJSON() | UnicodeDecodeError() | pa.ArrowException() | MalformedMarkupError():
-                kind = self._answer.headers.get("content-type", "no content type").split(";", maxsplit=1)[0]
-                problem, hint = diagnosis(body, name, self._form.encoding, str(error))
-                text = origin.redact(problem or _short(error))
-                return origin.error(f"the answer is not valid {name} ({kind}): {text}", hint)
-            case _NoRecords():
-                text = shown(origin.redact(body[:_LOOKED_AT].decode("utf-8", "replace")), _SHOWN)
-                members = origin.redact(members_told(body))
-                hint = f"data_selector must name the place of the records in the answer, which {members}begins {text}"
-                return origin.error(str(error), hint)
-            case OtherNumberError():
-                return origin.error(str(error), "leave out answers: by_position, or make batch.size smaller")
-            case TooManyColumnsError():
-                hint = (
-                    "declare those that are needed under columns; where the names are data, data_selector: '*' "
-                    "takes each value for a record"
-                )
-                return origin.error(str(error), hint)
-            case RecursionError():  # its context would be a thousand lines
-                return origin.error(f"the answer is not readable {name}: nested too deeply")
-        return None
+    loop: asyncio.AbstractEventLoop
+    answers: list[tuple[Response, Mapping[str, object], asyncio.Future[Opened | None]]]
 
 
 class BodyDecoder:
@@ -180,6 +145,7 @@ class BodyDecoder:
         self._guesses = self._is_plain
         self._markup: tuple[Response, bytes] | None = None  # the last answer, and what it is as JSON
         self._asked: tuple[str, Sequence[object]] | None = None  # by position: whose records are which
+        self._turn: _AnswersOfTurn | None = None
 
     def by_position(self, member: str, keys: Sequence[object]) -> BodyDecoder:
         """The same for an answer whose first record is that of the first key, and so on; they get it as a member."""
@@ -201,11 +167,45 @@ class BodyDecoder:
         if not (self._is_plain and self._asked is None and 0 < len(opened.text) < _SMALL):
             return None
         with self.explained(answer, origin):
-            records = self._records(opened)
-            rows, count = self._decoder.decode(records, meter=meter, origin=origin, fill=fill)
+            rows, count = opened.rows, 0 if opened.rows is None else opened.rows.num_rows
+            if rows is None:
+                records = self._records(opened)
+                rows, count = self._decoder.decode(records, meter=meter, origin=origin, fill=fill)
             if missed and rows.num_rows:
-                self._decoder.note_missed(lambda: records, rows, opened.envelope, meter, origin)
+                around = opened.envelope
+                self._decoder.note_missed(lambda: self._records(opened), rows, around, meter, origin)
         return DecodedBlock(rows, count)
+
+    async def open_together(self, answer: Response, fill: Mapping[str, object] | None) -> Opened | None:
+        """A small answer, its records read with those of all that come in the same turn of the loop; None of others.
+
+        Takes a turn: whoever has got its place at the host sends first.
+        """
+        small = self._is_plain and self._asked is None and 0 < len(answer.body) < _SMALL
+        if not small or answer.status >= HTTPStatus.MULTIPLE_CHOICES:
+            await asyncio.sleep(0)
+            return None
+        loop = asyncio.get_running_loop()
+        if self._turn is None or self._turn.loop is not loop:
+            self._turn = _AnswersOfTurn(loop, [])
+            loop.call_soon(self._read_turn, self._turn)
+        opened: asyncio.Future[Opened | None] = loop.create_future()
+        self._turn.answers.append((answer, fill or {}, opened))
+        return await opened
+
+    def _read_turn(self, turn: _AnswersOfTurn) -> None:
+        self._turn = None
+        answers, opened, records, rows = turn.answers, [], [], None
+        try:
+            for answer, fill, _ in answers:
+                opened.append(self.open(answer))
+                records.append((self._records(opened[-1]), fill))
+            rows = self._decoder.together(records)
+        except Exception:  # noqa: BLE001 - each is read alone then, and what is wrong with one is said there
+            rows = None
+        for at, (_, _, future) in enumerate(answers):
+            if not future.done():
+                future.set_result(None if rows is None else opened[at]._replace(rows=rows[at]))
 
     def blocks(
         self,
@@ -267,7 +267,7 @@ class BodyDecoder:
 
     def explained(self, answer: Response, origin: Origin) -> Explained:
         """Turns everything that reading a body can end with into a SourceError."""
-        return Explained(self._form, answer, origin)
+        return Explained(self._form.name, self._form.encoding, answer, origin)
 
     def empty(self) -> Batch:
         """No rows."""
@@ -383,7 +383,9 @@ class BodyDecoder:
         """What names the members of all records must name one of the table's: there may be no record to show it."""
         members = self._decoder.members
         if names and members is not None and members.names.isdisjoint(names):
-            raise _NoRecords(f"the object at {self._form.selector.text!r} has none of the table's columns")
+            raise NoRecordsError(
+                f"the object at {self._form.selector.text!r} has none of the table's columns"
+            )
 
     def _records(self, opened: Opened) -> Raw | bytes:
         """The JSON array of the records."""
@@ -401,7 +403,7 @@ class BodyDecoder:
             decode(opened.text)  # a login page is not even JSON
             if self._form.may_lack:
                 return b"[]"
-            raise _NoRecords(f"the answer has no {selector.text!r}")
+            raise NoRecordsError(f"the answer has no {selector.text!r}")
         kind = kind_of(place)
         if kind == "[":
             return place
@@ -456,14 +458,6 @@ class BodyDecoder:
         return DecodedBlock(batch_of(self._decoder.columns, arrays, table.num_rows), table.num_rows)
 
 
-class TooManyColumnsError(Exception):
-    """An answer has more columns than a table may have that nothing declares."""
-
-
-class _NoRecords(Exception):  # noqa: N818 - becomes a SourceError above
-    """The answer is JSON, but holds no records where they should be."""
-
-
 def _xml(body: bytes | str) -> bytes:
     from fff_sources.http.response.markup import xml_value  # noqa: PLC0415 - few sources answer so
 
@@ -474,12 +468,6 @@ def _html_tables(text: str) -> bytes:
     from fff_sources.http.response.markup import html_tables  # noqa: PLC0415 - few sources answer so
 
     return encode(html_tables(text))
-
-
-def _short(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    text = "".join(char if char.isprintable() else " " for char in text)
-    return text if len(text) <= 120 else text[:120] + "…"
 
 
 def _check_lines(lines: Sequence[bytes], start: int) -> None:

@@ -10,26 +10,33 @@ is read carefully from then on.
 from __future__ import annotations
 
 import contextlib
-import decimal
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from itertools import chain
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
 from fff.errors import SourceError
-from fff.schema import ArrowType, Field
+from fff.schema import ArrowType
 from fff.stats import AccessMeter
 from fff.structs import Struct, field
 from fff.structs import field as struct_field
 from fff_sources.http.response import values
+from fff_sources.http.response.fast import (
+    Array,
+    Batch,
+    ColumnPlan,
+    batch_of,
+    fast_reader,
+    fast_type,
+    plain_array,
+)
 from fff_sources.http.response.json import (
-    UNSET,
     Decoder,
     MalformedJSON,
     Raw,
-    UnsetType,
     WrongShape,
     array_of,
     decode,
@@ -37,20 +44,11 @@ from fff_sources.http.response.json import (
     is_field_name,
 )
 from fff_sources.http.response.jsonpath import Envelope, JsonPath, first, kind_of
-from fff_sources.http.response.members import Members, all_null, has_member
+from fff_sources.http.response.members import Members, has_member
 
 OnBad = Literal["fail", "null", "skip"]
-Batch: TypeAlias = pa.RecordBatch
-Array: TypeAlias = pa.Array
 
 _ABSENT = Raw(b"")  # told apart from null, which is a value
-
-
-class ColumnPlan(Struct, frozen=True):
-    """A column to read and its place in a record."""
-
-    field: Field
-    path: JsonPath
 
 
 class Origin(NamedTuple):
@@ -107,7 +105,7 @@ class RecordDecoder:
         self._on_bad = on_bad
         self._filled = frozenset(i for i, column in enumerate(self.columns) if column.field.name in filled)
         cut = any(column.path.pattern is not None for column in self.columns)
-        self._fast = None if cut else _fast_reader(self.columns, self._filled)
+        self._fast = None if cut else fast_reader(self.columns, self._filled)
         tops = dict.fromkeys(top for column in self.columns if (top := _top(column.path)) is not None)
         self._slots = {name: f"f{i}" for i, name in enumerate(tops) if is_field_name(name)}
         fields = [(slot, Raw, struct_field(default=_ABSENT, name=name)) for name, slot in self._slots.items()]
@@ -147,13 +145,41 @@ class RecordDecoder:
             with contextlib.suppress(WrongShape):
                 count = self.members.count(array_of(records) if lines else records)
             return None if count is None else batch_of((), [], count)
-        read = None if self._fast is None else self._fast(records, fill, lines)
+        rows = None if self._fast is None else self._fast.rows(records, lines=lines)
+        read = None if self._fast is None or rows is None else self._fast.batch(rows, [(len(rows), fill)])
         if read is None:
             return None
-        rows, suspects = read
+        batch, suspects = read
         if self.members is None or not suspects:
-            return rows
-        return None if self.members.lacking(array_of(records) if lines else records, suspects) else rows
+            return batch
+        return None if self.members.lacking(array_of(records) if lines else records, suspects) else batch
+
+    def together(self, answers: Sequence[tuple[Raw | bytes, Mapping[str, object]]]) -> list[Batch] | None:
+        """The records of several answers, each read as by `fast`, as slices of one batch; None where one needs care.
+
+        Raises MalformedJSON.
+        """
+        if self._fast is None or not self.columns:
+            return None
+        each, fills = [], []
+        for records, fill in answers:
+            rows = self._fast.rows(records)
+            if rows is None:
+                return None
+            each.append(rows)
+            fills.append((len(rows), fill))
+        read = self._fast.batch(list(chain.from_iterable(each)), fills)
+        if read is None:
+            return None
+        batch, suspects = read
+        slices, start = [], 0
+        for (records, _), rows in zip(answers, each, strict=True):
+            odd = [row - start for row in suspects if start <= row < start + len(rows)]
+            if odd and self.members is not None and self.members.lacking(records, odd):
+                return None
+            slices.append(batch.slice(start, len(rows)))
+            start += len(rows)
+        return slices
 
     def note_missed(
         self,
@@ -309,138 +335,6 @@ def _top(path: JsonPath) -> str | None:
     return path.steps[0].name if path.steps and path.steps[0].kind == "name" else None
 
 
-def batch_of(columns: Sequence[ColumnPlan], arrays: list[Array], count: int) -> Batch:
-    """So many rows of these columns."""
-    if not arrays:  # a batch without columns still has a number of rows
-        return pa.RecordBatch.from_struct_array(pa.array([{}] * count, pa.struct([])))
-    return pa.RecordBatch.from_arrays(arrays, [column.field.name for column in columns])
-
-
-# ------------------------------------------------------------------------------------------------- fast route
-
-#: The batch, and the rows in which no record had a value.
-_Reader: TypeAlias = Callable[[Raw | bytes, Mapping[str, object], bool], tuple[Batch, list[int]] | None]
-
-
-def _fast_type(kind: ArrowType) -> Any:
-    if pa.types.is_integer(kind):
-        return int
-    if pa.types.is_floating(kind):
-        return float
-    if pa.types.is_boolean(kind):
-        return bool
-    if pa.types.is_decimal(kind):
-        return decimal.Decimal
-    if pa.types.is_string(kind) or pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        return str
-    return None
-
-
-def _fast_reader(columns: Sequence[ColumnPlan], filled: frozenset[int]) -> _Reader | None:
-    """A function from a JSON array to a batch, or to None for a page that needs care; None where no page is fast."""
-    tree: dict[str, Any] = {}
-    routes: list[tuple[str, ...]] = []
-    for index, column in enumerate(columns):
-        names, kind = column.path.names, _fast_type(column.field.arrow)
-        if not names or kind is None:
-            return None
-        branch = tree
-        for name in names[:-1]:
-            branch = branch.setdefault(name, {})
-            if not isinstance(branch, dict):
-                return None  # one column reads the object another column reads from
-        if names[-1] in branch:
-            return None
-        branch[names[-1]] = (kind | None | UnsetType) if index in filled else (kind | None)
-        routes.append(names)
-    try:
-        record, slots = _struct(tree)
-    except (TypeError, ValueError):
-        return None
-    line_decoder, decoder = Decoder(record), Decoder(list[record])  # type: ignore[valid-type]  # made at run time
-    schema = pa.schema([(plan.field.name, plan.field.arrow) for plan in columns])
-    texts = [values.comes_as_text(plan.field.arrow) for plan in columns]
-    getters = [_getter(names, slots, UNSET if i in filled else None) for i, names in enumerate(routes)]
-
-    def read(records: Raw | bytes, fill: Mapping[str, object], lines: bool) -> tuple[Batch, list[int]] | None:
-        try:
-            rows = line_decoder.decode_lines(records) if lines else decoder.decode(records)
-        except WrongShape:
-            return None
-        arrays, decoded = [], []
-        for index, (plan, getter) in enumerate(zip(columns, getters, strict=True)):
-            items = getter(rows)
-            if index in filled:
-                value = fill.get(plan.field.name)
-                if any(item is UNSET for item in items):
-                    kept = [None if item is UNSET else item for item in items]
-                    array = _array(kept, plan.field.arrow, as_text=texts[index])
-                    if array is None:
-                        return None
-                    decoded.append(array)
-                    known = array.to_pylist()
-                    mixed = zip(items, known, strict=True)
-                    items = [value if item is UNSET else was for item, was in mixed]
-                    arrays.append(pa.array(items, plan.field.arrow))
-                    continue
-            array = _array(items, plan.field.arrow, as_text=texts[index])
-            if array is None:
-                return None
-            decoded.append(array)
-            arrays.append(array)
-        batch = pa.RecordBatch.from_arrays(arrays, schema=schema) if arrays else batch_of((), [], len(rows))
-        return batch, all_null(decoded)
-
-    return read
-
-
-def _struct(tree: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """A struct type for a tree of members, and where in it each member is: a slot, or a slot and what is below."""
-    fields: list[tuple[str, Any, Any]] = []
-    slots: dict[str, Any] = {}
-    for number, (name, below) in enumerate(tree.items()):
-        slot = f"f{number}"
-        if isinstance(below, dict):
-            inner, inner_slots = _struct(below)
-            fields.append((slot, inner | None, struct_field(default=None, name=name)))
-            slots[name] = (slot, inner_slots)
-        else:
-            unset = UnsetType in getattr(below, "__args__", ())
-            fields.append((slot, below, struct_field(default=UNSET if unset else None, name=name)))
-            slots[name] = (slot, None)
-    return defstruct("Record", fields, gc=False), slots
-
-
-def _getter(
-    names: Sequence[str], slots: Mapping[str, Any], absent: object
-) -> Callable[[list[Any]], list[Any]]:
-    path: list[str] = []
-    for name in names:
-        slot, below = slots[name]
-        path.append(slot)
-        slots = below or {}
-    if len(path) == 1:
-        get = operator.attrgetter(path[0])
-        return lambda rows: list(map(get, rows))
-
-    def nested(rows: list[Any]) -> list[Any]:
-        for slot in path[:-1]:
-            rows = [None if row is None else getattr(row, slot) for row in rows]
-        return [absent if row is None else getattr(row, path[-1]) for row in rows]
-
-    return nested
-
-
-def _array(items: list[Any], kind: ArrowType, *, as_text: bool) -> Array | None:
-    """Values of the fast type of `kind` as an array; None where one of them does not fit."""
-    try:
-        if as_text:
-            return values.cast_texts(pa.array(items, pa.string()), kind)
-        return pa.array(items, kind)
-    except values.ARROW_ERRORS:
-        return None
-
-
 # ---------------------------------------------------------------------------------------------- careful route
 
 
@@ -450,7 +344,7 @@ def _raws(raws: list[Raw], kind: ArrowType, pattern: re.Pattern[str] | None = No
         # What is no text is its JSON text.
         plain_texts = [None if raw is _ABSENT else values.from_json(raw, pa.string()) for raw in raws]
         return _texts(pa.array(plain_texts, pa.string()), kind, pattern)
-    plain: Any = _fast_type(kind)
+    plain: Any = fast_type(kind)
     if plain is not None:
         texts = [bytes(raw) or b"null" for raw in raws]
         lax = plain in (int, float)  # numbers may come as text
@@ -460,7 +354,7 @@ def _raws(raws: list[Raw], kind: ArrowType, pattern: re.Pattern[str] | None = No
             items = None
         # Lax reading takes the text "null" for a null, which it is not.
         if items is not None and (not lax or sum(item is None for item in items) == texts.count(b"null")):
-            array = _array(items, kind, as_text=values.comes_as_text(kind))
+            array = plain_array(items, kind, as_text=values.comes_as_text(kind))
             if array is not None:
                 return _Column(array)
     column = _Column([])

@@ -8,11 +8,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from fff.errors import SecretError, SpecError
+from fff.structs import Struct
 from fff.web.secrets import Secrets
 from fff.web.types import HostPolicy, NetworkRoute, Window
 from fff_sources.adapter import SourceContext
-from fff_sources.http.response.backoff_hint import WaitInBody
-from fff_sources.http.response.jsonpath import parse_path
+from fff_sources.http.response.json import MalformedJSON
+from fff_sources.http.response.jsonpath import JsonPath, parse_path, value
 from fff_sources.http.spec import spec
 
 
@@ -116,3 +117,19 @@ def host_policy(client: spec.Client, folder: Path, *, overridden: bool = False) 
         route=route_of(client, folder),
         max_body=int(client.max_body_mb * 2**20),
     )
+
+
+class WaitInBody(Struct, frozen=True):
+    """Reads from a JSON body how many seconds the source wants to be left alone."""
+
+    path: JsonPath
+
+    def __call__(self, body: bytes) -> float | None:
+        """The seconds; None where the body says nothing of the kind."""
+        try:
+            hint = value(body, self.path) if body.strip() else None
+            number = isinstance(hint, int | float | str) and not isinstance(hint, bool)
+            seconds = float(str(hint)) if number else None
+        except (MalformedJSON, ValueError):
+            return None
+        return seconds if seconds is not None and 0 <= seconds < float("inf") else None

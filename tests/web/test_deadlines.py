@@ -1,0 +1,56 @@
+"""What is under way is given up in time, and by one timer for all of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from fff.simulation.loop import run
+from fff.web.clock import Deadline, Deadlines
+
+
+def test_each_ends_at_its_own_time_and_moves_on_its_own() -> None:
+    async def moving(deadlines: Deadlines, seconds: float, moves: tuple[float, ...]) -> None:
+        """Moves at some times, then never again; idle for no longer than two seconds."""
+        with Deadline(deadlines, seconds) as deadline:
+            for at in moves:
+                await asyncio.sleep(at - asyncio.get_running_loop().time())
+                deadline.moved(2.0, more=0.25)
+            await asyncio.sleep(1000)
+
+    async def given_up_after(deadlines: Deadlines, seconds: float, *moves: float) -> float:
+        with pytest.raises(TimeoutError):
+            await moving(deadlines, seconds, moves)
+        return asyncio.get_running_loop().time()
+
+    async def main() -> list[float]:
+        deadlines = Deadlines()
+        try:
+            return await asyncio.gather(
+                given_up_after(deadlines, 5.0),
+                given_up_after(deadlines, 3.0),
+                given_up_after(deadlines, 5.0, 1.0),  # idle
+                given_up_after(deadlines, 5.0, 1.0, 2.5, 4.0),  # a quarter of a second more with each
+            )
+        finally:
+            deadlines.close()
+
+    assert run(main) == pytest.approx([5.0, 3.0, 3.0, 5.75])
+
+
+def test_a_cancellation_from_outside_is_none_in_time() -> None:
+    async def main() -> tuple[list[object], bool]:
+        deadlines = Deadlines()
+
+        async def late() -> None:
+            with Deadline(deadlines, 1.0):
+                await asyncio.sleep(1000)
+
+        tasks = [asyncio.create_task(late()) for _ in range(2)]
+        await asyncio.sleep(0.5)
+        tasks[0].cancel()
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+        return [type(one) for one in ended], bool(deadlines.open)
+
+    assert run(main) == ([asyncio.CancelledError, TimeoutError], False)
