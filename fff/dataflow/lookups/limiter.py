@@ -47,7 +47,8 @@ class Limiter:
         """What stands before one of the modules, in keys of its own."""
         batch = module.plan.batch_size
         window = min(self.allowance, module.plan.window) * batch
-        return Load(self.backlog * batch, window, batch, self._left, self._each_s)
+        copies = (module.rows - module.strays) / module.met if module.met else 1.0
+        return Load(self.backlog * batch, window, batch, self._left, self._each_s, max(1.0, copies))
 
     def observe_quota(self, left: float | None, each_s: float) -> None:
         """What an answer said of a quota."""

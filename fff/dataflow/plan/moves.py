@@ -50,7 +50,7 @@ class Outcome(Struct, frozen=True):
 class Load(Struct, frozen=True):
     """What stands before a move: keys waiting or under way, and how many may be under way at once (None: any number).
 
-    `batch`: keys that one request carries. `left`: requests that the host's quota still admits at once; each after those is
+    `batch`: keys that one request carries. `copies`: rows that its answers had for each key that has any. `left`: requests that the host's quota still admits at once; each after those is
     waited for `each_s` seconds. None where no quota is known.
     """
 
@@ -59,6 +59,7 @@ class Load(Struct, frozen=True):
     batch: int = 1
     left: float | None = None
     each_s: float = 0.0
+    copies: float = 1.0
 
     @property
     def room(self) -> int | None:

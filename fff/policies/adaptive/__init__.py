@@ -13,6 +13,7 @@ Out: the move with the cheapest way through the lattice of states, as sampled.
     rival_scans     Scans of one table in competition (S4 section 3.2)
     scarcity        What is scarce: requests to pay for, and the time of whatever holds requests back
     session_memory  What the runs of a session taught
+    shared_keys     How many tuples ask by one row
 
 The words are explained in docs/glossary.md.
 """

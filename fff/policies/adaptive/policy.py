@@ -22,6 +22,7 @@ from fff.policies.adaptive.posterior import PROBE_S, Beliefs
 from fff.policies.adaptive.prior import Past
 from fff.policies.adaptive.rival_scans import RivalScans
 from fff.policies.adaptive.scarcity import ENGINE, ENGINE_S, SPENT, Scarcity, Toll
+from fff.policies.adaptive.shared_keys import SharedKeys
 from fff.structs import replace
 
 #: Decisions are made one by one after a start or a change; later after a share of those made, and after so
@@ -59,7 +60,10 @@ class Adaptive:
         self._scarcity = Scarcity(plan, prefer)
         self._accelerators = Accelerators(plan, prefer)
         self._rival_scans = RivalScans(plan, prefer)
-        self.beliefs = Beliefs(by_request=prefer == "cheap", past=past, limiter=self._scarcity.limiter)
+        self._shared = SharedKeys(plan)
+        self.beliefs = Beliefs(
+            by_request=prefer == "cheap", past=past, limiter=self._scarcity.limiter, shared=self._shared
+        )
         self.restarts = 0
         self._begun: dict[TupleState, int] = {}  # tuples that were let go
         self._lattice = Lattice(plan)
@@ -156,6 +160,7 @@ class Adaptive:
             toll = tolls.get(move)
             if toll is None:
                 toll = tolls[move] = scarcity.toll(move, offer.load)
+                self._shared.learn(move, offer.load(move))
             busy = toll.where, seconds / toll.at_once
             if move.lookup is None:
                 return ((SPENT, seconds), busy), fan_out

@@ -75,7 +75,7 @@ class Beliefs:
 
     `by_request`: a lookup costs its requests, whatever time they take. `past`: what earlier runs taught, if
     any did. `limiter`: what holds a lookup back; methods that share it cost alike, unless their answers show
-    otherwise.
+    otherwise. `shared`: how many tuples of a state have a key in common.
     """
 
     def __init__(
@@ -84,9 +84,11 @@ class Beliefs:
         by_request: bool = False,
         past: Past | None = None,
         limiter: Callable[[Move], Hashable] | None = None,
+        shared: Callable[[TupleState, Move], float] | None = None,
     ) -> None:
         self.by_request = by_request
         self.limiter = limiter or (lambda move: move)
+        self.shared = shared or (lambda _state, _move: 1.0)
         self.costs: dict[Move, Cost] = {}
         self._cost_changes: dict[Move, LevelChange] = defaultdict(LevelChange)
         self._here: dict[tuple[TupleState, Move], _Counts] = {}
@@ -129,14 +131,16 @@ class Beliefs:
         move, key = outcome.move, (outcome.state, outcome.move)
         here = self._counts_of(key)
         anywhere = self.anywhere[move]
+        shared = self.shared(*key)
+        keys = max(min(1.0, outcome.taken), outcome.taken / shared)  # an answer is to one key at least
         if move.lookup is not None and (outcome.taken or outcome.requests):
-            waited = outcome.taken if outcome.cost > 0 else 0
-            for counts in (here, anywhere):
-                counts.waited.add(outcome.taken, waited)
-                counts.asked.add(outcome.taken, outcome.requests)
+            waited = keys if outcome.cost > 0 else 0
+            for counts, taken in ((here, outcome.taken), (anywhere, keys)):
+                counts.waited.add(taken, waited)
+                counts.asked.add(taken, outcome.requests)
         changed = False
         if outcome.cost > 0 and outcome.taken:
-            changed = self._learn_cost(move, math.log(outcome.cost / outcome.taken))
+            changed = self._learn_cost(move, math.log(outcome.cost / keys))
         if outcome.informed and (outcome.taken or outcome.produced):
             here.fan_out.add(outcome.taken, outcome.produced)
             anywhere.fan_out.add(outcome.taken, outcome.produced)
@@ -284,7 +288,8 @@ class Draw:
         anywhere = self._beliefs.anywhere.get(move)
         if anywhere is None:
             return _FRESH
-        here, centre = self._beliefs.here(state, move), anywhere.asked.mean(_FRESH)
+        here = self._beliefs.here(state, move)
+        centre = anywhere.asked.mean(_FRESH) / self._beliefs.shared(state, move)
         return min(1.0, centre if here is None else posterior(here.asked, centre, filters=False)[0])
 
     def __call__(self, state: TupleState, move: Move) -> tuple[float, float]:
@@ -332,5 +337,5 @@ class Draw:
             return _FRESH
         if self._beliefs.by_request or not self._beliefs.measured(move):
             return self.keys(state, move)
-        centre = anywhere.waited.mean(_FRESH)
+        centre = anywhere.waited.mean(_FRESH) / self._beliefs.shared(state, move)
         return min(1.0, centre if here is None else posterior(here.waited, centre, filters=False)[0])
