@@ -112,11 +112,11 @@ async def test_the_command_line_learns_columns_too(serve: Serve, tmp_path: Path)
             assert "n" in out.decode()
 
 
-async def test_names_that_differ_only_in_case_are_one_column(serve: Serve, tmp_path: Path) -> None:
+async def test_names_that_differ_only_in_case_are_told_apart(serve: Serve, tmp_path: Path) -> None:
     async def handler(_: web.Request) -> web.Response:
         return web.Response(text=json.dumps([{"Zip": "1", "zip": "2"}]), content_type="application/json")
 
     async with inferring(serve, tmp_path, handler) as (federation, _):
         await federation.discover("SELECT * FROM t")
         found, _ = await run(federation, "SELECT * FROM t")
-        assert found == [("1",)]
+        assert found == [("1", "2")]
