@@ -118,6 +118,7 @@ def test_one_part_is_no_division(publish: Publish) -> None:
     assert served.asked.total() == 0
 
 
+@pytest.mark.slow
 def test_readers_stay_below_the_ceilings_together(publish: Publish) -> None:
     served = pages(400, "total")
     spec = publish(served, tables("total"), rate_limit={"max_concurrency": 2})

@@ -62,6 +62,7 @@ async def test_clients_own_cursors(publish):
             assert len(await cursor.fetchall()) == 5
 
 
+@pytest.mark.slow
 async def test_a_cursor_of_what_is_wrong_or_not_whole_says_so(publish):
     one = site()
     one.faults[("s", "3")] = 500
@@ -90,6 +91,7 @@ async def copied(client: Any, sql: str) -> bytes:
         return b"".join([bytes(part) async for part in copy])
 
 
+@pytest.mark.slow
 async def test_what_is_copied_is_what_a_query_answers(publish):
     async with standing(publish(site(), TABLES)) as server, await server.connect() as client:
         async with client.cursor().copy("COPY web.r (b, a) TO STDOUT") as copy:

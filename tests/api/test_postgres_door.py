@@ -274,6 +274,7 @@ BI_TOOLS = {
 }
 
 
+@pytest.mark.slow
 async def test_the_catalog_shows_tables_and_reaches_nothing_else(publish):
     tables = {"r": TABLES["r"] | {"primary_key": ["a"], "description": "Of numbers"}, "s": TABLES["s"]}
     async with standing(publish(site(), tables)) as server:

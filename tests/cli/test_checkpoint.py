@@ -176,6 +176,7 @@ def test_many_kills(part: int, tmp_path: Path) -> None:
     assert kills == 10
 
 
+@pytest.mark.slow
 def test_what_has_ended_is_answered_again_without_a_request(tmp_path: Path) -> None:
     site = Watched()
     with site.serving() as url:

@@ -28,7 +28,7 @@ def content(path, form):
 SAID = "the partial result is in {!r}"
 
 
-@pytest.mark.parametrize("form", every(5, FORMATS))
+@pytest.mark.parametrize("form", every(9, FORMATS))
 def test_a_partial_result_takes_no_whole_ones_place(form, tmp_path):
     target, beside = tmp_path / "out", tmp_path / "out.partial"
     target.write_text("old")
@@ -54,6 +54,7 @@ def test_a_partial_result_has_its_own_name_also_where_there_is_no_other(tmp_path
     assert '"event": "note"' in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", ["rows 1; partial", "partial; rows 1"])
 def test_a_file_of_several_results_is_whole_when_all_are(script, tmp_path):
     target = tmp_path / "out.csv"

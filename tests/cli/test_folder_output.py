@@ -239,6 +239,7 @@ def test_rows_are_added_all_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert sorted((tmp_path / "out").rglob("*.parquet")) == before
 
 
+@pytest.mark.slow
 def test_what_dead_runs_left_is_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = (
         "import os, sys, pathlib\nfrom fff_cli.output.sinks.folders import NewFolder\n"

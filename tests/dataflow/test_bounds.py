@@ -185,6 +185,7 @@ def test_what_is_computed_has_bounds_and_what_fails_passes(
 OUTER: list[JoinKind] = ["left", "semi", "anti"]
 
 
+@pytest.mark.slow
 @quick
 @given(
     st.sampled_from(OUTER),
@@ -289,6 +290,7 @@ POOLS: dict[str, tuple[object, ...]] = {
 }
 
 
+@pytest.mark.slow
 @quick
 @given(st.sampled_from(sorted(POOLS)), compares, st.randoms(use_true_random=False), st.integers(1, 9))
 def test_other_types_are_found_by_bounds_too(

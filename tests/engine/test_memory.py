@@ -97,6 +97,7 @@ async def ran(
     return found, execution
 
 
+@pytest.mark.slow
 async def test_rows_beyond_the_limit_go_to_files_and_the_bag_is_the_same(folder: Path) -> None:
     _ = folder
     roomy, first = await ran(JOIN, None)

@@ -108,6 +108,7 @@ async def _check_parts(serve: Serve, folder: Path, seed: int, queries: int) -> t
     return len(site.requests), 2 * len(plain.requests)
 
 
+@pytest.mark.slow
 async def test_parts_that_are_here_and_the_rest_are_the_answer(serve: Serve, tmp_path: Path) -> None:
     counts = [await _check_parts(serve, tmp_path, seed, 8) for seed in range(1)]
     assert sum(some for some, _ in counts) < 0.8 * sum(every for _, every in counts)

@@ -164,6 +164,7 @@ async def test_what_a_stop_leaves_unread_is_missing(serve: Serve, tmp_path: Path
     assert missing == {"true"} if hanging == "scan" else "a = 20" in missing and "true" not in missing
 
 
+@pytest.mark.slow
 async def test_other_tables_join_without_asking_for_keys_of_their_own(serve: Serve, tmp_path: Path) -> None:
     """Keys that the other table has and the constants have not are not asked for."""
     one = site(1000, 1)

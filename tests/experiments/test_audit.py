@@ -21,6 +21,7 @@ def test_static_orders_cost_what_they_are_said_to(condition) -> None:
     assert world.fixed(order, 1) == pytest.approx(world.cost(world.run(static(order), 1)))
 
 
+@pytest.mark.slow
 def test_seconds_and_not_keys_are_judged() -> None:
     """A regret near the truth, where servers differ by up to a factor of 50."""
     found = [audited("20 ms to 1 s", 60, 100_003 + number, 1 + number) for number in range(3)]

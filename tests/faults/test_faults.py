@@ -69,6 +69,7 @@ def test_the_page_is_of_these_behaviours() -> None:
     assert page_of(rows) == text, "make faults writes docs/faults.md anew"
 
 
+@pytest.mark.slow
 def test_behaviours_have_names_of_their_own_and_cells() -> None:
     counts = Counter(one.name for one in BEHAVIOURS)
     assert max(counts.values()) == 1, counts.most_common(3)

@@ -220,6 +220,7 @@ def register(
     )
 
 
+@pytest.mark.slow
 def test_a_statement_asks_the_function_for_what_the_proxy_leaves(
     federation: Connection, documents: dict[str, tuple[bool, float]]
 ) -> None:
@@ -260,6 +261,7 @@ def test_scores_of_another_kind_are_failures_of_the_proxy(federation: Connection
     assert any("its proxy failed" in one for one in result.report["warnings"])
 
 
+@pytest.mark.slow
 def test_one_at_a_time_as_well(federation: Connection) -> None:
     register(
         federation, lambda body: body.endswith("0"), lambda body: float(body.endswith("0")), batch_size=1

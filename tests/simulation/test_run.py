@@ -44,6 +44,7 @@ def adverse_tables(seed):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["naive", "lottery", "rank"])
 @pytest.mark.parametrize("one_cpu", [False, True])
 def test_one_seed_one_trace_bit_by_bit(policy, one_cpu):

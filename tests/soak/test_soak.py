@@ -23,6 +23,7 @@ def test_a_few_days() -> None:
     assert tally.runs > 2
 
 
+@pytest.mark.slow
 def test_one_seed_is_one_day() -> None:
     for seed in (3, 8):
         first, again = go(day(seed)), go(day(seed))

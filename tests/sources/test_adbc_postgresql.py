@@ -180,6 +180,7 @@ OF_KINDS = (
 )
 
 
+@pytest.mark.slow
 async def test_each_type_is_read_and_compared(server: PostgresServer, tmp_path: Path) -> None:
     async with opened(tmp_path, SPEC, DB=server.uri) as federation:
         for condition, expected in OF_KINDS:
@@ -219,6 +220,7 @@ async def test_no_more_is_read_than_limit_takes(server: PostgresServer, tmp_path
         assert re.search(r'SELECT CAST\("v" AS text\).*FROM "public"."many" LIMIT 5', asked)
 
 
+@pytest.mark.slow
 async def test_order_and_limit_go_along_where_they_mean_the_same(
     server: PostgresServer, tmp_path: Path
 ) -> None:
@@ -309,6 +311,7 @@ async def test_a_connection_that_was_lost_is_made_again(server: PostgresServer, 
         assert await answer(federation, sql) == first
 
 
+@pytest.mark.slow
 async def test_what_nobody_waits_for_is_stopped(server: PostgresServer, tmp_path: Path) -> None:
     def busy() -> int:
         with dbapi.connect(server.uri, autocommit=True) as connection, connection.cursor() as cursor:

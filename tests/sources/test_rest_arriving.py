@@ -59,6 +59,7 @@ async def test_rows_are_there_before_the_answer_has_ended(serve: Serve, read: Re
     assert reader.meter.requests == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 async def test_every_row_comes_once_wherever_the_body_is_cut(serve: Serve, read: Read, seed: int) -> None:
     rng = random.Random(seed)

@@ -215,6 +215,7 @@ async def test_a_member_that_vanishes_is_told_of(
 # ---------------------------------------------------------------------------------------------------------------- traps
 
 
+@pytest.mark.slow
 async def test_a_packed_answer_that_bursts(serve: Serve, read: Read) -> None:
     bomb = gzip.compress(b"[" + b" " * 2**26)
 

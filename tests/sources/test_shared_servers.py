@@ -170,6 +170,7 @@ def recorded(shared_folder: Path) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 async def test_recorded_answers_of_real_apis(tools: Path, read: Read, recorded: list[dict[str, Any]]) -> None:
     async with running(tools / "replay_server.py") as url:
         reader = read(RECORDED % {"url": url})

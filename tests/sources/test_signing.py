@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from fff.errors import SecretError, SourceError
 from fff_sources.http.request.signing import AwsSigner, DigestSigner, OAuth1Signer
+from tests.sampling import every
 from tests.sources.reading import Reader
 from tests.web.serving import Serve
 
@@ -307,7 +308,7 @@ CLOCKED = {
 
 
 @pytest.mark.parametrize("auth", CLOCKED)
-@pytest.mark.parametrize("ahead", [-80_000, -600, 0, 600, 80_000])
+@pytest.mark.parametrize("ahead", every(3, [-80_000, 600, 0, -600, 80_000]))
 async def test_what_is_signed_is_of_the_servers_time(
     serve: Serve, read: Read, auth: str, ahead: float
 ) -> None:

@@ -115,6 +115,7 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.dictionaries(st.sampled_from(["a", "b"]), JSON, max_size=2), max_size=4),
     st.sampled_from(

@@ -54,6 +54,7 @@ def test_frozen_values() -> None:
     assert {case.text: shown(case) for case in cases} == FROZEN["values"]
 
 
+@pytest.mark.slow
 def test_the_engine_takes_a_fair_share(fixed: tuple[pa.Table, list[Taken]]) -> None:
     assert len(fixed[1]) > SHARE * FEW
     failing = [case for case in fixed[1] if case.found.failed is not None]
@@ -87,6 +88,7 @@ BROKEN: dict[str, Callable[..., object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_products_and_quotients_of_many_digits(spark: SparkEngine) -> None:
     """Spark cuts them before it rounds: of so many digits one in thirty tells."""
