@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from fff.execution import RunOptions
 from tests.engine.duck import over_duck
 from tests.engine.joins import INTS, R, S, T, oracle, sparkless
-from tests.engine.site import Site, access, federated, run
+from tests.engine.site import Site, access, federated, rows_of, run
 from tests.sampling import every, every_row
 from tests.web.serving import Serve
 
@@ -42,6 +43,23 @@ async def test_each_table_is_read_once(serve: Serve, tmp_path: Path, sql: str, s
     assert rows == oracle(site, sql)
     assert site.scans.keys() <= scans.keys()
     assert all(site.scans[table] <= pages for table, pages in scans.items())
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT r.a FROM web.r WHERE r.b IN (SELECT s.a FROM web.s JOIN web.t ON s.b = t.a WHERE t.b < :most)",
+        "SELECT r.a, z.b FROM web.r LEFT JOIN (SELECT DISTINCT b FROM web.s WHERE a < :most) z ON r.b = z.b",
+        "SELECT r.a, s.b FROM (SELECT a, b FROM web.r WHERE a < :most) r FULL JOIN web.s ON r.b = s.a FULL JOIN web.t ON t.a = s.b AND t.b > :least",
+    ],
+)
+async def test_a_query_with_a_parameter_is_a_table_as_well(serve: Serve, tmp_path: Path, sql: str) -> None:
+    values = {name: value for name, value in {"most": 3, "least": 1}.items() if f":{name}" in sql}
+    async with sparkless(serve, tmp_path) as (federation, site):
+        execution = federation.execute(federation.prepare(sql, values), RunOptions(seed=1))
+        rows = await rows_of(execution)
+    assert execution.outcome.complete
+    assert rows == oracle(site, sql.replace(":most", "3").replace(":least", "1"))
 
 
 @pytest.mark.parametrize(

@@ -216,6 +216,7 @@ def _planned_once(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
     written = Rewritten(Edited.of(parse_statement(sql).sql), catalog, planning.params)
     if piped is None:
         check_set(written_out(sql), catalog)
+    parameters.check(written.statement)  # later a query with a parameter may be a table
     refused: QueryError | None = None
     plain: Prepared | None = None
     try:
@@ -295,7 +296,6 @@ def _as_written(sql: str, text: Rewritten, planning: _Planning) -> Prepared:
     """The steps of planning, of a text that says what `sql` does. Errors and places of results are told about that."""
     written, statement = written_out(sql), text.statement
     try:
-        parameters.check(statement)
         expanded = expand_calls(text)
         try:
             tree = expanded.tree
