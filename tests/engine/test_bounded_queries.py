@@ -22,7 +22,7 @@ STATEMENTS: list[tuple[str, int, list[Row] | None]] = [
     ("SELECT count(*) FROM (SELECT id FROM papers LIMIT 30 OFFSET 5)", 4, [(30,)]),
     ("SELECT count(*) FROM (SELECT * FROM papers LIMIT 1000)", 10, [(100,)]),
     ("SELECT count(*), min(x) FROM (SELECT id, x FROM papers WHERE x >= 20 LIMIT 10)", 5, [(10, 20)]),
-    ("SELECT count(*) FROM (SELECT id FROM papers WHERE x >= 20 AND pow(x, 2) > 0 LIMIT 10)", 10, [(10,)]),
+    ("SELECT count(*) FROM (SELECT id FROM papers WHERE x >= 20 AND cosh(x) > 0 LIMIT 10)", 10, [(10,)]),
     ("SELECT count(*) FROM (SELECT x FROM papers GROUP BY x LIMIT 5)", 10, [(5,)]),
     ("SELECT count(*) FROM (SELECT DISTINCT s FROM papers LIMIT 2)", 10, [(2,)]),
     ("SELECT count(*) FROM (SELECT id, row_number() OVER (ORDER BY x) FROM papers LIMIT 2)", 10, [(2,)]),

@@ -69,7 +69,7 @@ RISING = [row(number, number // 2) for number in range(100)]  # two rows for eac
         ("SELECT DISTINCT x FROM t WHERE x > 0 ORDER BY x LIMIT 4", 10),
         ("SELECT x, count(*) AS c FROM t WHERE x > 0 GROUP BY x ORDER BY x LIMIT 4", 10),
         (
-            "SELECT id FROM t WHERE x > 0 AND pow(x, 2) > 0 ORDER BY x LIMIT 4",
+            "SELECT id FROM t WHERE x > 0 AND cosh(x) > 0 ORDER BY x LIMIT 4",
             10,
         ),  # a condition left to Spark
         ("SELECT id FROM t WHERE x > 0 AND x = id ORDER BY x LIMIT 1", 10),

@@ -6,7 +6,7 @@ import pytest
 from hard_rows import CATALOG, DATA
 from planner_fakes import refused_at
 
-from fff.errors import SparkError
+from fff.errors import QueryError, SparkError
 from fff.spark.session import SparkEngine
 from fff.sql import prepare
 from fff.sql.refusals.patterns import mistake_in
@@ -56,6 +56,21 @@ def test_wherever_a_pattern_stands(call: str) -> None:
 )  # fmt: skip
 def test_what_is_no_pattern_or_may_not_be_come_to_is_left_alone(expression: str) -> None:
     assert prepare(f"SELECT {expression} FROM r", CATALOG).blocks
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT i FROM r WHERE i > 1 AND s RLIKE '('",
+        "SELECT i > 1 OR s RLIKE '(' FROM r",
+        "SELECT split(s, '(') FROM r WHERE i > 1",
+        "SELECT i FROM r WHERE i IN (SELECT i FROM r WHERE s RLIKE '(')",
+    ],
+)
+def test_where_no_row_may_come_to_it_nothing_is_said(query: str) -> None:
+    assert prepare(query, CATALOG).blocks
+    with pytest.raises(QueryError, match="no regular expression"):
+        prepare("SELECT i FROM r WHERE s RLIKE '(' AND i > 1", CATALOG)
 
 
 @pytest.mark.spark

@@ -54,6 +54,18 @@ REFUSED = [
     ("SELECT * FROM t UNPIVOT ((v, w) FOR col IN ((k, id), (d, s)))", "s"),
     ("SELECT * FROM t UNPIVOT ((v, w) FOR col IN ((k, id), (d)))", "d"),
     ("SELECT * FROM t, LATERAL u", "u"),
+    ("SELECT extract(nope FROM dt) FROM t", "dt"),
+    ("SELECT date_part('epoch', dt) FROM t", "'epoch'"),
+    ("SELECT CAST(s AS decimal(40, 2)) FROM t", "40"),
+    ("SELECT CAST(arr AS array<decimal(5, 9)>) FROM n", "9"),
+    ("SELECT k::numeric(39) FROM t", "39"),
+    ("SELECT s LIKE 'a' ESCAPE 'xx' FROM t", "'xx'"),
+    ("SELECT named_struct('a', 1, 'b') FROM t", "named_struct"),
+    ("SELECT named_struct(s, 1) FROM t", "s"),
+    ("SELECT k FROM t LIMIT k", "k"),
+    ("SELECT k FROM t LIMIT ALL OFFSET id", "id"),
+    ("SELECT * FROM t TABLESAMPLE (150 PERCENT)", "150"),
+    ("SELECT * FROM t TABLESAMPLE (BUCKET 5 OUT OF 3)", "5"),
 ]  # fmt: skip
 TAKEN = [
     "SELECT lag() OVER (ORDER BY id), lead(k, 1, 0, true) OVER (ORDER BY id), any_value(k, true) OVER () FROM t",
@@ -67,6 +79,8 @@ TAKEN = [
     "SELECT round(d, 1 + 1), ceil(d, 2), transform(array(d), x -> round(x, 1)), from_json(s, 'a int'), rand(1), date_part('YEAR', dt) FROM t",
     "SELECT decode(k, 1, 'a', id, 'b', 'c'), get_json_object(s, s), pow(k, id), percentile.k FROM (SELECT * FROM t) percentile",
     "SELECT * FROM (SELECT k AS x, d AS y FROM t) q UNPIVOT (val FOR col IN (q.x, y))", "SELECT * FROM t UNPIVOT ((v, w) FOR col IN ((k, s) AS a, (d, s)))",
+    "SELECT CAST(k AS decimal(38, 38)), extract(yrs FROM dt), extract(dow_iso FROM dt), date_part('secs', dt), s LIKE 'a' ESCAPE '!' FROM t",
+    "SELECT k FROM t TABLESAMPLE (100 PERCENT) LIMIT 1 + 1", "SELECT k FROM t TABLESAMPLE (BUCKET 3 OUT OF 3) LIMIT length('ab')",
     "SELECT named_struct(concat('a', 'b'), id) FROM t", "SELECT * FROM t PIVOT (count(*) FOR dt IN ('2020-01-29', DATE '2020-01-30'))",
 ]  # fmt: skip
 

@@ -12,6 +12,7 @@ from fff.dataflow.kernels.nested import NESTED
 from fff.dataflow.kernels.quantities.durations import DURATIONS
 from fff.dataflow.kernels.quantities.exponents import EXPONENTS
 from fff.dataflow.kernels.quantities.numbers import NUMBERS
+from fff.dataflow.kernels.quantities.powers import POWERS
 from fff.dataflow.kernels.quantities.wide import WIDE
 from fff.dataflow.kernels.rounding import ROUNDING
 from fff.dataflow.kernels.strings import STRINGS
@@ -26,4 +27,4 @@ from fff.dataflow.kernels.written.scanned import SCANNED
 
 KERNELS: dict[str, Kernel] = ARITHMETIC | ROUNDING | CASTS | STRINGS | TIMES | NESTED
 KERNELS |= MOMENTS | CODES | MARKS | SCANNED | JSON_TEXTS | PRINTED
-KERNELS |= LISTS | MAPS | LAMBDAS | RANKS | DURATIONS | EXPONENTS | NUMBERS | WIDE
+KERNELS |= LISTS | MAPS | LAMBDAS | RANKS | DURATIONS | EXPONENTS | POWERS | NUMBERS | WIDE

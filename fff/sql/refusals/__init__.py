@@ -4,6 +4,7 @@ In: the tree of queries of a statement (`fff.sql.binder.scopes.QueryTree`).
 Out: nothing, or a QueryError that underlines the mistake; what only Spark can judge it says as soon as it is up.
 
     arguments     Arguments and operands of types that Spark never takes there
+    clauses       Digits, parts of moments, sizes of samples and the like that cannot be
     constants     Arguments that have to be constants, or of one type with others
     expressions   The kinds of a statement's expressions, read off its tokens
     fields        Fields and elements of columns that have none.
@@ -20,6 +21,7 @@ The words are explained in docs/glossary.md.
 from __future__ import annotations
 
 from fff.sql.binder.scopes import QueryTree
+from fff.sql.refusals.clauses import check_clauses
 from fff.sql.refusals.fields import check_fields
 from fff.sql.refusals.generators import check_generators
 from fff.sql.refusals.patterns import check_patterns
@@ -36,6 +38,7 @@ def check_refusals(tree: QueryTree) -> None:
     if any(token.token_type is TokenType.PIPE_GT for token in tree.statement.tokens):
         return
     check_patterns(tree)
+    check_clauses(tree)
     check_shapes(tree)
     check_windows(tree)
     check_generators(tree)

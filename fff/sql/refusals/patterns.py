@@ -1,6 +1,7 @@
 """Constant patterns of regular expressions that Java certainly refuses: told before the first request.
 
-Spark compiles a pattern once it has rows; one that stands where no row may come to (in CASE, IF, COALESCE) is left to it.
+Spark compiles a pattern once it has rows; one that stands where no row may come to (in CASE, IF and COALESCE, behind AND or OR,
+beside WHERE, in a query inside another) is left to it.
 """
 
 from __future__ import annotations
@@ -39,11 +40,22 @@ def check_patterns(tree: QueryTree) -> None:
             continue
         mistake = mistake_in(constant.value)
         place = identifier_span(pattern)
-        if mistake is not None and place is not None and node.find_ancestor(*_IN_SOME_ROWS) is None:
+        if mistake is not None and place is not None and _sees_every_row(node, tree.statement.tree):
             raise tree.statement.error(
                 f"[INVALID_PARAMETER_VALUE.PATTERN] {tree.statement.text_at(place)} is no regular expression: {mistake}",
                 place,
             )
+
+
+def _sees_every_row(node: Node, query: Node) -> bool:
+    """Whether each row of FROM comes to a part of a query."""
+    while node.parent is not None and not isinstance(node.parent, exp.Query):
+        if isinstance(node.parent, _IN_SOME_ROWS) or (
+            isinstance(node.parent, exp.And | exp.Or) and node.parent.expression is node
+        ):
+            return False
+        node = node.parent
+    return node.parent is query and (isinstance(node, exp.Where) or not query.args.get("where"))
 
 
 def _pattern_of(node: Node) -> Node | None:

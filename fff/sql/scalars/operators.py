@@ -13,9 +13,8 @@ from fff.sql.scalars.coercion import DOUBLE, INT, LONG, STRING, cast
 from fff.sql.scalars.functions import applied
 from fff.sql.scalars.quantities import intervals
 from fff.sql.scalars.typed import LeftToSparkError, Typed, call
+from fff.sql.syntax.literals import JAVAS_DIGITS
 
-#: Decimals of more digits are rounded on the way.
-_JAVAS_DIGITS = 34
 #: Quotients of decimals have so many digits before their points at most, and so many behind them at least.
 _MOST_QUOTIENT, _QUOTIENT_PLACES = 32, 6
 #: Whole numbers of so many digits are longs.
@@ -110,7 +109,7 @@ def _decimals(name: str, left: Typed, right: Typed, *, tries: bool) -> Typed:
         precision, scale = one.precision + other.precision + 1, one.scale + other.scale
     else:
         precision = scale + max(whole) + 1
-    if precision > _JAVAS_DIGITS:
+    if precision > JAVAS_DIGITS:
         return _wide(name, sides, coercion.bounded(precision, scale), tries=tries)
     return _called(name, sides, pa.decimal128(precision, scale), fails=False, tries=tries)
 
@@ -145,4 +144,4 @@ def _quotient(name: str, sides: list[Typed], whole: tuple[int, int], *, tries: b
 
 
 def _is_long(kind: ArrowType) -> bool:
-    return coercion.is_decimal(kind) and bool(kind.precision > _JAVAS_DIGITS)
+    return coercion.is_decimal(kind) and bool(kind.precision > JAVAS_DIGITS)

@@ -75,6 +75,7 @@ CALLS: dict[type[Node], tuple[str, tuple[str, ...]]] = {
     exp.Pi: ("pi", ()),
     exp.Exp: ("exp", ("this",)),
     exp.Ln: ("ln", ("this",)),
+    exp.Pow: ("pow", ("this", "expression")),
     exp.WidthBucket: ("width_bucket", ("this", "min_value", "max_value", "num_buckets")),
 }
 #: Functions that are casts, where they do not parse as casts.

@@ -57,6 +57,10 @@ class Constant(Struct, frozen=True):
         return self.kind in {"integer", "decimal", "double"}
 
 
+#: Decimals of more digits are rounded on the way through Spark's operators.
+JAVAS_DIGITS = 34
+
+
 class NotExactError(Exception):
     """The constant has no exact counterpart in the column's type; the comparison stays in Spark."""
 
@@ -89,6 +93,9 @@ def constant_of(statement: Statement, node: Node) -> Constant | None:
             return None
         assert isinstance(inner.value, int | float | Decimal)
         value = inner.value
+        digits = len(value.as_tuple().digits) if isinstance(value, Decimal) else 0
+        if digits > JAVAS_DIGITS and not isinstance(node.this, exp.Literal):  # `-(…)`, which Spark computes
+            return None
         return Constant(inner.kind, value.copy_negate() if isinstance(value, Decimal) else -value)
     if isinstance(node, exp.Literal):
         return _string(statement, node) if node.is_string else _number(node.name)

@@ -89,8 +89,10 @@ def _of_any_count(name: str) -> Callable[[list[exp.Expr]], exp.Expr]:
 
 
 def _named_struct(args: list[exp.Expr]) -> exp.Expr:
-    """`named_struct('a', x)`; of names that are computed sqlglot keeps nothing."""
-    written = all(isinstance(name, exp.Literal) and name.is_string for name in args[::2])
+    """`named_struct('a', x)`; of names that are computed, or without a value, sqlglot keeps nothing."""
+    written = len(args) % 2 == 0 and all(
+        isinstance(name, exp.Literal) and name.is_string for name in args[::2]
+    )
     return _STRUCT(args) if written else exp.Anonymous(this="named_struct", expressions=args)
 
 

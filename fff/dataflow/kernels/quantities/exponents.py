@@ -29,7 +29,7 @@ _LOG2_HIGH, _LOG2_LOW, _PER_LN10 = (
 #: Beyond these the exponential is infinite or 0.
 _GREATEST, _LEAST = 7.09782712893383973096e02, -7.45133219101941108420e02
 #: Of the even part of the exponential, and of the two halves of the odd part of the logarithm.
-_EXPONENTIAL = (
+EVEN_PART = (
     *(1.66666666666666019037e-01, -2.77777777770155933842e-03, 6.61375632143793436117e-05),
     *(-1.65339022054652515390e-06, 4.13813679705723846039e-08),
 )
@@ -40,11 +40,12 @@ _LOGARITHM = (
 _TWO_54 = 2.0**54
 
 
-def _polynomial(at: Doubles, coefficients: Sequence[float]) -> Doubles:
+def polynomial(at: Doubles, coefficients: Sequence[float]) -> Doubles:
+    """The sum of powers of numbers with these factors, the first of which is of none."""
     return reduce(lambda sum_, one: one + at * sum_, coefficients[-2::-1], np.full_like(at, coefficients[-1]))
 
 
-def _high(numbers: Doubles) -> NDArray[np.int64]:
+def high_half(numbers: Doubles) -> NDArray[np.int64]:
     """The upper half of the bits."""
     return numbers.view(np.int64) >> 32
 
@@ -52,14 +53,14 @@ def _high(numbers: Doubles) -> NDArray[np.int64]:
 def exponential(numbers: Doubles) -> Doubles:
     """The base of natural logarithms to these powers."""
     x = np.where(np.isfinite(numbers), np.clip(numbers, _LEAST, _GREATEST), 0.0)
-    size, up = _high(np.abs(x)), x >= 0
+    size, up = high_half(np.abs(x)), x >= 0
     near = size < 0x3FF0A2B2  # one and a half times ln 2
     whole = np.trunc(np.where(near, np.where(up, 1.0, -1.0), _PER_LN2 * x + np.where(up, 0.5, -0.5)))
     whole = np.where(size > 0x3FD62E42, whole, 0.0)  # a half of ln 2
     high, low = x - whole * _LN2_HIGH, whole * _LN2_LOW
     rest = np.where(whole == 0, x, high - low)
     square = rest * rest
-    c = rest - square * _polynomial(square, _EXPONENTIAL)
+    c = rest - square * polynomial(square, EVEN_PART)
     plain = 1.0 - ((rest * c) / (c - 2.0) - rest)
     shifted = np.ldexp(1.0 - ((low - (rest * c) / (2.0 - c)) - high), whole.astype(np.int32))
     result = np.where(size < 0x3E300000, 1.0 + x, np.where(whole == 0, plain, shifted))
@@ -69,9 +70,9 @@ def exponential(numbers: Doubles) -> Doubles:
 
 def _split(x: Doubles) -> tuple[Doubles, Doubles]:
     """The exponents of positive numbers, and what is left of these, from 1 on and below 2."""
-    tiny = _high(x) < 0x00100000
+    tiny = high_half(x) < 0x00100000
     x = np.where(tiny, x * _TWO_54, x)
-    exponent = (_high(x) >> 20) - 1023 - np.where(tiny, 54, 0)
+    exponent = (high_half(x) >> 20) - 1023 - np.where(tiny, 54, 0)
     bits = x.view(np.int64) & 0x000FFFFFFFFFFFFF
     return exponent.astype(np.float64), (bits | 0x3FF0000000000000).view(np.float64)
 
@@ -79,14 +80,14 @@ def _split(x: Doubles) -> tuple[Doubles, Doubles]:
 def logarithm(numbers: Doubles) -> Doubles:
     """The natural logarithms of positive numbers, finite or not."""
     exponent, x = _split(np.where(np.isfinite(numbers), numbers, 1.0))
-    upper = _high(x) & 0x000FFFFF
+    upper = high_half(x) & 0x000FFFFF
     halved = ((upper + 0x95F64) & 0x100000) != 0  # from the root of 2 on
     f = np.where(halved, x * 0.5, x) - 1.0
     k = exponent + halved
     s = f / (2.0 + f)
     z = s * s
     w = z * z
-    odd = w * _polynomial(w, _LOGARITHM[1]) + z * _polynomial(w, _LOGARITHM[0])
+    odd = w * polynomial(w, _LOGARITHM[1]) + z * polynomial(w, _LOGARITHM[0])
     half = 0.5 * f * f
     inside = ((upper - 0x6147A) | (0x6B851 - upper)) > 0
     wide = np.where(
@@ -110,7 +111,7 @@ def _logarithm_of_ten(numbers: Doubles) -> Doubles:
     return np.where(np.isfinite(numbers), low + y * _LOG2_HIGH, numbers)
 
 
-def _kernel(compute: Callable[..., Doubles], *, positive: bool) -> Kernel:
+def kernel_of(compute: Callable[..., Doubles], *, positive: bool) -> Kernel:
     """A function of doubles; `positive`: NULL of what is not above 0."""
 
     def kernel(args: Sequence[Value], kind: ArrowType) -> Value:
@@ -129,9 +130,9 @@ def _kernel(compute: Callable[..., Doubles], *, positive: bool) -> Kernel:
 
 
 EXPONENTS: dict[str, Kernel] = {
-    "exp": _kernel(exponential, positive=False),
-    "ln": _kernel(logarithm, positive=True),
-    "log10": _kernel(_logarithm_of_ten, positive=True),
-    "log2": _kernel(lambda one: logarithm(one) / logarithm(np.array([2.0])), positive=True),
-    "log": _kernel(lambda base, one: logarithm(one) / logarithm(base), positive=True),
+    "exp": kernel_of(exponential, positive=False),
+    "ln": kernel_of(logarithm, positive=True),
+    "log10": kernel_of(_logarithm_of_ten, positive=True),
+    "log2": kernel_of(lambda one: logarithm(one) / logarithm(np.array([2.0])), positive=True),
+    "log": kernel_of(lambda base, one: logarithm(one) / logarithm(base), positive=True),
 }

@@ -1,4 +1,4 @@
-"""Buckets of ranges, single bits, and numbers rounded before their point."""
+"""Buckets of ranges, single bits, other bases, and numbers rounded before their point."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from fff.dataflow.kernels.values import Kernel, Partial, Value, as_array, column
 from fff.schema import ArrowType
 
 _OVERFLOW = "[ARITHMETIC_OVERFLOW] Overflow."
+_BEYOND = "[ARITHMETIC_OVERFLOW] Overflow in function conv()."
+_DIGITS, _LONGS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", 2**64
 
 
 def _bucket(args: Sequence[Value], kind: ArrowType) -> Value:
@@ -76,7 +78,47 @@ def _tens(mode: str) -> Kernel:
     return kernel
 
 
+def _converted(text: str, base: int, target: int) -> str | None:
+    """The digits of a number in another base: a long without a sign, or with one where the target is negative; None beyond it.
+
+    Digits end with the first that is none.
+    """
+    negative = text.startswith("-")
+    number = 0
+    for letter in text[negative:]:
+        digit = _DIGITS.find(letter.upper()) if letter.isascii() else -1
+        if not 0 <= digit < base:
+            break
+        number = number * base + digit
+        if number >= _LONGS:
+            return None
+    if negative and target > 0:
+        number = _LONGS - 1 if number >= _LONGS // 2 else -number % _LONGS
+    elif target < 0 and number >= _LONGS // 2:
+        number, negative = _LONGS - number, True
+    digits = ""
+    while number or not digits:
+        number, digit = divmod(number, abs(target))
+        digits = _DIGITS[digit] + digits
+    return f"-{digits}" if negative and target < 0 else digits
+
+
+def _conv(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
+    """Numbers in another base, of constant bases; each different text once."""
+    texts, (base, target) = as_array(args[0]), (one.as_py() for one in args[1:])
+    if base is None or target is None or not (2 <= base <= len(_DIGITS) and 2 <= abs(target) <= len(_DIGITS)):
+        return pa.nulls(len(texts), kind)
+    coded = texts.dictionary_encode()
+    trimmed = [(one or "").strip(" ") for one in coded.dictionary.to_pylist()]
+    made = [_converted(one, base, target) if one else None for one in trimmed]
+    beyond = pa.array(
+        [bool(one) and each is None for one, each in zip(trimmed, made, strict=True)], pa.bool_()
+    )
+    return failing(pa.array(made, kind).take(coded.indices), beyond.take(coded.indices), _BEYOND)
+
+
 NUMBERS: dict[str, Kernel] = {
+    "conv": _conv,
     "width_bucket": _bucket,
     "getbit": _bit,
     "round_tens": _tens("half_towards_infinity"),

@@ -23,7 +23,9 @@ from fff.sql.scalars.coercion import (
 )
 from fff.sql.scalars.typed import LeftToSparkError, Typed, call
 
-NAMES = frozenset({"e", "getbit", "pi", "width_bucket", "exp", "ln", "log", "log10", "log2"})
+#: Functions of doubles alone, with how many they take.
+_OF_DOUBLES = {"exp": 1, "ln": 1, "log": 2, "log10": 1, "log2": 1, "pow": 2}
+NAMES = frozenset({"e", "getbit", "pi", "width_bucket", *_OF_DOUBLES})
 _DIGITS = {pa.int8(): 3, pa.int16(): 5, INT: 10, LONG: 20}
 
 
@@ -32,8 +34,7 @@ def applied(name: str, args: Sequence[Typed]) -> Typed:
     kinds = [one.type for one in args]
     if name in {"e", "pi"} and not args:
         return Typed(Literal(math.e if name == "e" else math.pi, DOUBLE), DOUBLE)
-    exponent = name in {"exp", "ln", "log", "log10", "log2"} and len(args) == 1 + (name == "log")
-    if exponent and all(map(_is_written_number, args)):
+    if len(args) == _OF_DOUBLES.get(name) and all(map(_is_written_number, args)):
         return call(name, [cast(one, DOUBLE) for one in args], DOUBLE)
     if (
         name == "getbit"
