@@ -186,7 +186,7 @@ MEASURES = (
     Measure(
         "pages of 100 rows over HTTP, read and joined", "pages of 10,000", 15.0, 4.0, PAGES, small_http_pages
     ),
-    Measure("a lookup", "bare aiohttp", 6.0, 2.0, LOOKUPS, looked_up(kept=False)),
+    Measure("a lookup", "bare aiohttp", 4.0, 2.0, LOOKUPS, looked_up(kept=False)),
     Measure("a lookup kept on disk", "one that is not", 2.2, 1.2, LOOKUPS, looked_up(kept=True)),
     Measure("keys of two columns, neither selective", "keys of one", 2.5, 4.0, ENGINE, pair_keys),
     Measure("a key between two columns", "keys that are equal", 6.0, 4.0, ENGINE, range_join),

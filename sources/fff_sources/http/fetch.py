@@ -82,6 +82,7 @@ class Reading(Struct, dict=True):
     _filled: frozenset[str] = frozenset()  # columns that some page had a value of
     _cut: str | None = None  # that the answer at hand is not all, unless a page follows
     _early: int = 0  # records of the answer at hand that were handed on while it came
+    _told: paginators.Told | None = None  # what the answer at hand tells of the whole
 
     # Made when they are needed: most lookups have one page.
     _repeats = cached_property(lambda self: Repeats(projected=self.projected))
@@ -171,9 +172,7 @@ class Reading(Struct, dict=True):
                     yield page
             return
         paginator = make_paginator(self.endpoint)
-        assert isinstance(paginator, paginators.OffsetPaginator | paginators.PageNumberPaginator), (
-            "others are not divided"
-        )
+        assert isinstance(paginator, _COUNTING), "others are not divided"
         paginator.take_part(part.share)
         self._repeats.note(part.share.first)
         if part.first is not None:
@@ -318,7 +317,7 @@ class Reading(Struct, dict=True):
         if getattr(self.endpoint.paginator, "empty_pages", "error") == "error":
             place, what = (ask.position, paginator.param) if counts else (self._pages, None)
             self._gaps.check(place, answer.records, what)
-        total = paginator.total(answer) if counts else None
+        total = self._told if counts else None
         param = paginator.param
         ignored = "the source goes round" if param is None else f"the source seems to ignore {param!r}"
         self._repeats.check(
@@ -376,7 +375,7 @@ class Reading(Struct, dict=True):
         opened: Opened | None = None,
     ) -> tuple[list[Page], PageAnswer]:
         """The rows of one answer that were not handed on before, and what the paginator may know about it."""
-        self._pages += 1
+        self._pages, self._told = self._pages + 1, None
         if self.is_scan:
             self.meter.pages += 1
         else:
@@ -420,10 +419,10 @@ class Reading(Struct, dict=True):
         text = self.body.text(response) if opened is None else opened.text
         answer = PageAnswer(text, response.headers, response.url, records)
         try:
-            total = paginator.total(answer)
+            self._told = paginator.total(answer)
         except PaginationError as error:
             raise self._error(str(error), response.url) from None
-        total = self._totals.note(total, records)
+        total = self._totals.note(self._told, records)
         rows, counted = total.rows, total.certain and self.endpoint.record_is_row
         if rows is not None and self.is_scan:
             if self.fill is None:  # else it is the total of one variant of several
