@@ -37,6 +37,8 @@ _PACE = 2**18  # bytes for which a body gets a second more
 _REPEATABLE = frozenset({"GET", "HEAD"})
 _LATER = 0.01  # seconds more that are worth another timer: small answers are many
 _UNSENDABLE = re.compile("[\r\n\0]")
+#: Where a URL leads, and what no request line can hold behind that: a space or an é of a spec, or of a server's link.
+_ORIGIN, _UNWRITABLE = re.compile(r"[^:/?#]+://[^/?#]*"), re.compile(r"[^\x21-\x7e]")
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"})
 
 
@@ -164,7 +166,7 @@ class Network:
         head_came = False
         _HEADS.set(head_sent)
         try:
-            url = URL(out.url, encoded=True)
+            url = URL(_sendable(out.url), encoded=True)
             route = policy.route
             proxy = self._proxy_of(url, route)
             through = proxy if proxy and proxy.startswith(SOCKS) else None
@@ -449,3 +451,12 @@ def _plain(error: BaseException) -> str:
     message = error.message if isinstance(error, aiohttp.ClientResponseError) else str(error)
     text = " ".join("".join(char if char.isprintable() else " " for char in message).split())
     return text or type(error).__name__
+
+
+def _sendable(url: str) -> str:
+    """A URL without characters that no request line can hold."""
+    origin = _ORIGIN.match(url)
+    begins = 0 if origin is None else origin.end()
+    return url[:begins] + _UNWRITABLE.sub(
+        lambda character: quote(character[0], errors="replace"), url[begins:]
+    )
