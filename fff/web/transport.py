@@ -16,7 +16,7 @@ import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Protocol
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 from urllib.request import getproxies_environment, proxy_bypass
 from weakref import WeakSet
 
@@ -38,6 +38,8 @@ _PACE = 2**18  # bytes for which a body gets a second more
 _REPEATABLE = frozenset({"GET", "HEAD"})
 _ROOT = re.compile("[^:/?#]+://[^/?#]+")  # what a URL begins with
 _UNSENDABLE = re.compile("[\r\n\0]")
+#: What no request line can hold: a space or an é of a spec, or of a server's link.
+_UNWRITABLE = re.compile(r"[^\x21-\x7e]")
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"})
 
 
@@ -323,10 +325,9 @@ class _Peer:
         self._known: tuple[Mapping[str, str], str] | None = None  # headers of the last request, all lines
 
     def written(self, out: Outgoing) -> bytes:
-        """A request as it goes out. Raises InvalidURL."""
+        """A request as it goes out."""
         place = out.url[self._root :].partition("#")[0]
-        if _UNSENDABLE.search(place):
-            raise aiohttp.InvalidURL(place)
+        place = _UNWRITABLE.sub(lambda character: quote(character[0], errors="replace"), place)
         body, kind = body_of(out.json, out.form)
         bodied = kind is not None or out.method not in _REPEATABLE
         if bodied or self._known is None or self._known[0] != out.headers:

@@ -377,3 +377,21 @@ def test_statements_can_be_kept_from_naming_files(folder: Path, monkeypatch: pyt
             with pytest.raises(QueryError):
                 connection.sql(f"SELECT * FROM {name}")
         assert len(connection.sql("SELECT zip FROM here.a")) == 2, "which the spec names"
+
+
+@pytest.mark.parametrize(
+    ("read", "said"),
+    [
+        ("read_csv('a.csv')", "a file is a table: FROM 'a.csv'"),
+        ("READ_PARQUET('a.parquet') AS p", "a file is a table: FROM 'a.parquet'"),
+        ("(SELECT * FROM read_json_auto('a.json'))", "a file is a table: FROM 'a.json'"),
+        ("read_xlsx(x)", "a file is a table: FROM 'FILE'"),
+        ("sqlite_scan('a.db', 't')", "a database is a source of type adbc in a spec"),
+        ("'a.db'", "it is a SQLite database, which a spec reads: type: adbc, driver: sqlite, uri: a.db"),
+    ],
+)
+async def test_who_reads_as_elsewhere_is_told_how_it_is_done_here(folder: Path, read: str, said: str) -> None:
+    (folder / "a.db").write_bytes(b"SQLite format 3\0" + bytes(84))
+    with pytest.raises(QueryError) as told:
+        await rows(folder, f"SELECT * FROM {read}")
+    assert told.value.hint == said

@@ -260,6 +260,22 @@ async def test_next_links_keep_the_credentials_on_the_host_and_lose_them_elsewhe
     assert here.paths == ["/r", "/other/path?p=2"]
 
 
+async def test_paths_and_links_may_hold_what_no_request_line_can(serve: Serve, read: Read) -> None:
+    async def handler(asked: web.Request) -> web.Response:
+        assert asked.path == "/Stra\u00dfen & Pl\u00e4tze/a b"
+        assert "%2F" in asked.raw_path, "what is escaped stays as it is"
+        following = None if "from" in asked.query else f"{asked.path}?tag=%2F&from=b \u00e9"
+        assert asked.query.get("from") in (None, "b \u00e9")
+        return web.json_response({"items": ROWS[:3] if following else ROWS[3:5], "next": following})
+
+    served = await serve(handler)
+    place = '"Stra\u00dfen & Pl\u00e4tze/a b?tag=%2F"'
+    reader = read(
+        source(served.url, f"t: {{{COLUMNS}, scan: {{endpoint: {{path: {place}, data_selector: items}}}}}}")
+    )
+    assert ids(await reader.scan("t")) == ALL[:5]
+
+
 async def test_auto_finds_the_next_link(serve: Serve, read: Read) -> None:
     async def handler(asked: web.Request) -> web.Response:
         if asked.path == "/hal":

@@ -509,3 +509,28 @@ def test_adapters_are_made_of_parts(adapter: importlib.metadata.EntryPoint) -> N
     assert made.__name__ == "RestSource" or "RestSpec" not in inspect.getsource(
         importlib.import_module(made.__module__)
     )
+
+
+@pytest.mark.parametrize(
+    ("client", "path", "said"),
+    [
+        ("auth: {type: oauth2, client_id: x, access_token_url: 'file:///a', refresh_token: r}", "auth.access_token_url", "is not an http or https URL"),
+        ("auth: {type: oauth2, client_id: x, access_token_url: 'https://a', authorization_url: 'javascript:a()'}", "auth.authorization_url", "is not an http or https URL"),
+        ("auth: {type: oauth2_client_credentials, client_id: x, client_secret: y, access_token_url: token}", "auth.access_token_url", "is not an http or https URL"),
+        ("auth: {type: jwt, key: k, access_token_url: 'https://a:port/'}", "auth.access_token_url", "is not an http or https URL"),
+        ("network: {ca_bundle: gone.pem}", "network.ca_bundle", "there is no file 'gone.pem'"),
+        ("network: {client_certificate: gone.pem, client_key: fff.yaml}", "network.client_certificate", "there is no file 'gone.pem'"),
+    ],
+)  # fmt: skip
+def test_where_logins_and_certificates_are_is_looked_at(
+    tmp_path: Path, client: str, path: str, said: str
+) -> None:
+    text = GOOD.replace('v1"}', f'v1", {client}}}').rstrip() + "\n            scan: {endpoint: x}\n"
+    assert problems(tmp_path, text) == [(f"sources.gov.client.{path}", 4, said, None)]
+
+
+def test_the_column_of_accounts_holds_their_names(tmp_path: Path) -> None:
+    text = GOOD.replace("tables:", "accounts: {column: Year, each: {a: {}}}\n        tables:").rstrip()
+    [(path, line, said, _)] = problems(tmp_path, text + "\n            scan: {endpoint: x}\n")
+    assert (path, line) == ("sources.gov.tables.crime.columns.year", 8)
+    assert said == "holds the names of accounts, and is of type int"

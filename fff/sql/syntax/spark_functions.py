@@ -126,6 +126,13 @@ SPARK_FUNCTIONS = frozenset(
 )
 
 
+#: What others call to read a file, or a table of a database.
+_READERS = re.compile(
+    r"(read|scan)_(csv|parquet|json|json_objects|ndjson|ndjson_objects|xlsx|files|arrow)(_auto)?|(csv|parquet|arrow)_scan"
+    r"|(?P<database>(sqlite|postgres|mysql)_(scan|query))",
+    re.IGNORECASE,
+)
+
 #: What Spark's grammar calls without its being a function of the catalog.
 _GRAMMAR = frozenset({"identifier", "timestampadd", "timestampdiff", "try_cast"})
 
@@ -136,6 +143,8 @@ def check_function_names(statement: Statement) -> None:
     A name with another before it, as `default.f`, is one of the catalog of somebody's own Spark, which is asked.
     Raises QueryError.
     """
+    for table in statement.tree.find_all(exp.Table):
+        _check_reader(statement, table.this)
     for node in statement.tree.find_all(exp.Anonymous):
         name = node.this if isinstance(node.this, str) else node.this.name
         if isinstance(node.parent, exp.Dot | exp.Hint) or name.lower() in SPARK_FUNCTIONS | _GRAMMAR:
@@ -148,6 +157,25 @@ def check_function_names(statement: Statement) -> None:
             if close
             else "neither Spark SQL nor a source has a function of this name",
         )
+
+
+def _check_reader(statement: Statement, call: object) -> None:
+    """Say to who reads a file or a database as in DuckDB how that is done here."""
+    if not isinstance(call, exp.Anonymous | exp.ReadCSV | exp.ReadParquet):
+        return
+    name = call.name if isinstance(call, exp.Anonymous) else call.sql_name()
+    reads = _READERS.fullmatch(name)
+    if reads is None:
+        return
+    file = call.find(exp.Literal)
+    named = f"FROM '{file.name if file is not None else 'FILE'}'"
+    raise statement.error(
+        f"unknown function {name.lower()}",
+        identifier_span(call),
+        hint="a database is a source of type adbc in a spec"
+        if reads["database"]
+        else f"a file is a table: {named}",
+    )
 
 
 def _counts(text: str) -> list[range]:

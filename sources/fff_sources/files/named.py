@@ -26,6 +26,7 @@ FILES = "local"
 FORMATS = ("csv", "tsv", "json", "ndjson", "parquet", "arrow", "excel")
 #: The table of what is piped in.
 STANDARD_INPUT = "stdin"
+_SQLITE = b"SQLite format 3\0"  # how its files begin
 
 
 class NamedFiles:
@@ -79,6 +80,9 @@ class NamedFiles:
             return "nothing is piped in"
         path, close = self._cwd / name, []
         if self.name == FILES and path.is_file():
+            with contextlib.suppress(OSError), path.open("rb") as file:
+                if file.read(len(_SQLITE)) == _SQLITE:
+                    return f"it is a SQLite database, which a spec reads: type: adbc, driver: sqlite, uri: {name}"
             return f"nothing tells what kind of file it is; say it: csv.`{name}`"
         with contextlib.suppress(OSError):
             files = [one.name for one in path.parent.iterdir() if format_of_name(one.name)]

@@ -35,7 +35,7 @@ def read_as(model: type[S], name: str, document: Document) -> tuple[S | None, li
         try:
             return model.model_validate(merged), list(problems.values())
         except SpecInvalid as error:
-            items = [item for item in error.errors(include_url=False) if _path_of(item, merged) not in gone]
+            items = [one for one in error.errors(include_url=False) if not _follows(one, merged, gone)]
             more = _findings(items, merged, raw, base, document, model=model)
             problems |= {place: problem for place, problem in more.items() if place not in problems}
             merged = copy.deepcopy(merged)
@@ -44,6 +44,13 @@ def read_as(model: type[S], name: str, document: Document) -> tuple[S | None, li
             if merged.get("tables") == {}:
                 break
     return None, list(problems.values())
+
+
+def _follows(item: Any, data: Any, gone: set[KeyPath]) -> bool:
+    """Whether something is wrong because a part of it is gone that was wrong itself."""
+    path = _path_of(item, data)
+    whole = item["type"] in ("value_error", "union_tag_not_found")
+    return path in gone or (whole and any(one[:-1] == path for one in gone if one))
 
 
 # --------------------------------------------------------------------------------------------------- defaults
@@ -255,7 +262,8 @@ def _own_path(loc: Sequence[Key], data: Any) -> KeyPath:
     """Pydantic's location without the names of union members, which users did not write."""
     path: list[Key] = []
     for position, key in enumerate(loc):
-        if isinstance(data, dict) and (key in data or position == len(loc) - 1):
+        is_member = isinstance(data, dict) and data.get("type") == key and key not in data
+        if isinstance(data, dict) and not is_member and (key in data or position == len(loc) - 1):
             path.append(key)
             data = data.get(key)
         elif isinstance(data, list) and isinstance(key, int):

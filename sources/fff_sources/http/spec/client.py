@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from fff.web.addresses import SOCKS
-from fff_sources.http.spec.model import Field, Params, Path, Spec, Text, model_validator
+from fff_sources.http.spec.model import Field, Params, Path, Spec, Text, Url, model_validator
 
 
 class Bearer(Spec):
@@ -36,7 +36,7 @@ class OAuth2ClientCredentials(Spec):
     """A token fetched with client id and secret, fetched again when it runs out."""
 
     type: Literal["oauth2_client_credentials"]
-    access_token_url: str
+    access_token_url: Url
     client_id: str
     client_secret: str
     access_token_request_data: dict[str, Text] = {}
@@ -51,13 +51,13 @@ class OAuth2(Spec):
     """
 
     type: Literal["oauth2"]
-    access_token_url: str
+    access_token_url: Url
     client_id: str
     client_secret: str | None = None
     account: str | None = None
     refresh_token: str | None = None
-    authorization_url: str | None = None
-    device_authorization_url: str | None = None
+    authorization_url: Url | None = None
+    device_authorization_url: Url | None = None
     redirect_port: int = Field(default=0, ge=0, le=65535)
     scopes: list[str] = []
     access_token_request_data: dict[str, Text] = {}
@@ -121,7 +121,7 @@ class Jwt(Spec):
     claims: dict[str, Text | list[Text]] = {}
     headers: dict[str, Text] = {}
     expires_in: float = Field(default=600, gt=60)
-    access_token_url: str | None = None
+    access_token_url: Url | None = None
     access_token_request_data: dict[str, Text] = {}
     default_token_expiration: float = 3600
 

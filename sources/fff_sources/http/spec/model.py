@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from pydantic import (
     AliasChoices,
@@ -105,6 +106,21 @@ def _checked_place(text: object) -> object:
     return text
 
 
+def _checked_url(text: object) -> object:
+    if isinstance(text, str) and "{" not in text and not is_http(text):
+        raise ValueError("is not an http or https URL")
+    return text
+
+
+def is_http(url: str) -> bool:
+    """Whether a URL leads to a host by http or https."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
 TypeName = Annotated[str, BeforeValidator(_checked_type)]
 Delimiter = Annotated[str, Field(min_length=1, max_length=1)]
 SkipRows = Annotated[int, Field(ge=0, le=1000)]
@@ -112,6 +128,7 @@ PageSize = Annotated[int, Field(ge=1)]
 BatchSize = Annotated[int, Field(ge=1, le=10_000)]
 Path = Annotated[str, BeforeValidator(_checked_path)]
 Encoding = Annotated[str, BeforeValidator(_checked_encoding)]
+Url = Annotated[str, BeforeValidator(_checked_url)]
 Place = Annotated[str, BeforeValidator(_checked_place)]
 Text = Annotated[str, BeforeValidator(_text)]
 Params = dict[str, Text | list[Text] | None]

@@ -15,6 +15,7 @@ from fff_sources.adapter import SourceContext
 from fff_sources.http.response.json import MalformedJSON
 from fff_sources.http.response.jsonpath import JsonPath, parse_path, value
 from fff_sources.http.spec import spec
+from fff_sources.http.spec.model import is_http
 
 
 def base_url_variable(source: str) -> str:
@@ -24,12 +25,8 @@ def base_url_variable(source: str) -> str:
 
 def check_base_url(context: SourceContext, base_url: str, *, overridden: bool) -> None:
     """Raises SpecError where requests cannot start with the base URL; `overridden`: it is the variable's."""
-    try:
-        parts = urlsplit(base_url)
-        usable = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1)
-    except ValueError:
-        usable = False
-    if usable and "@" not in parts.netloc:
+    usable = is_http(base_url)
+    if usable and "@" not in urlsplit(base_url).netloc:
         return
     what = "holds a user name" if usable else "is not an http or https URL"
     message = f"the base URL of {context.name} {what}: {context.client.shown(base_url)}"
@@ -56,6 +53,16 @@ def unusable_base_url(context: SourceContext, client: spec.Client) -> list[SpecE
     except SpecError as error:
         return [error]
     return []
+
+
+def missing_files(context: SourceContext, client: spec.Client) -> list[SpecError]:
+    """The certificates and keys that are not there."""
+    folder, place = context.document.folder, ("sources", context.name, "client", "network")
+    return [
+        context.document.error((*place, name), f"there is no file {file!r}")
+        for name in ("ca_bundle", "client_certificate", "client_key")
+        if (file := getattr(client.network, name, None)) is not None and not (folder / file).is_file()
+    ]
 
 
 def missing_secrets(context: SourceContext, secrets: Secrets) -> list[SpecError]:

@@ -29,6 +29,12 @@ def problems(source: str, declared: spec.RestSpec, document: Document) -> list[S
     errors: list[SpecError] = []
     for name, table in declared.tables.items():
         errors += _Check(("sources", source, "tables", name), table, document).run()
+        for column, part in (table.columns or {}).items():
+            same = declared.accounts is not None and column.lower() == declared.accounts.column.lower()
+            if same and part.type != "string":
+                message = f"holds the names of accounts, and is of type {part.type}"
+                place = ("sources", source, "tables", name, "columns", column)
+                errors.append(document.error(place, message, hint="accounts: {column: …} names another"))
     return errors
 
 
