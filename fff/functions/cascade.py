@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -24,15 +24,19 @@ from fff.structs import Struct, field
 
 #: Shares of a proxy's verdicts that the oracle gives in its place: the least with which the bound holds, so
 #: that fewer are as more trues are known. Few trues need many audits, still less than asking for all.
-AUDITED = (0.1, 0.2, 0.3, 0.4, 0.5)
+AUDITED: tuple[float, ...] = tuple(0.05 * 16 ** (step / 15) for step in range(16))  # to 0.8
+#: Of the chance of error, the share for verdicts false: they are the more, and bounded by few trues.
+_OF_FALSES = 0.8
 #: Of the errors that may be made, the share that thresholds aim at; the rest is for not knowing their number.
-_AIM = 0.4
+_AIM = 0.5
 #: So many verdicts of the oracle come before the first of the proxy; thresholds change when there are so much
 #: more of them.
 _FIRST, _MORE = 50, 1.1
-#: Bets on how many errors audits find, and how much is set on each (see `most_unseen`).
-_BETS = (1.0, 0.9, 0.75, 0.5, 0.25, 0.1)
-_STAKES = (0.4, 0.2, 0.15, 0.1, 0.1, 0.05)
+#: Bets on how many errors audits find, as what each multiplies by for one that is not found (see
+#: `most_unseen`), as logarithms. Half is set on the first, that none is found at all; the last is worth
+#: something whatever is found, since the least share that is audited gains more.
+_GAINS = -np.log1p(-np.array((1 - 1e-12, 0.6, 0.4, 0.25, 0.15, 0.08, 0.04)))
+_STAKES: tuple[float, ...] = (math.log(0.5), *[math.log(0.5 / (len(_GAINS) - 1))] * (len(_GAINS) - 1))
 
 
 class Proxy(Struct, frozen=True, eq=False):
@@ -85,19 +89,19 @@ class Cascade:
 
     def __init__(self, proxy: Proxy) -> None:
         self._wrong_trues, self._wrong_falses = 1 - proxy.precision, 1 - proxy.recall
-        self._chance = (1 - proxy.confidence) / 2
+        chance = 1 - proxy.confidence
+        self._chance = {True: chance * (1 - _OF_FALSES), False: chance * _OF_FALSES}
         self._seed = proxy.seed
         self._coins = random.Random(proxy.seed)
         self._true_from, self._false_to = math.inf, -math.inf
         self._trues = 0  # verdicts given, by the oracle or the proxy
-        #: Of the proxy's verdicts, true and false: those on their way, errors that audits have found, and how
-        #: many wrong ones have been given at most.
-        self._waiting, self._found, self._wrong = ({True: 0, False: 0} for _ in range(3))
+        #: Of the proxy's verdicts, true and false: those on their way, how many wrong ones have been given at
+        #: most, what bets have after the errors that audits have found, and whether more are expected.
+        self._waiting, self._wrong = {True: 0, False: 0}, {True: 0, False: 0}
+        self._bets = {True: _STAKES, False: _STAKES}
+        self._errs = {True: False, False: False}
         self._share = {True: AUDITED[-1], False: AUDITED[-1]}  # that is audited
-        self._least = {
-            True: AUDITED[-1],
-            False: AUDITED[-1],
-        }  # of those shares, among which verdicts were given
+        self._least = dict(self._share)  # of those shares, among which verdicts were given
         self._known: list[
             tuple[float, bool, float]
         ] = []  # score, the oracle's verdict, for how many it stands
@@ -113,7 +117,7 @@ class Cascade:
             if score is None or self._false_to < score < self._true_from or math.isnan(score):
                 continue
             side = score >= self._true_from
-            if not self._holds({**self._waiting, side: self._waiting[side] + 1}, self._found, self._trues):
+            if not self._holds({**self._waiting, side: self._waiting[side] + 1}, self._bets, self._trues):
                 continue
             coins = random.Random(f"{self._seed} {keys[place]!r}") if keys else self._coins
             if coins.random() < self._share[side]:
@@ -133,8 +137,8 @@ class Cascade:
         """The verdicts are given: the oracle's, and the proxy's where the oracle has not been heard."""
         self._drop_waiting(judging)
         believed = {place: side for place, side in judging.believed.items() if place not in heard}
-        self._found = self._with_errors(judging, heard)
-        self._wrong = self._most_wrong(_by_side(believed), self._found)
+        self._bets = self._with_errors(judging, heard)
+        self._wrong = self._most_wrong(_by_side(believed), self._bets)
         self._trues += sum(heard.values()) + sum(believed.values())
         for place, verdict in heard.items():
             score = judging.scores[place]
@@ -147,39 +151,49 @@ class Cascade:
         self._share = {side: self._least_share(side) for side in (True, False)}
 
     def _least_share(self, side: bool) -> float:
-        """What has to be audited of a side's verdicts from now on: one more error found stops nothing."""
+        """What has to be audited of a side's verdicts from now on. Where errors come, one more stops nothing."""
         may_be = self._wrong_trues * self._trues if side else self._misses(self._trues, self._wrong[True])
         for share in AUDITED:
-            if most_unseen(self._found[side] + 1, self._chance, share) <= may_be:
+            bets = self._bets[side]
+            if self._errs[side] or bets != _STAKES:
+                bets = with_error(bets, share)
+            if most_unseen(bets, self._chance[side], share) <= may_be:
                 return share
         return AUDITED[-1]
 
     def fail(self, judging: Judging) -> None:
         """The oracle brought nothing, so no verdict is given. Audits count as if they had found errors."""
         self._drop_waiting(judging)
-        self._found = self._with_errors(judging, {})
+        self._bets = self._with_errors(judging, {})
 
     def _drop_waiting(self, judging: Judging) -> None:
         for side in judging.believed.values():
             self._waiting[side] -= 1
 
-    def _with_errors(self, judging: Judging, heard: Mapping[int, bool]) -> dict[bool, int]:
-        """The errors that audits have found, these among them."""
-        errors = _by_side({at: side for at, side in judging.audited.items() if heard.get(at) is not side})
-        return {side: self._found[side] + errors[side] for side in errors}
+    def _with_errors(self, judging: Judging, heard: Mapping[int, bool]) -> dict[bool, tuple[float, ...]]:
+        """What the bets have after the errors that these audits have found."""
+        bets = dict(self._bets)
+        for at, side in judging.audited.items():
+            if heard.get(at) is not side:
+                bets[side] = with_error(bets[side], judging.share[side])
+        return bets
 
-    def _most_wrong(self, believed: Mapping[bool, int], errors: Mapping[bool, int]) -> dict[bool, int]:
+    def _most_wrong(
+        self, believed: Mapping[bool, int], bets: Mapping[bool, tuple[float, ...]]
+    ) -> dict[bool, int]:
         """How many wrong verdicts have been given at most if so many more are. What held before holds on."""
         return {
             side: min(
                 self._wrong[side] + believed[side],
-                most_unseen(errors[side], self._chance, self._least[side]),
+                most_unseen(bets[side], self._chance[side], self._least[side]),
             )
             for side in (True, False)
         }
 
-    def _holds(self, believed: Mapping[bool, int], errors: Mapping[bool, int], trues: int) -> bool:
-        wrong = self._most_wrong(believed, errors)
+    def _holds(
+        self, believed: Mapping[bool, int], bets: Mapping[bool, tuple[float, ...]], trues: int
+    ) -> bool:
+        wrong = self._most_wrong(believed, bets)
         return wrong[True] <= self._wrong_trues * trues and wrong[False] <= self._misses(trues, wrong[True])
 
     def _misses(self, trues: int, wrong: int) -> float:
@@ -198,6 +212,10 @@ class Cascade:
         if self._true_from <= self._false_to:
             self._true_from = (self._true_from + self._false_to) / 2
             self._false_to = math.nextafter(self._true_from, -math.inf)
+        self._errs = {
+            True: bool(np.any(verdicts[scores >= self._true_from] == 0)),
+            False: bool(np.any(verdicts[scores <= self._false_to])),
+        }
 
 
 def _by_side(verdicts: Mapping[int, bool]) -> dict[bool, int]:
@@ -212,21 +230,34 @@ def _last_within(scores: np.ndarray, errors: np.ndarray, most: float, none: floa
     return float(scores[within[-1]]) if len(within) else none
 
 
+@lru_cache(maxsize=4096)
+def with_error(bets: tuple[float, ...], share: float) -> tuple[float, ...]:
+    """What the bets have, as logarithms, after an audit has found an error where such a share was audited."""
+    return tuple(float(one) for one in np.array(bets) + _losses(share))
+
+
 @cache
-def most_unseen(errors: int, chance: float, share: float) -> int:
-    """How many errors no audit has seen, at most, where audits have found some; ever more with probability `chance`.
+def _losses(share: float) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        losses: np.ndarray = np.log(1 - np.minimum(1, np.expm1(_GAINS) * (1 - share) / share))
+    return losses
+
+
+@lru_cache(maxsize=4096)
+def most_unseen(bets: tuple[float, ...], chance: float, share: float) -> int:
+    """How many errors no audit has seen, at most, where bets have so much; ever more with probability `chance`.
 
     An audit finds each error with a probability `p` that may be another for each, be chosen by all that was
     known before, and is `share` at least. Who gets `1 + bet p / (1 - p)` for one that is not found, and
     `1 - bet` for one that is, plays a fair game, in which nobody ever has 1 / `chance` times the stake with a
-    greater probability than `chance`. Several such at once are fair, too. Taking `share` for `p` gives less.
+    greater probability than `chance`. Several such at once are fair, too. Each of ours sets what would give
+    it the same gain for any `p`, or all it has where that is less: so an error found among many audits tells
+    less than one found among few. Taking `share` for the `p` of those not found gives less.
     """
-    bets = 1 + np.array(_BETS) * share / (1 - share)
-    lost = np.maximum(1 - np.array(_BETS), np.finfo(float).tiny)
-    begun = np.log(_STAKES) + errors * np.log(lost)
+    begun, gains = np.array(bets), np.minimum(_GAINS, -math.log1p(-share))
 
     def is_likely(unseen: int) -> bool:
-        return float(np.logaddexp.reduce(begun + unseen * np.log(bets))) < -math.log(chance)
+        return float(np.logaddexp.reduce(begun + unseen * gains)) < -math.log(chance)
 
     high = 1
     while is_likely(high):

@@ -59,6 +59,8 @@ def secret_key(folder: Path) -> bytes:
     draft = folder / f"key.{secrets.token_hex(8)}.part"
     with private(draft) as file:
         file.write(secrets.token_bytes(_KEY_BYTES))
+        file.flush()
+        os.fsync(file.fileno())  # what is signed by it is lost with it
     try:
         if key:  # damaged: nothing that was kept under it can be checked any more
             draft.replace(path)
