@@ -129,17 +129,17 @@ def _at_moment(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
     return replace(plain, sql=sql, result=None if plain.result is None else plain.result.at(text.origin))
 
 
-#: A query that is written anew may hold what it was made of: so often such a query is planned within another.
-_MOST_ANEW = 4
+#: Queries in queries that are planned by themselves.
+_DEEPEST = 4
 
 
 class _NestedPlan(Struct, frozen=True):
     """What came of planning a query as a statement, over the tables that it names."""
 
     tables: list[Table]
-    anew: int
-    limited: bool  # more may come of it with a smaller `anew`
-    planned: Prepared | None = None  # None: it cannot be planned by itself
+    depth: int
+    limited: bool  # more may come of it less deep in other queries
+    planned: Prepared | None  # None: it cannot be planned by itself
 
 
 class _Planning(Struct):
@@ -147,33 +147,34 @@ class _Planning(Struct):
 
     params: Mapping[str, object]
     at_hand: frozenset[tuple[str, ...]] = frozenset()  # columns that are fetched as well
-    anew: int = 0  # in how many queries it stands that were not in the text around them
+    depth: int = 0  # in how many queries that are planned by themselves it stands
     nested: dict[str, list[_NestedPlan]] = field(default_factory=dict)  # by their text
     limited: bool = False  # a query in it was not planned for its depth
 
-    def plan(self, sql: str, catalog: Catalog, around: str) -> Prepared:
-        """The plan of a query, as a statement of its own, in what another is written as. Raises QueryError."""
-        anew, tables = self.anew + (sql not in around), _tables_in(sql, catalog)
+    def plan(self, sql: str, catalog: Catalog) -> Prepared:
+        """The plan of a query in it, as a statement of its own. Raises QueryError."""
+        if self.depth == _DEEPEST:  # a query that is written anew may hold what it was made of
+            self.limited = True
+            raise QueryError("this query stands too deep in others to be planned by itself")
+        tables = _tables_in(sql, catalog)
         plans = self.nested.setdefault(sql, [])
-        same = (one for one in plans if one.tables == tables and (anew >= one.anew or not one.limited))
+        same = (one for one in plans if one.tables == tables and (self.depth >= one.depth or not one.limited))
         plan = next(same, None)
         if plan is None:
-            plan = self._planned(sql, catalog, tables, anew)
+            plan = self._planned(sql, catalog, tables)
             plans.append(plan)
         self.limited |= plan.limited
         if plan.planned is None:
             raise QueryError("this query cannot be planned by itself")
         return plan.planned
 
-    def _planned(self, sql: str, catalog: Catalog, tables: list[Table], anew: int) -> _NestedPlan:
-        if anew > _MOST_ANEW:
-            return _NestedPlan(tables, anew, limited=True)
+    def _planned(self, sql: str, catalog: Catalog, tables: list[Table]) -> _NestedPlan:
         markers = {marker.name for marker in parameters.markers(parse_statement(sql))}
         own = {name: value for name, value in self.params.items() if name in markers}
-        inner, planned = _Planning(own, anew=anew, nested=self.nested), None
+        inner, planned = _Planning(own, depth=self.depth + 1, nested=self.nested), None
         with suppress(QueryError):  # it names columns of what is around it, or needs keys of that
             planned = _planned_once(sql, catalog, inner)
-        return _NestedPlan(tables, anew, inner.limited, planned)
+        return _NestedPlan(tables, self.depth, inner.limited, planned)
 
 
 def _prepare(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
@@ -250,7 +251,6 @@ def _joins_more(other: Prepared, plain: Prepared) -> bool:
 
 def _rewritten(text: Rewritten, made: QueryTables, planning: _Planning) -> Iterator[Rewritten]:
     """The statement in other words: rows as tables, halves of FULL JOIN, queries merged and queries as tables."""
-    around = text.sql
     for rewrite in (spelled_out, without_lateral_aliases, with_columns, members, as_exists, by_key, halved):
         with suppress(QueryError):
             other = rewrite(text)
@@ -262,13 +262,10 @@ def _rewritten(text: Rewritten, made: QueryTables, planning: _Planning) -> Itera
         if one is not None:
             yield one
 
-    def plan(sql: str, catalog: Catalog) -> Prepared:
-        return planning.plan(sql, catalog, around)
-
     with suppress(QueryError):
         before, text = text.sql, packed(text)
         made.packed = text.sql != before
-        text = made.replaced(text, plan)
+        text = made.replaced(text, planning.plan)
         if made.made or made.packed:
             text = halved(text) or text
             one = merged(text)
@@ -276,7 +273,7 @@ def _rewritten(text: Rewritten, made: QueryTables, planning: _Planning) -> Itera
                 yield one
             yield text
     with suppress(QueryError):
-        keyed = with_key_columns(text, made, plan)
+        keyed = with_key_columns(text, made, planning.plan)
         if keyed is not None:
             yield keyed
 
