@@ -194,6 +194,10 @@ MEASURES = (
     Measure("join in memory, pages of 1,000", "DuckDB, 1 thread", 10.0, 4.0, ENGINE, against_duckdb(1_000)),
     Measure("join in memory, pages of 10,000", "DuckDB, 1 thread", 5.0, 4.0, ENGINE, against_duckdb(10_000)),
     Measure("a join of three tables, most of it on disk", "in memory", 2.0, 1.2, MEMORY, memory.within),
+    Measure("bytes that a join of three tables holds", "its memory limit", 1.0, 0.6, MEMORY, memory.held),
+    Measure(
+        "bytes that a scan to Parquet holds", "of a tenth of the rows", 1.5, 1.1, MEMORY, memory.held_by_scan
+    ),
     Measure("default policy", "a fixed order", 1.25, 1.05, ENGINE, adaptive),
     Measure("JSON to columns", "msgspec by hand", 1.4, 1.3, READING, read("json")),
     Measure("NDJSON to columns", "msgspec by hand", 2.3, 1.5, READING, read("ndjson")),
