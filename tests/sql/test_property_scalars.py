@@ -236,6 +236,7 @@ def test_every_function_of_the_table_is_tested() -> None:
             *(
                 "named_struct(concat('a', 'b'), i)",
                 "conv(s, i, 10)",
+                "floor(i, 2S)",
                 "i IS UNKNOWN",
                 "ts + INTERVAL 1 QUARTER",
                 "try_divide(i + i2, l)",
