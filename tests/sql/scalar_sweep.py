@@ -173,6 +173,7 @@ def _text(rng: random.Random) -> str:
             lambda: digits(4),
             lambda: digits(25),
             lambda: f"{digits(20)}.{digits(25)}",
+            lambda: f"1.{'000000059604644775390625'}{rng.choice(('', '0001', '1'))}",
             lambda: f"{digits(2)}e{rng.choice(('', '-', '+'))}{digits(3)}",
             lambda: f".{digits(3)}",
             lambda: f"{digits(3)}.",
@@ -181,7 +182,8 @@ def _text(rng: random.Random) -> str:
             lambda: f"20{rng.randint(10, 30)}-0{rng.randint(1, 9)}-1{rng.randint(0, 9)}{rng.choice('T x')}10:00",
             lambda: f"{digits(2)}{rng.randint(10, 99)}-{rng.randint(0, 13)}-{rng.randint(0, 31)} {_clock(rng)}",
             lambda: rng.choice(("true", "T", "yes", "n", "off", "1", "0", "tru", "nan", "inf", "Infinity", "now", "epoch")),
-            lambda: rng.choice(("0x1p3", "1_0", "1d", "1F", "1L", "१", "\uff10", "--1", "+-1", "e5", ".", "-", "")),
+            lambda: f"0{rng.choice('xX')}{rng.choice(('', '1', 'f8', '1000001'))}{rng.choice(('', '.', '.8', '.000001', '.fffffff8'))}{rng.choice(('', 'p', 'P'))}{rng.choice(('', '-', '+'))}{digits(3)}{rng.choice(('', 'd', 'F'))}",
+            lambda: rng.choice(("0x1p3", "0x1.000001p0", "1_0", "1d", "1F", "1L", "१", "\uff10", "--1", "+-1", "e5", ".", "-", "")),
         )
     )()  # fmt: skip
     around = ("", "", "", " ", "\\t", "\\n", "\\u00a0", "\\u2003", "\\u0000", "\\u007f")

@@ -20,6 +20,7 @@ from property_values import rows
 from scalar_sweep import Sweep
 
 from fff.dataflow.kernels.registry import KERNELS
+from fff.dataflow.kernels.texts import read_double, read_float
 from fff.spark.session import SparkEngine
 from fff.sql.scalars.functions import FUNCTIONS, SYNONYMS
 from fff.sql.scalars.typed import LeftToSparkError
@@ -237,6 +238,7 @@ def test_every_function_of_the_table_is_tested() -> None:
             *(
                 "named_struct(concat('a', 'b'), i)",
                 "conv(s, i, 10)",
+                "floor(i, 2S)",
                 "i IS UNKNOWN",
                 "ts + INTERVAL 1 QUARTER",
                 "try_divide(i + i2, l)",
@@ -248,6 +250,27 @@ def test_every_function_of_the_table_is_tested() -> None:
 def test_what_is_not_proven_is_left_to_spark(text: str) -> None:
     with pytest.raises(LeftToSparkError):
         translated(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "as_double", "as_float"),
+    [
+        ("0x1p3", 8.0, 8.0),
+        (" -0X.8P-1d", -0.25, -0.25),
+        ("0x1p99999999999", float("inf"), float("inf")),
+        ("-0x1p-99999999999", -0.0, -0.0),
+        ("0x1.000001000000000001p0", 1 + 2**-24, 1 + 2**-23),  # rounded once, not over double
+        ("1.00000005960464477539062500001", 1 + 2**-24, 1 + 2**-23),
+        ("-1.00000005960464477539062500001", -1 - 2**-24, -1 - 2**-23),
+        ("1.000000059604644775390625", 1 + 2**-24, 1.0),
+        ("0x1", None, None),
+        ("0xp1", None, None),
+    ],
+)
+def test_texts_are_read_as_java_reads_them(
+    text: str, as_double: float | None, as_float: float | None
+) -> None:
+    assert (str(read_double(text)), str(read_float(text))) == (str(as_double), str(as_float))
 
 
 def test_a_number_with_a_suffix_is_no_cast() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from fractions import Fraction
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from fff.schema import ArrowType
 _AROUND = "".join(map(chr, range(0x21))) + "\x7f"
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 _REAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_HEXADECIMAL = re.compile(
+    r"([+-]?)0[xX](?=\.?[0-9a-fA-F])([0-9a-fA-F]*)\.?([0-9a-fA-F]*)[pP]([+-]?\d+)", re.ASCII
+)
 #: Java's decimals are read from the digits of any script, as far as one of its characters holds them.
 _DIGITS = re.compile(
     r"[+-]?(?=\.?\d)[^\D\U00010000-\U0010ffff]*\.?[^\D\U00010000-\U0010ffff]*(?:[eE][+-]?[^\D\U00010000-\U0010ffff]+)?"
@@ -67,7 +71,23 @@ def read_double(text: str) -> float | None:
     plain = text[:-1] if text[-1:] in {"d", "D", "f", "F"} else text
     if _REAL.fullmatch(plain):
         return float(plain)
+    if (found := _HEXADECIMAL.fullmatch(plain)) is not None:
+        sign, whole, rest, exponent = found.groups()
+        if not (whole + rest).strip("0"):
+            return -0.0 if sign == "-" else 0.0
+        try:
+            return float.fromhex(plain)
+        except OverflowError:  # it is too great, or its exponent for Python
+            return float(f"{sign}0") if exponent.startswith("-") else float(f"{sign}inf")
     return None
+
+
+def _exact(text: str) -> Fraction:
+    """A number near a double, with all its digits."""
+    if (found := _HEXADECIMAL.fullmatch(text)) is None:
+        return Fraction(text)
+    sign, whole, rest, exponent = found.groups()
+    return Fraction(int(f"{sign}{whole}{rest}", 16)) * Fraction(2) ** (int(exponent) - 4 * len(rest))
 
 
 def read_float(text: str) -> float | None:
@@ -77,12 +97,11 @@ def read_float(text: str) -> float | None:
         return wide
     with np.errstate(over="ignore"):
         near = np.float32(wide)
-        beyond = np.nextafter(near, np.float32(np.inf if wide > near else -np.inf))
+        beyond = np.nextafter(near, np.float32(np.inf if wide > float(near) else -np.inf))
     ends = [_ABOVE_FLOATS if np.isinf(one) else abs(float(one)) for one in (near, beyond)]
-    exact = Decimal(text.strip(_AROUND).rstrip("dDfF"))
-    if abs(wide) != sum(ends) / 2 or exact == Decimal(wide):
+    if abs(wide) != sum(ends) / 2 or (exact := _exact(text.strip(_AROUND).rstrip("dDfF"))) == Fraction(wide):
         return float(near)
-    return float(max(near, beyond) if exact > Decimal(wide) else min(near, beyond))
+    return float(max(near, beyond) if exact > Fraction(wide) else min(near, beyond))
 
 
 def read_date(text: str) -> int | None:

@@ -31,8 +31,13 @@ def _mistake(node: Node) -> tuple[Node, str] | None:
                 return part, f"[INVALID_EXTRACT_FIELD] {part.name} is no part of a moment"
         case exp.Anonymous() if node.name.lower() == "named_struct":
             return _of_struct(node)
-        case exp.Escape(expression=exp.Literal() as mark) if mark.is_string and len(mark.name) != 1:
-            return mark, "ESCAPE takes one character"
+        case exp.Escape(expression=exp.Literal() | exp.Null() as mark) if (
+            not mark.is_string or len(mark.name) != 1
+        ):
+            return mark if mark.is_string else node, "ESCAPE takes one character"
+        case exp.Limit(expression=exp.Cast() as count) | exp.Offset(expression=exp.Cast() as count):
+            if not count.to.is_type("int"):
+                return count, f"{node.key.upper()} takes a number of type int"
         case exp.Limit(expression=exp.Column() as count) | exp.Offset(expression=exp.Column() as count):
             return count, f"{node.key.upper()} takes a constant"
         case exp.TableSample(args={"percent": exp.Literal() as share}) if float(share.name) > 100:
@@ -58,5 +63,7 @@ def _of_decimal(digits: list[Node]) -> tuple[Node, str] | None:
 def _of_struct(node: Node) -> tuple[Node, str] | None:
     if len(node.expressions) % 2:
         return node, "named_struct takes names and values in turn"
-    named = [column for name in node.expressions[::2] for column in name.find_all(exp.Column)]
-    return (named[0], "the names of named_struct are constants") if named else None
+    names = node.expressions[::2]
+    named = [column for name in names for column in name.find_all(exp.Column)]
+    named += [name for name in names if isinstance(name, exp.Literal) and not name.is_string]
+    return (named[0], "the names of named_struct are constant texts") if named else None

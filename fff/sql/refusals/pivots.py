@@ -109,7 +109,11 @@ def _value(node: Node) -> Node:
 
 
 def _refused(statement: Statement, node: Node, message: str) -> QueryError:
-    return statement.error(message, identifier_span(node) or text_span(node))
+    """`true` and NULL have no place in the tree: what stands around them has one."""
+    around: Node | None = node
+    while around is not None and (span := identifier_span(around) or text_span(around)) is None:
+        around = around.parent
+    return statement.error(message, span)
 
 
 def _named(pivot: Node) -> list[Node]:

@@ -264,6 +264,8 @@ def _rounded(name: str, args: Sequence[Typed]) -> Typed:
     whole = kind.precision - kind.scale + 1 if is_decimal(kind) else 0
     if name in {"floor", "ceil"}:
         if len(args) > 1:
+            if args[1].type != INT:  # which Spark refuses
+                raise LeftToSparkError(f"{name}(…) to these digits")
             return numbers.whole(name, number, digits.value)
         if whole > MOST_DIGITS:
             raise LeftToSparkError(f"{name}(…)")
