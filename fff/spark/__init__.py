@@ -7,6 +7,7 @@ Out: an Arrow table; errors in the user's words.
     bridge         The only module that imports pyspark and py4j
     converters     What py4j makes of Python's values
     messages       What is told of Spark's messages
+    plans          What Spark's plans tell: types, programs that would run, whether a query is over few rows
     refresh_pacer  When the live view may run the upper query again
     session        The engine's Spark: starts in a thread of its own, answers SQL over Arrow data
     spool          The rows of a block on their way to Spark

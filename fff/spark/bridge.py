@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import secrets
 import sys
 import threading
@@ -40,6 +39,7 @@ except ImportError:
 from fff.errors import SparkError
 from fff.spark.converters import OnlyFor
 from fff.spark.messages import short
+from fff.spark.plans import RowsConf, check_is_query, has_script, is_over_few_rows, type_or_complaint
 from fff.spark.spool import Spool
 from fff.spark.start.jvm import CONNECTION_LOST
 from fff.spark.start.remote import reach
@@ -104,8 +104,6 @@ _REMOTE_RETRIES = 4
 _STOP_AGAIN_S = 0.1
 #: How many texts are remembered to be queries: one statement is asked again and again for the live view.
 _REMEMBERED = 1000
-#: A program in a plan, which stands in a line of its own behind what draws the tree.
-_SCRIPT = re.compile(r"^[\s:+|-]*'?ScriptTransformation ", re.MULTILINE)
 
 
 class Session:
@@ -117,6 +115,9 @@ class Session:
         self._gateway = gateway
         self._asked = 0  # queries under way
         self._queries: set[str] = set()  # what is known to be a query
+        self._rows_conf = (
+            RowsConf(spark) if reads_files else None
+        )  # None once somebody runs queries of their own
         with _mapped():
             for name, value in SESSION_CONF.items():
                 spark.conf.set(name, value)
@@ -126,9 +127,11 @@ class Session:
     ) -> pa.Table:
         """The result of the SQL over the named data; raises SparkError, soon once `stop` is set, also for what is no query."""
         with self._over(views, stop) as go_on:
-            self._check(sql)
-            frame = _carried(self.spark.sql(sql))
+            frame = _carried(self._checked(sql))
             go_on()
+            if self._rows_conf is not None:
+                rows = sum(one.rows if isinstance(one, Spool) else one.num_rows for one in views.values())
+                self._rows_conf.suit(few=is_over_few_rows(frame, rows))
             return nullable(frame.toArrow())
 
     def check(
@@ -136,7 +139,8 @@ class Session:
     ) -> pa.Table:
         """The columns' names and types of a query over the named data, which is not run. Raises SparkError."""
         with self._over(views, stop):
-            self._check(sql)
+            if sql not in self._queries:
+                self._checked(sql)
             return nullable(self.spark.sql(f"DESCRIBE QUERY {sql}").toArrow())
 
     def judged(self, expressions: Sequence[str], view: str) -> list[str]:
@@ -145,23 +149,20 @@ class Session:
             state = self.spark._jsparkSession.sessionState()  # noqa: SLF001 - asking one by one takes a hundred times as long
             parsed = state.sqlParser().parsePlan(f"SELECT {', '.join(expressions)} FROM {view}")  # noqa: S608 - parsed, and never run
             analyzed = state.analyzer().execute(parsed).expressions()
-            return [_judged(analyzed.apply(place)) for place in range(analyzed.size())]
+            return [type_or_complaint(analyzed.apply(place)) for place in range(analyzed.size())]
 
-    def _check(self, sql: str) -> None:
-        """Whatever the planner let pass, Spark is asked for nothing but queries: it runs commands the moment it sees them.
-
-        What DESCRIBE QUERY takes is a query in Spark's own grammar, on a server as well, and is not run. A
-        script, which is part of a query in that grammar, is found in the plan, where that can be had.
-        """
+    def _checked(self, sql: str) -> Any:
+        """The data frame of a query. Spark is asked for nothing else: it runs commands the moment it sees them."""
         if sql in self._queries:
-            return
-        self.spark.sql(f"DESCRIBE QUERY {sql}")
-        frame = getattr(self.spark.sql(sql), "_jdf", None)
-        if frame is not None and _SCRIPT.search(frame.queryExecution().analyzed().toString()):
+            return self.spark.sql(sql)
+        check_is_query(self.spark, sql)
+        frame = self.spark.sql(sql)
+        if hasattr(frame, "_jdf") and has_script(frame):
             raise SparkError("Spark: TRANSFORM would run a program, and FFF only reads")
         if len(self._queries) == _REMEMBERED:
             self._queries.clear()
         self._queries.add(sql)
+        return frame
 
     @contextmanager
     def _over(
@@ -214,6 +215,10 @@ class Session:
 
     def frame(self, table: pa.Table) -> Any:
         """A data frame of the rows, of this session; raises SparkError."""
+        conf, self._rows_conf = self._rows_conf, None
+        if conf is not None:
+            with _mapped():
+                conf.suit(few=False)
         return frame_in(self.spark, table)
 
     def part(self) -> None:
@@ -466,18 +471,6 @@ def _mapped() -> Iterator[None]:
         raise SparkError(short(_cause(error.java_exception))) from error
     except (Py4JError, ConnectionError, EOFError) as error:
         raise SparkError(f"Spark: {CONNECTION_LOST}") from error
-
-
-def _judged(expression: Any) -> str:
-    """The type of an analyzed expression, or why it has none."""
-    if expression.resolved():
-        return str(expression.dataType().catalogString())
-    children = expression.children()
-    for place in range(children.size()):
-        if not children.apply(place).resolved():
-            return _judged(children.apply(place))
-    result = expression.checkInputDataTypes() if hasattr(expression, "checkInputDataTypes") else None
-    return f"[{result.errorSubClass()}]" if result is not None and result.isFailure() else "[]"
 
 
 def _cause(exception: Any) -> str:

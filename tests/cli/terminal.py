@@ -156,6 +156,11 @@ class Terminal:
         """Another size from now on."""
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
+    def vanish(self) -> None:
+        """The terminal is gone; the command, which it does not control, hears no signal."""
+        os.close(self._master)
+        self._master = os.open(os.devnull, os.O_RDWR)
+
     def settings(self) -> list:
         """The terminal's settings: echo and the like."""
         return termios.tcgetattr(self._master)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 
@@ -210,3 +211,11 @@ def test_a_terminal_that_cannot_move_its_cursor_gets_lines(tmp_path):
         assert terminal.finish() == 3
         assert "\x1b" not in terminal.text
         assert " s, fetching: 6,500 rows, 97 requests, 9 in flight" in terminal.text
+
+
+def test_a_run_whose_terminal_vanishes_ends():
+    """Also where nobody sends it a signal."""
+    with Terminal((*FAKE, "query", "wait")) as terminal:
+        terminal.read_until("FEC")
+        terminal.vanish()
+        assert terminal.process.wait(60) == 128 + signal.SIGHUP

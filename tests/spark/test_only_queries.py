@@ -128,7 +128,7 @@ def test_without_the_guard_a_table_is_lost(
     spark: SparkEngine, session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the tests above could not fail."""
-    monkeypatch.setattr(Session, "_check", lambda self, sql: None)
+    monkeypatch.setattr(bridge, "check_is_query", lambda spark, sql: None)
     spark.run_over(FOREIGN[1], {"w": ROWS})
     assert what_is_touched(session, tmp_path / "folder") == "the table's rows"
 

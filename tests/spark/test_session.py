@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import logging
 from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ import pyarrow as pa
 import pytest
 
 from fff.errors import SparkError
+from fff.spark import plans
+from fff.spark.bridge import Session, attach
 from fff.spark.session import _SHARED, SparkEngine
 from fff.spark.spool import Spool
 from fff.spark.start.jvm import CONNECTION_LOST, GatewayJVM
@@ -154,6 +157,87 @@ def test_several_views_at_once(spark: SparkEngine) -> None:
     assert result.to_pylist() == [{"k": 1, "w": None}, {"k": 2, "w": "b"}, {"k": 3, "w": "c"}]
     with pytest.raises(SparkError, match="TABLE_OR_VIEW_NOT_FOUND"):
         spark.run("SELECT * FROM l", "v", left)
+
+
+@pytest.mark.parametrize(
+    ("sql", "few"),
+    [
+        ("SELECT k % 7 AS k, count(*) AS n FROM t GROUP BY 1 ORDER BY 1", True),
+        ("SELECT count(*) AS n FROM range(4000000) WHERE id % 7 = 1", False),
+        ("SELECT count(*) AS n FROM t CROSS JOIN t AS u", False),
+        ("SELECT count(*) AS n FROM t, LATERAL explode(sequence(0, k)) AS x(y)", False),
+    ],
+)
+def test_code_is_compiled_for_many_rows_alone(spark: SparkEngine, sql: str, few: bool) -> None:
+    with _session_of(spark) as session:
+        before = session.spark.conf.get("spark.sql.shuffle.partitions")
+        found = session.query(sql, {"t": pa.table({"k": list(range(1_000))})})
+        assert (session.spark.conf.get("spark.sql.codegen.wholeStage") == "false") is few
+        assert session.query(sql, {"t": pa.table({"k": list(range(1_000))})}) == found
+        session.query("SELECT count(*) AS n FROM t", {"t": pa.table({"k": list(range(200_000))})})
+        assert session.spark.conf.get("spark.sql.codegen.wholeStage") == "true"
+        assert session.spark.conf.get("spark.sql.shuffle.partitions") == before
+
+
+def test_a_frame_that_is_given_away_is_run_as_for_many_rows(spark: SparkEngine) -> None:
+    with _session_of(spark) as session:
+        few = pa.table({"k": [1]})
+        for _ in range(2):
+            session.query("SELECT sum(k) AS s FROM t", {"t": few})
+            conf = session.frame(few).sparkSession.conf
+            assert conf.get("spark.sql.codegen.wholeStage") == "true"
+
+
+#: What Spark makes of an expression depends on where it finds the rows: this must not change with the conf.
+SUBTLE = [
+    "lower(upper(s))",
+    "CAST(d AS STRING)",
+    "round(d, 1)",
+    "i / 3",
+    "i % 0.7",
+    "substring(s, -3)",
+    "CASE WHEN i > 1 THEN 1 / (i - 1) END",
+    "try_divide(i, 0)",
+    "CAST(i AS DECIMAL(10, 2)) * 1.005BD",
+    "date_add(DATE'2024-02-28', CAST(i AS INT))",
+    "named_struct('a', i, 'b', s)",
+    "hash(i, s, d)",
+]
+
+
+def test_answers_over_few_rows_are_those_of_compiled_code(
+    spark: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = pa.table(
+        {
+            "i": [0, 1, 2, -3, None] * 2,
+            "d": [0.15, -0.0, 1e300, None, 2.5] * 2,
+            "s": ["straße", "İi", "", None, "e"] * 2,
+        }
+    )
+    listed = ", ".join(f"{text} AS c{number}" for number, text in enumerate(SUBTLE))
+    queries = [
+        f"SELECT {listed} FROM t",
+        "SELECT lower(upper(s)) AS g, count(*) AS n, sum(i) AS a, avg(d) AS b, max_by(s, i) AS c, collect_set(i) AS e FROM t GROUP BY 1 ORDER BY 1",
+        "SELECT i, sum(i) OVER (PARTITION BY s ORDER BY i) AS w, lag(d) OVER (ORDER BY i, s) AS l FROM t",
+        "SELECT a.i, b.s FROM t a LEFT JOIN t b ON a.i = b.i + 1 AND a.d > b.d",
+    ]
+    with _session_of(spark) as session:
+        few = [sorted(map(repr, session.query(sql, {"t": table}).to_pylist())) for sql in queries]
+        assert session.spark.conf.get("spark.sql.codegen.factoryMode") == "NO_CODEGEN"
+        monkeypatch.setattr(plans, "_FEW_ROWS", 0)
+        many = [sorted(map(repr, session.query(sql, {"t": table}).to_pylist())) for sql in queries]
+        assert many == few
+        assert session.spark.conf.get("spark.sql.codegen.factoryMode") == "FALLBACK"
+
+
+@contextmanager
+def _session_of(spark: SparkEngine) -> Iterator[Session]:
+    """A session beside the engine's own."""
+    spark.wait()
+    session = attach()
+    assert session is not None
+    yield session
 
 
 def test_rows_without_columns_can_be_counted(spark: SparkEngine) -> None:

@@ -17,6 +17,7 @@ from fff.structs import replace
 from fff_cli.live.forecast import History
 from fff_cli.live.keys import Keys, in_foreground
 from fff_cli.live.selection import View, arranged, can_pick, moved, predicate
+from fff_cli.output.console import is_terminal
 from fff_cli.run.progress import Steering, Watching
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Live(Watching):
         self._keys = Keys(self.press)
         self._steering: Steering | None = None
         self._cleared = False
+        self._has_drawn = False  # the last time
         self._view = View()
         self._history = History()
         self._last: Snapshot | None = None
@@ -68,6 +70,9 @@ class Live(Watching):
         self._region = LiveRegion(sys.stderr)
         with self._suspendable():
             while not self._cleared:
+                if self._has_drawn and not is_terminal(sys.stderr):
+                    os.kill(os.getpid(), signal.SIGHUP)  # the terminal is gone, and nobody has said so
+                    return
                 began = time.thread_time()
                 now = snapshot()
                 self._history = self._history.after(now)
@@ -86,7 +91,9 @@ class Live(Watching):
         if self._region is None or self._last is None or self._cleared:
             return 0
         if not in_foreground(sys.stderr.fileno()):
+            self._has_drawn = False
             return 0  # the terminal is another program's for now
+        self._has_drawn = True
         if self._steering is not None and Keys.possible():
             self._keys.open()
         self._view = replace(self._view, keys=self._keys.is_open)
