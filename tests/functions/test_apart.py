@@ -11,6 +11,7 @@ import pytest
 
 import fff
 from fff.api import Connection
+from fff.spark.session import SparkEngine
 from tests.engine.site import Site, access
 from tests.functions.papers import PAPERS, TYPES, VENUES, Calls, is_even, rows
 
@@ -70,33 +71,46 @@ def test_nulls_and_names(federation: Connection) -> None:
     assert set(size.counts.values()) == {1}
 
 
-@pytest.mark.parametrize(
-    ("sql", "names"),
-    [
-        ("SELECT id, letters(abstract) FROM papers", ["id", "letters(abstract)"]),
-        ("SELECT *, letters(lower(abstract)) + 1 AS s FROM papers WHERE even(abstract)", [*sorted(TYPES), "s"]),
-        ("SELECT DISTINCT letters(abstract) AS s FROM papers", ["s"]),
-        ("SELECT id FROM papers WHERE letters(abstract) IS NULL OR even(abstract)", ["id"]),
-        ("SELECT p.id, letters(v.grade) AS s FROM papers p LEFT JOIN venues v ON p.venue = v.venue", ["id", "s"]),
-        ("SELECT s FROM (SELECT letters(abstract) AS s, id FROM papers) p WHERE id > 2", ["s"]),
-        ("SELECT letters(abstract) AS s FROM papers UNION ALL SELECT id FROM papers", ["s"]),
-        ("SELECT p.id, letters(p.abstract) AS s FROM papers p JOIN venues v ON p.venue = v.venue LIMIT 3", ["id", "s"]),
+#: Statements that need no Spark, and the columns of their results.
+ENGINES: dict[str, list[str]] = {
+    "SELECT id, letters(abstract) FROM papers": ["id", "letters(abstract)"],
+    "SELECT *, letters(lower(abstract)) + 1 AS s FROM papers WHERE even(abstract)": [*sorted(TYPES), "s"],
+    "SELECT DISTINCT letters(abstract) AS s FROM papers": ["s"],
+    "SELECT id FROM papers WHERE letters(abstract) IS NULL OR even(abstract)": ["id"],
+    "SELECT p.id, letters(v.grade) AS s FROM papers p LEFT JOIN venues v ON p.venue = v.venue": ["id", "s"],
+    "SELECT s FROM (SELECT letters(abstract) AS s, id FROM papers) p WHERE id > 2": ["s"],
+    "SELECT letters(abstract) AS s FROM papers UNION ALL SELECT id FROM papers": ["s"],
+    "SELECT p.id, letters(p.abstract) s FROM papers p JOIN venues v ON p.venue = v.venue LIMIT 3": [
+        "id",
+        "s",
     ],
-)  # fmt: skip
-def test_no_spark_is_needed_for_calls(federation: Connection, sql: str, names: list[str]) -> None:
+}
+
+
+def test_no_spark_is_needed_for_calls(federation: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SparkEngine, "start", lambda *_: pytest.fail("a JVM was started"))
+    even, size = register(federation, "even", is_even, "boolean"), register(federation, "letters", len, "int")
+    for sql, names in ENGINES.items():
+        even.seen.clear()
+        size.seen.clear()
+        result = federation.sql(sql)
+        assert (result.to_arrow().column_names, result.report["spark"]["used"]) == (names, False), sql
+        assert {*even.counts.values(), *size.counts.values()} <= {1}, sql
+
+
+@pytest.mark.slow
+def test_rows_with_calls_are_those_that_spark_makes(federation: Connection) -> None:
     register(federation, "even", is_even, "boolean")
     register(federation, "letters", len, "int")
-    result = federation.sql(sql)
-    assert not result.report["spark"]["used"]
-    limited = sql.endswith("LIMIT 3")
-    # Spark has them sorted, once all is there.
-    beside = federation.sql(f"SELECT *, count(*) OVER () AS n FROM ({sql.removesuffix(' LIMIT 3')})")
-    assert beside.report["spark"]["used"]
-    assert (result.to_arrow().column_names, *beside.to_arrow().column_names[:-1]) == (names, *names)
-    expected = collections.Counter(tuple(row)[:-1] for row in beside)
-    got = collections.Counter(map(tuple, result))
-    assert got <= expected if limited else got == expected
-    assert got.total() == (3 if limited else expected.total())
+    for sql, names in ENGINES.items():
+        got = collections.Counter(map(tuple, federation.sql(sql)))
+        limited = sql.endswith(" LIMIT 3")
+        beside = federation.sql(f"SELECT *, count(*) OVER () AS n FROM ({sql.removesuffix(' LIMIT 3')})")
+        assert beside.report["spark"]["used"]
+        assert beside.to_arrow().column_names[:-1] == names
+        expected = collections.Counter(tuple(row)[:-1] for row in beside)
+        assert got <= expected if limited else got == expected, sql
+        assert got.total() == (3 if limited else expected.total())
 
 
 @pytest.mark.slow
