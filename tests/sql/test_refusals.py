@@ -391,6 +391,16 @@ def test_what_spark_refuses_is_told_at_once() -> None:
         planner_fakes.refused_at(sql, place, CATALOG)
 
 
+@pytest.mark.parametrize("asked", ["s.a", "s.a[0]", "s['a']"])
+def test_a_text_may_be_json_whose_members_a_function_reads(asked: str) -> None:
+    with pytest.raises(QueryError, match="s is of type string") as caught:
+        prepare(f"SELECT t.{asked} FROM t", CATALOG)
+    assert "get_json_object" in caught.value.render()
+    with pytest.raises(QueryError) as caught:
+        prepare("SELECT t.id.a FROM t", CATALOG)
+    assert caught.value.hint is None
+
+
 def test_what_spark_takes_is_taken() -> None:
     for sql in TAKEN:
         assert prepare(sql, CATALOG), sql

@@ -39,10 +39,17 @@ def _check_path(statement: Statement, scope: SelectScope, column: Node) -> None:
                 f"{before.name} {error.args[0]}",
                 sql=statement.sql,
                 span=identifier_span(part) or reference_span(column),
+                hint=_hint(kind),
             ) from None
         if inner is None:
             return
         kind = inner
+
+
+def _hint(kind: pa.DataType) -> str | None:
+    """What reads a text of JSON, as nested values are that nobody has declared."""
+    texts = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return "if it holds JSON, get_json_object(column, '$.name') reads a member of it" if texts else None
 
 
 def _field(kind: pa.DataType, name: str) -> pa.DataType | None:
@@ -84,4 +91,5 @@ def _check_element(statement: Statement, scope: SelectScope, bracket: Node) -> N
             f"{name} is of type {spark_type(kind)}: it {what}",
             sql=statement.sql,
             span=identifier_span(key) or text_span(bracket),
+            hint=_hint(kind),
         )
