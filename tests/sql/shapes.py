@@ -19,6 +19,7 @@ from planner_fakes import catalog, table
 
 from fff.catalog import Catalog, Table
 from fff.dataflow.plan.expressions import Column, evaluate, evaluate_rows
+from fff.dataflow.plan.plan import BlockPlan
 from fff.result.projection import UnionRows
 from fff.schema import Field
 from fff.spark.session import SparkEngine
@@ -214,6 +215,22 @@ class Writer:
         return f"({inner}) {self.rng.choice(['>', '=', '<='])} {self.rng.randint(0, 3)}"
 
 
+def in_order(plan: BlockPlan) -> list[int]:
+    """The right sides, each behind those that its ON condition names."""
+    waiting = {number: alias for number, alias in enumerate(plan.aliases) if alias.kind != "inner"}
+    order: list[int] = []
+    while waiting:
+        ready = [
+            number
+            for number, alias in waiting.items()
+            if all(other.alias not in waiting for _, other in alias.links)
+        ]
+        assert ready, "right sides wait for each other"
+        order += ready
+        waiting = {number: alias for number, alias in waiting.items() if number not in ready}
+    return order
+
+
 @dataclass
 class Run:
     """A plan carried out without an engine: every block by brute force, in order, and the queries for keys by Spark."""
@@ -270,9 +287,8 @@ class Run:
                     keep &= np.array([one is True for one in truth.to_pylist()], np.bool_)
             return keep
 
-        for number, alias in enumerate(plan.aliases):
-            if alias.kind == "inner":
-                continue
+        for number in in_order(plan):
+            alias = plan.aliases[number]
             left, size = picks, len(tables[number])
             picks = np.repeat(left, size, axis=0)
             picks[:, number] = np.tile(np.arange(size), len(left))
