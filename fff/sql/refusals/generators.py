@@ -53,7 +53,7 @@ def check_generators(tree: QueryTree) -> None:
             if is_generator(one := item.this if isinstance(item, exp.Alias | exp.Aliases) else item)
         ]
         if len(made) > 1 and any(map(has_aggregate, items)):
-            raise _refused(statement, made[1], "beside aggregates one function makes rows, and no second one")
+            raise refused(statement, made[1], "beside aggregates one function makes rows, and no second one")
         for call in filter(is_generator, own_nodes(scope.node)):
             _check_elements(statement, scope, call)
         for item in items:
@@ -62,7 +62,7 @@ def check_generators(tree: QueryTree) -> None:
             node = scope.node.args.get(name)
             generator = next((one for one in own_nodes(node) if is_generator(one)), None) if node else None
             if generator is not None:
-                raise _refused(statement, generator, f"{name_of(generator)} cannot stand in {clause}")
+                raise refused(statement, generator, f"{name_of(generator)} cannot stand in {clause}")
         for lateral in scope.node.args.get("laterals") or ():
             _check_view(statement, scope, lateral)
 
@@ -72,7 +72,7 @@ def _check_elements(statement: Statement, scope: SelectScope, call: Node) -> Non
     name = name_of(call)
     given = next(iter(call.expressions), None) if isinstance(call, exp.Anonymous) else call.this
     if isinstance(given, exp.Null) and name not in {"stack", "json_tuple"}:
-        raise _refused(
+        raise refused(
             statement, call, f"[DATATYPE_MISMATCH] {name} takes an array or a map, and this is NULL"
         )
     if not isinstance(given, exp.Column):
@@ -84,7 +84,7 @@ def _check_elements(statement: Statement, scope: SelectScope, call: Node) -> Non
         and _is_list(kind)
         and not pa.types.is_struct(kind.value_type)
     ):
-        raise _refused(
+        raise refused(
             statement,
             given,
             f"[DATATYPE_MISMATCH] {name} takes an array of structs, and this is {spark_type(kind)}",
@@ -95,7 +95,7 @@ def _check_item(statement: Statement, scope: SelectScope, item: Node) -> None:
     bare = item.this if isinstance(item, exp.Alias | exp.Aliases) else item
     inner = next((one for one in own_nodes(bare) if one is not bare and is_generator(one)), None)
     if inner is not None and not isinstance(bare, exp.Query):
-        raise _refused(
+        raise refused(
             statement,
             inner,
             f"{name_of(inner)} cannot stand inside an expression",
@@ -105,7 +105,7 @@ def _check_item(statement: Statement, scope: SelectScope, item: Node) -> None:
         if not is_generator(bare):
             known = not isinstance(bare, exp.Anonymous) or bare.name.lower() in SPARK_FUNCTIONS
             if known:
-                raise _refused(statement, item, "several names for what is one column")
+                raise refused(statement, item, "several names for what is one column")
             return
         _check_count(statement, scope, bare, item.expressions)
 
@@ -116,7 +116,7 @@ def _check_view(statement: Statement, scope: SelectScope, lateral: Node) -> None
         return
     if not is_generator(call):
         if name_of(call) in SPARK_FUNCTIONS:
-            raise _refused(
+            raise refused(
                 statement,
                 call,
                 f"LATERAL VIEW takes what makes rows, as explode, and {name_of(call)} does not",
@@ -128,7 +128,7 @@ def _check_view(statement: Statement, scope: SelectScope, lateral: Node) -> None
 def _check_count(statement: Statement, scope: SelectScope, call: Node, names: list[Node]) -> None:
     made = _columns_of(scope, call)
     if names and made is not None and len(names) != made:
-        raise _refused(
+        raise refused(
             statement, names[0], f"{name_of(call)} gives {counted(made, 'column')} here, not {len(names)}"
         )
 
@@ -160,7 +160,7 @@ def check_sortable(statement: Statement, scope: SelectScope, node: Node) -> None
     made = isinstance(bare, exp.Column) and len(parts_of(bare)) == 1 and bare.name.lower() in scope.aliases
     kind = type_of(bare, scope) if isinstance(bare, exp.Column) and not made else None
     if kind is not None and pa.types.is_map(kind):
-        raise _refused(statement, bare, "rows are not sorted by maps", "sort by its keys: map_keys(…)")
+        raise refused(statement, bare, "rows are not sorted by maps", "sort by its keys: map_keys(…)")
 
 
 def kinds_of(resolved: Found) -> list[pa.DataType]:
@@ -176,5 +176,6 @@ def _is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind))
 
 
-def _refused(statement: Statement, node: Node, message: str, hint: str | None = None) -> QueryError:
-    return QueryError(message, sql=statement.sql, span=identifier_span(node) or text_span(node), hint=hint)
+def refused(statement: Statement, node: Node, message: str, hint: str | None = None) -> QueryError:
+    """What a statement is refused with, a node of it underlined."""
+    return statement.error(message, identifier_span(node) or text_span(node), hint=hint)

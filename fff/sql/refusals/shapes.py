@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fff.display.counts import counted
-from fff.errors import QueryError
 from fff.sql.binder.grouping import grouping_expressions
 from fff.sql.binder.scopes import Query, QueryTree, SelectScope, Source
-from fff.sql.refusals.generators import check_sortable, makes_columns
+from fff.sql.refusals.generators import check_sortable, makes_columns, refused
 from fff.sql.refusals.kinds import INCOMPARABLE, letter_of
 from fff.sql.syntax.aggregates import has_aggregate
-from fff.sql.syntax.statement import Node, Statement, arg, exp, identifier_span, text_span
+from fff.sql.syntax.statement import Node, Statement, arg, exp
 
 
 def check_shapes(tree: QueryTree) -> None:
@@ -30,7 +29,7 @@ def check_shapes(tree: QueryTree) -> None:
             for one in clause.expressions:
                 check_sortable(statement, scope, one.this if isinstance(one, exp.Ordered) else one)
         if scope.node.args.get("distinct") and any(map(_is_map, _types(scope))):
-            raise _refused(statement, scope.node, "DISTINCT compares rows, and maps do not compare")
+            raise refused(statement, scope.node, "DISTINCT compares rows, and maps do not compare")
         for query in scope.inner:
             _check_subquery(statement, query)
         for source in scope.sources:
@@ -84,7 +83,7 @@ def _check_order(statement: Statement, node: Node, width: int | None) -> None:
         for one in clause.expressions if clause is not None else ():
             place = _ordinal(one.this) if isinstance(one, exp.Ordered) else None
             if place is not None and width is not None and not 1 <= place <= width:
-                raise _refused(statement, one, f"ORDER BY names column {place} of {counted(width, 'column')}")
+                raise refused(statement, one, f"ORDER BY names column {place} of {counted(width, 'column')}")
 
 
 def _check_groups(statement: Statement, scope: SelectScope, width: int | None) -> None:
@@ -97,11 +96,11 @@ def _check_groups(statement: Statement, scope: SelectScope, width: int | None) -
         place = _ordinal(one)
         if place is not None:
             if any(item.is_star for item in items):
-                raise _refused(
+                raise refused(
                     statement, one, "GROUP BY a number beside * in the select list", "name the columns"
                 )
             if width is not None and not 1 <= place <= width:
-                raise _refused(statement, one, f"GROUP BY names column {place} of {counted(width, 'column')}")
+                raise refused(statement, one, f"GROUP BY names column {place} of {counted(width, 'column')}")
         item = items[place - 1] if place is not None and 1 <= place <= len(items) else None
         if isinstance(one, exp.Column) and not one.args.get("table"):
             known = any(
@@ -109,7 +108,7 @@ def _check_groups(statement: Statement, scope: SelectScope, width: int | None) -
             )
             item = None if known else named.get(one.name.lower())
         if has_aggregate(one) or (item is not None and has_aggregate(item)):
-            raise _refused(statement, one, "GROUP BY takes no aggregate", "compute it in a query in FROM")
+            raise refused(statement, one, "GROUP BY takes no aggregate", "compute it in a query in FROM")
 
 
 # -------------------------------------------------------------------------------------------------------- set operations
@@ -126,7 +125,7 @@ def _check_set_operation(statement: Statement, query: Query) -> None:
     for other in others:
         wide = _width_of(other)
         if width is not None and wide is not None and wide != width:
-            raise _refused(
+            raise refused(
                 statement,
                 other.node,
                 f"{what} of {counted(width, 'column')} and {counted(wide, 'column')}",
@@ -138,7 +137,7 @@ def _check_set_operation(statement: Statement, query: Query) -> None:
             letters = [letter_of(one or "") or " ", letter_of(two or "") or " "]
             if letters[0] != letters[1] and "".join(sorted(letters)) in INCOMPARABLE:
                 items = branch.node.expressions
-                raise _refused(
+                raise refused(
                     statement,
                     items[min(place, len(items) - 1)],
                     f"[INCOMPATIBLE_COLUMN_TYPE] column {place + 1} of {what} would be of {one} and of {two}",
@@ -146,7 +145,7 @@ def _check_set_operation(statement: Statement, query: Query) -> None:
     operators = [node for node in _around(query.node) if isinstance(node, exp.SetOperation)]
     compared = all(not isinstance(node, exp.Union) or node.args.get("distinct") for node in operators)
     if compared and any(map(_is_map, types[0])):
-        raise _refused(statement, first.node, f"{what} compares rows, and maps do not compare")
+        raise refused(statement, first.node, f"{what} compares rows, and maps do not compare")
 
 
 def _types(scope: SelectScope) -> list[str | None]:
@@ -180,7 +179,7 @@ def _check_subquery(statement: Statement, query: Query) -> None:
         left = parent.this.unnest()
         wanted = len(left.expressions) if isinstance(left, exp.Tuple) else 1
         if wanted != width:
-            raise _refused(
+            raise refused(
                 statement,
                 query.node,
                 f"IN compares {counted(wanted, 'column')} with a query of {counted(width, 'column')}",
@@ -188,7 +187,7 @@ def _check_subquery(statement: Statement, query: Query) -> None:
     elif isinstance(parent, exp.Binary | exp.Alias | exp.Select) and width != 1:
         if isinstance(parent, exp.Select) and query.node.arg_key != "expressions":
             return
-        raise _refused(
+        raise refused(
             statement, query.node, f"a query that stands for a value gives one column, this one {width}"
         )
 
@@ -205,7 +204,7 @@ def _check_renamed(statement: Statement, source: Source) -> None:
         inner = source.query is not None and (source.query.renamed is None)
         width = _width(source.query) if inner and source.query is not None else None
     if width is not None and width != len(names):
-        raise _refused(
+        raise refused(
             statement, names[0], f"{counted(len(names), 'column')} are named, of {counted(width, 'column')}"
         )
 
@@ -216,13 +215,13 @@ def _check_rows(statement: Statement, values: Node) -> None:
     width = rows[0][0] if rows else 0
     other = next(((wide, row) for wide, row in rows if wide != width), None)
     if other is not None:
-        raise _refused(
+        raise refused(
             statement, other[1], f"VALUES of {counted(width, 'column')} and {counted(other[0], 'column')}"
         )
     alias = values.args.get("alias")
     names: Sequence[Node] = alias.columns if isinstance(alias, exp.TableAlias) else ()
     if names and rows and len(names) != width:
-        raise _refused(
+        raise refused(
             statement, names[0], f"{counted(len(names), 'column')} are named, of {counted(width, 'column')}"
         )
 
@@ -234,17 +233,13 @@ def _check_names(statement: Statement, query: Query) -> None:
     for cte in with_.expressions if isinstance(with_, exp.With) else ():
         name = cte.alias.lower()
         if name in seen:
-            raise _refused(statement, cte.args["alias"], f"WITH names {cte.alias} twice")
+            raise refused(statement, cte.args["alias"], f"WITH names {cte.alias} twice")
         seen.add(name)
     parent = query.node.parent
     width = None if query.recursive else _width(query)
     if isinstance(parent, exp.CTE) and query.renamed is not None and width not in {None, len(query.renamed)}:
-        raise _refused(
+        raise refused(
             statement,
             parent.args["alias"],
             f"{counted(len(query.renamed), 'column')} are named, of {counted(width or 0, 'column')}",
         )
-
-
-def _refused(statement: Statement, node: Node, message: str, hint: str | None = None) -> QueryError:
-    return QueryError(message, sql=statement.sql, span=identifier_span(node) or text_span(node), hint=hint)

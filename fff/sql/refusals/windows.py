@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fff.errors import QueryError
 from fff.sql.binder.scopes import QueryTree, SelectScope
-from fff.sql.refusals.generators import check_sortable, name_of, type_of
+from fff.sql.refusals.generators import check_sortable, name_of, refused, type_of
 from fff.sql.syntax.aggregates import is_aggregate, own_nodes
 from fff.sql.syntax.function_arities import WINDOWLESS
 from fff.sql.syntax.spark_functions import calls_of
-from fff.sql.syntax.statement import Node, Statement, TokenType, exp, identifier_span, text_span
+from fff.sql.syntax.statement import Node, Statement, TokenType, exp
 
 _WINDOWLESS = frozenset(WINDOWLESS.split())
 #: Functions of whole partitions in order, which choose their frames themselves.
@@ -37,7 +37,7 @@ def check_windows(tree: QueryTree) -> None:
             ):
                 _check_window(tree.statement, scope, node, named)
             elif isinstance(node, exp.IgnoreNulls) and isinstance(node.this, _OF_ALL_ROWS):
-                raise _refused(
+                raise refused(
                     tree.statement,
                     node.this,
                     f"{name_of(node.this)} takes no IGNORE NULLS",
@@ -52,9 +52,7 @@ def check_windows(tree: QueryTree) -> None:
         if qualify is not None and not any(
             isinstance(one, exp.Window) for item in asked if item is not None for one in own_nodes(item)
         ):
-            raise _refused(
-                tree.statement, qualify, "QUALIFY is about windows, and there is none", "use WHERE"
-            )
+            raise refused(tree.statement, qualify, "QUALIFY is about windows, and there is none", "use WHERE")
 
 
 def _check_calls(statement: Statement) -> None:
@@ -77,18 +75,18 @@ def _check_calls(statement: Statement) -> None:
 def _check_window(statement: Statement, scope: SelectScope, window: Node, named: set[str]) -> None:
     alias = window.args.get("alias")
     if alias is not None and alias.name.lower() not in named:
-        raise _refused(statement, alias, f"WINDOW defines no {alias.name}")
+        raise refused(statement, alias, f"WINDOW defines no {alias.name}")
     function = window.this
     while isinstance(function, exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
         function = function.this
     if isinstance(function.this, exp.Distinct):
-        raise _refused(statement, function.this, "no window function takes DISTINCT")
+        raise refused(statement, function.this, "no window function takes DISTINCT")
     order, spec = window.args.get("order"), window.args.get("spec")
     by = order.expressions if order is not None else []
     for part in (*(window.args.get("partition_by") or ()), *by):
         check_sortable(statement, scope, part.this if isinstance(part, exp.Ordered) else part)
     if isinstance(function, _OF_ALL_VALUES) and (spec is not None or order is not None):
-        raise _refused(
+        raise refused(
             statement, function, f"{name_of(function)} takes neither an order of its window nor a frame"
         )
     if spec is None:
@@ -97,15 +95,15 @@ def _check_window(statement: Statement, scope: SelectScope, window: Node, named:
     bounds = [spec.args.get(name) for name in ("start", "end")]
     offsets = [one for one in bounds if one is not None and str(one).upper() not in _BOUND]
     if isinstance(function, _RANKS) and offsets:
-        raise _refused(statement, function, f"{name_of(function)} chooses its frame itself")
+        raise refused(statement, function, f"{name_of(function)} chooses its frame itself")
     if str(spec.args.get("kind")).upper() != "RANGE" or not offsets:
         return
     if len(by) != 1:
-        raise _refused(statement, window, "a RANGE of values needs an ORDER BY of one expression")
+        raise refused(statement, window, "a RANGE of values needs an ORDER BY of one expression")
     key = by[0].this.unnest() if isinstance(by[0], exp.Ordered) else by[0]
     kind = type_of(key, scope) if isinstance(key, exp.Column) else None
     if kind is not None and str(kind) in {"string", "bool", "binary"}:
-        raise _refused(
+        raise refused(
             statement, key, f"a RANGE of values needs numbers or moments, and {key.name} is neither"
         )
 
@@ -118,10 +116,10 @@ def _check_frame(statement: Statement, function: Node, spec: Node) -> None:
         places.append(None)
         if not isinstance(bound, exp.Expr):
             if str(bound).upper() == "UNBOUNDED" and side == never:
-                raise _refused(statement, function, f"a frame cannot {name} with UNBOUNDED {never}")
+                raise refused(statement, function, f"a frame cannot {name} with UNBOUNDED {never}")
             continue
         if bound.find(exp.Column) is not None:
-            raise _refused(statement, bound, "the bound of a frame is a constant")
+            raise refused(statement, bound, "the bound of a frame is a constant")
         bare = bound.unnest()
         whole = isinstance(bare, exp.Literal) and bare.is_int and not bare.is_string
         if whole:
@@ -129,10 +127,10 @@ def _check_frame(statement: Statement, function: Node, spec: Node) -> None:
         elif str(spec.args.get("kind")).upper() == "ROWS" and isinstance(
             bare, exp.Literal | exp.Cast | exp.Null
         ):
-            raise _refused(statement, bound, "ROWS are counted by whole numbers of type int")
+            raise refused(statement, bound, "ROWS are counted by whole numbers of type int")
     start, end = places
     if start is not None and end is not None and start > end:
-        raise _refused(
+        raise refused(
             statement, function, "the frame would end before it begins: the lower bound stands first"
         )
 
@@ -140,12 +138,12 @@ def _check_frame(statement: Statement, function: Node, spec: Node) -> None:
 def _check_function(statement: Statement, node: Node, *, sets: bool) -> None:
     name = name_of(node)
     if name in _GROUPINGS and not sets:
-        raise _refused(statement, node, f"{name} needs GROUP BY with ROLLUP, CUBE or GROUPING SETS")
+        raise refused(statement, node, f"{name} needs GROUP BY with ROLLUP, CUBE or GROUPING SETS")
     if not is_aggregate(node):
         return
     inner = next((one for one in own_nodes(node) if isinstance(one, exp.Window)), None)
     if inner is not None:
-        raise _refused(
+        raise refused(
             statement,
             inner.this,
             "a window function cannot stand inside an aggregate",
@@ -155,7 +153,7 @@ def _check_function(statement: Statement, node: Node, *, sets: bool) -> None:
     while isinstance(around, exp.Expr) and not isinstance(around, exp.Query | exp.Filter):
         around = around.parent
     if isinstance(around, exp.Filter) and any(one is node for one in around.expression.walk()):
-        raise _refused(statement, node, "FILTER takes no aggregate")
+        raise refused(statement, node, "FILTER takes no aggregate")
 
 
 def _check_lambda(statement: Statement, node: Node) -> None:
@@ -165,7 +163,7 @@ def _check_lambda(statement: Statement, node: Node) -> None:
     if name not in _PARAMETERS or parameters in _PARAMETERS[name]:
         return
     takes = " or ".join(map(str, _PARAMETERS[name]))
-    raise _refused(
+    raise refused(
         statement,
         node,
         f"{name} takes a function of {takes} parameter{'' if takes == '1' else 's'}, not {parameters}",
@@ -180,7 +178,3 @@ def _has_sets(group: Node | None) -> bool:
     return any(isinstance(one, kinds) for one in group.walk()) or any(
         group.args.get(name) for name in ("cube", "rollup", "grouping_sets", "totals")
     )
-
-
-def _refused(statement: Statement, node: Node, message: str, hint: str | None = None) -> QueryError:
-    return QueryError(message, sql=statement.sql, span=identifier_span(node) or text_span(node), hint=hint)
