@@ -1,14 +1,6 @@
-"""Constants that Spark refuses, values and columns of PIVOT and UNPIVOT: told before the first request, and no others."""
+"""Constants that Spark refuses, values and columns of PIVOT and UNPIVOT: for `test_refusals`."""
 
 from __future__ import annotations
-
-import planner_fakes
-import pytest
-from planner_fakes import CATALOG, EMPTY
-
-from fff.errors import SparkError
-from fff.spark.session import SparkEngine
-from fff.sql import prepare
 
 #: Statements, and what is underlined in them.
 REFUSED = [
@@ -87,23 +79,3 @@ TAKEN = [
     "SELECT k FROM t TABLESAMPLE (100 PERCENT) LIMIT 1 + 1", "SELECT k FROM t TABLESAMPLE (BUCKET 3 OUT OF 3) LIMIT length('ab')",
     "SELECT named_struct(concat('a', 'b'), id) FROM t", "SELECT * FROM t PIVOT (count(*) FOR dt IN ('2020-01-29', DATE '2020-01-30'))",
 ]  # fmt: skip
-
-
-def test_what_spark_refuses_is_told_at_once() -> None:
-    for sql, place in REFUSED:
-        planner_fakes.refused_at(sql, place, CATALOG)
-
-
-def test_what_spark_takes_is_taken() -> None:
-    for sql in TAKEN:
-        assert prepare(sql, CATALOG), sql
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-def test_spark_refuses_and_takes_the_same(spark: SparkEngine) -> None:
-    for sql, _ in REFUSED:
-        with pytest.raises(SparkError):
-            spark.check(sql, EMPTY)
-    for sql in TAKEN:
-        spark.check(sql, EMPTY)
