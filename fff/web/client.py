@@ -21,7 +21,7 @@ from fff.web.gate.leased import LeaseLine
 from fff.web.gate.limiter import HostLimiter, Permit
 from fff.web.gate.rate_limit_headers import quota_wait, quotas
 from fff.web.gate.waits import RetryAfterWait, WaitTooLong
-from fff.web.retry import backoff, is_retried, is_throttle, is_whole, retry_after
+from fff.web.retry import Postponed, backoff, is_retried, is_throttle, is_whole, retry_after
 from fff.web.secrets import Redactor
 from fff.web.transport import USER_AGENT, Network, Transport, WireError, proof_of
 from fff.web.types import Credentials, HostPolicy, Outgoing, Remembered, Request, Response, ResponseMemory
@@ -98,6 +98,7 @@ class WebClient:
         self.clock = clock or Clock()
         self._transport = transport or Network(user_agent)
         self._limiters: dict[tuple[str, str], HostLimiter] = {}
+        self._postponed = Postponed()
         self._origins: dict[str, str] = {}  # what URLs begin with -> scheme, host and port
 
     def rules(self, declared: HostPolicy, of: int = 1) -> HostPolicy:
@@ -153,6 +154,7 @@ class WebClient:
                 self._fail(req, _Failed(long.reason, again=False, hint=long.hint), attempt)
             except _Failed as failure:
                 if failure.refusal:
+                    self._postponed.note(req, self.clock.now() + (failure.wait or 0.0))
                     refusals += 1
                     if limiter.successes > successes and refusals < _HOPELESS * req.policy.max_attempts:
                         attempt -= 1  # the host works, there were just too many of us
@@ -238,14 +240,11 @@ class WebClient:
         try:
             target = without_user(urljoin(base, location))
             parts, here = urlsplit(target), urlsplit(req.url)
-            same = (parts.hostname, parts.port or port_of(parts.scheme)) == (
-                here.hostname,
-                here.port or port_of(here.scheme),
-            )
+            port = here.port or port_of(here.scheme)
+            same = (parts.hostname, parts.port or port_of(parts.scheme)) == (here.hostname, port)
         except ValueError:
-            raise _Failed(
-                "refused a redirect to something that is not a URL", again=False, status=status
-            ) from None
+            reason = "refused a redirect to something that is not a URL"
+            raise _Failed(reason, again=False, status=status) from None
         upgraded = (parts.scheme, here.scheme) == ("https", "http") and parts.hostname == here.hostname
         if parts.scheme not in ("http", "https") or (here.scheme == "https" and parts.scheme == "http"):
             raise _Failed(f"refused a redirect to {self.shown(target)}", again=False, status=status)
@@ -303,6 +302,10 @@ class WebClient:
         meter.charge(req.source, req.table)
         try:
             permit = await limiter.acquire(meter, req.units)
+            while (left := self._postponed.left(req, self.clock.now())) > 0:  # told while this waited
+                limiter.unspent(permit)
+                await self._wait_alone(left, meter)
+                permit = await limiter.acquire(meter, req.units)
         except BaseException:
             meter.refund()
             raise
@@ -315,9 +318,8 @@ class WebClient:
                     out = self._outgoing(req, meter)
                     answer = await self._transport.send(out)
                     meter.bytes += len(answer.body)
-                    response = self._judged(
-                        req, Response(answer.status, answer.headers, answer.body, out.url)
-                    )
+                    came = Response(answer.status, answer.headers, answer.body, out.url)
+                    response = self._judged(req, came)
                 else:
                     response = await self._renewed(req, req.memory, meter)
             except WireError as error:
@@ -325,8 +327,7 @@ class WebClient:
                     limiter.unanswered(permit)
                 reason = self.redactor.text(error.reason)[:_EXCERPT]
                 failure = _Failed(reason, again=error.again, wait=error.wait, hint=error.hint)
-                failure.seconds = self.clock.now() - began
-                failure.stale = error.stale
+                failure.seconds, failure.stale = self.clock.now() - began, error.stale
                 failure.silent = error.again and not error.stale
                 raise failure from error
             finally:

@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping
 
 from fff.web.gate.rate_limit_headers import moment, number, server_time
-from fff.web.types import HostPolicy
+from fff.web.types import HostPolicy, Request
 
 #: Besides 5xx. Everything else that is not 2xx is an answer that trying again does not change.
 RETRIED = frozenset({408, 425, 429})
@@ -47,3 +47,28 @@ def retry_after(headers: Mapping[str, str], wall: float) -> float | None:
 def backoff(attempt: int, policy: HostPolicy, rng: random.Random) -> float:
     """Seconds before the attempt after attempt number `attempt` (from 1): exponential, with full jitter."""
     return rng.uniform(0, min(policy.max_delay, policy.base_delay * 2 ** (attempt - 1)))
+
+
+class Postponed:
+    """The questions that a server wants to hear again only later, whoever asks them: several readings may share a page."""
+
+    def __init__(self) -> None:
+        self._until: dict[tuple[object, ...], float] = {}  # seconds of the clock
+
+    def note(self, req: Request, until: float) -> None:
+        """A server told this question to wait until then. Those with a body are not taken for one another."""
+        if req.json is None and req.form is None:
+            self._until[_question(req)] = max(until, self._until.get(_question(req), until))
+
+    def left(self, req: Request, now: float) -> float:
+        """Seconds until the question may be asked."""
+        if not self._until:
+            return 0.0
+        left = self._until.get(_question(req), now) - now
+        if left <= 0:
+            self._until.pop(_question(req), None)
+        return left
+
+
+def _question(req: Request) -> tuple[object, ...]:
+    return req.method, req.url, req.params, req.credentials.identity

@@ -96,6 +96,36 @@ async def test_an_honest_source_is_read(serve: Serve, read: Read, name: str, win
     assert not reader.meter.warnings
 
 
+@pytest.mark.parametrize("name", ["page_number", "offset", "cursor", "keyset", "json_link", "header_link"])
+@pytest.mark.parametrize(
+    ("told", "sign"),
+    [
+        ({"total": COUNT}, "40 of 70 by 'total'"),
+        ({"meta": {"total_count": COUNT}}, "40 of 70 by 'total_count'"),
+        ({"pageCount": LAST}, "5 of 7 by 'pageCount'"),
+    ],
+)
+@pytest.mark.parametrize("more", ["", ", total: approximate"])
+async def test_a_total_that_only_pages_with_records_tell_is_remembered(
+    serve: Serve, read: Read, name: str, told: dict[str, Any], sign: str, more: str
+) -> None:
+    """A window over the first rows: what is behind it is an empty page, which says nothing at all."""
+
+    async def answer(asked: web.Request) -> web.Response:
+        number = int(asked.query.get("p", int(asked.query.get("o", 0)) // SIZE))
+        if number > 3:
+            return web.json_response({"data": []})
+        link = f"/r?p={number + 1}"
+        body = {"data": whole(number, 0), "cursor": number + 1, "link": link, **told}
+        return web.json_response(body, headers={"Link": f'<{link}>; rel="next"'})
+
+    declared = "{type: header_link}" if name == "header_link" else PAGINATORS[name]
+    reader = read(spec(await serve(answer), f"{declared[:-1]}{more}}}"))
+    assert len(await reader.scan("t")) == 40
+    assert bool(reader.truncated) is not bool(more)
+    assert all(sign in reason for reason in reader.truncated)
+
+
 @pytest.mark.parametrize("name", PAGINATORS)
 @pytest.mark.parametrize("window", every(2, [4, 1]))
 @pytest.mark.parametrize("rows", [2, SIZE])
@@ -280,9 +310,9 @@ async def test_an_empty_page_amid_others_is_seen(serve: Serve, read: Read, name:
     if name in ("page_number", "page_number by rows", "offset", "offset by rows", "reusable cursor") and (
         window == 1 or name not in COUNTED
     ):
-        # The empty page is the end; what the total says of it is another matter.
+        # The empty page is the end, and the numbers in the answers before it say that it is none.
         assert len(await reader.scan("t", window=window)) == 30
-        assert bool(reader.truncated) is (name in COUNTED)
+        assert reader.truncated
         return
     with pytest.raises(SourceError, match="is empty although later ones are not"):
         await reader.scan("t", window=window)

@@ -16,7 +16,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from fff.stats import AccessMeter
-from fff.web.types import HostPolicy, Outgoing, RawResponse
+from fff.web.client import WebClient
+from fff.web.clock import Clock
+from fff.web.types import HostPolicy, Outgoing, RawResponse, Request
 from tests.sampling import every, every_row
 from tests.web import simulated
 from tests.web.simulated import EPOCH, Bucket, FixedWindow, Limit, SimulatedServer, SlidingWindow, Tell, drive
@@ -204,6 +206,25 @@ def test_a_wait_of_one_request_is_shown_and_ends_in_time() -> None:
     assert any(left is not None and 0 < left <= 1 for left in seen)
     assert 0.9 <= meter.throttled_s < 2
     assert not meter.gates
+
+
+def test_a_question_that_was_told_to_wait_is_not_asked_by_another_before() -> None:
+    """Two readings share a page: the second stood in line for it when the first was told to come again later."""
+    server = Refusing(refuses=lambda number, key, times: key == 7 and times == 1, wait=2.0)
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        clock = Clock(now=loop.time, wall=lambda: EPOCH + loop.time(), sleep=asyncio.sleep)
+        client = WebClient(rng=random.Random(1), clock=clock, transport=server)
+        rules, meter = HostPolicy(max_concurrency=1), AccessMeter()
+        numbers = [1, 7, 2, 7, 3]
+        asked = [Request(f"http://simulated.example/{number}", policy=rules) for number in numbers]
+        await asyncio.gather(*(client.request(one, meter=meter) for one in asked))
+        await client.close()
+
+    simulated.run(main())
+    assert (server.times[7], server.early) == (3, 0)
+    assert len([at for at in server.admitted if at < 1]) == 3  # the others did not wait for it
 
 
 def test_an_incident_is_over_when_it_is_over() -> None:

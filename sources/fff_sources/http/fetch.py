@@ -17,6 +17,7 @@ from fff.structs import Struct, replace
 from fff.web.types import Response
 from fff_sources.http.paging import paginators
 from fff_sources.http.paging.consistency import NOT_EXHAUSTIVE, Gaps, Moved, Records, Repeats, Totals, marks
+from fff_sources.http.paging.envelope import PagingHints
 from fff_sources.http.paging.factory import (
     WORDED,
     bound_of,
@@ -25,6 +26,7 @@ from fff_sources.http.paging.factory import (
     make_paginator,
     max_pages,
     overlooked,
+    spoken_of,
 )
 from fff_sources.http.paging.paginators import (
     Ask,
@@ -83,6 +85,7 @@ class Reading(Struct, dict=True):
     _cut: str | None = None  # that the answer at hand is not all, unless a page follows
     _early: int = 0  # records of the answer at hand that were handed on while it came
     _told: paginators.Told | None = None  # what the answer at hand tells of the whole
+    _first: PagingHints | None = None  # what the first answer says of it in words that the spec does not name
 
     # Made when they are needed: most lookups have one page.
     _repeats = cached_property(lambda self: Repeats(projected=self.projected))
@@ -267,7 +270,10 @@ class Reading(Struct, dict=True):
                 paginator, ask, answer, pages, independent=self._pages == 1 and window > 1
             )
             if following is None:
-                truncated = overlooked(self.endpoint, answer, self._totals, self._records)
+                so_far = self._records, self._pages
+                truncated = overlooked(self.endpoint, answer, self._totals, so_far, self._first)
+            elif self._pages == 1:
+                self._first = spoken_of(self.endpoint, answer, self._totals)
         except CutShortError as error:
             truncated = str(error)
         if following is not None and limit is not None and self._pages >= limit:
@@ -286,7 +292,7 @@ class Reading(Struct, dict=True):
     def _last(self, share: PageRange | None = None) -> list[Page]:
         """After all pages: those held back, and what is wrong with all together."""
         wrong = self._complaint(share)
-        last = [] if wrong is None else [Page(self.body.empty(), wrong, doubled=wrong != NOT_EXHAUSTIVE)]
+        last = [Page(self.body.empty(), wrong, doubled=wrong != NOT_EXHAUSTIVE)] if wrong is not None else []
         return [*self._repeats.held, *last] if self.is_scan or self._pages > 1 else last
 
     def _plan(
@@ -304,8 +310,7 @@ class Reading(Struct, dict=True):
             if following is not None or self._pages > 1 or (self.is_scan and self._repeats.is_part):
                 self._check(paginator, ask, answer, pages)
         except PaginationError as error:
-            # The cause would show the answer as it came, secrets and all.
-            raise self._error(str(error), answer.url) from None
+            raise self._error(str(error), answer.url) from None  # the cause would show the answer
         return following, (rest or None) if following is not None else None
 
     def _check(self, paginator: Paginator, ask: Ask, answer: PageAnswer, pages: Sequence[Page]) -> None:
@@ -317,20 +322,19 @@ class Reading(Struct, dict=True):
         if getattr(self.endpoint.paginator, "empty_pages", "error") == "error":
             place, what = (ask.position, paginator.param) if counts else (self._pages, None)
             self._gaps.check(place, answer.records, what)
-        total = self._told if counts else None
         param = paginator.param
-        ignored = "the source goes round" if param is None else f"the source seems to ignore {param!r}"
+        ignored = f"the source seems to ignore {param!r}" if param else "the source goes round"
         self._repeats.check(
             self._records_of(answer),
             answer.records,
             lambda: marks(pages, self.key),
             ignored + paginator.remedy,
-            bounded=total is not None and total.exact,
+            bounded=counts and self._told is not None and self._told.exact,
         )
 
     def _records_of(self, answer: PageAnswer) -> Records:
-        selector = parse_path(self.endpoint.data_selector)
-        return Records(answer, selector, self.endpoint.format, self.body.members)
+        where = parse_path(self.endpoint.data_selector)
+        return Records(answer, where, self.endpoint.format, self.body.members)
 
     async def _arrived(self, incoming: Incoming) -> AsyncGenerator[DecodedBlock]:
         """The records that can be read before the answer has ended."""
@@ -402,8 +406,7 @@ class Reading(Struct, dict=True):
             if spoken.fault is None:
                 raise
             raise self._fault(f"{error.reason}; {self._says(spoken.fault)}", response.url) from None
-        records = sum(block.records for block in blocks)
-        self._records += records
+        self._records += (records := sum(block.records for block in blocks))
         records += self._early if arriving is not None and arriving.pieces else 0
         if not records and (fault := spoken.fault or spoken.refusal) is not None:
             raise self._fault(self._says(fault), response.url)
@@ -492,7 +495,6 @@ class Reading(Struct, dict=True):
 
 
 _COUNTING = (paginators.OffsetPaginator, paginators.PageNumberPaginator)
-_NO_CONTENT = 204
-_SHOWN = 200  # characters of what a source says
+_NO_CONTENT, _SHOWN = 204, 200  # a status; characters of what a source says
 _NAMED = frozenset({"json", "ndjson"})  # formats in which every record names its members
 _DRIFT_CERTAIN = 10  # records of a page that all lack a member; fewer may well have no value for it

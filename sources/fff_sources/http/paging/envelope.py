@@ -100,6 +100,18 @@ class PagingHints(Struct, frozen=True):
             return f"page {self.page[1]} of {self.pages[1]}"
         return _part_of(self.total, received)
 
+    def part_sign(self, received: int, pages: int) -> str | None:
+        """What says by its number that there are more than so many records on so many pages."""
+        if self.pages is not None and self.pages_exact and self.pages[1] > pages:
+            return f"{pages} of {self.pages[1]} by {self.pages[0]!r}"
+        total = self.total or self.perhaps_total
+        return _part_of(total, received) if total is not None and total.exact else None
+
+    @property
+    def counts(self) -> bool:
+        """Whether the answer tells a number of records or pages at all."""
+        return any(told is not None for told in (self.total, self.perhaps_total, self.pages))
+
     def leads_on(self) -> str | None:
         """What says for certain that a page follows, whatever the totals."""
         if self.has_more is not None:

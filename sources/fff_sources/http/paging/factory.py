@@ -6,7 +6,7 @@ from fff_sources.http.paging import links, paginators
 from fff_sources.http.paging.auto import AutoPaginator
 from fff_sources.http.paging.consistency import Totals
 from fff_sources.http.paging.cursors import CursorPaginator
-from fff_sources.http.paging.envelope import mentions_more, told_more
+from fff_sources.http.paging.envelope import PagingHints, mentions_more, told_more
 from fff_sources.http.paging.links import is_yes, speaks_of_next
 from fff_sources.http.paging.paginators import PageAnswer, PaginationError, Paginator
 from fff_sources.http.response.jsonpath import WHOLE, JsonPath, parse_path
@@ -86,24 +86,49 @@ def make_paginator(endpoint: spec.Endpoint) -> Paginator:
             return paginators.SinglePagePaginator()
 
 
-def overlooked(endpoint: spec.Endpoint, answer: PageAnswer, totals: Totals, received: int) -> str | None:
-    """What the last of the answers says of more, where a declared paginator has found its end.
+def spoken_of(endpoint: spec.Endpoint, answer: PageAnswer, totals: Totals) -> PagingHints | None:
+    """What the first of several answers says of the whole in the usual words, where the paginator reads no total.
 
-    One that counts has its end by what it counts. `auto` says so itself.
+    The last one may well be empty and say nothing.
     """
     paginator = endpoint.paginator
+    if isinstance(paginator, spec.Auto) or paginator.total != "exact" or totals.is_present:
+        return None
+    return _hints(endpoint, answer, is_large=len(answer.body) > _LARGE)
+
+
+def _hints(endpoint: spec.Endpoint, answer: PageAnswer, *, is_large: bool) -> PagingHints:
+    body = b"" if is_large and not mentions_more(answer.body) else answer.body
+    return told_more(
+        body, parse_path(endpoint.data_selector) if endpoint.format in WORDED else WHOLE, answer.headers
+    )
+
+
+def overlooked(
+    endpoint: spec.Endpoint,
+    answer: PageAnswer,
+    totals: Totals,
+    so_far: tuple[int, int],
+    first: PagingHints | None,
+) -> str | None:
+    """What the last answer says of more, or the first one said, where a declared paginator has found its end.
+
+    `so_far`: the records and pages that came. One that counts has its end by what it counts. `auto` says so itself.
+    """
+    paginator, (received, pages) = endpoint.paginator, so_far
     if isinstance(paginator, spec.Auto) or totals.is_reached(received):
         return None
     if (place := _without_cursor(endpoint, answer)) is not None:
         return f"the record at {place!r} has nothing there, so the next page cannot be asked for"
-    large = len(answer.body) > _LARGE and isinstance(paginator, spec.SinglePage)
-    body = b"" if large and not mentions_more(answer.body) else answer.body
-    selector = parse_path(endpoint.data_selector) if endpoint.format in WORDED else WHOLE
-    more = told_more(body, selector, answer.headers)
+    is_large = len(answer.body) > _LARGE and isinstance(paginator, spec.SinglePage)
+    more = _hints(endpoint, answer, is_large=is_large)
     # An estimate counts only where nothing proves the end.
     counted = more.total is None or more.total.exact or isinstance(paginator, spec.SinglePage)
-    is_unread_total = counted and paginator.total == "exact" and not totals.is_present
-    sign = more.total_sign(received) if is_unread_total else None
+    sign = None
+    if counted and paginator.total == "exact" and not totals.is_present:
+        sign = more.total_sign(received)
+        if sign is None and not isinstance(paginator, spec.SinglePage):
+            sign = (first if first is not None and not more.counts else more).part_sign(received, pages)
     if not isinstance(paginator, spec.PageNumber | spec.Offset):
         read = isinstance(paginator, spec.HeaderLink) and paginator.has_more_param is not None
         linked = not read and speaks_of_next(answer.headers.get("link", ""))
