@@ -107,7 +107,7 @@ async def test_an_honest_source_is_read(serve: Serve, read: Read, name: str, win
 )
 @pytest.mark.parametrize("more", ["", ", total: approximate"])
 async def test_a_total_that_only_pages_with_records_tell_is_remembered(
-    serve: Serve, read: Read, name: str, told: dict[str, Any], sign: str, more: str
+    serve: Serve, read: Read, *, name: str, told: dict[str, Any], sign: str, more: str
 ) -> None:
     """A window over the first rows: what is behind it is an empty page, which says nothing at all."""
 
