@@ -6,7 +6,7 @@ What goes wrong becomes a SourceError here. The network itself is behind `wire.T
 from __future__ import annotations
 
 import random
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import NoReturn
 from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit, urlunsplit
@@ -133,8 +133,7 @@ class WebClient:
     def _give_up(self, req: Request, breaker: Breaker, meter: AccessMeter) -> NoReturn:
         """Nothing is sent to a host that was given up."""
         meter.failed += 1
-        reason = f"not asked: the last {breaker.failures} attempts to reach the source brought no answer"
-        self._fail(req, _Failed(reason, again=False, hint="it seems to be down: try again later"), 0)
+        self._fail(req, _Failed(f"not asked: {breaker.row}", again=False, hint=breaker.hint), 0)
 
     async def _attempts(self, req: Request, meter: AccessMeter, breaker: Breaker) -> Response:
         attempt = refusals = 0
@@ -146,14 +145,15 @@ class WebClient:
             limiter = self._limiter(req)
             successes = limiter.successes
             try:
-                response = await self._send(req, limiter, meter)
+                response = await self._send(req, limiter, meter, breaker)
                 if response.status in _REDIRECTS:
-                    response = await self._follow(req, response, meter)
+                    response = await self._follow(req, response, meter, breaker)
             except WaitTooLong as long:
                 meter.failed += 1
                 self._fail(req, _Failed(long.reason, again=False, hint=long.hint), attempt)
             except _Failed as failure:
                 if failure.refusal:
+                    self._note(req, breaker, meter, breaker.refused)
                     self._postponed.note(req, self.clock.now() + (failure.wait or 0.0))
                     refusals += 1
                     if limiter.successes > successes and refusals < _HOPELESS * req.policy.max_attempts:
@@ -162,13 +162,13 @@ class WebClient:
                     attempt, req = attempt - 1, replace(req, fresh=True)
                 elif failure.silent:
                     breaker.failed(failure.seconds)
-                elif failure.refusal or failure.status is not None:
+                elif failure.status is not None and not failure.refusal:
                     breaker.request_answered()
                 spent += failure.seconds
                 left = req.policy.total_timeout - spent
                 if not failure.again or attempt >= req.policy.max_attempts or left < _LEAST_S:
                     if failure.silent:
-                        self._note(req, breaker, meter)
+                        self._note(req, breaker, meter, breaker.request_failed)
                     meter.failed += 1
                     self._fail(req, failure, attempt)
                 meter.retries += 1
@@ -183,15 +183,15 @@ class WebClient:
                 breaker.request_answered()
                 return response if attempt == 1 else replace(response, attempts=attempt)
 
-    def _note(self, req: Request, breaker: Breaker, meter: AccessMeter) -> None:
-        """A request is given up that got no answer; told once where that means the host."""
+    def _note(
+        self, req: Request, breaker: Breaker, meter: AccessMeter, told: Callable[[float], None]
+    ) -> None:
+        """What may give a host up comes to pass; said once where it does."""
         before = breaker.given_up
-        breaker.request_failed(self.clock.now())
+        told(self.clock.now())
         if breaker.given_up and not before:
-            meter.warn(
-                f"{origin_of(req.url)} is not asked any more for {req.source}.{req.table}: the last {breaker.failures} attempts "
-                "to reach it brought no answer"
-            )
+            whom = f"{origin_of(req.url)} is not asked any more for {req.source}.{req.table}"
+            meter.warn(f"{whom}: {breaker.row}")
 
     async def _wait_alone(self, seconds: float, meter: AccessMeter) -> None:
         """As long as the server told one request to wait, while others may start."""
@@ -224,7 +224,9 @@ class WebClient:
             await self._leases.close()
         await self._transport.close()
 
-    async def _follow(self, req: Request, response: Response, meter: AccessMeter) -> Response:
+    async def _follow(
+        self, req: Request, response: Response, meter: AccessMeter, breaker: Breaker
+    ) -> Response:
         """What redirects lead to, one after another, all of them to allowed hosts."""
         for left in range(req.policy.max_redirects, -1, -1):
             location = response.headers.get("location")
@@ -232,7 +234,7 @@ class WebClient:
                 return response
             req = self._redirected(req, response.status, response.url, location)
             if left:
-                response = await self._send(req, self._limiter(req), meter)
+                response = await self._send(req, self._limiter(req), meter, breaker)
         raise _Failed(f"more than {req.policy.max_redirects} redirects", again=False)
 
     def _redirected(self, req: Request, status: int, base: str, location: str) -> Request:
@@ -296,7 +298,9 @@ class WebClient:
         body = str(req.json) if req.json is not None else "".join((req.form or {}).values())
         return self.redactor.holds_secret(body)
 
-    async def _send(self, req: Request, limiter: HostLimiter, meter: AccessMeter) -> Response:
+    async def _send(
+        self, req: Request, limiter: HostLimiter, meter: AccessMeter, breaker: Breaker
+    ) -> Response:
         """One request over the wire, under the limits of its host."""
         # Paid for before it queues: one that the budget has no request for takes no turn of the host's from others.
         meter.charge(req.source, req.table)
@@ -306,6 +310,9 @@ class WebClient:
                 limiter.unspent(permit)
                 await self._wait_alone(left, meter)
                 permit = await limiter.acquire(meter, req.units)
+            if breaker.given_up:
+                limiter.unspent(permit)
+                self._give_up(req, breaker, meter)
         except BaseException:
             meter.refund()
             raise
@@ -433,7 +440,7 @@ class WebClient:
 
     def _failure(self, response: Response, *, again: bool, wait: float | None = None) -> _Failed:
         if response.verdict is not None:
-            words = self._plain(response.verdict.words)
+            words = self.redactor.line(response.verdict.words, _EXCERPT)
             return _Failed(f"the answer says {words}", again=again, status=response.status, wait=wait)
         hint = _HINTS.get(response.status)
         excerpt = self._excerpt(response)
@@ -450,13 +457,7 @@ class WebClient:
         if not kind.startswith(("application/json", "application/problem+json", "text/plain")):
             return ""
         text = response.body[:_REDACTED].decode("utf-8", "replace")
-        return self._plain(text if len(response.body) <= _REDACTED else f"{text}…")
-
-    def _plain(self, text: str) -> str:
-        """What a source wrote, without secrets: they go before anything is cut, so that none is cut in two."""
-        text = self.redactor.text(text)[: 8 * _EXCERPT]
-        text = " ".join("".join(char if char.isprintable() else " " for char in text).split())
-        return text if len(text) <= _EXCERPT else text[:_EXCERPT] + "…"
+        return self.redactor.line(text if len(response.body) <= _REDACTED else f"{text}…", _EXCERPT)
 
     def _origin(self, url: str) -> str:
         """Scheme, host and port of a URL; its path is not looked at more than once for each beginning."""

@@ -78,6 +78,12 @@ class Redactor:
             text = _CUT.join([*map(self._without_beginning, [head, *rest[:-1]]), rest[-1]])
         return text
 
+    def line(self, text: str, length: int) -> str:
+        """What a source wrote, on one line of so many characters: secrets go before anything is cut, so that none is cut in two."""
+        text = self.text(text)[: 8 * length]
+        text = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+        return text if len(text) <= length else text[:length] + "…"
+
     def _without_beginning(self, text: str) -> str:
         for form in self._forms:
             for length in range(min(len(form) - 1, len(text)), _TELLING - 1, -1):

@@ -31,6 +31,7 @@ class Moody:
     answers: Answers
     silence: float = 0.002
     failure: int | None = None
+    headers: dict[str, str] = field(default_factory=dict)
     sent: int = 0
     times: dict[int, int] = field(default_factory=dict)
 
@@ -44,7 +45,7 @@ class Moody:
         left = self.silence if out.seconds is None else min(self.silence, out.seconds)
         await asyncio.sleep(left)
         if self.failure is not None:
-            return RawResponse(self.failure, {}, b"")
+            return RawResponse(self.failure, self.headers, b"")
         raise WireError("no answer in time", again=True)
 
     async def close(self) -> None:
@@ -97,6 +98,28 @@ def test_a_host_that_never_answers_is_given_up_soon() -> None:
     assert "http://h.example:80 is not asked any more for gov.t: the last" in warning
     assert ended.meter.failed == 2000
     assert "not asked: the last" in ended.last
+
+
+@pytest.mark.parametrize("at_once", [1, 8])
+@pytest.mark.parametrize("wait", ["", "7", "60"])
+def test_a_host_that_refuses_everything_is_given_up(at_once: int, wait: str) -> None:
+    """A quota of a day is used up, say: no run waits for the next."""
+    headers = {"retry-after": wait} if wait else {}
+    host = Moody(lambda now, key, times: now < 1.0, failure=429, headers=headers)
+    ended = ask(host, 2000, at_once=at_once)
+    assert len(ended.failed) >= 2000 - 20 * at_once
+    assert 300 < ended.took < 450
+    assert host.sent - (2000 - len(ended.failed)) < 130, "refusals"
+    (warning,) = ended.meter.warnings
+    assert "http://h.example:80 is not asked any more for gov.t: the source told the last" in warning
+    assert "attempts to slow down" in ended.last
+
+
+def test_a_host_that_refuses_for_a_window_is_waited_for() -> None:
+    """Nobody gets through for four minutes, and then everybody."""
+    host = Moody(lambda now, key, times: not 1.0 < now < 240.0, failure=429, headers={"retry-after": "30"})
+    ended = ask(host, 2000, max_attempts=20)
+    assert (ended.failed, list(ended.meter.warnings)) == ([], [])
 
 
 @pytest.mark.parametrize("at_once", [1, 8])

@@ -1,4 +1,4 @@
-"""When an access method has asked a host often enough that does not answer: a circuit breaker of one run."""
+"""When an access method has asked a host often enough that does not answer, or refuses all: a circuit breaker of one run."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ class Breaker:
     It opens once a request has been given up in a row of failures that chance does not explain, or that took as long as
     one request may. While it is open one request at a time finds out whether the host is back, for as long as the share
     of attempts that were answered before deserves; then the host is given up. An answer closes it.
+
+    A host that tells everybody to slow down, and goes on so for longer than one may be told to wait, is given up as well.
     """
 
     def __init__(self, policy: HostPolicy) -> None:
@@ -27,6 +29,8 @@ class Breaker:
         self._row = 0  # failures since the last answer
         self._row_s = 0.0  # seconds that they took
         self._opened: float | None = None
+        self._refusals = 0  # since anything else was the answer
+        self._refused_from = 0.0
         self.given_up = False
         self.turn = asyncio.Lock()  # of the one that finds out
         self.tried = 0  # requests given up while it was open
@@ -37,9 +41,20 @@ class Breaker:
         return self._opened is not None
 
     @property
-    def failures(self) -> int:
-        """Attempts without an answer since the last answer."""
-        return self._row
+    def row(self) -> str:
+        """What the last attempts came to, in words."""
+        if self._refusals:
+            return f"the source told the last {self._refusals} attempts to slow down"
+        return f"the last {self._row} attempts to reach the source brought no answer"
+
+    @property
+    def hint(self) -> str:
+        """What to do about a host that was given up."""
+        return (
+            "a quota seems to be used up: try again later"
+            if self._refusals
+            else "it seems to be down: try again later"
+        )
 
     @property
     def threshold(self) -> int:
@@ -58,6 +73,16 @@ class Breaker:
         self._answers += 1
         self._failed += self._row
         self._row, self._row_s, self._opened, self.tried, self.given_up = 0, 0.0, None, 0, False
+        self._refusals = 0
+
+    def refused(self, now: float) -> None:
+        """The host was asked and told to come again later."""
+        refusals, given_up = self._refusals + 1, self.given_up
+        self._refused_from = self._refused_from if self._refusals else now
+        self.request_answered()
+        self._refusals = refusals
+        too_long = now - self._refused_from >= self._policy.max_wait
+        self.given_up = given_up or (too_long and refusals >= self._policy.max_attempts)
 
     def failed(self, seconds: float) -> None:
         """An attempt took so long and brought no answer."""
