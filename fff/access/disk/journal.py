@@ -24,6 +24,7 @@ from fff.structs import Struct, replace
 from fff.web.addresses import full_url
 from fff.web.client import WebClient, is_answer
 from fff.web.gate.leased import LeaseLine
+from fff.web.gate.breaker import Breaker
 from fff.web.gate.limiter import HostLimiter
 from fff.web.transport import Transport
 from fff.web.types import Credentials, Request, Response, ResponseMemory
@@ -154,10 +155,12 @@ class JournaledClient(WebClient):
         super().__init__(transport=transport, share=share, leases=leases)
         self._journal = journal
 
-    async def _send(self, req: Request, limiter: HostLimiter, meter: AccessMeter) -> Response:
+    async def _send(
+        self, req: Request, limiter: HostLimiter, meter: AccessMeter, breaker: Breaker
+    ) -> Response:
         answer = None if req.memory is None else self._journal.take(self._journal.name(req))
         if answer is None:
-            return await super()._send(req, limiter, meter)
+            return await super()._send(req, limiter, meter, breaker)
         meter.cached += 1
         return self._again(req, *answer)
 
