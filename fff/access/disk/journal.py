@@ -23,8 +23,8 @@ from fff.stats import AccessMeter
 from fff.structs import Struct, replace
 from fff.web.addresses import full_url
 from fff.web.client import WebClient, is_answer
-from fff.web.gate.leased import LeaseLine
 from fff.web.gate.breaker import Breaker
+from fff.web.gate.leased import LeaseLine
 from fff.web.gate.limiter import HostLimiter
 from fff.web.transport import Transport
 from fff.web.types import Credentials, Request, Response, ResponseMemory

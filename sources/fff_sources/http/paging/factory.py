@@ -113,7 +113,7 @@ def overlooked(
 ) -> str | None:
     """What the last answer says of more, or the first one said, where a declared paginator has found its end.
 
-    `so_far`: the records and pages that came. One that counts has its end by what it counts. `auto` says so itself.
+    `so_far`: the records and pages that came. One that counts ends by its count. `auto` speaks for itself.
     """
     paginator, (received, pages) = endpoint.paginator, so_far
     if isinstance(paginator, spec.Auto) or totals.is_reached(received):
