@@ -1,13 +1,17 @@
 """A source whose answers to lookups are checked: rows of other keys alone are no answer to the keys that were asked for.
 
+Nor are the same rows whatever the keys, a few of which happen to be right: the source does not look at the key then, and
+gives the beginning of a list, say.
+
 Below whatever keeps or shares answers, which sees no more than the rows of the keys that it wants.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import pyarrow as pa
 
@@ -42,6 +46,7 @@ class CheckedSource:
         self.tables = (table,)
         self._adapter = adapter
         self._prompt = adapter if isinstance(adapter, Prompt) else None
+        self._mixed: dict[str, _Mixed] = {}  # by access method: the last answer of right rows and strays
 
     def scan(
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
@@ -57,7 +62,7 @@ class CheckedSource:
         Beside right rows strays change nothing (P25).
         """
         pages = self._adapter.lookup(table, method, columns, keys, meter=meter)
-        async with aclosing(_checked(_Strays(method, columns, keys), (), pages)) as checked:
+        async with aclosing(_checked(_Strays(method, columns, keys, self._mixed), (), pages)) as checked:
             async for page in checked:
                 yield page
 
@@ -68,7 +73,7 @@ class CheckedSource:
         if self._prompt is None:
             return (), self.lookup(table, method, columns, keys, meter=meter)
         pages, rest = await self._prompt.answer(table, method, columns, keys, meter=meter)
-        strays = _Strays(method, columns, keys)
+        strays = _Strays(method, columns, keys, self._mixed)
         if rest is not None:
             return (), _checked(strays, pages, rest)
         for page in pages:
@@ -79,28 +84,58 @@ class CheckedSource:
         """Nothing of its own to release."""
 
 
-class _Strays:
-    """What of an answer is of other keys than those that were asked for."""
+_Mixed: TypeAlias = tuple[Keys, pa.RecordBatch]
 
-    def __init__(self, method: LookupMethod, columns: Sequence[str], keys: Keys) -> None:
-        self._names, self._keys = method.keys, keys
+
+class _Strays:
+    """What of an answer is of other keys than those that were asked for. `mixed`: what came for others before."""
+
+    def __init__(
+        self, method: LookupMethod, columns: Sequence[str], keys: Keys, mixed: dict[str, _Mixed]
+    ) -> None:
+        self._name, self._names, self._keys, self._mixed = method.name, method.keys, keys, mixed
         self._right = not all(map(columns.__contains__, method.keys))  # then nobody can tell
+        self._same = False  # as came for other keys
         self._rows = 0
         self._page: pa.RecordBatch | None = None
 
     def see(self, page: Page) -> None:
         """Judge a page of the answer, until one has a row that was asked for."""
-        if not self._right and len(page.rows):
-            self._right = _answers(page.rows, self._names, self._keys)
-            self._rows += len(page.rows)
-            self._page = page.rows
+        if self._right or not len(page.rows):
+            return
+        # Mostly the first row is right, which costs least to see.
+        self._right = tuple([page.rows.column(name)[0].as_py() for name in self._names]) in self._keys
+        if self._right:
+            return
+        self._right = bool(having(page.rows, self._names, self._keys).any())
+        if self._right and not self._rows:
+            keys, rows = self._mixed.get(self._name, ((), page.rows))
+            self._same = bool(keys) and not _alike(keys, self._keys) and rows.equals(page.rows)
+            self._mixed[self._name] = (self._keys, page.rows)
+        self._rows += len(page.rows)
+        self._page = page.rows
 
     def page(self) -> list[Page]:
-        """The page that says so where no row of the whole answer was asked for."""
-        if self._right or self._page is None:
+        """The page that says so where no row of the whole answer was asked for, or the same ones came for other keys."""
+        if self._page is None or (self._right and not self._same):
             return []
         reason = f"the answer has {counted(self._rows, 'row')} of other keys and none of what was asked for"
+        if self._same:
+            names = ", ".join(self._names)
+            reason = f"the answer is the one to other keys: the source seems not to look at {names}"
         return [Page(self._page.slice(0, 0), reason)]
+
+
+def _alike(some: Keys, others: Keys) -> bool:
+    """Whether a key is among both, or would be to a source that does not look at case, accents and signs."""
+    plain = {tuple(map(_plain, key)) for key in some}
+    return any(tuple(map(_plain, key)) in plain for key in others)
+
+
+def _plain(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", value))).casefold()
 
 
 async def _checked(strays: _Strays, first: Sequence[Page], rest: AsyncIterator[Page]) -> AsyncGenerator[Page]:
@@ -114,9 +149,3 @@ async def _checked(strays: _Strays, first: Sequence[Page], rest: AsyncIterator[P
             yield page
     for page in strays.page():
         yield page
-
-
-def _answers(rows: pa.RecordBatch, names: Sequence[str], keys: Keys) -> bool:
-    """Whether a row has one of the keys. Mostly the first one has, which costs least to see."""
-    first = tuple([rows.column(name)[0].as_py() for name in names])
-    return first in keys or bool(having(rows, names, keys).any())

@@ -100,6 +100,25 @@ async def test_strays_alone_fail_their_keys_and_no_others(serve: Serve, tmp_path
     assert [part.predicate for part in outcome.missing] == ["k = 'b'"]
 
 
+@pytest.mark.parametrize("way", ["path", "alone"])
+async def test_one_answer_to_all_keys_is_none_though_some_of_its_rows_are_right(
+    serve: Serve, tmp_path: Path, way: str
+) -> None:
+    """The beginning of a list, whatever is asked for: who knows what stands behind it."""
+    site = Sloppy(strays=dict.fromkeys("abc", [("z", 7), ("a", 0), ("b", 1), ("c", 3)]))
+    rows, outcome = await missing(serve, tmp_path, site, tables(way))
+    assert rows == [("a", 0), ("b", 1), ("c", 3)]
+    assert (outcome.exit_code, len(outcome.missing)) == (3, 2)
+    assert all("seems not to look at k" in part.reason for part in outcome.missing)
+
+
+async def test_one_answer_to_keys_that_the_source_finds_alike_is_one(serve: Serve, tmp_path: Path) -> None:
+    every: list[Row] = [("Ä", 7), ("a", 0), ("A", 1)]
+    site = Sloppy(strays=dict.fromkeys(("a", "A"), every))
+    rows, outcome = await missing(serve, tmp_path, site, tables("path", of="a,A"))
+    assert (rows, outcome.missing) == ([("A", 1), ("a", 0)], ())
+
+
 @pytest.mark.parametrize("keep", [False, True])
 async def test_neither_a_session_nor_a_later_run_takes_strays_for_an_answer(
     serve: Serve, tmp_path: Path, keep: bool
