@@ -105,7 +105,7 @@ async def test_one_answer_to_all_keys_is_none_though_some_of_its_rows_are_right(
     serve: Serve, tmp_path: Path, way: str
 ) -> None:
     """The beginning of a list, whatever is asked for: who knows what stands behind it."""
-    site = Sloppy(strays=dict.fromkeys("abc", [("z", 7), ("a", 0), ("b", 1), ("c", 3)]))
+    site = Sloppy(strays={key: [("z", 7), ("a", 0), ("b", 1), ("c", 3)] for key in "abc"})
     rows, outcome = await missing(serve, tmp_path, site, tables(way))
     assert rows == [("a", 0), ("b", 1), ("c", 3)]
     assert (outcome.exit_code, len(outcome.missing)) == (3, 2)
