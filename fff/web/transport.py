@@ -203,6 +203,11 @@ class Network:
                 if whole or message.code in out.accept:
                     raise
                 body = b""  # the status says all that matters
+            # Where closing ends a body, aiohttp takes a reset for it.
+            if isinstance(lost := protocol.exception(), aiohttp.ClientOSError) and _DELIMITED.isdisjoint(
+                headers
+            ):
+                raise lost
         except BaseException:
             connection.close()
             raise
@@ -403,6 +408,7 @@ class PublicResolver(aiohttp.abc.AbstractResolver):
         await self._inner.close()
 
 
+_DELIMITED = frozenset({"content-length", "transfer-encoding"})
 _USED: WeakSet[object] = WeakSet()  # connections that have carried a request, by their protocols
 
 

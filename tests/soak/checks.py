@@ -44,7 +44,7 @@ def problems(chosen: Day, came: Came) -> list[str]:
 
 
 def _of_a_run(chosen: Day, came: Came, run: OneRun, *, resumed: bool) -> Iterator[str]:
-    yield from _of_the_answer(chosen, run)
+    yield from _of_the_answer(chosen, came, run)
     yield from _of_the_waits(run.exchanges)
     outcome, bounds, options = run.outcome, chosen.bounds, chosen.options
     took = run.ended - run.began
@@ -74,12 +74,12 @@ def _of_a_run(chosen: Day, came: Came, run: OneRun, *, resumed: bool) -> Iterato
         yield f"nothing was wrong, and yet: {outcome.reason}"
 
 
-def _of_the_answer(chosen: Day, run: OneRun) -> Iterator[str]:
+def _of_the_answer(chosen: Day, came: Came, run: OneRun) -> Iterator[str]:
     """The rows: all of them, or all certain, or labelled."""
     if chosen.blind:
         return
     statement, outcome = chosen.statement, run.outcome
-    least, most = _least(chosen), _most(chosen)
+    least, most = _least(chosen, came), _most(chosen)
     changing = least != most
     all_rows = replace(statement, first=None)
     upper = oracle(all_rows.sql, most)
@@ -126,9 +126,16 @@ def _of_the_bounds(statement: Statement, rows: Rows, outcome: RunOutcome, expect
                 yield f"{value} is told to be {bound} of {right}: {statement.sql}"
 
 
-def _least(chosen: Day) -> Mapping[str, tuple[Row, ...]]:
-    """Rows that a complete answer rests on, at least."""
-    return _changed(chosen, lambda odd: odd.rows if odd.lower is None else odd.lower)
+def _least(chosen: Day, came: Came) -> Mapping[str, tuple[Row, ...]]:
+    """Rows that a complete answer rests on, at least: of a second mirror alone where the first has never answered."""
+    exchanges = (one for run in came.runs for one in run.exchanges if one.whole and one.status == 200)
+    first = any(one.target.startswith(f"/{chosen.odd}/first") for one in exchanges)
+
+    def lower(odd: Any) -> tuple[Row, ...]:
+        rows: tuple[Row, ...] = odd.rows if odd.lower is None else odd.lower
+        return rows if first or odd.second is None else tuple(one for one in rows if one in odd.second)
+
+    return _changed(chosen, lower)
 
 
 def _most(chosen: Day) -> Mapping[str, tuple[Row, ...]]:
@@ -186,12 +193,13 @@ def _of_the_wire(chosen: Day, exchanges: list[Exchange]) -> Iterator[str]:
 
 def _of_the_waits(exchanges: list[Exchange]) -> Iterator[str]:
     """Whoever was told when to come again does not come before."""
-    waits: dict[str, float] = {}
+    waits: dict[str, tuple[float, float]] = {}
     for one in exchanges:
-        if one.sent < waits.get(one.target, 0.0) - 1e-6:
-            yield f"{one.target} was asked for at {one.sent:.3f}, not to be before {waits[one.target]:.3f}"
+        told, until = waits.get(one.target, (0.0, 0.0))
+        if told <= one.sent < until - 1e-6:  # two may have been on their way together
+            yield f"{one.target} was asked for at {one.sent:.3f}, not to be before {until:.3f}"
         if one.asked_to_wait is not None and one.ended is not None:
-            waits[one.target] = one.ended + one.asked_to_wait
+            waits[one.target] = (one.ended, one.ended + one.asked_to_wait)
 
 
 def _at_once(exchanges: list[Exchange]) -> int:

@@ -6,6 +6,8 @@ import asyncio
 import gzip
 import json
 import random
+import socket
+import struct
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -264,6 +266,34 @@ async def test_a_body_cut_short_is_tried_again(serve: Serve, make: Callable[...,
 
     response = await make().request(request((await serve(handler)).url), meter=AccessMeter())
     assert response.body == b"half-whole"
+
+
+async def test_a_reset_is_no_end_of_a_body_that_closing_ends(
+    make: Callable[..., WebClient], unused_tcp_port: int
+) -> None:
+    """Neither a length nor chunks: whole rows came, and then the connection broke."""
+    resets = 2
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal resets
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\na,b\n1,2\n")
+        await writer.drain()
+        if resets:
+            resets -= 1
+            await asyncio.sleep(0.05)  # for what was written to get there
+            linger = struct.pack("ii", 1, 0)
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            writer.transport.abort()
+        else:
+            writer.write(b"3,4\n")
+            writer.close()
+
+    meter = AccessMeter()
+    async with await asyncio.start_server(answer, "127.0.0.1", unused_tcp_port):
+        asked = request(f"http://127.0.0.1:{unused_tcp_port}/")
+        response = await make().request(asked, meter=meter)
+    assert (response.body, meter.retries) == (b"a,b\n1,2\n3,4\n", 2)
 
 
 async def test_nobody_listens(make: Callable[..., WebClient], unused_tcp_port: int) -> None:
