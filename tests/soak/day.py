@@ -84,7 +84,9 @@ class Day:
         if self.odd is None:
             return False
         odd = self.cells[self.odd]
-        short = odd.world.is_lookup or self.pushed or self.windows  # of few pages the last may well be empty
+        pages = -(-len(odd.behaviour.rows) // odd.world.size)
+        short = odd.world.is_lookup or self.pushed or self.windows or pages <= odd.world.strike + 2
+        # Of few pages the last may well be empty.
         few = short and odd.world.dialect.tells != "rows" and odd.behaviour.name in EMPTY
         return few or reason_of(odd) is not None
 
