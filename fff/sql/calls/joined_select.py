@@ -112,13 +112,13 @@ def _members(block: SourceBlock, conjuncts: Sequence[Conjunct]) -> set[int]:
     if all(table.usable_scans for ordinal, table in tables.items() if ordinal not in block.right):
         return set()
     links = links_of(conjuncts)
-    found = set()
+    members = set()
     for ordinal, kind in block.right.items():
         key = {name.lower() for name in tables[ordinal].primary_key}
         linked = {block.scope.field(own).name.lower() for own, _ in links.get(ordinal, ())}
         if kind == "semi" and key and key <= linked:
-            found.add(ordinal)
-    return found
+            members.add(ordinal)
+    return members
 
 
 def _by_key(block: SourceBlock) -> list[int]:
