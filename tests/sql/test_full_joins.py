@@ -14,6 +14,7 @@ from fff.spark.session import SparkEngine
 from fff.sql import prepare
 from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.calls.full_joins import halved
+from fff.sql.nested.packing import packed
 from fff.sql.syntax.source_map import Edited
 
 HALVED = {
@@ -65,6 +66,12 @@ def test_no_spark_is_needed(sql: str) -> None:
 @pytest.mark.parametrize("sql", WHOLE)
 def test_what_cannot_be_taken_apart_stays_with_spark(sql: str) -> None:
     assert prepare(sql, CATALOG).upper is not None
+
+
+@pytest.mark.parametrize("on", ["r.l = (SELECT max(i) FROM u)", "r.i = u.i AND r.l IN (SELECT i FROM u)"])
+def test_what_stays_as_it_is_however_packed_is_not_packed(on: str) -> None:
+    text = Rewritten(Edited.of(f"SELECT * FROM r FULL JOIN u ON {on}"), CATALOG, {})
+    assert packed(text) is text
 
 
 def test_what_fails_is_told_of_the_text_as_it_was_written() -> None:

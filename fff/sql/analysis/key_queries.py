@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fff.errors import Span
-from fff.sql.binder.scopes import Found, Query, QueryTree, Region, SelectScope, Source, resolve
+from fff.sql.binder.regions import Region
+from fff.sql.binder.scopes import Found, Query, QueryTree, SelectScope, Source, resolve
 from fff.sql.syntax.edits import Edit, applied, edit
 from fff.sql.syntax.statement import Statement, TokenType, exp, identifier_span
 from fff.structs import Struct

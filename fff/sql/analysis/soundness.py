@@ -33,7 +33,7 @@ def doubts_of(tree: Node, *, joined: bool = False) -> Doubts:
     """
     walk = _Walk(joined=joined)
     walk.query(tree, _Scope())
-    return tuple(dict.fromkeys((name, causes) for name, causes in walk.found if causes))
+    return tuple(dict.fromkeys((name, causes) for name, causes in walk.mentions if causes))
 
 
 #: What a value of a partial answer says of the one in the complete answer.
@@ -98,13 +98,15 @@ def bounds_of(tree: Node) -> AnswerBounds | None:
     first = arg(select, "limit") is not None or arg(select, "offset") is not None
     ordered = arg(select, "order") is not None or arg(select, "sort") is not None
     rows = arg(select, "having") is None and not (first and ordered)
-    doubts = tuple((name, causes) for name, causes in walk.found if causes)
+    doubts = tuple((name, causes) for name, causes in walk.mentions if causes)
     gains = tuple(
         _gain(item) if bound == "at_least" else None
         for item, bound in zip(select.expressions, bounds, strict=True)
     )
     mentions = _mentions(select, {}, outermost=True)
-    return AnswerBounds(tuple(bounds), rows, doubts, gains, mentions if mentions == len(walk.found) else None)
+    return AnswerBounds(
+        tuple(bounds), rows, doubts, gains, mentions if mentions == len(walk.mentions) else None
+    )
 
 
 def _bound(item: Node) -> Bound:
@@ -244,7 +246,7 @@ class _Walk:
         self._by_eddy = joined
         # What it says of many rows in one, and which rows it leaves out, is no matter.
         self._outermost = outermost
-        self.found: list[tuple[str, tuple[str, ...]]] = []  # table as written, in lower case
+        self.mentions: list[tuple[str, tuple[str, ...]]] = []  # table as written, in lower case
 
     def query(self, node: Node, scope: _Scope) -> None:
         """A query, in brackets or not."""
@@ -343,12 +345,12 @@ class _Walk:
     def _table(self, node: exp.Table, scope: _Scope) -> None:
         name = node.name.lower()
         if node.db:
-            self.found.append((f"{node.db.lower()}.{name}", scope.causes))
+            self.mentions.append((f"{node.db.lower()}.{name}", scope.causes))
         elif name in scope.named:
             inner, outside = scope.named[name]
             self.query(inner, replace(scope, causes=(*scope.causes, *outside.causes), named=outside.named))
         else:
-            self.found.append((name, scope.causes))
+            self.mentions.append((name, scope.causes))
 
     def _condition(self, node: Node, scope: _Scope, *, wanted: bool = True) -> None:
         """A condition that rows must meet; `wanted` False: must fail to meet."""

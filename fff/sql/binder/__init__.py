@@ -9,12 +9,12 @@ Out: scopes, sources and the select-project-join block of a SELECT; errors that 
     grouping          What Spark would certainly refuse of aggregates, grouping and windows
     names             What names mean: tables of the catalog, aliases of the FROM clause, columns in reach.
     outer_query       What stands above the block
+    regions           Where SELECTs and their clauses stand among the tokens
     row_bounds        How many rows of each SELECT of a statement can matter
     scopes            The queries of a statement and what they read
     select_text       Where the parts of one SELECT stand in the text
-    spj_block         Finds the select-project-join block of a SELECT
+    spj_block         Builds the select-project-join block of a SELECT
     text_columns      Columns of text files that a statement compares with text
-    unsupported       What one block cannot hold, said clearly
 
 The words are explained in docs/glossary.md.
 """

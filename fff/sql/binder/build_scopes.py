@@ -6,22 +6,22 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 
 from fff.catalog import Catalog
+from fff.dataflow.plan.plan import JoinKind
 from fff.errors import QueryError, Span, UnsupportedSQL
 from fff.sql.binder.checks import check_queries, is_all, twins_of
 from fff.sql.binder.common_conjuncts import follows
 from fff.sql.binder.names import find_table, parts_of, reference_span
+from fff.sql.binder.regions import Region, regions_of, without_tail
 from fff.sql.binder.scopes import (
     Found,
     Query,
     QueryTree,
-    Region,
     ScopedCondition,
+    ScopedJoin,
     SelectScope,
     Source,
     resolve,
 )
-from fff.sql.binder.spj_block import without_tail
-from fff.sql.binder.unsupported import is_mirrored, right_side
 from fff.sql.syntax.aggregates import counts_rows
 from fff.sql.syntax.only_queries import is_query
 from fff.sql.syntax.statement import (
@@ -38,9 +38,6 @@ from fff.sql.syntax.statement import (
 )
 from fff.structs import Struct, field, replace
 
-#: Set operators; where a query ends that one of them follows.
-_SET_WORDS = frozenset({TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT})
-
 
 def read_queries(statement: Statement, catalog: Catalog) -> QueryTree:
     """The tree of queries of a statement.
@@ -49,7 +46,7 @@ def read_queries(statement: Statement, catalog: Catalog) -> QueryTree:
         QueryError: a table that is not there, a condition that is none, a star where none can be.
         UnsupportedSQL: a construct that reads no rows or more than a query may.
     """
-    reader = _ScopeReader(statement, catalog, _regions(statement))
+    reader = _ScopeReader(statement, catalog, regions_of(statement))
     tree = QueryTree(
         statement, catalog, reader.query(statement.tree, {}, None), reader.scopes, reader.queries
     )
@@ -300,7 +297,6 @@ class _ScopeReader(Struct):
     def _join(self, join: Node, left: _Side, right: _Side, scope: SelectScope) -> _Side:
         """Note what the join's condition lets be left out of which side, and who may be NULL behind it."""
         side, kind = (keyword(join, name) for name in ("side", "kind"))
-        method = keyword(join, "method")
         both = [*left.sources, *right.sources]
         restricted = {"LEFT": right.sources, "RIGHT": left.sources, "FULL": []}.get(side, both)
         if kind == "SEMI":
@@ -318,10 +314,10 @@ class _ScopeReader(Struct):
             ScopedCondition(None, limits, frozenset(), pair, on=True)
             for pair in self._pairs(join, left, right, scope)
         ]
-        plain = not side and kind in {"", "INNER", "CROSS"} and method in {"", "NATURAL"}
-        mirrored = is_mirrored(join) and len(left.sources) == 1
-        scope.joinable = scope.joinable and (plain or mirrored or right_side(join) is not None)
-        scope.one_sided = scope.one_sided or not plain
+        one = ScopedJoin(join, tuple(left.sources), tuple(right.sources), _kind_of(join))
+        scope.joins.append(one)
+        scope.joinable &= one.kind is not None and (not one.mirrored or len(left.sources) == 1)
+        scope.one_sided |= one.kind != "inner"
         if kind in {"SEMI", "ANTI"}:
             for source in right.sources:
                 source.hidden = True
@@ -376,6 +372,19 @@ class _ScopeReader(Struct):
         return None if region is None else without_tail(self.statement, region, node)
 
 
+def _kind_of(join: Node) -> JoinKind | None:
+    """How the eddy runs a join, a RIGHT JOIN as the LEFT JOIN of its right side; None for any other."""
+    side, kind, method = (keyword(join, name) for name in ("side", "kind", "method"))
+    if not side and kind in {"", "INNER", "CROSS"}:
+        return "inner" if method in {"", "NATURAL"} else None
+    outer = kind in {"", "OUTER"}
+    if join.args.get("on") is None and not join.args.get("using") and not (method == "NATURAL" and outer):
+        return None
+    if kind in {"SEMI", "ANTI"} and side in {"", "LEFT"}:
+        return "semi" if kind == "SEMI" else "anti"
+    return "left" if side in {"LEFT", "RIGHT"} and outer else None
+
+
 def _following(scope: SelectScope) -> Iterator[ScopedCondition]:
     """What the branches of conditions share restricts the same sources as those do."""
 
@@ -387,28 +396,6 @@ def _following(scope: SelectScope) -> Iterator[ScopedCondition]:
         if condition.node is not None:
             for node in follows(condition.node, owner):
                 yield replace(condition, node=node, follows=True)
-
-
-def _regions(statement: Statement) -> list[Region]:
-    """Every SELECT of the text, with where it ends: a closing bracket, a set operator, or the end."""
-    tokens, depths = statement.tokens, statement.depths
-    regions = []
-    for first, token in enumerate(tokens):
-        if token.token_type is not TokenType.SELECT:
-            continue
-        end = first + 1
-        while end < len(tokens) and depths[end] >= depths[first]:
-            kind = tokens[end].token_type
-            starred = tokens[end - 1].token_type is TokenType.STAR
-            if (
-                depths[end] == depths[first]
-                and kind in _SET_WORDS
-                and not (starred and kind is TokenType.EXCEPT)
-            ):
-                break
-            end += 1
-        regions.append(Region(first, end, depths[first]))
-    return regions
 
 
 def _limits(node: Node) -> bool:

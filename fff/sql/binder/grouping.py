@@ -9,7 +9,7 @@ from fff.sql.binder.names import parts_of, qualifier_of, reference_span
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, resolve
 from fff.sql.syntax.aggregates import has_aggregate, is_aggregate, own_nodes
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
-from fff.sql.syntax.statement import Node, Statement, arg, exp, identifier_span, text_span
+from fff.sql.syntax.statement import Node, Statement, arg, exp, identifier_span, refused
 from fff.structs import Struct
 
 #: Functions that are nothing without OVER, and need an order there.
@@ -34,7 +34,7 @@ def check_grouping(tree: QueryTree) -> None:
                 next((one for one in own_nodes(node) if isinstance(one, exp.Window)), None) if node else None
             )
             if window is not None:
-                raise _refused(tree.statement, window.this, f"a window function cannot stand in {clause}")
+                raise refused(tree.statement, window.this, f"a window function cannot stand in {clause}")
         _check_columns(tree.statement, scope)
 
 
@@ -53,7 +53,7 @@ def _check_window(statement: Statement, scope: SelectScope, node: Node) -> None:
         if window is None or window.args.get("alias"):
             return  # what defines none is told elsewhere
     if window is None or not window.args.get("order"):
-        raise _refused(statement, node, f"{name} is a window function: it needs OVER (… ORDER BY …)")
+        raise refused(statement, node, f"{name} is a window function: it needs OVER (… ORDER BY …)")
 
 
 def _check_nested(statement: Statement, node: Node) -> None:
@@ -61,7 +61,7 @@ def _check_nested(statement: Statement, node: Node) -> None:
         return
     inner = next((one for one in own_nodes(node) if one is not node and is_aggregate(one)), None)
     if inner is not None:
-        raise _refused(
+        raise refused(
             statement, inner, "an aggregate cannot stand inside an aggregate", "compute it in a query in FROM"
         )
 
@@ -225,7 +225,3 @@ def _bare_columns(item: Node) -> Iterator[Node]:
     for node in item.walk(prune=closed):
         if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
             yield node
-
-
-def _refused(statement: Statement, node: Node, message: str, hint: str | None = None) -> QueryError:
-    return statement.error(message, identifier_span(node) or text_span(node), hint=hint)

@@ -11,19 +11,13 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias
 
 from fff.catalog import Catalog, Table
+from fff.dataflow.plan.plan import JoinKind
 from fff.errors import Span
 from fff.sql.binder.names import is_call, is_cast, is_generated, parts_of
+from fff.sql.binder.regions import Region
 from fff.sql.syntax.aggregates import BUILT_IN_NAMES
-from fff.sql.syntax.statement import Node, Statement, arg, exp
+from fff.sql.syntax.statement import Node, Statement, arg, exp, keyword
 from fff.structs import Struct, field, replace
-
-
-class Region(Struct, frozen=True):
-    """Where a SELECT stands: its tokens from SELECT up to but not including `end`, `depth` brackets deep."""
-
-    first: int
-    end: int
-    depth: int
 
 
 class Source(Struct, eq=False):
@@ -119,6 +113,23 @@ class ScopedCondition(Struct, frozen=True):
     follows: bool = False  # from an OR, which is a condition itself
 
 
+class ScopedJoin(Struct, frozen=True):
+    """A join of FROM, and what of its sides can be named behind it; those inside of its sides come before it.
+
+    `kind` is what the eddy makes of its right side, of RIGHT JOIN of its left side; None where it does not run it.
+    """
+
+    node: Node
+    left: tuple[Source, ...]
+    right: tuple[Source, ...]
+    kind: JoinKind | None
+
+    @property
+    def mirrored(self) -> bool:
+        """Whether it is a RIGHT JOIN: a LEFT JOIN with its sides exchanged."""
+        return keyword(self.node, "side") == "RIGHT"
+
+
 class SelectScope(Struct, eq=False):
     """One SELECT: its sources, its conditions, the queries inside it."""
 
@@ -126,6 +137,7 @@ class SelectScope(Struct, eq=False):
     outer: SelectScope | None  # whose columns it may name
     region: Region | None
     sources: list[Source] = field(default_factory=list)
+    joins: list[ScopedJoin] = field(default_factory=list)
     conditions: list[ScopedCondition] = field(default_factory=list)
     #: Every column reference, those of queries inside it apart.
     columns: list[Node] = field(default_factory=list)

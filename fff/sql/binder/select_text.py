@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from fff.errors import Span
 from fff.sql.binder.names import Scope, parts_of
-from fff.sql.binder.scopes import QueryTree, Region, SelectScope, Source
-from fff.sql.binder.spj_block import Condition, clause_tokens, split
+from fff.sql.binder.regions import Region, clause_tokens
+from fff.sql.binder.scopes import QueryTree, SelectScope, Source
+from fff.sql.binder.spj_block import Condition, split
 from fff.sql.syntax.edits import Edit, edit
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp, identifier_span, quote, text_span
 from fff.structs import Struct

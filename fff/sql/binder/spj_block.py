@@ -1,40 +1,23 @@
-"""Finds the select-project-join block of a SELECT: its tables, its conjuncts, and which names are in reach where.
+"""Builds the select-project-join block of a SELECT: its tables, its conjuncts, and which names are in reach where.
 
-A block is the FROM clause (inner, cross, left, semi and anti joins) and the WHERE clause. The walk goes over the syntax tree and the
-tokens side by side: the tree says what a thing means, the tokens say where it stands.
+A block is the FROM clause (inner, cross, left, semi and anti joins) and the WHERE clause. What is joined how, the SELECT's scope
+says; the tokens say where conditions stand.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fff.catalog import Catalog
 from fff.dataflow.plan.expressions import Column
 from fff.dataflow.plan.plan import JoinKind
-from fff.errors import Span
-from fff.sql.binder.names import Relation, Scope, find_table, parts_of
-from fff.sql.binder.scopes import Region
-from fff.sql.binder.unsupported import is_mirrored, join_kind, refuse
-from fff.sql.syntax.statement import Node, Statement, TokenType, arg, conjuncts, exp, identifier_span, keyword
+from fff.errors import Span, UnsupportedSQL
+from fff.sql.binder.names import Relation, Scope, parts_of
+from fff.sql.binder.regions import clause_tokens
+from fff.sql.binder.scopes import ScopedJoin, SelectScope, Source
+from fff.sql.syntax.statement import Node, Statement, TokenType, conjuncts, exp, identifier_span, keyword
 from fff.structs import Struct, field, replace
 
-#: Clauses that may follow WHERE, by the token that opens them and the tree's name for them.
-_CLAUSES = {
-    TokenType.WHERE: "where",
-    TokenType.GROUP_BY: "group",
-    TokenType.HAVING: "having",
-    TokenType.QUALIFY: "qualify",
-    TokenType.WINDOW: "windows",
-    TokenType.ORDER_BY: "order",
-    TokenType.SORT_BY: "sort",
-    TokenType.CLUSTER_BY: "cluster",
-    TokenType.DISTRIBUTE_BY: "distribute",
-    TokenType.LIMIT: "limit",
-    TokenType.OFFSET: "offset",
-}
-#: Clauses that may stand behind a set operation, and are its own then.
-_TAIL = frozenset({"order", "sort", "cluster", "distribute", "limit", "offset"})
-#: What may stand between two relations, apart from the comma.
+#: What may stand between two relations.
 _JOIN_WORDS = frozenset(
     {
         *(TokenType.JOIN, TokenType.INNER, TokenType.CROSS, TokenType.NATURAL, TokenType.COMMA),
@@ -42,7 +25,7 @@ _JOIN_WORDS = frozenset(
         *(TokenType.STRAIGHT_JOIN, TokenType.ASOF),
     }
 )
-
+_BETWEEN = _JOIN_WORDS | {TokenType.OUTER, TokenType.L_PAREN, TokenType.R_PAREN}
 #: What ends the condition of a join: another join, or the condition of one around it.
 _BEHIND_CONDITION = _JOIN_WORDS | {TokenType.ON, TokenType.USING}
 
@@ -63,74 +46,32 @@ class SourceBlock(Struct, frozen=True):
 
     statement: Statement
     select: Node
-    scope: Scope
-    conditions: tuple[Condition, ...]
-    from_range: Span | None  # FROM up to the end of WHERE; None without FROM
-    head: Span  # everything before FROM
-    tail: Span  # everything behind WHERE
+    scope: Scope = Scope()
+    conditions: tuple[Condition, ...] = ()
+    from_range: Span | None = None  # FROM up to the end of WHERE; None without FROM
     outer: frozenset[int] = frozenset()  # ids of the nodes that name columns of an outer query
     right: Mapping[int, JoinKind] = field(default_factory=dict)  # right sides of left, semi and anti joins
 
 
-def find_block(
-    statement: Statement, select: Node, catalog: Catalog, region: Region | None = None
-) -> SourceBlock:
-    """The block of a SELECT whose FROM holds tables, inner and cross joins; `region` is where it stands.
+def find_block(statement: Statement, scope: SelectScope) -> SourceBlock:
+    """The block of a SELECT over tables that joins of the eddy connect, or over none.
 
     Raises:
         QueryError: unknown or ambiguous names.
         UnsupportedSQL: a join the eddy does not run.
     """
-    begin, end = 0, len(statement.sql)
-    if region is None:
-        region = Region(0, len(statement.tokens), 0)
-    else:
-        span = statement.span(region.first, region.end)
-        begin, end = span.start, span.end
-    start = _from_token(statement, region) if arg(select, "from") is not None else None
-    if start is None:
-        return SourceBlock(statement, select, Scope(), (), None, Span(begin, end), Span(end, end))
-    clauses = _clauses(statement, select, start, region)
-    first_clause = clauses[0][1] if clauses else region.end
-    walk = _FromClause(statement, catalog, first_clause)
-    scope = walk.run(select, start + 1)
-    conditions = list(walk.conditions)
-    behind = first_clause
+    if scope.region is None or not scope.sources:
+        return SourceBlock(statement, scope.node)
+    start, clauses = clause_tokens(statement, scope.node, scope.region)
+    assert start is not None, "what is read stands behind FROM"
+    end, behind, *_ = [*(at for _, at in clauses), scope.region.end, scope.region.end]
+    walk = _FromClause(statement, scope, start + 1, end)
+    reach = walk.run()
     if clauses and clauses[0][0] == "where":
-        behind = clauses[1][1] if len(clauses) > 1 else region.end
-        conditions += split(statement, select.args["where"].this, first_clause + 1, behind, scope)
-    used = statement.span(start, behind)
-    return SourceBlock(
-        statement,
-        select,
-        scope,
-        tuple(conditions),
-        used,
-        Span(begin, used.start),
-        Span(used.end, end),
-        right=walk.right,
-    )
-
-
-def clause_tokens(
-    statement: Statement, select: Node, region: Region
-) -> tuple[int | None, list[tuple[str, int]]]:
-    """The token of FROM, if there is one, and the clauses behind it, each with the token that opens it."""
-    start = _from_token(statement, region) if arg(select, "from") is not None else None
-    return start, _clauses(statement, select, region.first if start is None else start, region)
-
-
-def without_tail(statement: Statement, region: Region, select: Node) -> Region:
-    """The region of the last SELECT of a set operation without the clauses of that."""
-    if not isinstance(select.parent, exp.SetOperation) or select.parent.expression is not select:
-        return region
-    for index in range(region.first + 1, region.end):
-        name = _CLAUSES.get(statement.tokens[index].token_type)
-        named = statement.tokens[index - 1].token_type is TokenType.DOT
-        at_hand = statement.depths[index] == region.depth and not named
-        if name in _TAIL and at_hand and not select.args.get(name):
-            return replace(region, end=index)
-    return region
+        walk.conditions += split(statement, scope.node.args["where"].this, end + 1, behind, reach)
+        end = behind
+    used = statement.span(start, end)
+    return SourceBlock(statement, scope.node, reach, tuple(walk.conditions), used, right=walk.right)
 
 
 def split(statement: Statement, node: Node, first: int, end: int, scope: Scope) -> list[Condition]:
@@ -179,153 +120,126 @@ def _split_tokens(statement: Statement, first: int, end: int) -> list[tuple[int,
     return [place for low, high in edges for place in _split_tokens(statement, low, high)]
 
 
-def _from_token(statement: Statement, region: Region) -> int | None:
-    """FROM of the SELECT; the one of IS DISTINCT FROM is another word."""
-    tokens = statement.tokens
-    for index in range(region.first, region.end):
-        if tokens[index].token_type is TokenType.FROM and statement.depths[index] == region.depth:
-            if index and tokens[index - 1].token_type is TokenType.DISTINCT:
-                continue
-            return index
-    return None
-
-
-def _clauses(statement: Statement, select: Node, start: int, region: Region) -> list[tuple[str, int]]:
-    """The clauses behind FROM that the tree knows, each with the token that opens it, in the order of the text."""
-    clauses: dict[str, int] = {}
-    for index in range(start + 1, region.end):
-        token = statement.tokens[index]
-        name = _CLAUSES.get(token.token_type)
-        if name is not None and statement.depths[index] == region.depth and select.args.get(name):
-            clauses.setdefault(name, index)
-    return sorted(clauses.items(), key=lambda item: item[1])
-
-
 class _FromClause(Struct):
-    """A walk over the FROM clause; `end` is the token behind it."""
+    """The joins of a FROM clause, one after the other; `at` is the token behind what has been read of them."""
 
     statement: Statement
-    catalog: Catalog
+    select: SelectScope
+    at: int
     end: int
-    relations: list[Relation] = field(default_factory=list)
+    behind: list[int] = field(default_factory=list)  # for each relation the token behind it and its alias
     conditions: list[Condition] = field(default_factory=list)
     right: dict[int, JoinKind] = field(default_factory=dict)
 
-    def run(self, select: Node, at: int) -> Scope:
-        source = arg(select, "from")
-        assert isinstance(source, Node)
-        scope, at = self._joined(source.this, select.args.get("joins") or (), at)
-        if at != self.end:
-            at = min(at, len(self.statement.tokens) - 1)
-            raise refuse(self.statement, self.statement.tokens[at].text, self.statement.span(at, at + 1))
+    def run(self) -> Scope:
+        """What is in reach behind FROM."""
+        numbers = {source: number for number, source in enumerate(self.select.sources)}
+        sides = {number: self._table(source, number) for source, number in numbers.items()}
+        for join in self.select.joins:
+            joined = self._joined(join, sides[numbers[join.left[0]]], sides[numbers[join.right[0]]])
+            sides |= {relation.ordinal: joined for relation in joined.relations}
+        self._pass(self.behind[-1], self.end)
+        return sides[0]
+
+    def _table(self, source: Source, number: int) -> Scope:
+        alias, table = source.node.args.get("alias"), source.table
+        last = identifier_span(parts_of(source.node)[-1] if alias is None else alias.this)
+        if table is None or source.span is None or last is None:
+            raise self.statement.error("syntax error: this cannot be read as a table", source.span)
+        self.behind.append(self.statement.token_at(last.end - 1) + 1)
+        name = source.alias if source.written else table.name
+        return Scope.of(Relation(name, table, number, source.span, source.written))
+
+    def _pass(self, first: int, end: int) -> None:
+        """Raises UnsupportedSQL for what stands here beside the words of joins, and has not been read."""
+        for at in range(max(self.at, first), end):
+            if self.statement.tokens[at].token_type not in _BETWEEN:
+                raise self._refused(self.statement.tokens[at].text, at)
+
+    def _refused(self, what: str, at: int) -> UnsupportedSQL:
+        return self.statement.unsupported(f"{what} is not supported here", self.statement.span(at, at + 1))
+
+    def _joined(self, join: ScopedJoin, left: Scope, right: Scope) -> Scope:
+        """A comma joins like any other, from left to right, as in Spark. The right side of a semi or an anti join is in reach of ON alone."""
+        tokens, depths, around = self.statement.tokens, self.statement.depths, join.node.parent
+        last = self.behind[left.relations[-1].ordinal]
+        first = self.statement.token_at(right.relations[0].span.start)
+        if around is not self.select.node and around is not None and isinstance(around.parent, exp.Join):
+            raise self._refused("this order of joins", last - 1)
+        self._pass(last, first)
+        self.at = max(self.at, self.behind[right.relations[-1].ordinal])
+        depth = min(depths[last:first])
+        while (
+            self.at < self.end
+            and tokens[self.at].token_type is TokenType.R_PAREN
+            and depths[self.at] >= depth
+        ):
+            self.at += 1
+        before = len(self.conditions)
+        kept, other = (right, left) if join.mirrored else (left, right)
+        scope = self._matched(join.node, kept, other)
+        if join.kind == "inner":
+            return scope
+        own, over = other.relations[0], self.conditions[before:]
+        merged = sum(one.pair is not None for one in over)
+        strange = join.mirrored and (own.called or (merged > 1 and not join.node.args.get("using")))
+        if join.kind is None or len(other.relations) > 1 or not over or strange:
+            raise self._refused("this join", first - 1)
+        self.conditions[before:] = [replace(one, on=own.ordinal) for one in over]
+        self.right[own.ordinal] = join.kind
+        if join.kind != "left":
+            output = tuple(column for column in scope.output if column.alias != own.ordinal)
+            return Scope((*left.relations, replace(own, unseen=True)), output, left.hidden)
+        if join.mirrored:  # but for the order of columns, the sides of a LEFT JOIN exchanged
+            rest = sorted(scope.output[merged:], key=lambda column: column.alias != own.ordinal)
+            relations = left.relations + right.relations
+            return replace(scope, relations=relations, output=(*scope.output[:merged], *rest))
         return scope
 
-    def _joined(self, first: Node, joins: Sequence[Node], at: int) -> tuple[Scope, int]:
-        """A relation and the joins behind it; a comma joins like any other, from left to right, as in Spark."""
-        scope, at = self._relation(first, at)
-        for join in joins:
-            start = at
-            while at < self.end and self.statement.tokens[at].token_type in _JOIN_WORDS | {TokenType.OUTER}:
-                at += 1
-            kind = join_kind(self.statement, join, start, max(at, start + 1))
-            right, at = self._relation(join.this, at)
-            if kind == "inner":
-                scope, at = self._join(join, scope, right, at)
-                continue
-            if is_mirrored(join):
-                scope, at = self._mirrored(join, scope, right, at)
-                continue
-            if len(right.relations) > 1:
-                raise refuse(self.statement, "this right side of a join", right.relations[0].span)
-            scope, at = self._one_sided(join, kind, scope, right, at)
-        return scope, at
-
-    def _one_sided(self, join: Node, kind: JoinKind, left: Scope, right: Scope, at: int) -> tuple[Scope, int]:
-        """A left, semi or anti join. The right side of the latter two is in reach of ON alone."""
-        [relation] = right.relations
-        before = len(self.conditions)
-        scope, at = self._join(join, left, right, at)
-        if before == len(self.conditions):
-            raise refuse(self.statement, "a NATURAL join without common columns", relation.span)
-        self.conditions[before:] = [replace(one, on=relation.ordinal) for one in self.conditions[before:]]
-        self.right[relation.ordinal] = kind
-        if kind != "left":
-            relations = (*left.relations, replace(relation, unseen=True))
-            output = tuple(column for column in scope.output if column.alias != relation.ordinal)
-            scope = Scope(relations, output, left.hidden)
-        return scope, at
-
-    def _mirrored(self, join: Node, left: Scope, right: Scope, at: int) -> tuple[Scope, int]:
-        """A RIGHT JOIN: the sides of a LEFT JOIN exchanged, but for the order of columns."""
-        if len(left.relations) > 1 or left.relations[0].called:
-            raise refuse(self.statement, "this left side of a RIGHT JOIN", left.relations[0].span)
-        [own] = left.relations
-        before = len(self.conditions)
-        scope, at = self._one_sided(join, "left", right, left, at)
-        merged = sum(one.pair is not None for one in self.conditions[before:])
-        if merged > 1 and not join.args.get("using"):  # whose order is that of the other side
-            raise refuse(self.statement, "NATURAL RIGHT JOIN by several columns", own.span)
-        rest = scope.output[merged:]
-        ordered = (
-            *scope.output[:merged],
-            *(column for column in rest if column.alias == own.ordinal),
-            *(column for column in rest if column.alias != own.ordinal),
-        )
-        return replace(scope, relations=(*left.relations, *right.relations), output=ordered), at
-
-    def _join(self, join: Node, left: Scope, right: Scope, at: int) -> tuple[Scope, int]:
-        token = self.statement.tokens[at].token_type if at < self.end else None
+    def _matched(self, join: Node, left: Scope, right: Scope) -> Scope:
+        """Both sides; the condition of their join is noted."""
+        tokens, at = self.statement.tokens, self.at
+        word = tokens[at].token_type if at < self.end else None
         if keyword(join, "method") == "NATURAL":
-            return self._natural(left, right), at
-        if token is TokenType.USING:
-            if at + 1 >= self.end or self.statement.tokens[at + 1].token_type is not TokenType.L_PAREN:
+            names = {right.field(column).name.lower() for column in right.output}
+            ours = [left.field(column).name for column in left.output]
+            return self._merged(left, right, [(name, None) for name in ours if name.lower() in names])
+        if word is TokenType.USING:
+            if at + 1 >= self.end or tokens[at + 1].token_type is not TokenType.L_PAREN:
                 raise self.statement.error(
                     "syntax error: USING wants column names in brackets", self.statement.span(at, at + 1)
                 )
-            close = self.statement.closing(at + 1)
-            return self._using(join, left, right), close + 1
-        if token is TokenType.ON:
-            scope = left + right
-            end = self._condition_end(at + 1) if at + 1 < self.end else at + 1
-            self.conditions += split(self.statement, join.args["on"], at + 1, end, scope)
-            return scope, end
-        on = join.args.get("on")
-        if on is not None and not isinstance(on, exp.Boolean):
-            raise refuse(self.statement, "this order of joins", self.statement.span(at - 1, at))
-        return left + right, at
+            self.at = self.statement.closing(at + 1) + 1
+            return self._merged(
+                left, right, [(name.name, identifier_span(name)) for name in join.args["using"]]
+            )
+        both = left + right
+        if word is TokenType.ON:
+            self.at = self._condition_end(at + 1)
+            self.conditions += split(self.statement, join.args["on"], at + 1, self.at, both)
+        return both
 
-    def _condition_end(self, at: int) -> int:
+    def _condition_end(self, first: int) -> int:
         tokens, depths = self.statement.tokens, self.statement.depths
-        depth = depths[at]
-        for index in range(at, self.end):
-            kind = tokens[index].token_type
-            if depths[index] < depth:
-                return index
+        for index in range(first, self.end):
+            kind, depth = tokens[index].token_type, depths[index] - depths[first - 1]
             call = index + 1 < self.end and tokens[index + 1].token_type is TokenType.L_PAREN
-            if depths[index] == depth and kind in _BEHIND_CONDITION and not (call and _is_function(kind)):
+            function = call and kind in {TokenType.LEFT, TokenType.RIGHT}
+            if depth < 0 or (depth == 0 and kind in _BEHIND_CONDITION and not function):
                 return index
         return self.end
 
-    def _natural(self, left: Scope, right: Scope) -> Scope:
-        names = {right.field(column).name.lower() for column in right.output}
-        shared = [column for column in left.output if left.field(column).name.lower() in names]
-        pairs = [
-            (
-                self._side(left, left.field(column).name, None),
-                self._side(right, left.field(column).name, None),
-            )
-            for column in shared
-        ]
-        return self._merge(left, right, pairs, [None] * len(pairs))
-
-    def _using(self, join: Node, left: Scope, right: Scope) -> Scope:
-        names = join.args["using"]
-        spans = [identifier_span(name) for name in names]
-        pairs = [
-            (self._side(left, name.name, span), self._side(right, name.name, span))
-            for name, span in zip(names, spans, strict=True)
-        ]
-        return self._merge(left, right, pairs, spans)
+    def _merged(self, left: Scope, right: Scope, names: Sequence[tuple[str, Span | None]]) -> Scope:
+        """Spark's rule: the join columns first, once; the right-hand ones can still be named with their alias."""
+        both, pairs = left + right, list[tuple[Column, Column]]()
+        for name, span in names:
+            pair = self._side(left, name, span), self._side(right, name, span)
+            text = " = ".join(map(both.describe, pair))
+            self.conditions.append(Condition(text, span, both, pair=pair))
+            pairs.append(pair)
+        keys, merged = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        rest = [column for column in both.output if column not in keys and column not in merged]
+        return Scope(both.relations, (*keys, *rest), (*merged, *both.hidden))
 
     def _side(self, scope: Scope, name: str, span: Span | None) -> Column:
         """The column of a side that USING means, of several the first, as in Spark; NATURAL means no one of several."""
@@ -336,57 +250,3 @@ class _FromClause(Struct):
         options = ", ".join(scope.describe(column) for column in columns)
         problem = f"is ambiguous: {options}" if columns else f"is not a column of {where}"
         raise self.statement.error(f"join column {name} {problem}", span)
-
-    def _merge(
-        self, left: Scope, right: Scope, pairs: Sequence[tuple[Column, Column]], spans: Sequence[Span | None]
-    ) -> Scope:
-        """Spark's rule: the join columns first, once; the right-hand ones can still be named with their alias."""
-        both = left + right
-        for pair, span in zip(pairs, spans, strict=True):
-            text = f"{both.describe(pair[0])} = {both.describe(pair[1])}"
-            self.conditions.append(Condition(text, span, both, pair=pair))
-        keys, merged = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-        rest = [column for column in both.output if column not in keys and column not in merged]
-        return Scope(both.relations, (*keys, *rest), (*merged, *both.hidden))
-
-    def _relation(self, node: Node, at: int) -> tuple[Scope, int]:
-        tokens = self.statement.tokens
-        if isinstance(node, exp.Subquery | exp.Paren) and isinstance(
-            node.this, exp.Table | exp.Subquery | exp.Paren
-        ):
-            inner = node.this
-            scope, inside = self._joined(inner, inner.args.get("joins") or (), at + 1)
-            if (
-                inside >= self.end
-                or tokens[inside].token_type is not TokenType.R_PAREN
-                or node.args.get("alias")
-            ):
-                raise refuse(
-                    self.statement, "an alias for a join in brackets", self.statement.span(at, at + 1)
-                )
-            return scope, inside + 1
-        return self._table(node)
-
-    def _table(self, node: Node) -> tuple[Scope, int]:
-        """A table and its alias."""
-        name = parts_of(node)
-        alias = node.args.get("alias")
-        written = alias.this if alias is not None else None
-        span, last = identifier_span(name[0]), identifier_span(written if written is not None else name[-1])
-        if span is None or last is None:
-            raise self.statement.error("syntax error: this cannot be read as a table", span)
-        place = Span(span.start, (identifier_span(name[-1]) or span).end)
-        table = find_table(self.statement, node, self.catalog, place)
-        relation = Relation(
-            written.name if written is not None else table.name,
-            table,
-            len(self.relations),
-            place,
-            written is not None,
-        )
-        self.relations.append(relation)
-        return Scope.of(relation), self.statement.token_at(last.end - 1) + 1
-
-
-def _is_function(kind: TokenType) -> bool:
-    return kind in {TokenType.LEFT, TokenType.RIGHT}

@@ -11,7 +11,6 @@ Out: a `Statement` without any, whose FROM has a table for each.
     joined_select  Which SELECTs come joined
     outer_apply    Calls made for the rows that everything else has left
     parents        Tables that are only looked up by a key, in a statement that binds none
-    recursion      Blocks that find the keys of recursive queries, level by level
     spelled_out    Rows that a statement spells out (VALUES, range, explode) as tables
     subqueries     Subqueries of WHERE that mean a semi or an anti join
     substitute     What stands in the text for a call whose function's table is in FROM

@@ -193,7 +193,7 @@ class _Select(Struct, frozen=True):
         if not self.scope.flat:
             return None
         try:
-            return select_block(self.tree, self.scope, self.text.region)
+            return select_block(self.tree, self.scope)
         except QueryError:
             return None  # whatever is wrong with it will be told when it is planned
 

@@ -9,7 +9,7 @@ from fff.errors import QueryError
 from fff.sql.analysis.conjuncts import Conjunct, classify, links_of
 from fff.sql.binder.names import Reference, parts_of, qualifier_of
 from fff.sql.binder.outer_query import Above, ColumnUse, analyse, use_of
-from fff.sql.binder.scopes import Found, QueryTree, Region, SelectScope, resolve
+from fff.sql.binder.scopes import Found, QueryTree, SelectScope, resolve
 from fff.sql.binder.spj_block import Condition, SourceBlock, find_block
 from fff.sql.calls.computed_keys import with_computed_keys
 from fff.sql.syntax.statement import Node, arg, exp
@@ -58,7 +58,7 @@ def joined_select(tree: QueryTree, scope: SelectScope) -> JoinedSelect | None:
     if inside is None:
         return None
     try:
-        written = select_block(tree, scope, None if whole else scope.region)
+        written = select_block(tree, scope)
         block = simplified(written)
         conjuncts = classify(block)
         residual, undecided = (
@@ -112,13 +112,13 @@ def _members(block: SourceBlock, conjuncts: Sequence[Conjunct]) -> set[int]:
     if all(table.usable_scans for ordinal, table in tables.items() if ordinal not in block.right):
         return set()
     links = links_of(conjuncts)
-    found = set()
+    members = set()
     for ordinal, kind in block.right.items():
         key = {name.lower() for name in tables[ordinal].primary_key}
         linked = {block.scope.field(own).name.lower() for own, _ in links.get(ordinal, ())}
         if kind == "semi" and key and key <= linked:
-            found.add(ordinal)
-    return found
+            members.add(ordinal)
+    return members
 
 
 def _by_key(block: SourceBlock) -> list[int]:
@@ -158,9 +158,9 @@ def _rejecting(expr: Expr) -> set[int]:
     return set()
 
 
-def select_block(tree: QueryTree, scope: SelectScope, region: Region | None) -> SourceBlock:
-    """The block of a SELECT that stands in `region`, with the columns of outer queries told apart. Raises QueryError."""
-    block = find_block(tree.statement, scope.node, tree.catalog, region)
+def select_block(tree: QueryTree, scope: SelectScope) -> SourceBlock:
+    """The block of a SELECT, with the columns of outer queries told apart. Raises QueryError."""
+    block = find_block(tree.statement, scope)
     outer = frozenset(
         id(node)
         for node in (scope.columns if scope.outer is not None else ())

@@ -116,7 +116,7 @@ def _parts(tree: QueryTree, scope: SelectScope) -> Iterator[tuple[SelectText, Sp
         if first > 0:  # what it joins is a join
             before = Span(place.start, begins[first])
             yield text, before, before, ()
-        elif sides[first] == "FULL" and not _is_halved(scope):
+        elif sides[first] == "FULL" and not (_is_halved(scope) or _asks(joins[first])):
             end = begins[1] if len(begins) > 1 else place.end
             yield text, Span(place.start, end), Span(place.start, end), ()
     for join in joins:
@@ -127,6 +127,12 @@ def _parts(tree: QueryTree, scope: SelectScope) -> Iterator[tuple[SelectText, Sp
             yield text, inside, tree.statement.span(first_token, end_token + 1), ()
     if isinstance(scope.node.parent, exp.Exists) and (len(scope.sources) > 1 or scope.inner):
         yield from _existing(tree, scope, text, place)
+
+
+def _asks(join: Node) -> bool:
+    """Whether a query stands in the condition of a join, with which no FULL JOIN is taken apart, packed or not."""
+    on = join.args.get("on")
+    return on is not None and on.find(exp.Query) is not None
 
 
 def _is_halved(scope: SelectScope) -> bool:

@@ -204,9 +204,7 @@ def table_draft(statement: Statement, select: Node, source: Source, filters: Seq
     relation = Relation(source.alias, table, 0, span, renamed=source.written)
     scope = Scope.of(relation)
     conditions = tuple(Condition(node.sql("spark"), text_span(node), scope, node=node) for node in filters)
-    end = len(statement.sql)
-    block = SourceBlock(statement, select, scope, conditions, span, Span(0, span.start), Span(span.end, end))
-    draft = Draft((source,), block)
+    draft = Draft((source,), SourceBlock(statement, select, scope, conditions, span))
     if source.whole:
         draft.need([Column(0, index) for index in range(len(table.columns))])
     return draft

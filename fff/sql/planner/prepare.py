@@ -17,7 +17,6 @@ from fff.sql.binder import text_columns
 from fff.sql.calls.expand import expand_calls
 from fff.sql.calls.full_joins import halved
 from fff.sql.calls.parents import through_parents
-from fff.sql.calls.recursion import with_columns
 from fff.sql.calls.spelled_out import spelled_out
 from fff.sql.calls.subqueries import as_exists, by_key, members
 from fff.sql.nested.derived_tables import merged
@@ -28,6 +27,7 @@ from fff.sql.nested.pipes import check_set, is_certain, without_pipes
 from fff.sql.nested.query_tables import QueryTables
 from fff.sql.planner.commands import command, query_of
 from fff.sql.planner.plan import Prepared
+from fff.sql.planner.recursion import with_columns
 from fff.sql.planner.statement import plan_queries, unnested
 from fff.sql.refusals import check_refusals
 from fff.sql.refusals.arguments import check_argument_types

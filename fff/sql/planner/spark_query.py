@@ -21,8 +21,7 @@ from fff.sql.binder.names import try_resolve
 from fff.sql.binder.outer_query import Above, ColumnUse, StarUse, result_names
 from fff.sql.binder.spj_block import Condition, SourceBlock
 from fff.sql.planner.block import BlockParts
-from fff.sql.planner.plan import BlockQuery, SparkFilter, UpperQuery
-from fff.sql.planner.spark_messages import OwnWords
+from fff.sql.planner.plan import BlockQuery, OwnWords, SparkFilter, UpperQuery
 from fff.sql.syntax import params as parameters
 from fff.sql.syntax.edits import Edit, applied, edit
 from fff.sql.syntax.statement import Statement, TokenType, exp, quote
@@ -223,14 +222,14 @@ def view_fields(block: SourceBlock, output: Sequence[Column]) -> tuple[Field, ..
     fields = [block.scope.field(column) for column in output]
     if not _ambiguous(block, output):
         return tuple(fields)
-    taken = {field.name.lower() for relation in block.scope.relations for field in relation.table.columns}
+    in_use = {field.name.lower() for relation in block.scope.relations for field in relation.table.columns}
     result = []
     for column, field in zip(output, fields, strict=True):
         alias = block.scope.relation(column.alias).alias
         name = "_" + _NOT_IN_NAMES.sub("_", f"{alias}_{field.name}")
-        while name.lower() in taken:
+        while name.lower() in in_use:
             name += "_"
-        taken.add(name.lower())
+        in_use.add(name.lower())
         result.append(Field(name, field.type, field.arrow))
     return tuple(result)
 

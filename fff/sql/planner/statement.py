@@ -24,13 +24,12 @@ from fff.sql.binder.row_bounds import Bounds
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import table_edits
 from fff.sql.calls.joined_select import JoinedSelect, is_one_block, joined_select
-from fff.sql.calls.recursion import followed
 from fff.sql.calls.subqueries import Subquery, subqueries
 from fff.sql.planner.block import BlockParts
 from fff.sql.planner.block_order import Draft, settle, table_draft
 from fff.sql.planner.engine_answer import EngineAnswer, engine_answer, is_union
-from fff.sql.planner.plan import BlockQuery, Branch, KeyQuery, Prepared, UpperQuery
-from fff.sql.planner.spark_messages import OwnWords
+from fff.sql.planner.plan import BlockQuery, Branch, KeyQuery, OwnWords, Prepared, UpperQuery
+from fff.sql.planner.recursion import followed
 from fff.sql.planner.spark_query import (
     VIEW,
     block_edits,
@@ -77,10 +76,10 @@ def plan_queries(
         draft.settle()
         return _of_one_block(draft, at_hand)
     restrictions = Restrictions.of(tree)
-    taken = {source for draft in drafts.values() for source in draft.sources}
+    joined = {source for draft in drafts.values() for source in draft.sources}
 
     def settled(first: Sequence[Draft]) -> list[Draft]:
-        alone = _single(tree, taken, restrictions, bounds)
+        alone = _single(tree, joined, restrictions, bounds)
         return settle([*first, *drafts.values(), *alone], restrictions)
 
     try:
@@ -136,7 +135,7 @@ def _draft(scope: SelectScope, select: JoinedSelect, bound: int | None) -> Draft
 
 def _single(
     tree: QueryTree,
-    taken: set[Source],
+    joined: set[Source],
     restrictions: Restrictions,
     bounds: Bounds,
 ) -> list[Draft]:
@@ -144,7 +143,7 @@ def _single(
     needed = _needed(tree)
     drafts = []
     for source in tree.sources:
-        if source.table is not None and source not in taken:
+        if source.table is not None and source not in joined:
             draft = table_draft(tree.statement, source.scope.node, source, restrictions.filters[source])
             draft.need([Column(0, index) for index in needed[source]])
             draft.bounded(bounds.sources.get(source), source.scope.conditions)

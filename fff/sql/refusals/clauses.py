@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from fff.errors import Span
 from fff.sql.binder.scopes import QueryTree
 from fff.sql.scalars.words import MORE_PARTS, PARTS, SECONDS
-from fff.sql.syntax.statement import Node, Statement, exp, identifier_span, text_span
+from fff.sql.syntax.statement import Node, exp, refused
 
 _PARTS = frozenset({*PARTS, *MORE_PARTS, *SECONDS})
 _MOST_DIGITS = 38
@@ -14,19 +13,8 @@ _MOST_DIGITS = 38
 def check_clauses(tree: QueryTree) -> None:
     """Raises QueryError, underlined."""
     for node in tree.statement.tree.walk():
-        if (found := _mistake(node)) is not None:
-            place, message = found
-            span = identifier_span(place) or text_span(place) or _number_span(tree.statement, place)
-            raise tree.statement.error(message, span)
-
-
-def _number_span(statement: Statement, node: Node) -> Span | None:
-    """Where a number is written, `1e-40BD`, whose digits are those of a type that is written nowhere."""
-    number = node.find_ancestor(exp.Cast)
-    for written, kind in zip(statement.tokens, statement.tokens[2:], strict=False):
-        if number is not None and written.start == kind.start and written.text == number.this.name:
-            return Span(written.start, written.end + 1)
-    return None
+        if (mistake := _mistake(node)) is not None:
+            raise refused(tree.statement, *mistake)
 
 
 def _mistake(node: Node) -> tuple[Node, str] | None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 
 from fff.display.counts import counted
-from fff.errors import QueryError
 from fff.schema import spark_type
 from fff.sql.binder.names import parts_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, resolve
 from fff.sql.syntax.aggregates import has_aggregate, own_nodes
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
-from fff.sql.syntax.statement import Node, Statement, exp, identifier_span, text_span
+from fff.sql.syntax.statement import Node, Statement, exp, refused
 
 #: Spark's functions of this kind.
 GENERATORS = frozenset(
@@ -70,14 +69,14 @@ def check_generators(tree: QueryTree) -> None:
 def _check_elements(statement: Statement, scope: SelectScope, call: Node) -> None:
     """What rows are made of is no NULL, and for columns of structs an array of them."""
     name = name_of(call)
-    given = next(iter(call.expressions), None) if isinstance(call, exp.Anonymous) else call.this
-    if isinstance(given, exp.Null) and name not in {"stack", "json_tuple"}:
+    argument = next(iter(call.expressions), None) if isinstance(call, exp.Anonymous) else call.this
+    if isinstance(argument, exp.Null) and name not in {"stack", "json_tuple"}:
         raise refused(
             statement, call, f"[DATATYPE_MISMATCH] {name} takes an array or a map, and this is NULL"
         )
-    if not isinstance(given, exp.Column):
+    if not isinstance(argument, exp.Column):
         return
-    kind = type_of(given, scope)
+    kind = type_of(argument, scope)
     if (
         kind is not None
         and name.startswith("inline")
@@ -86,7 +85,7 @@ def _check_elements(statement: Statement, scope: SelectScope, call: Node) -> Non
     ):
         raise refused(
             statement,
-            given,
+            argument,
             f"[DATATYPE_MISMATCH] {name} takes an array of structs, and this is {spark_type(kind)}",
         )
 
@@ -174,8 +173,3 @@ def kinds_of(resolved: Found) -> list[pa.DataType]:
 
 def _is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind))
-
-
-def refused(statement: Statement, node: Node, message: str, hint: str | None = None) -> QueryError:
-    """What a statement is refused with, a node of it underlined."""
-    return statement.error(message, identifier_span(node) or text_span(node), hint=hint)

@@ -9,7 +9,7 @@ from fff.sql.binder.names import parts_of, reference_span
 from fff.sql.binder.scopes import Output, QueryTree, SelectScope, Source
 from fff.sql.refusals.kinds import REFUSED, UNKNOWN, WORDS, letter_of, outcome
 from fff.sql.syntax.aggregates import is_aggregate
-from fff.sql.syntax.statement import Node, Statement, exp, identifier_span, text_span
+from fff.sql.syntax.statement import Node, Statement, exp, refused
 
 #: Kinds of which any two share a type, whatever Spark calls it.
 _FAMILIES = dict.fromkeys("yhilfdm", "number") | dict.fromkeys("tTn", "moment")
@@ -40,18 +40,18 @@ def _check_pivot(statement: Statement, pivot: Node, kinds: Mapping[str, str]) ->
     for item in pivot.expressions:
         for column in item.find_all(exp.Column):
             if not any(is_aggregate(one) or isinstance(one, exp.Filter) for one in _around(column, item)):
-                raise _refused(statement, column, f"{column.name} stands in no aggregate of PIVOT")
+                raise refused(statement, column, f"{column.name} stands in no aggregate of PIVOT")
     for field in pivot.args.get("fields") or ():
         columns = _members(field.this)
         for value in map(_value, field.expressions):
             if isinstance(value, exp.PivotAny | exp.Query):
                 continue
             for column in value.find_all(exp.Column):
-                raise _refused(statement, column, "the values of PIVOT are constants")
+                raise refused(statement, column, "the values of PIVOT are constants")
             parts = _members(value)
             written = isinstance(value, exp.Tuple | exp.Literal)
             if written and len(columns) != len(parts):
-                raise _refused(
+                raise refused(
                     statement, value, f"PIVOT has {len(columns)} columns here, and this is {len(parts)}"
                 )
             for column, part in zip(columns, parts, strict=False):
@@ -63,9 +63,9 @@ def _check_cast(statement: Statement, value: Node, kind: str) -> None:
     of = {True: "S", False: "i"}.get(value.is_string) if isinstance(value, exp.Literal) else None
     of = "b" if isinstance(value, exp.Boolean) else of
     if of is not None and kind in WORDS and outcome("cast", of, kind) == REFUSED:
-        raise _refused(statement, value, f"{WORDS[of]} is not cast to {WORDS[kind]}")
+        raise refused(statement, value, f"{WORDS[of]} is not cast to {WORDS[kind]}")
     if of == "S" and kind in "yhil" and not value.name.strip().lstrip("+-").isdecimal():
-        raise _refused(statement, value, f"[CAST_INVALID_INPUT] {value.sql()} is no {WORDS[kind]}")
+        raise refused(statement, value, f"[CAST_INVALID_INPUT] {value.sql()} is no {WORDS[kind]}")
 
 
 def _check_unpivot(statement: Statement, pivot: Node, kinds: Mapping[str, str]) -> None:
@@ -74,7 +74,7 @@ def _check_unpivot(statement: Statement, pivot: Node, kinds: Mapping[str, str]) 
     for value in [one for field in pivot.args.get("fields") or () for one in map(_value, field.expressions)]:
         columns = _members(value)
         if width and len(columns) != width:
-            raise _refused(
+            raise refused(
                 statement, value, f"UNPIVOT makes {width} columns of values, and this is {len(columns)}"
             )
         for place, column in enumerate(columns[:width]):
@@ -88,7 +88,7 @@ def _check_unpivot(statement: Statement, pivot: Node, kinds: Mapping[str, str]) 
             before = known[place] = known[place] or (kind, column)
             if _FAMILIES.get(before[0], before[0]) != _FAMILIES.get(kind, kind):
                 message = f"UNPIVOT brings no {WORDS[kind]} together with {WORDS[before[0]]}"
-                raise _refused(statement, column, f"[UNPIVOT_VALUE_DATA_TYPE_MISMATCH] {message}")
+                raise refused(statement, column, f"[UNPIVOT_VALUE_DATA_TYPE_MISMATCH] {message}")
 
 
 def _around(node: Node, outer: Node) -> Iterator[Node]:
@@ -106,14 +106,6 @@ def _value(node: Node) -> Node:
     inner = node.this if isinstance(node, exp.PivotAlias) else node
     assert isinstance(inner, exp.Expr)
     return inner
-
-
-def _refused(statement: Statement, node: Node, message: str) -> QueryError:
-    """`true` and NULL have no place in the tree: what stands around them has one."""
-    around: Node | None = node
-    while around is not None and (span := identifier_span(around) or text_span(around)) is None:
-        around = around.parent
-    return statement.error(message, span)
 
 
 def _named(pivot: Node) -> list[Node]:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from fff.display.counts import counted
 from fff.sql.binder.grouping import grouping_expressions
 from fff.sql.binder.scopes import Query, QueryTree, SelectScope, Source
-from fff.sql.refusals.generators import check_sortable, makes_columns, refused
+from fff.sql.refusals.generators import check_sortable, makes_columns
 from fff.sql.refusals.kinds import INCOMPARABLE, letter_of
 from fff.sql.syntax.aggregates import has_aggregate
-from fff.sql.syntax.statement import Node, Statement, arg, exp
+from fff.sql.syntax.statement import Node, Statement, arg, exp, refused
 
 
 def check_shapes(tree: QueryTree) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fff.errors import QueryError
 from fff.sql.binder.scopes import QueryTree, SelectScope
-from fff.sql.refusals.generators import check_sortable, name_of, refused, type_of
+from fff.sql.refusals.generators import check_sortable, name_of, type_of
 from fff.sql.syntax.aggregates import is_aggregate, own_nodes
 from fff.sql.syntax.function_arities import WINDOWLESS
 from fff.sql.syntax.spark_functions import calls_of
-from fff.sql.syntax.statement import Node, Statement, TokenType, exp
+from fff.sql.syntax.statement import Node, Statement, TokenType, exp, refused
 
 _WINDOWLESS = frozenset(WINDOWLESS.split())
 #: Functions of whole partitions in order, which choose their frames themselves.

@@ -42,6 +42,7 @@ __all__ = [
     "parser",
     "qualified",
     "quote",
+    "refused",
     "split_statements",
     "text_span",
     "time_pattern",
@@ -286,6 +287,22 @@ def text_span(node: Node) -> Span | None:
     """From the first to the last name or literal under a tree node."""
     spans = [span for part in node.walk() if (span := identifier_span(part)) is not None]
     return Span(min(span.start for span in spans), max(span.end for span in spans)) if spans else None
+
+
+def refused(statement: Statement, node: Node, message: str, hint: str | None = None) -> QueryError:
+    """What a statement is refused with, a node of it underlined.
+
+    What the parser keeps no place of stands in what is around it: NULL, `true`, the digits of `1e-40BD`.
+    """
+    around: Node | None = node
+    span = identifier_span(node)
+    while span is None and around is not None:
+        number = around.this.name if isinstance(around, exp.Cast) else None
+        pairs = zip(statement.tokens, statement.tokens[2:], strict=False)
+        digits = (token_span(one) for one, kind in pairs if one.start == kind.start and one.text == number)
+        span = text_span(around) or next(digits, None)
+        around = around.parent
+    return statement.error(message, span, hint=hint)
 
 
 @lru_cache(maxsize=1024)
