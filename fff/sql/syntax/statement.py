@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -305,7 +305,7 @@ def qualified(*names: str) -> str:
 def tokenize(text: str) -> tuple[Token, ...]:
     """The tokens of a text, read once, with their places. Raises QueryError for a string, a name or a comment that does not end."""
     try:
-        return tuple(_names_told(text, list(_SPARK.tokenize(text))))
+        return tuple(_names_told(text, _with_quotes(text, _SPARK.tokenize(text))))
     except TokenError as error:
         start = _unclosed(text)
         if start is None:
@@ -314,6 +314,21 @@ def tokenize(text: str) -> tuple[Token, ...]:
         raise QueryError(
             f"syntax error: this {what} does not end", sql=text, span=Span(start, start + 1)
         ) from error
+
+
+def _with_quotes(text: str, tokens: Iterable[Token]) -> list[Token]:
+    """The same tokens, `'it''s'` as the one string that it is; sqlglot takes it for two, and leaves the quote out."""
+    told: list[Token] = []
+    for token in tokens:
+        before = told[-1] if told else token
+        kinds = (before.token_type, token.token_type)
+        quote, touches = text[token.start], before.end + 1 == token.start
+        if touches and kinds == (TokenType.STRING, TokenType.STRING) and text[before.start] == quote:
+            before.text += quote + token.text
+            before.end = token.end
+        else:
+            told.append(token)
+    return told
 
 
 def _names_told(text: str, tokens: list[Token]) -> list[Token]:
