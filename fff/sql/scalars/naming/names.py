@@ -206,9 +206,7 @@ class _NameWriter:
             raise _unsure()
         moved = [pa.types.is_date(kind) or pa.types.is_timestamp(kind) for kind in kinds]
         spans = [intervals.is_interval(kind) for kind in kinds]
-        if not any(moved) and not any(spans):
-            return f"({names[0]} {sign} {names[1]})"
-        if all(moved) and kinds[0] == kinds[1]:
+        if not any(moved + spans) or (all(moved) and kinds[0] == kinds[1]):
             return f"({names[0]} {sign} {names[1]})"
         if all(moved) or not any(moved) or sign not in "+-":
             raise _unsure()
@@ -240,9 +238,9 @@ class _NameWriter:
             if constant is None or not isinstance(constant.value, str) or "\0" in constant.value:
                 raise _unsure()
             return constant.value
+        number = float(text) if _WITH_EXPONENT.fullmatch(text) else 0.0
         if _NUMBER.fullmatch(text):
             return text
-        number = float(text) if _WITH_EXPONENT.fullmatch(text) else 0.0
         if not 0 < number < _SHOWN_WITHOUT or not number.is_integer():
             raise _unsure()
         return f"{int(number)}.0"
@@ -331,8 +329,9 @@ class _NameWriter:
         """A constant with a word in front, or a letter behind it."""
         if literal.is_string and kind == "DATE" and _DATE.fullmatch(literal.name):
             return f"DATE '{literal.name}'"
-        if literal.is_string and "timestamp" in self._words and _MOMENT.fullmatch(literal.name):
-            return f"TIMESTAMP '{literal.name}'"
+        is_moment = kind in {"TIMESTAMP", "TIMESTAMP_NTZ"} and kind.lower() in self._words
+        if literal.is_string and is_moment and _MOMENT.fullmatch(literal.name):
+            return f"{kind} '{literal.name}'"
         if not literal.is_string and kind in {"BIGINT", "SMALLINT", "TINYINT"}:
             return self._name(literal)
         raise _unsure()
